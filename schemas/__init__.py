@@ -1,5 +1,5 @@
-"""The contract on the log and in the store; `schemas/README.md` says what lies where.
+"""The schemas of the log and the store. `schemas/README.md` describes the files.
 
-What the code reads of it at run time are the topics (`gossamer.events.topics`), so this package is
-installed with the others. It holds a docstring and nothing else.
+This package is installed because the code reads the topics at run time (`gossamer.events.topics`).
+It contains only a docstring.
 """

@@ -1,12 +1,12 @@
-"""Whether processes of two versions can read what the other writes, as in a rolling upgrade.
+"""Checks whether processes of two versions can read each other's data during a rolling upgrade.
 
-The rules, stricter than JSON Schema's own where people would be surprised otherwise: no field goes;
-none is required that was not, and none may be missing that was required; no type changes, and none
-is allowed beside another; no value of an enumeration goes; no limit is set or moved; no default
-changes, for it is what an old record without the field means.
+The rules are stricter than JSON Schema itself. A field must not be removed, become required or
+become optional. A type must not change, and must not get an alternative. A value of an enumeration
+must not be removed. A limit must not be added or changed. A default must not change, because old
+records without the field rely on it.
 
-A field that an older process does not know is ignored by it, and a new value of an enumeration
-waits or is read as another one (`docs/decisions/0119-rolling-upgrades-of-a-fleet.md`).
+An older process ignores unknown fields. A record with a new value of an enumeration waits, or the
+value is read as another one (`docs/decisions/0119-rolling-upgrades-of-a-fleet.md`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +32,7 @@ LIMITS = (
 
 
 def breaks(old: Schema, new: Schema) -> list[str]:
-    """Return a sentence for everything of *old* that a reader of *new* cannot read.
+    """Return a sentence for each part of *old* data that a reader of *new* cannot read.
 
     Both are whole schemas with `$defs`.
     """
@@ -40,12 +40,12 @@ def breaks(old: Schema, new: Schema) -> list[str]:
 
 
 def breaks_older(old: Schema, new: Schema) -> list[str]:
-    """Return a sentence for everything of *new* that a reader of *old* cannot read."""
+    """Return a sentence for each part of *new* data that a reader of *old* cannot read."""
     return list(_ForOlder(new, old).compare(new, old, "the event"))
 
 
 class _Comparison:
-    """Compares what is written (`old`) with what is read (`new`)."""
+    """Compares the schema of the writer (`old`) with the schema of the reader (`new`)."""
 
     def __init__(self, old: Schema, new: Schema) -> None:
         self._old, self._new = old.get("$defs", {}), new.get("$defs", {})
@@ -54,13 +54,13 @@ class _Comparison:
         allowed = _alternatives(new, self._new)
         for before in _alternatives(old, self._old):
             found = [list(self._one(before, after, at)) for after in allowed]
-            # What was allowed must be allowed by one of the new alternatives, whole.
+            # One of the new alternatives must allow everything that the old one allowed.
             yield from min(found, key=len)
         yield from self._default(old, new, at)
 
     def _default(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         if "default" in old and old.get("default") != new.get("default"):
-            yield f"{at}: the default was {old['default']!r}, and is {new.get('default')!r}"
+            yield f"{at}: the default changed from {old['default']!r} to {new.get('default')!r}"
 
     def _one(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         if _kind(old) != _kind(new) and new:
@@ -74,19 +74,19 @@ class _Comparison:
         yield from self._items(old, new, at)
 
     def _changed(self, at: str, what: str, old: object, new: object) -> str:
-        return f"{at}: {what} was {old}, and is {new}"
+        return f"{at}: {what} changed from {old} to {new}"
 
     def _values(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         if "enum" in new and (
             gone := [v for v in old.get("enum", ["any"]) if v not in new["enum"]]
         ):
-            yield f"{at}: no longer one of its values: {gone}"
+            yield f"{at}: no longer allows the values {gone}"
 
     def _gone(self, names: Iterable[str], at: str) -> Iterator[str]:
-        yield from (f"{at}.{name}: the field is gone" for name in names)
+        yield from (f"{at}.{name}: the field was removed" for name in names)
 
     def _required(self, at: str) -> str:
-        return f"{at}: the field is required, and was not"
+        return f"{at}: the field became required"
 
     def _fields(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         before, after = old.get("properties", {}), new.get("properties", {})
@@ -101,24 +101,24 @@ class _Comparison:
     def _items(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         before, after = old.get("prefixItems", []), new.get("prefixItems", [])
         if len(before) != len(after) and new:
-            yield f"{at}: had {len(before)} parts, and has {len(after)}"
+            yield f"{at}: the number of parts changed from {len(before)} to {len(after)}"
         for i, (was, becomes) in enumerate(zip(before, after, strict=False)):
             yield from self.compare(was, becomes, f"{at}[{i}]")
         was, becomes = old.get("items"), new.get("items")
         if isinstance(was, dict) and isinstance(becomes, dict):
             yield from self.compare(was, becomes, f"{at}[]")
         elif was != becomes and becomes is not None:
-            yield f"{at}: the items were {was}, and are {becomes}"
+            yield f"{at}: the items changed from {was} to {becomes}"
 
 
 class _ForOlder(_Comparison):
-    """The same where an older process reads, which ignores fields and parks values."""
+    """Compares for an older reader, which ignores unknown fields and parks unknown values."""
 
     def _default(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         return iter(())
 
     def _changed(self, at: str, what: str, old: object, new: object) -> str:
-        return f"{at}: an older process reads {what} {new}, and not {old}, which is written now"
+        return f"{at}: an older process accepts {what} {new}, and not {old} as written now"
 
     def _values(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         return iter(())
@@ -127,34 +127,35 @@ class _ForOlder(_Comparison):
         return iter(())
 
     def _required(self, at: str) -> str:
-        return f"{at}: an older process requires the field, which may be missing now"
+        return f"{at}: an older process requires the field, which is optional now"
 
 
 def topic_breaks(old: Mapping[str, Any], new: Mapping[str, Any] | None) -> list[str]:
-    """Return a sentence for everything that a topic's file *new* breaks; None: there is none."""
+    """Return a sentence for each breaking change of a topic's file. *new* is None if the topic was
+    removed."""
     if new is None:
-        return ["the topic is gone"]
+        return ["the topic was removed"]
     broken = [
-        f"{name} was {old[name]}, and is {new[name]}"
+        f"{name} changed from {old[name]} to {new[name]}"
         for name in ("partitioned_by", "keep")
         if old[name] != new[name]
     ]
     keys = {one["event"]: one["key"] for one in new["events"]}
     for one in old["events"]:
         if one["event"] not in keys:
-            broken.append(f"{one['event']} is gone")
+            broken.append(f"{one['event']} was removed")
         elif keys[one["event"]] != one["key"]:
-            broken.append(f"the key of {one['event']} was {one['key']}")
+            broken.append(f"the key of {one['event']} changed from {one['key']}")
     return broken
 
 
 def table_breaks(old: str, new: str | None) -> list[str]:
-    """Return a sentence for each line about a column or key of the table's CQL *old* that is not
-    in *new*; None: there is no such table."""
+    """Return a sentence for each column or key line in the CQL *old* that *new* lacks. *new* is
+    None if the table was removed."""
     if new is None:
-        return ["the table is gone"]
-    there = _column_lines(new)
-    return [f"no longer so: {line}" for line in _column_lines(old) if line not in there]
+        return ["the table was removed"]
+    new_lines = _column_lines(new)
+    return [f"removed or changed: {line}" for line in _column_lines(old) if line not in new_lines]
 
 
 def _column_lines(table: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""Writes the fields of public events into `docs/consuming.md`, from their JSON Schema.
+"""Writes the fields of the public events into `docs/consuming.md`, from their JSON Schema.
 
-python -m schemas.consuming      (what scripts/schemas runs)
+python -m schemas.consuming      (run by scripts/schemas)
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from schemas.compatible import Schema
 from schemas.generate import schema_of
 from schemas.markdown import filled, table
 
-HEAD = ("field", "type", "what it says")
+HEAD = ("field", "type", "meaning")
 DOCS = Path(__file__).parents[1] / "docs" / "consuming.md"
 
 
@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def with_tables(text: str) -> str:
-    """Return *text* with the tables as they are to be."""
+    """Return *text* with up-to-date tables."""
     for event in (Page, PageArchived):
         tag = event.__struct_config__.tag
         text = filled(text, f"fields of {tag}", table(HEAD, _rows(event)))
@@ -29,7 +29,7 @@ def with_tables(text: str) -> str:
 
 
 def _rows(event: type[Event]) -> Iterator[tuple[str, ...]]:
-    """Yield all fields of *event*, its parts below it."""
+    """Yield a row for each field of *event*, and then for the fields of its parts."""
     parts = schema_of(event)["$defs"]
     for name in (event.__name__, *(name for name in parts if name != event.__name__)):
         for field, about in parts[name].get("properties", {}).items():

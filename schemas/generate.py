@@ -1,6 +1,6 @@
 """Writes the JSON Schema of every event from its struct, for readers in other languages.
 
-python -m schemas.generate [FOLDER]      (what scripts/schemas runs)
+python -m schemas.generate [FOLDER]      (run by scripts/schemas)
 """
 
 import ast
@@ -32,7 +32,7 @@ def main(folder: Path) -> None:
 
 
 def all_schemas() -> dict[str, Schema]:
-    """Return the schema of every event on a topic, by file name, as it is in JSON."""
+    """Return the JSON Schema of every event on a topic, by file name."""
     found = {file_name(event): schema_of(event) for event in TOPIC_OF}
     in_json: dict[str, Schema] = json.loads(json.dumps(found))
     return in_json
@@ -45,14 +45,14 @@ def file_name(event: type[Event]) -> str:
 
 
 def schema_of(event: type[Event]) -> Schema:
-    """Return the JSON Schema of *event*, with what its source says of it and its fields."""
+    """Return the JSON Schema of *event*, with the docstrings of the event and its fields."""
     described = msgspec.json.schema(event)
     parts = described["$defs"]
     for name, part in parts.items():
         for field, text in descriptions_of_fields(_named(name)).items():
             part["properties"][field]["description"] = text
     if event is SeedAdded:
-        # Anybody may produce seeds: one needs no tag.
+        # Any program may produce seeds, so the tag is optional.
         parts["SeedAdded"]["required"].remove("event")
     return {
         "$schema": DIALECT,
@@ -72,7 +72,7 @@ def _named(name: str) -> type[Any]:
 
 
 def descriptions_of_fields(kind: type[Any]) -> dict[str, str]:
-    """Return what stands below each field in the source of *kind*, and of what it is made of."""
+    """Return the docstring below each field of *kind* and of its base classes."""
     if not issubclass(kind, msgspec.Struct):
         return {}
     parents = (base for base in kind.__bases__ if base is not msgspec.Struct)

@@ -1,6 +1,6 @@
 """Writes the table of the fetcher's limiters into docs/architecture.md.
 
-python -m schemas.limiters [FILE]      (what scripts/schemas runs)
+python -m schemas.limiters [FILE]      (run by scripts/schemas)
 """
 
 import sys
@@ -16,18 +16,18 @@ FILE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
 
 
 def main(file: Path) -> None:
-    """Write the table into *file*, in place of the one that is there."""
+    """Replace the table in *file*."""
     file.write_text(with_table(file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def with_table(text: str) -> str:
-    """Return *text* with the table as it is to be."""
+    """Return *text* with an up-to-date table."""
     settings = FetcherSettings()
     requests = request_limiters(settings, Crowds(1, 0.0, 0.0), OwnSlots(1), lambda: 0.0)
     lookups = lookup_limiters(settings.lookups_limit)
     limiters: tuple[Limiter[Any], ...] = (*requests, *lookups)
     rows = ((one.stage.value, one.name, one.text) for one in limiters)
-    return filled(text, "limiters", table(("when", "limiter", "promise"), rows))
+    return filled(text, "limiters", table(("when", "limiter", "guarantee"), rows))
 
 
 if __name__ == "__main__":

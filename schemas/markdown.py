@@ -1,4 +1,4 @@
-"""Tables in Markdown, and their places in files that people write."""
+"""Markdown tables, and their insertion into hand-written files."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,8 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[st
 
 
 def filled(text: str, name: str, lines: Iterable[str]) -> str:
-    """Return *text* with *lines* between the marks of *name*; raise ValueError if it has none."""
+    """Return *text* with *lines* between the marks of *name*. Raise ValueError if it has no such
+    marks."""
     begin = f"<!-- {name}: written by scripts/schemas -->\n"
     end = f"<!-- end of {name} -->"
     before, after = text.index(begin) + len(begin), text.index(end)

@@ -1,30 +1,31 @@
-"""Writes docs/metrics.md, every metric with its sentence, from the register.
+"""Writes docs/metrics.md from the register of metrics.
 
-python -m schemas.metrics [FOLDER]      (what scripts/schemas runs)
+python -m schemas.metrics [FOLDER]      (run by scripts/schemas)
 """
 
 import sys
 from pathlib import Path
 
-from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS, About
+from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS, Metric
 
 FILE = Path(__file__).parents[1] / "docs" / "metrics.md"
 
 HEAD = """# Metrics
 
-Every process of a fleet answers `GET /metrics`. A crawl embedded in one folder does so on 127.0.0.1
-with `gossamer crawl --metrics-port N`, for all its processes: there every metric has one label
-more, `process`. A gauge or a histogram is there once its process has a value for it. How to read
-them: [operations](operations/reference.md#reading-the-metrics).
+Every process of a fleet serves `GET /metrics`. A crawl in a folder serves the metrics of all its
+processes on 127.0.0.1 with `gossamer crawl --metrics-port N`. Its metrics have the additional label
+`process`. A gauge or a histogram is missing until its process has a value for it.
+[Operations](operations/reference.md#reading-the-metrics) explains how to read them.
 
-This page is written by `scripts/schemas` from `gossamer/telemetry/metrics.py`.
+`scripts/schemas` generates this page from `gossamer/telemetry/metrics.py`.
 """
 KINDS = (
-    ("Counters", "They only grow; a restart begins at 0 again.", COUNTERS),
-    ("Gauges", "How it is now.", GAUGES),
+    ("Counters", "Counters only grow. A restart of the process resets them to 0.", COUNTERS),
+    ("Gauges", "Gauges show the current value.", GAUGES),
     (
         "Histograms",
-        "Distributions, in the unit of the name: `_count`, `_sum`, `_bucket`.",
+        "Histograms show distributions, in the unit of their name, as `_count`, `_sum` and "
+        "`_bucket`.",
         HISTOGRAMS,
     ),
 )
@@ -40,21 +41,21 @@ def page() -> str:
     return "\n".join([HEAD, *(_section(*kind) for kind in KINDS)])
 
 
-def _section(title: str, what: str, metrics: dict[str, About]) -> str:
+def _section(title: str, text: str, metrics: dict[str, Metric]) -> str:
     rows = [
-        f"| `{_with_labels(name, about)}` | {_cell(about)} |" for name, about in metrics.items()
+        f"| `{_with_labels(name, metric)}` | {_cell(metric)} |" for name, metric in metrics.items()
     ]
-    return "\n".join([f"## {title}", "", what, "", "| metric | means |", "|---|---|", *rows, ""])
+    return "\n".join([f"## {title}", "", text, "", "| metric | meaning |", "|---|---|", *rows, ""])
 
 
-def _with_labels(name: str, about: About) -> str:
-    return f"{name}{{{', '.join(about.labels)}}}" if about.labels else name
+def _with_labels(name: str, metric: Metric) -> str:
+    return f"{name}{{{', '.join(metric.labels)}}}" if metric.labels else name
 
 
-def _cell(about: About) -> str:
-    if not about.buckets:
-        return about.sentence
-    return f"{about.sentence} Buckets from {about.buckets[0]:g} to {about.buckets[-1]:g}."
+def _cell(metric: Metric) -> str:
+    if not metric.buckets:
+        return metric.help
+    return f"{metric.help} Buckets from {metric.buckets[0]:g} to {metric.buckets[-1]:g}."
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Writes what is public in two more forms, for those who do not go by JSON Schema: Avro, Protobuf.
+"""Writes the public events as Avro and Protobuf schemas, for programs that do not use JSON Schema.
 
-On the topics lies JSON all the same. Its names are the names here, so that it converts by itself:
-Protobuf's own JSON form reads it, and an Avro writer takes its fields as they are.
+The topics contain JSON in any case. Field names are the same, so that it converts directly:
+Protobuf's JSON form reads it, and an Avro writer takes its fields as they are.
 
-python -m schemas.other_forms      (what scripts/schemas runs)
+python -m schemas.other_forms      (run by scripts/schemas)
 """
 
 import json
@@ -28,7 +28,7 @@ _MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}$", re.MULTILINE | re.DOTALL)
 
 
 def main() -> None:
-    """Write both forms of every public event."""
+    """Write both schemas of every public event."""
     for event in PUBLIC:
         name = str(event.__struct_config__.tag)
         avro = json.dumps(avro_of(event), indent=2, ensure_ascii=False)
@@ -50,13 +50,13 @@ def _struct(kind: type[Any]) -> inspect.StructType:
 
 
 def _bare(kind: inspect.Type) -> tuple[inspect.Type, bool]:
-    """Return a type without what is said about it, and whether it may be missing."""
+    """Return a type without its metadata, and whether it is optional."""
     match kind:
         case inspect.Metadata(type=plain):
             return _bare(plain)
         case inspect.UnionType(types=kinds):
-            (known,) = (one for one in kinds if not isinstance(one, inspect.NoneType))
-            return _bare(known)[0], True
+            (member,) = (one for one in kinds if not isinstance(one, inspect.NoneType))
+            return _bare(member)[0], True
     return kind, False
 
 
@@ -123,18 +123,18 @@ def _avro_container(kind: inspect.Type, named: set[str]) -> Any:
             return f"{PACKAGE}.{kind.cls.__name__}"
         case inspect.StructType():
             return _record(kind, named)
-    raise TypeError(f"Avro has no form of {kind} yet: add it to schemas/other_forms.py")
+    raise TypeError(f"schemas/other_forms.py does not map {kind} to Avro yet")
 
 
 def protobuf_of(event: type[Event], before: str) -> str:
-    """Return the Protobuf file of *event*; fields keep the numbers that they have in *before*."""
-    known = {
+    """Return the Protobuf file of *event*. Fields keep their numbers of the file *before*."""
+    numbers = {
         name: {field: int(number) for field, number in _NUMBERED.findall(body)}
         for name, body in _MESSAGE.findall(before)
     }
     structs = {struct.cls.__name__: struct for struct in _structs(_struct(event))}
     messages = [
-        "\n".join(_message(struct, known.get(name, {}))) for name, struct in structs.items()
+        "\n".join(_message(struct, numbers.get(name, {}))) for name, struct in structs.items()
     ]
     return "\n\n".join([HEAD, *messages]) + "\n"
 
@@ -148,14 +148,14 @@ def _structs(struct: inspect.StructType) -> Iterator[inspect.StructType]:
             yield from _structs(item)
 
 
-def _message(struct: inspect.StructType, known: dict[str, int]) -> Iterator[str]:
-    texts, last = descriptions_of_fields(struct.cls), max(known.values(), default=0)
+def _message(struct: inspect.StructType, numbers: dict[str, int]) -> Iterator[str]:
+    texts, last = descriptions_of_fields(struct.cls), max(numbers.values(), default=0)
     yield f"// {_text(struct.cls.__doc__)}"
     yield f"message {struct.cls.__name__} {{"
     for field in struct.fields:
         if text := texts.get(field.name):
             yield f"  // {text}"
-        number = known.get(field.name)
+        number = numbers.get(field.name)
         if number is None:
             number = last = last + 1
         yield f"  {_protobuf(field.type)} {field.name} = {number};"

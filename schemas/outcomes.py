@@ -1,6 +1,6 @@
-"""Writes the documentation of outcomes and hazards from the tables in `gossamer.events`.
+"""Writes the page about outcomes and hazards from the tables in `gossamer.events`.
 
-python -m schemas.outcomes [FILE]      (what scripts/schemas runs)
+python -m schemas.outcomes [FILE]      (run by scripts/schemas)
 """
 
 import sys
@@ -19,48 +19,50 @@ HEAD = """\
 
 ## Outcomes
 
-Every visit ends in one of these. The label `outcome` of `gossamer_outcomes_total`, the report and
-`gossamer why` name them.
+Every visit ends with one of these outcomes. They are the values of the label `outcome` of
+`gossamer_outcomes_total`, and the report and `gossamer why` show them.
 
 """
 HOST = """
-The host, by what an outcome shows of it: *well* ends all its trouble if a request was made,
-*unclear* neither ends nor begins any, all others are kinds of trouble: *name*, *connection*,
-*silence*, *busy*, and *robots* where its robots.txt cannot be had. Each kind is counted by itself.
-*The page*: the reason why a visit found no document decides when the page is visited again.
-*Strains*: the server seems strained, and the courtesy delay of its host is doubled.
-*The order ends*: the fetcher gives the host back, and its other URLs stay in the queue.
+- *host*: the state of the host as the outcome shows it. *well* ends all failures of the host if a
+  request was made. *unclear* neither ends nor starts a failure. The other states are kinds of
+  failure, which are counted separately: *name*, *connection*, *tls*, *silence*, *busy*, and
+  *robots* if robots.txt is unreachable.
+- *page*: why the visit found no document. This decides when the page is visited again.
+- *strains*: the server seems strained, and the courtesy delay of its host is doubled.
+- *ends order*: the fetcher returns the host, and its other URLs stay in the queue.
 
-A URL that is tried again later is so in ten minutes, then after four times as long each time, at
-most `frontier.retries` times. A URL that stays first in its queue is given up when its host has had
-the same trouble more than `frontier.retries` times in a row.
+A URL is retried after ten minutes, and the wait is four times as long before each further retry. It
+is given up after `frontier.retries` retries. A URL that stays first in its queue is given up when
+its host has failed in the same way more than `frontier.retries` times in a row.
 
-How long a host is left alone: after an outcome whose URL stays in its queue, at once; after one
-whose URL is tried again later, only when it is the host's trouble and has come more than
-`frontier.retries` times in a row, or when it is its robots.txt. What the host does not ask for is
-up to a quarter longer, by the host's name, so that hosts that failed together do not all come back
-at once.
+The next table shows the backoff of the host. It starts at once after an outcome whose URL stays in
+its queue. After an outcome whose URL is retried, it starts only if the host has failed in the same
+way more than `frontier.retries` times in a row, or if the URL is its robots.txt. All waits except
+Retry-After are extended by up to a quarter, depending on the host's name, so that hosts that failed
+together are not visited again at the same moment.
 
 """
 COUNTED = """
 ## Hazards
 
-What the Web does to crawlers, by the name under which it is counted: in the label `hazard` of
-`gossamer_hazards_total`, in the report, in the `hazards` of events and of WARC records.
+Hazards are properties of the Web that harm crawlers. Each is counted under a fixed name: in the
+label `hazard` of `gossamer_hazards_total`, in the report, and in the `hazards` of events and of
+WARC records.
 
-Each occurrence is counted once, by the service named here, though its name travels on with the
-page. The metric counts since a process began, the report since the crawl began. An outcome that
-came after its host was given to another order is in the metric alone.
+Each occurrence is counted once, by the service in the table, although its name travels on with the
+page. The metric counts from the start of a process, the report from the start of the crawl. If an
+outcome arrives after its host was given to another order, only the metric counts it.
 
 """
 DOCUMENTS = """
 ## Documents that are gone
 
-A document that is gone from `pages` leaves a tombstone, whose header `reason` says why. It is gone
-after this many visits in a row that do not find it, the last of them for this reason. Errors and
-hosts that are down say nothing about a document. The verdict of that last visit, in the header
-`verdict` and in the page's history, is `redirect` where the URL redirects (`redirects_to` says
-where to), otherwise `gone`.
+A document that is gone from `pages` leaves a tombstone with the header `reason`. It counts as gone
+after the number of consecutive visits in the table that do not find it, the last of them for this
+reason. Errors, and hosts that are down, do not count. The verdict of the last visit, in the header
+`verdict` and in the page's history, is `redirect` if the URL redirects (to `redirects_to`),
+otherwise `gone`.
 
 """
 
@@ -73,26 +75,26 @@ def main(file: Path) -> None:
 def text() -> str:
     """Return the whole page."""
     outcomes = _table(
-        ("outcome", "", "then", "the host", "the page", "strains", "the order ends"),
+        ("outcome", "meaning", "URL", "host", "page", "strains", "ends order"),
         ((name, *_meaning(row)) for name, row in OUTCOMES.items()),
     )
     waits = _table(
-        ("outcome", "the host is left alone"),
+        ("outcome", "backoff of the host"),
         ((name, row.wait.value) for name, row in OUTCOMES.items() if row.wait is not Wait.NONE),
     )
     hazards = _table(
-        ("hazard", "", "counted by", "settings"),
+        ("hazard", "meaning", "counted by", "settings"),
         ((name, *_counting(row)) for name, row in HAZARDS.items()),
     )
     gone = _table(
-        ("reason", "", "visits in a row", "for as long as"),
+        ("reason", "meaning", "consecutive visits", "minimum time"),
         ((name, *_patience(row)) for name, row in PATIENCE.items()),
     )
     return HEAD + "".join((outcomes, HOST, waits, COUNTED, hazards, DOCUMENTS, gone))
 
 
 def _meaning(row: Meaning) -> tuple[str, ...]:
-    page = row.absence or "a document"
+    page = row.absence or "document"
     return row.text, row.fate.value, row.health, page, _mark(row.strains), _mark(row.ends_order)
 
 

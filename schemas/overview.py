@@ -1,6 +1,6 @@
-"""Writes the table of all topics into the README beside this file.
+"""Writes the table of all topics into schemas/README.md.
 
-python -m schemas.overview [FILE]      (what scripts/schemas runs)
+python -m schemas.overview [FILE]      (run by scripts/schemas)
 """
 
 import sys
@@ -11,16 +11,16 @@ from gossamer.events.topics import TOPICS, Topic
 from schemas.markdown import filled, table
 
 FILE = Path(__file__).parent / "README.md"
-COLUMNS = ("topic", "events", "key", "partitioned by", "kept", "written by", "read by")
+COLUMNS = ("topic", "events", "key", "partitioned by", "retention", "producers", "consumers")
 
 
 def main(file: Path) -> None:
-    """Write the table into *file*, in place of the one that is there."""
+    """Replace the table in *file*."""
     file.write_text(with_table(file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def with_table(text: str) -> str:
-    """Return *text* with the table as it is to be."""
+    """Return *text* with an up-to-date table."""
     rows = (tuple(_cells(topic)) for topic in TOPICS.values())
     return filled(text, "topics", table(COLUMNS, rows))
 
@@ -32,7 +32,7 @@ def _cells(topic: Topic) -> Iterator[str]:
     yield f"`{topic.partitioned_by}`"
     yield topic.keep.value
     yield ", ".join(topic.producers)
-    yield ", ".join(topic.consumers) or "anybody"
+    yield ", ".join(topic.consumers) or "any"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draws a table of transitions as a page of the documentation: states, picture, changes."""
+"""Renders a table of transitions as a page: the states, a diagram, and the transitions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -12,11 +12,11 @@ class Transition(Protocol):
 
     @property
     def before(self) -> StrEnum:
-        """The state that it leaves."""
+        """The state that the transition leaves."""
 
     @property
     def after(self) -> StrEnum:
-        """The state that it leads to."""
+        """The state that the transition enters."""
 
     @property
     def meaning(self) -> str:
@@ -30,11 +30,12 @@ def page(
     start: str,
     changes: Iterable[tuple[str, Transition]],
 ) -> str:
-    """Return the page; *start* is the first arrow, *changes* are causes and transitions."""
+    """Return the page. *start* is the label of the initial arrow, *changes* are causes and
+    transitions."""
     rows = [*changes]
     states = _table(f"| {column} | |", "|---|---|", meanings.items())
-    said = ((one.before, cause, one.after, one.meaning) for cause, one in rows)
-    table = _table("| from | when | to | what has happened |", "|---|---|---|---|", said)
+    cells = ((one.before, cause, one.after, one.meaning) for cause, one in rows)
+    table = _table("| from | when | to | meaning |", "|---|---|---|---|", cells)
     return "\n".join([head, *states, "", *_picture(meanings, start, rows), "", *table, ""])
 
 

@@ -1,6 +1,6 @@
-"""Writes the CQL of every table from its row, for operators who make or read tables themselves.
+"""Writes the CQL of every table from its row, for operators who create or read tables themselves.
 
-python -m schemas.tables [FOLDER]      (what scripts/schemas runs)
+python -m schemas.tables [FOLDER]      (run by scripts/schemas)
 """
 
 import inspect
@@ -30,20 +30,21 @@ def main(folder: Path) -> None:
 
 def all_files() -> dict[str, str]:
     """Return the text of each file by its name."""
-    wanted = tables(Settings())
-    files = {f"{row.table}.cql": table(row, options) for row, options in wanted.items()}
+    all_tables = tables(Settings())
+    files = {f"{row.table}.cql": table(row, options) for row, options in all_tables.items()}
     return {"keyspace.cql": keyspace(), **files}
 
 
 def keyspace() -> str:
-    """Return how the keyspace is made, as settings have it that say nothing else."""
+    """Return the CQL that creates the keyspace with default settings."""
     settings = CassandraSettings()
-    made = cql.create_keyspace(settings.keyspace, settings.datacenter, settings.replication)
-    return f"-- cassandra.keyspace, datacenter and replication say otherwise.\n{made};\n"
+    statement = cql.create_keyspace(settings.keyspace, settings.datacenter, settings.replication)
+    return f"-- Depends on cassandra.keyspace, datacenter and replication.\n{statement};\n"
 
 
 def table(row: type[Row], options: cql.Options) -> str:
-    """Return how the table of *row* is made, with what its source says of it and its fields."""
+    """Return the CQL that creates the table of *row*, with the docstrings of the row and its
+    fields."""
     described = _descriptions(row)
     groups = _groups(row)
     about = [f"-- {line}".rstrip() for line in (inspect.getdoc(row) or "").splitlines()]
@@ -56,7 +57,7 @@ def table(row: type[Row], options: cql.Options) -> str:
 
 
 def _descriptions(row: type[Row]) -> dict[str, str]:
-    """Return what the source says of each column, by its name."""
+    """Return the docstring of each column, by its name."""
     texts = descriptions_of_fields(row)
     for column in columns_of(row):
         if column.group:
@@ -66,7 +67,7 @@ def _descriptions(row: type[Row]) -> dict[str, str]:
 
 
 def _groups(row: type[Row]) -> dict[str, str]:
-    """Return what the source says of each group of columns, by the name of its first column."""
+    """Return the docstring of each column group, by the name of its first column."""
     described, found = descriptions_of_fields(row), dict[str, str]()
     columns = (column for column in columns_of(row) if column.group)
     for field, (first, *_) in groupby(columns, lambda column: column.group_field):

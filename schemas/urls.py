@@ -1,6 +1,6 @@
-"""Writes the tables of the steps to the spelling of a URL into docs/urls.md.
+"""Writes the tables of URL steps into docs/urls.md.
 
-python -m schemas.urls [FILE]      (what scripts/schemas runs)
+python -m schemas.urls [FILE]      (run by scripts/schemas)
 """
 
 import sys
@@ -13,23 +13,23 @@ from gossamer.web.url_steps import STEPS as OF_A_CRAWL
 from schemas.markdown import filled, table
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "urls.md"
-HEAD = ("step", "what it does", "source", "where", "switch")
+HEAD = ("step", "meaning", "source", "where", "switch")
 STANDARD = (
     "standard",
-    "parsed and spelt by the WHATWG URL standard: case of scheme and host, Punycode, default port, "
-    "`.` and `..`, an empty path, white space, backslashes",
+    "parses and serialises by the WHATWG URL standard: case of scheme and host, Punycode, default "
+    "port, `.` and `..`, an empty path, white space, backslashes",
     "URL standard; RFC 3986, 6.2",
 )
 EVERYWHERE, PROVEN = "always", "at a host"
 
 
 def main(file: Path) -> None:
-    """Write the table into *file*, in place of the one that is there."""
+    """Replace the table in *file*."""
     file.write_text(with_table(file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def with_table(text: str) -> str:
-    """Return *text* with the table as it is to be."""
+    """Return *text* with an up-to-date table."""
     return filled(text, "steps", table(HEAD, _rows()))
 
 

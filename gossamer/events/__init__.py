@@ -1,4 +1,4 @@
-"""What is on the log: events, and the words they are made of. See also `gossamer.events.topics`."""
+"""The events on the log and the types of their fields. See also `gossamer.events.topics`."""
 
 from gossamer.events.control import (
     BlocklistChanged as BlocklistChanged,

@@ -1,4 +1,4 @@
-"""The events on the control topic: what all services go by. See `gossamer.log.control`."""
+"""The events on the control topic, which configure all services. See `gossamer.log.control`."""
 
 from typing import Annotated
 
@@ -8,138 +8,156 @@ from gossamer.events.records import Event
 
 
 class Party(Struct, frozen=True):
-    """The limits of what is found from a group of seeds (SCrawler's parties)."""
+    """Limits of the URLs that are found from one group of seeds (SCrawler's parties)."""
 
     scope: str = ""
-    """Which of the crawl's URLs it takes: an expression of `gossamer.web.scope`; "": all."""
+    """The party's scope, an expression of `gossamer.web.scope`. "" means the whole scope of the
+    crawl."""
     max_depth: int | None = None
-    """Instead of the crawl's."""
+    """Maximum number of links from a seed. None means the crawl's maximum."""
     external_links: str = ""
-    """Instead of the crawl's; "" for that."""
+    """Links to other sites that are followed, as in `crawl_defined`. "" means the crawl's
+    choice."""
 
 
 class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
-    """What a crawl is and whether it runs; the newest on the control topic is in force."""
+    """The definition of a crawl and whether it runs. The newest definition of a crawl is active."""
 
     scope: str
-    """An expression of `gossamer.web.scope`."""
+    """The URLs that may be visited, as an expression of `gossamer.web.scope`."""
     max_depth: int
+    """Maximum number of links from a seed."""
     max_pages: int = 0
-    """How many pages more than *pages_before*; 0 = no limit."""
+    """Maximum number of pages beyond `pages_before`. 0 means no limit."""
     pages_before: int = 0
+    """Number of pages that the crawl had fetched when the limit was set."""
     paused: bool = False
+    """Whether the crawl is paused."""
     revisit: str = "none"
-    """When pages are visited again: `none`, `fixed:1d`, `selective-incremental`, `adaptive`,
-    `optimal`."""
+    """The revisit policy: `none`, `fixed:1d`, `selective-incremental`, `adaptive` or `optimal`."""
     budget: float = 0.0
-    """Visits a day; 0: as many as politeness allows."""
+    """Maximum number of revisits a day, including new URLs if `discovery_share` is set. 0 means
+    that only politeness limits them."""
     discovery_share: float | None = None
-    """Which part of the budget URLs have that were never visited; None: as a visit is worth it."""
+    """Share of the budget for URLs that were never visited, from 0 to 1. None means that new URLs
+    are not limited by the budget."""
     url_steps: tuple[str, ...] = ()
-    """The steps of `gossamer.web.url_steps` by which URLs are taken for one. They stay as they are
-    for as long as the crawl does."""
+    """The steps of `gossamer.web.url_steps` that rewrite URLs to their canonical form. They cannot
+    change during a crawl."""
     external_links: str = "deep"
-    """What is followed of links to other sites than the page's: `deep` what they name, `home` the
-    home page of its host instead, `combined` both, `none` nothing."""
+    """Links to other sites that are followed: `deep` (the linked URL), `home` (the home page of its
+    host instead), `combined` (both) or `none`."""
     relevant: str = ""
-    """Which pages are kept: an expression of `gossamer.relevance`; empty: all."""
+    """The pages that are published and archived, as an expression of `gossamer.relevance`. "" means
+    all pages."""
     follow_irrelevant: bool = True
-    """Whether the links of pages that are not kept are followed all the same."""
+    """Whether the links of irrelevant pages are followed."""
     parties: dict[str, Party] = field(default_factory=dict)
-    """By name, those that have limits of their own."""
+    """The limits of each party, by its name. Parties without limits of their own are not listed."""
 
 
 class FleetBegun(Event, frozen=True, kw_only=True, tag="fleet_begun"):
-    """What a fleet was begun with; see `gossamer.runtime.identity`."""
+    """The identity of a fleet. See `gossamer.runtime.identity`."""
 
     id: str
-    """Of the fleet: the same on the topics, in the store and in its folders."""
+    """The fleet's id. Topics, store and folders of one fleet have the same id."""
     partitions: int
-    """Of each topic that is keyed by site."""
+    """Number of partitions of each topic that is keyed by site."""
     suffix_list: str
-    """The version of the public suffix list, by which sites are told apart: when it was
-    published."""
+    """The publication time of the Public Suffix List that determines the sites."""
     moved_to: str = ""
-    """Where the crawl was moved to, for a person to read; "" while it is here."""
+    """The new location of a crawl that was moved away, as text for people. "" means that it was not
+    moved."""
     moving_from: str = ""
-    """Where a crawl comes from whose move has not ended; "" otherwise."""
+    """The old location of a crawl that is being moved here. "" means that no move is in
+    progress."""
 
 
 class FleetQuiesced(Event, frozen=True, kw_only=True, tag="fleet_quiesced"):
-    """Whether services may write to the store; the newest one is in force. See
-    `gossamer.runtime.quiescing`."""
+    """Quiesces the fleet or ends that: whether services may write to the store. The newest event
+    counts. See `gossamer.runtime.quiescing`."""
 
     id: str
-    """Of the command that asks; the event that ends it has the same."""
+    """The id of the command that quiesced the fleet. The event that ends it has the same id."""
     until: float | None = None
-    """Epoch seconds until which no service writes, unless another event comes; None: all write."""
+    """Epoch seconds until which no service writes, unless a newer event ends that. None means that
+    all services may write."""
 
 
 class SiteOverridden(Event, frozen=True, kw_only=True, tag="site_overridden"):
-    """What is different at a site, for all of its hosts; the newest one of a site is in force."""
+    """An operator's settings for all hosts of a site. The newest event of a site counts."""
 
     site: str
     quiet_from: float = 0.0
-    """Seconds after midnight UTC: nothing is asked of its hosts from here…"""
+    """Start of the daily quiet hours, in seconds after midnight UTC. The site gets no requests in
+    quiet hours."""
     quiet_until: float = 0.0
-    """…until here, perhaps on the next day. Equal: no quiet hours."""
+    """End of the quiet hours, in seconds after midnight UTC, perhaps on the next day. Equal to
+    `quiet_from` means no quiet hours."""
     delay: Annotated[float, Meta(ge=0)] | None = None
-    """Between two visits to a host, in seconds; None: as everywhere."""
+    """Seconds between two visits to a host of the site. None means the usual delay."""
     ours: bool = False
-    """Whether its owner has set that, so that it may be shorter than elsewhere."""
+    """Whether the site's owner has set the delay, so that it may be below the usual minimum."""
     off: bool = False
-    """Nothing is asked of its hosts."""
+    """Whether the site gets no requests at all."""
     budget: Annotated[int, Meta(ge=0)] = 0
-    """Most visits to each host between two midnights, UTC; 0: no limit."""
+    """Maximum number of visits to each host a day, from midnight UTC. 0 means no limit."""
     certificate: str = ""
-    """Trusted there, too: certificates as PEM; or there alone, whatever is wrong with it: that of
-    which this is the SHA-256, as `sha256:` and 64 hexadecimal digits."""
+    """Certificates that are trusted at this site: PEM text adds authorities, and `sha256:` with 64
+    hexadecimal digits accepts only the certificate with this fingerprint, whether valid or not. ""
+    means the usual authorities."""
 
 
 class HostOverridden(Event, frozen=True, kw_only=True, tag="host_overridden"):
-    """What is different at one host of a site; the newest one of a host is in force.
+    """An operator's settings for one host of a site. The newest event of a host counts.
 
-    What it says of the host comes before what is said of its site, and None leaves it at that.
+    A setting of the host overrides that of its site. None means the setting of the site.
     """
 
     host: str
-    """Its name, whatever scheme and port: `www.example.org`."""
+    """The host's name, which covers all schemes and ports: `www.example.org`."""
     delay: Annotated[float, Meta(ge=0)] | None = None
-    """As of a site; 0, and not ours: as everywhere."""
+    """Seconds between two visits to the host. None means the site's delay. 0 with `ours` unset
+    means the usual delay."""
     ours: bool = False
-    """Whether its owner has set that delay."""
+    """Whether the host's owner has set the delay, so that it may be below the usual minimum."""
     off: bool | None = None
+    """Whether the host gets no requests at all. None means the site's setting."""
     budget: Annotated[int, Meta(ge=0)] | None = None
-    """As of a site; 0: no limit."""
+    """Maximum number of visits to the host a day, from midnight UTC. 0 means no limit, None the
+    site's budget."""
     certificate: str | None = None
-    """As of a site; empty: what is trusted everywhere."""
+    """Certificates that are trusted at this host, as in `site_overridden`. "" means the usual
+    authorities, None the site's setting."""
 
 
 class BlocklistChanged(Event, frozen=True, kw_only=True, tag="blocklist_changed"):
-    """Something is never to be requested, or may be again; the newest one of a rule is in force."""
+    """A rule of the blocklist was added or lifted. The newest event of a rule counts."""
 
     rule: str
-    """A host, domain, URL, prefix or network, as `gossamer.blocklist` spells it."""
+    """A host, domain, URL, prefix or network, in the syntax of `gossamer.blocklist`."""
     lifted: bool = False
-    """Whether the rule is no more: what it held back comes again."""
+    """Whether the rule is lifted. URLs that it had parked are then released."""
 
 
 Rate = Annotated[float, Meta(ge=0)]
 
 
 class Speed(Struct, frozen=True):
-    """How fast the crawl may go at some times."""
+    """Rate limits of the crawl for some times of the week."""
 
     when: str
-    """Such as `mon-fri 08:00-18:00`, UTC; "" for always."""
+    """The times at which the limits apply, such as `mon-fri 08:00-18:00` in UTC. "" means
+    always."""
     pages: Rate | None = None
-    """Visits a second; None: no limit, 0: none are made."""
+    """Maximum number of visits a second. None means no limit. 0 stops all visits."""
     bytes: Rate | None = None
-    """A second."""
+    """Maximum number of bytes received a second. None means no limit."""
 
 
 class SpeedSet(Event, frozen=True, kw_only=True, tag="speed_set"):
-    """How fast the crawl goes, all of its processes together; the newest one is in force."""
+    """The rate limits of the whole crawl, over all processes. The newest event counts."""
 
     speeds: tuple[Speed, ...] = ()
-    """The first one that holds at a time counts; where none does there is no limit."""
+    """The limits in order of precedence: the first one that applies now counts. Without one, there
+    is no limit."""

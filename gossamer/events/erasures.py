@@ -1,4 +1,5 @@
-"""What is to be forgotten because somebody may demand it: see `services.frontier.erasing`."""
+"""Events of an erasure, which removes all that is stored about URLs. See
+`services.frontier.erasing`."""
 
 from msgspec import Struct
 
@@ -6,53 +7,56 @@ from gossamer.events.records import Event
 
 
 class Erasure(Struct, frozen=True):
-    """What is erased, who has asked, and which visits do not count any more."""
+    """The target of an erasure, its requester, and the visits that it invalidates."""
 
     target: str
-    """A URL, the key of a host, or a site."""
+    """A URL, a host key, or a site."""
     requested_at: float
+    """Epoch seconds of the request."""
     requested_by: str
+    """The person who requested the erasure."""
     key_group: int
     """The key group of the site."""
     orders: int
-    """The number of the last order before the erasure: its visits and those before do not count."""
+    """The number of the last order before the erasure. Visits of this order and of earlier ones are
+    ignored."""
 
 
 class ErasureRequested(Event, frozen=True, kw_only=True, tag="erasure_requested"):
-    """All that is known of a URL, a host or a whole site is to be erased."""
+    """An operator demands that all data about a URL, a host or a whole site is erased."""
 
     site: str
     host: str = ""
-    """The host, by its key; "": the whole site, or one URL."""
+    """The host key of the host to erase. "" means a whole site or one URL."""
     url: str = ""
-    """Canonical; "": the whole host or site."""
+    """The canonical URL to erase. "" means a whole host or site."""
     requested_by: str = ""
-    """Who has asked, for the record."""
+    """The person who requested the erasure, for the record."""
 
     @property
     def target(self) -> str:
-        """What is erased: a URL, the key of a host, or a site."""
+        """The target of the erasure: a URL, a host key, or a site."""
         return self.url or self.host or self.site
 
 
 class ErasureBegun(Event, frozen=True, kw_only=True, tag="erasure_begun"):
-    """The frontier orders no visit to these URLs any more: dedup erases what it knows of them."""
+    """The frontier has stopped visits to these URLs. Dedup then erases its rows about them."""
 
     site: str
     erasure: Erasure
     part: int = 0
-    """Which of the events about one erasure, from 0."""
+    """The number of this event among those of the erasure, from 0."""
     last: bool = True
-    """Whether it is the last one."""
+    """Whether this is the last event of the erasure."""
     hosts: tuple[str, ...] = ()
-    """The hosts that are erased as a whole."""
+    """The keys of the hosts that are erased as a whole."""
     urls: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
-    """The digests of the texts that these URLs had."""
+    """The digests of the texts of these URLs."""
 
 
 class UrlsErased(Event, frozen=True, kw_only=True, tag="urls_erased"):
-    """Dedup has erased what it knew of URLs: the frontier erases its rows."""
+    """Dedup has erased its rows about URLs. The frontier then erases its own."""
 
     site: str
     erasure: Erasure
@@ -63,9 +67,9 @@ class UrlsErased(Event, frozen=True, kw_only=True, tag="urls_erased"):
 
 
 class VisitsErased(Event, frozen=True, kw_only=True, tag="visits_erased"):
-    """Visits to URLs are to be forgotten: the archive erases the rows of their captures.
+    """Visits to URLs are erased. The archive then erases the rows of their captures.
 
-    What lies in WARC files stays.
+    The records in WARC files stay.
     """
 
     site: str

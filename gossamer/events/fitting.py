@@ -1,4 +1,4 @@
-"""Documents that are too large for a record: what is left out of them, and their text last."""
+"""Reduces documents that are too large for a record: fields are dropped first, then text is cut."""
 
 from collections.abc import Iterator
 from typing import TypeVar
@@ -10,16 +10,18 @@ from gossamer.events.pages import CONTENTS, Contents, PageParsed
 Document = TypeVar("Document", bound=Contents)
 KEPT = frozenset({"hazards", "cut", "text"})
 FOLLOWED = frozenset({"links", "entries"})
-"""Kept of a parsed page: the crawl lives on them, and the parser limits them."""
+"""Fields that a parsed page keeps at any size, because the crawl needs them. The parser limits
+them."""
 LONG = 1000
-"""Characters of a string that is worth being left out."""
+"""Minimum number of characters of a string field that is dropped."""
 
 
 def fitted(page: Document, limit: int) -> Document:
-    """Return *page* without what makes its JSON larger than *limit* bytes.
+    """Return *page* reduced so that its JSON has at most *limit* bytes, if that is possible.
 
-    The largest lists, maps and strings go first, whole; then the end of the text. What `cut` names
-    is not all there. Larger than *limit* it is only if what remains cannot be left out.
+    The largest lists, maps and strings are dropped first, as a whole. Then the end of the text is
+    cut. `cut` names all reduced fields. Fields that must stay can make the result larger than
+    *limit*.
     """
     spare = limit - _size(page)
     gone = list[str]()
@@ -34,7 +36,7 @@ def fitted(page: Document, limit: int) -> Document:
 
 def _with_short_text(page: Document, limit: int) -> Document:
     while (text := page.text) and (over := _size(page) - limit) > 0:
-        # As if all its characters were equally long in JSON; where they are not, once more.
+        # Assumes that all characters are equally long in JSON. The loop corrects that.
         left = max(0, int(len(text) * (1 - over / _size(text))) - 1)
         page = _marked(msgspec.structs.replace(page, text=text[:left]), ["text"])
     return page

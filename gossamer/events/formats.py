@@ -1,4 +1,4 @@
-"""What the fields of events hold, beyond their type: JSON Schema says so as `format`."""
+"""Types of event fields with a `format` in JSON Schema."""
 
 from typing import Annotated
 
@@ -6,10 +6,10 @@ from msgspec import Meta, Struct
 from msgspec.inspect import Metadata, StructType, type_info
 
 Url = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
-"""Absolute and canonical; "" where there is none."""
+"""An absolute, canonical URL, or "" if there is none."""
 _INSTANT = {"format": "epoch-seconds"}
 Instant = Annotated[float, Meta(extra_json_schema=_INSTANT)]
-"""Seconds since 1970 began in UTC; 0 where no time is known."""
+"""Epoch seconds, or 0 if the time is not known."""
 
 
 def instants_of(struct: type[Struct]) -> tuple[str, ...]:

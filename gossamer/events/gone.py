@@ -1,6 +1,6 @@
-"""Why documents are gone from `pages`, and when they are: the whole policy, in one table.
+"""The reasons for tombstones, and the number of visits that each reason needs, in one table.
 
-Dedup goes by it; `gossamer why` and `docs/outcomes-and-hazards.md` look its sentences up here.
+Dedup applies the table. `gossamer why` and `docs/outcomes-and-hazards.md` show its sentences.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from gossamer.events.outcomes import check_complete
 
 
 class Gone(StrEnum):
-    """Why a document is gone from `pages`: what the `reason` of its tombstone may be."""
+    """Why a document is gone from `pages`: the `reason` in its tombstone."""
 
     MOVED = "moved"
     REMOVED = "removed"
@@ -26,29 +26,34 @@ class Gone(StrEnum):
 
 @dataclass(frozen=True)
 class Patience:
-    """When a document counts as gone."""
+    """The condition under which a document counts as gone."""
 
     visits: int
-    """After how many visits in a row that do not find it, the last of them for this reason."""
+    """Number of consecutive visits that do not find the document, the last of them for this
+    reason."""
     text: str
-    """What a visit finds instead, in a sentence."""
+    """The result of such a visit, as a sentence."""
     setting: str = ""
-    """How long it must have been away besides."""
+    """The setting with the minimum time that the document must also be missing. "" means no
+    minimum."""
 
 
 # fmt: off
 PATIENCE: dict[Gone, Patience] = {
-    Gone.MOVED: Patience(1, "The URL redirects for good (301, 308)."),
-    Gone.REMOVED: Patience(1, "The server says that the page is gone, and will stay so (410)."),
+    Gone.MOVED: Patience(1, "The URL redirects permanently (301, 308)."),
+    Gone.REMOVED: Patience(1, "The server reports that the page is permanently gone (410)."),
     Gone.NOINDEX: Patience(1, "The page asks not to be indexed."),
-    Gone.LISTING: Patience(1, "There is a sitemap or a feed, which is no document."),
-    Gone.IRRELEVANT: Patience(1, "The page is not among those that the crawl keeps."),
+    Gone.LISTING: Patience(1, "The URL has a sitemap or a feed, which is not a document."),
+    Gone.IRRELEVANT: Patience(1, "The page is not relevant to the crawl (`crawl.relevant`)."),
     Gone.MISSING: Patience(2, "The server does not find the page (404)."),
-    Gone.SOFT_404: Patience(1, "The server answers as it does where it has no page."),
-    Gone.REDIRECTED: Patience(2, "The URL redirects for now (302 and the others)."),
+    Gone.SOFT_404: Patience(
+        1, "The response has the host's signature for missing pages (soft 404)."),
+    Gone.REDIRECTED: Patience(2, "The URL redirects temporarily (302 and other codes)."),
     Gone.REFUSED: Patience(
-        2, "The server refuses the page (any other 4xx but 429).", "dedup.refused_limit"),
-    Gone.ERASED: Patience(0, "No visit says so: somebody had it erased (gossamer forget)."),
+        2, "The server refuses the page (any 4xx except 404, 410, 412 and 429).",
+        "dedup.refused_limit"),
+    Gone.ERASED: Patience(
+        0, "An operator erased the document with `gossamer forget`, without a visit."),
 }
 # fmt: on
 

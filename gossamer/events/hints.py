@@ -1,4 +1,4 @@
-"""What is said of a page's changes beside visits to it: hints for the revisit scheduler."""
+"""Evidence about the changes of pages that does not come from visits to them."""
 
 from enum import StrEnum
 
@@ -8,31 +8,34 @@ from gossamer.events.records import Event
 
 
 class EvidenceKind(StrEnum):
-    """Where it may be said, beside a visit, that a page has changed."""
+    """The source of evidence that a page has changed."""
 
     LAST_MODIFIED = "last_modified"
     SITEMAP = "sitemap"
     FEED = "feed"
     LINK = "link"
     EXPIRES = "expires"
-    """Cache-Control or Expires of its last answer."""
+    """Cache-Control or Expires in the page's last response."""
     CHANGEFREQ = "changefreq"
 
 
 class ChangeHint(Struct, frozen=True):
-    """A page may have changed."""
+    """Evidence that a page may have changed."""
 
     url: str
-    """Canonical."""
+    """The canonical URL of the page."""
     kind: EvidenceKind
     changed_at: float
-    """The date that was given; of a new link, when the link was seen; 0: none was."""
+    """Epoch seconds of the stated change; for a new link, of the visit that saw it. 0 means that no
+    date was stated."""
     every: float = 0.0
-    """How often it is said to change, in seconds: a sitemap's changefreq; 0: that is not said."""
+    """Seconds between two changes, from a sitemap's changefreq. 0 means that no frequency was
+    stated."""
 
 
 class ChangesHinted(Event, frozen=True, kw_only=True, tag="changes_hinted"):
-    """Pages of a host may have changed; a site's hints count as far as earlier ones were true."""
+    """Pages of a host may have changed. The revisit scheduler weighs a site's hints by the share of
+    its earlier hints that proved true."""
 
     site: str
     host: str

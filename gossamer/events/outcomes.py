@@ -1,8 +1,8 @@
-"""How visits end, and the whole policy that hangs on it.
+"""The outcomes of visits, and the policy for each of them.
 
-A table is the only place where that policy is written: `OUTCOMES` says of each outcome what becomes
-of the URL and of its host. Fetcher, frontier, reports and `docs/outcomes-and-hazards.md` look it up
-here. A name without a row stops the import.
+`OUTCOMES` is the only place that states this policy: the consequences of each outcome for the URL
+and its host. Fetcher, frontier, reports and `docs/outcomes-and-hazards.md` read it. An outcome
+without a row stops the import.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,23 +12,23 @@ from typing import Any
 
 
 class Purpose(StrEnum):
-    """What a visit is for. Everything that is fetched is a visit, paced like any other."""
+    """The purpose of a visit. Every request of the fetcher is a visit with the usual delays."""
 
     PAGE = "page"
     ROBOTS = "robots"
     SITEMAP = "sitemap"
-    """Named by a robots.txt, or by the index of sitemaps."""
+    """A sitemap that a robots.txt or a sitemap index names."""
     PROBE = "probe"
-    """A path that cannot exist: what comes back is the host's signature, and no document."""
+    """A path that cannot exist: the response is the host's signature and not a document."""
 
     @property
     def is_read(self) -> bool:
-        """Whether the parser reads what comes back; a robots.txt was read by the fetcher."""
+        """Whether the parser reads the response. The fetcher itself reads robots.txt."""
         return self is not Purpose.ROBOTS
 
 
 class Outcome(StrEnum):
-    """How a visit ended: by what came back, or by why nothing did."""
+    """How a visit ended: the kind of response, or why there was none."""
 
     PAGE = "page"
     NOT_MODIFIED = "not_modified"
@@ -53,8 +53,7 @@ class Outcome(StrEnum):
     UNWANTED_TYPE = "unwanted_type"
     UNVISITED = "unvisited"
     OTHER = "other"
-    """What an older process reads where a newer one has written an outcome that it does not know.
-    """
+    """An outcome of a newer version of Gossamer, which this process does not know."""
 
     @classmethod
     def _missing_(cls, value: object) -> "Outcome":
@@ -62,7 +61,7 @@ class Outcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a visit says of a document, beside what was known of it."""
+    """The result of comparing a visited page with its document and with other documents."""
 
     FIRST = "first"
     CHANGED = "changed"
@@ -72,40 +71,41 @@ class Verdict(StrEnum):
     UNREADABLE = "unreadable"
     GONE = "gone"
     REDIRECT = "redirect"
-    """It is gone, and its URL redirects."""
+    """The document is gone, and its URL redirects."""
 
 
 GONE_VERDICTS = frozenset({Verdict.GONE, Verdict.REDIRECT})
-"""The verdicts that a document is gone."""
+"""The verdicts of a document that is gone."""
 
 
 class Fate(Enum):
-    """What becomes of the URL; the values are read in the documentation."""
+    """The consequence of an outcome for the URL. The documentation shows the values."""
 
-    DONE = "the URL has its answer"
-    AGAIN = "the URL is tried again later; its host is visited meanwhile"
-    WAIT = "the host is left alone, and the URL stays first in its queue"
-    STAY = "nothing happened to the URL: it stays in its queue"
+    DONE = "the URL is done"
+    AGAIN = "the URL is retried later, and other URLs of its host are visited before"
+    WAIT = "the host backs off, and the URL stays first in its queue"
+    STAY = "the URL stays in its queue, because it was not visited"
 
 
 class Wait(Enum):
-    """How long a host in trouble is left alone; `services.frontier.politeness` does the sums."""
+    """The backoff of a failing host. `services.frontier.politeness` computes it."""
 
-    NONE = "not at all"
-    SHORT = "a minute, twice as long each time, at most `frontier.down_wait`"
-    MINUTES = "ten minutes, twice as long each time, at most `frontier.down_wait`"
-    LONG = "`frontier.down_wait`, twice as long each time, at most `frontier.down_wait_limit`"
+    NONE = "none"
+    SHORT = "one minute, doubled with each failure, at most `frontier.down_wait`"
+    MINUTES = "ten minutes, doubled with each failure, at most `frontier.down_wait`"
+    LONG = "`frontier.down_wait`, doubled with each failure, at most `frontier.down_wait_limit`"
     DNS = "`frontier.dns_wait`"
-    HOUR = "an hour"
+    HOUR = "one hour"
     RETRY_AFTER = (
-        "as long as Retry-After asks, at most `frontier.retry_after_limit`; without one "
-        "a minute, twice as long each time, at most `frontier.down_wait`"
+        "Retry-After, at most `frontier.retry_after_limit`; without Retry-After "
+        "one minute, doubled with each failure, at most `frontier.down_wait`"
     )
 
 
 class Health(StrEnum):
-    """What an outcome shows of the host: *well* ends all trouble, *unclear* neither ends nor begins
-    any, and each kind of trouble counts by itself and lengthens its own waits alone."""
+    """The state of a host as an outcome shows it. *well* ends all failures, and *unclear* neither
+    ends nor starts one. Each kind of failure is counted separately and lengthens only its own
+    backoff."""
 
     WELL = "well"
     UNCLEAR = "unclear"
@@ -117,7 +117,7 @@ class Health(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Whether the host is in trouble."""
+        """Whether the host is failing."""
         return self not in (Health.WELL, Health.UNCLEAR)
 
 
@@ -127,139 +127,140 @@ class Absence(StrEnum):
     GONE = "gone"
     """404 or 410."""
     MOVED = "moved"
-    """A redirect."""
+    """The URL redirects."""
     DOWN = "down"
-    """The server did not answer, or failed, after all retries."""
+    """The server did not answer, or failed, in all attempts."""
     REFUSED = "refused"
-    """By robots.txt or another 4xx, or of a type or at an address that is not visited."""
+    """robots.txt or another 4xx refused the visit, or the type or address is not visited."""
     LEFT_OUT = "left_out"
-    """No visit was made: the crawl left it out when its turn came, or the blocklist did."""
+    """No visit was made: when it was due, the crawl or the blocklist excluded it."""
 
 
-class Judged(Enum):
-    """What dedup's verdict on a visit is about."""
+class VerdictSubject(Enum):
+    """The subject of dedup's verdict on a visit."""
 
-    DOCUMENT = "its document"
-    ABSENCE = "that a document which was there is gone"
-    NOTHING = "there is no verdict"
+    DOCUMENT = "the document of the visit"
+    ABSENCE = "the absence of a former document"
+    NOTHING = "no verdict"
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an outcome means for the URL and its host."""
+    """The consequences of an outcome for the URL and its host."""
 
     fate: Fate
     health: Health
     wait: Wait
-    """For Fate.WAIT at once; for Fate.AGAIN once the host failed so more than `retries` times."""
+    """The host's backoff. It starts at once for Fate.WAIT, and after more than `retries` such
+    failures of the host for Fate.AGAIN."""
     absence: Absence | None
-    """Why the visit found no document; None if it found one."""
-    judged: Judged
+    """Why the visit found no document. None means that it found one."""
+    verdict_subject: VerdictSubject
     """The subject of dedup's verdict on the visit."""
     text: str
-    """The sentence that a person reads."""
+    """A sentence for people."""
     strains: bool
-    """Whether the server seems strained: its courtesy delay is doubled."""
+    """Whether the server seems strained, so that the courtesy delay of its host is doubled."""
     ends_order: bool = False
-    """Whether the other URLs of the order are not visited now: they would fare no better."""
+    """Whether the other URLs of the order are skipped, because they would have the same outcome."""
     expected: bool = False
-    """Whether the live view leaves it out of the errors."""
+    """Whether the live view does not count the outcome as an error."""
 
 
 # fmt: off
 OUTCOMES: dict[Outcome, Meaning] = {
     Outcome.PAGE: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
-        None, Judged.DOCUMENT, strains=False, expected=True,
-        text="A page came back: a 2xx answer of a type that is read."),
+        None, VerdictSubject.DOCUMENT, strains=False, expected=True,
+        text="The server sent a page: a 2xx response of a supported type."),
     Outcome.NOT_MODIFIED: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
-        None, Judged.DOCUMENT, strains=False, expected=True,
-        text="The server says that the page is as it was at the visit before (304)."),
+        None, VerdictSubject.DOCUMENT, strains=False, expected=True,
+        text="The server reports that the page has not changed since the last visit (304)."),
     Outcome.REDIRECT: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
-        Absence.MOVED, Judged.ABSENCE, strains=False, expected=True,
-        text="The server points to another URL, which is followed like a link."),
+        Absence.MOVED, VerdictSubject.ABSENCE, strains=False, expected=True,
+        text="The server redirects to another URL, which is followed like a link."),
     Outcome.BAD_REDIRECT: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
-        Absence.REFUSED, Judged.NOTHING, strains=False,
-        text="The server answers with a redirect that leads nowhere."),
+        Absence.REFUSED, VerdictSubject.NOTHING, strains=False,
+        text="The server sent a redirect without a usable target."),
     Outcome.GONE: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
-        Absence.GONE, Judged.ABSENCE, strains=False,
-        text="The server has no such page (404 or 410)."),
+        Absence.GONE, VerdictSubject.ABSENCE, strains=False,
+        text="The page does not exist (404 or 410)."),
     Outcome.CLIENT_ERROR: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
-        Absence.REFUSED, Judged.ABSENCE, strains=False,
+        Absence.REFUSED, VerdictSubject.ABSENCE, strains=False,
         text="The server refuses the request with another 4xx status."),
     Outcome.SERVER_ERROR: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,  # If it is the host's robots.txt.
-        Absence.DOWN, Judged.NOTHING, strains=True,
-        text="The server failed (5xx, a status that does not exist, or 304 without a condition)."),
+        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,  # The wait applies to robots.txt.
+        Absence.DOWN, VerdictSubject.NOTHING, strains=True,
+        text="The server failed (5xx, an unknown status, or a 304 to an unconditional request)."),
     Outcome.BUSY: Meaning(
         Fate.WAIT, Health.BUSY, Wait.RETRY_AFTER,
-        Absence.DOWN, Judged.NOTHING, strains=True, ends_order=True,
-        text="The server asks to be left alone (429, or 503 with Retry-After)."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=True, ends_order=True,
+        text="The server asks for a lower rate (429, or 503 with Retry-After)."),
     Outcome.DNS_FAILURE: Meaning(
         Fate.WAIT, Health.NAME, Wait.DNS,
-        Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
-        text="The host's name does not exist, or has no address."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=False, ends_order=True,
+        text="The host's name does not exist or has no address."),
     Outcome.DNS_UNANSWERED: Meaning(
         Fate.WAIT, Health.NAME, Wait.SHORT,
-        Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
-        text="No name server says whether the host's name exists."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=False, ends_order=True,
+        text="No name server answered whether the host's name exists."),
     Outcome.HOST_DOWN: Meaning(
         Fate.WAIT, Health.CONNECTION, Wait.LONG,
-        Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
-        text="The host refuses connections, or none could be made in time."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=False, ends_order=True,
+        text="The host refused the connection, or the connection timed out."),
     Outcome.TLS_FAILURE: Meaning(
         Fate.WAIT, Health.TLS, Wait.LONG,
-        Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
-        text="The host takes the connection, but its certificate is refused, or TLS fails."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=False, ends_order=True,
+        text="The TLS handshake failed, or the host's certificate is not trusted."),
     Outcome.SILENT_SERVER: Meaning(
         Fate.AGAIN, Health.SILENCE, Wait.LONG,
-        Absence.DOWN, Judged.NOTHING, strains=True, ends_order=True,
-        text="The server took the request and sent no byte in time."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=True, ends_order=True,
+        text="The server accepted the request and sent no byte before the timeout."),
     Outcome.MALFORMED_HEAD: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
-        Absence.DOWN, Judged.NOTHING, strains=False,
-        text="The server hung up before the end of the answer's head, or sent what is none."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=False,
+        text="The server disconnected within the response's headers, or sent invalid ones."),
     Outcome.CUT_BODY: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
-        Absence.DOWN, Judged.NOTHING, strains=False,
-        text="The body broke off, or came too slowly, and what came of it is of no use."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=False,
+        text="The body was interrupted or too slow, and the received part is unusable."),
     Outcome.BROKEN: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
-        Absence.DOWN, Judged.NOTHING, strains=False,
-        text="A robots.txt came that cannot be read."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=False,
+        text="The received robots.txt is unreadable."),
     Outcome.INTERNAL_ERROR: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
-        Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
-        text="A mistake of ours kept the visit from its end, or too many large bodies at once."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=False, ends_order=True,
+        text="Internal error, or the memory budget for bodies was used up."),
     Outcome.PRIVATE_ADDRESS: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
-        Absence.REFUSED, Judged.NOTHING, strains=False, ends_order=True,
-        text="The host has only addresses outside the public Internet, which are not visited."),
+        Absence.REFUSED, VerdictSubject.NOTHING, strains=False, ends_order=True,
+        text="All addresses of the host are outside the public Internet and are not visited."),
     Outcome.BLACKLISTED: Meaning(
         Fate.WAIT, Health.UNCLEAR, Wait.HOUR,
-        Absence.REFUSED, Judged.NOTHING, strains=False, ends_order=True,
-        text="The host has an address in a network on the blocklist: it was not asked."),
+        Absence.REFUSED, VerdictSubject.NOTHING, strains=False, ends_order=True,
+        text="An address of the host is in a network on the blocklist. No request was made."),
     Outcome.ROBOTS_EXCLUDED: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
-        Absence.REFUSED, Judged.NOTHING, strains=False,
-        text="robots.txt forbids the URL: it was not asked for."),
+        Absence.REFUSED, VerdictSubject.NOTHING, strains=False,
+        text="robots.txt forbids the URL. No request was made."),
     Outcome.UNWANTED_TYPE: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
-        Absence.REFUSED, Judged.NOTHING, strains=False,
-        text="The answer is of a type that is not read, or a binary document that was cut."),
+        Absence.REFUSED, VerdictSubject.NOTHING, strains=False,
+        text="The response has an unsupported type, or is a truncated binary document."),
     Outcome.UNVISITED: Meaning(
         Fate.STAY, Health.WELL, Wait.NONE,
-        Absence.REFUSED, Judged.NOTHING, strains=False, ends_order=True,
-        text="The order ended before this URL's turn."),
+        Absence.REFUSED, VerdictSubject.NOTHING, strains=False, ends_order=True,
+        text="The order ended before the visit to this URL."),
     Outcome.OTHER: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
-        Absence.DOWN, Judged.NOTHING, strains=True,
-        text="A newer version's outcome, which the process that read it does not know."),
+        Absence.DOWN, VerdictSubject.NOTHING, strains=True,
+        text="A newer version of Gossamer wrote an outcome that this process does not know."),
 }
 # fmt: on
 
@@ -269,11 +270,11 @@ FAILURES = tuple(
     for outcome in Outcome
     if not OUTCOMES[outcome].expected and OUTCOMES[outcome].fate is not Fate.STAY
 )
-"""The outcomes of a URL that a person may want to try again."""
+"""The outcomes after which a person may want to retry a URL."""
 
 
 def check_complete(names: Iterable[object], table: Mapping[Any, object], what: str) -> None:
-    """Raise LookupError unless *table*, which is called *what*, has a row for each of *names*."""
+    """Raise LookupError with the name *what* unless *table* has a row for each of *names*."""
     if missing := [str(name) for name in names if name not in table]:
         raise LookupError(f"{what} has no row for {', '.join(missing)}")
 

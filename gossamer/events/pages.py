@@ -1,4 +1,4 @@
-"""What was read from a page, as the parser says it and as `pages` says it to everybody."""
+"""The contents of a page: the parser's event, and the parts shared with the public `pages`."""
 
 from enum import StrEnum
 from typing import Any
@@ -12,17 +12,17 @@ from gossamer.web.validators import NO_VALIDATORS, Validators
 
 
 class LinkKind(StrEnum):
-    """What makes a link one."""
+    """The kind of element or text that a link was found in."""
 
     LINK = "link"
-    """Something to click on: an a or area element."""
+    """A clickable link: an a or area element."""
     FRAME = "frame"
     EMBED = "embed"
     """A document in an object or embed element."""
     REFRESH = "refresh"
-    """Where a page sends its readers by itself, after a while."""
+    """The target of a meta refresh."""
     CANONICAL = "canonical"
-    """The page under its better name, as it says."""
+    """The canonical URL that the page declares."""
     ALTERNATE = "alternate"
     """The page in another language."""
     FEED = "feed"
@@ -30,11 +30,11 @@ class LinkKind(StrEnum):
     PREVIOUS = "prev"
     AMP = "amphtml"
     SCRIPT = "script"
-    """Perhaps none: text in a script that looks like one."""
+    """A guess: text in a script that looks like a URL."""
 
 
 class Position(StrEnum):
-    """The part of a page that a link stands in."""
+    """The part of a page that contains a link."""
 
     MAIN = "main"
     NAVIGATION = "navigation"
@@ -44,71 +44,73 @@ class Position(StrEnum):
 
 
 class Link(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A link as found: canonical and absolute. A field that is missing has its default."""
+    """A link of a page. A missing field has its default."""
 
     url: Url
-    """Canonical."""
+    """The absolute, canonical URL of the target."""
     text: str = ""
-    """Its words, or those in place of its image; white space folded, at most 200 characters."""
+    """The link's text, or the alternative text of its image. White space is folded, and at most 200
+    characters are kept."""
     nofollow: bool = False
-    """Whether the page does not vouch for it: rel nofollow, ugc or sponsored."""
+    """Whether the page does not vouch for the link: rel nofollow, ugc or sponsored."""
     redirect: bool = False
-    """Whether it is where a redirect points to."""
+    """Whether the link is the target of a redirect."""
     rel: str = ""
-    """The words of its rel attribute, in lower case, one space between them."""
+    """The words of the rel attribute in lower case, separated by single spaces."""
     kind: str = LinkKind.LINK.value
-    """What makes it one: `link` (to click on), `frame`, `embed`, `refresh`, `canonical`,
-    `alternate` (another language), `feed`, `next`, `prev`, `amphtml`; `script` is a guess: text in
-    a script that looks like a URL. There may be more of them later."""
+    """The kind of the link: `link` (clickable), `frame`, `embed`, `refresh`, `canonical`,
+    `alternate` (another language), `feed`, `next`, `prev`, `amphtml` or `script`, which is a guess
+    from text in a script that looks like a URL. Later versions may add kinds."""
     position: str = ""
-    """The part of the page that it stands in first, by the page's own markup: `main` (a main or
-    article element), `navigation`, `header`, `footer` or `aside`; "" where that does not say."""
+    """The part of the page with the link's first occurrence, by the page's markup: `main` (a main
+    or article element), `navigation`, `header`, `footer` or `aside`. "" means that the markup does
+    not say."""
 
 
 class Source(StrEnum):
-    """Who says when a page was published, or changed: the first that does."""
+    """The source of a page's publication or modification date. The first available one counts."""
 
     LINKED_DATA = "linked data"
     OPEN_GRAPH = "open graph"
     META = "meta"
     TIME = "time"
-    """An element that is marked as the time of it."""
+    """An element that marks its content as this date."""
     URL = "url"
     FILE = "file"
-    """The properties of a document that is no page, such as a PDF."""
+    """The properties of a document such as a PDF."""
 
     def of(self, at: float) -> str:
-        """Return who says *at*; "" of 0, which nobody says."""
+        """Return the name of this source, or "" if *at* is 0 because the date is unknown."""
         return self.value if at else ""
 
 
 class Form(Struct, frozen=True):
-    """A form that asks for a document (method GET): what leads there is not followed."""
+    """A form that requests a document (method GET). Its targets are not followed."""
 
     action: Url
-    """What a query is added to."""
+    """The URL that the query is added to."""
     fields: tuple[str, ...] = ()
-    """The names of its parameters, as the page has them."""
+    """The names of the form's parameters, as written."""
 
 
 class Listing(StrEnum):
-    """What lists documents, and is none itself."""
+    """The kind of a listing, which lists documents and is not a document itself."""
 
     SITEMAP = "sitemap"
     SITEMAP_INDEX = "sitemap_index"
-    """It lists sitemaps."""
+    """A list of sitemaps."""
     FEED = "feed"
 
 
 class PageKind(StrEnum):
-    """The kind of an answer: the parser states it once, and dedup has a handler for each."""
+    """The kind of a response. The parser determines it, and dedup has a handler for each kind."""
 
     DOCUMENT = "document"
-    """A 2xx response that was read, or is of a type that has no reader."""
+    """A 2xx response that the parser read, or whose type has no reader."""
     LISTING = "listing"
-    """A sitemap or a feed; `listing` says which."""
+    """A sitemap or a feed. `listing` contains which."""
     SOFT_404 = "soft_404"
-    """A 2xx response that its host sends where it has no page."""
+    """A 2xx response with the host's signature for missing pages."""
     UNREADABLE = "unreadable"
     """A 2xx response that the parser could not read."""
     NOT_MODIFIED = "not_modified"
@@ -118,169 +120,180 @@ class PageKind(StrEnum):
     REDIRECTED = "redirected"
     """Any other redirect."""
     SOFT_404_REDIRECT = "soft_404_redirect"
-    """A redirect that its host sends where it has no page."""
+    """A redirect with the host's signature for missing pages."""
     REMOVED = "removed"
     """A 410."""
     MISSING = "missing"
     """A 404."""
     REFUSED = "refused"
-    """Any other 4xx, except 412 and 429, which refuse our conditions or our pace."""
+    """Any other 4xx, except 412 and 429, which refuse our conditions or our rate."""
     INCONCLUSIVE = "inconclusive"
-    """An answer that says nothing about the page: a server error, 412, 429, a redirect without a
-    usable target, a 304 to an unconditional request, a probe without a 2xx response."""
+    """A response without information about the page: a server error, 412, 429, a redirect without a
+    usable target, a 304 to an unconditional request, or a probe without a 2xx response."""
     PROBE = "probe"
     """The 2xx response to a probe: the text of the host's signature."""
 
 
 class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What a sitemap or a feed lists, and says of it."""
+    """An entry of a sitemap or a feed."""
 
     url: Url
-    """Canonical."""
+    """The canonical URL of the document."""
     changed_at: float = 0.0
-    """When it changed last; 0: that is not said."""
+    """Epoch seconds of the last change, as the listing states it. 0 means not stated."""
     every: float = 0.0
-    """How often it changes, in seconds: a sitemap's changefreq; 0: that is not said."""
+    """Seconds between two changes, from a sitemap's changefreq. 0 means not stated."""
 
 
 class Heading(Struct, frozen=True):
-    """Words that a page sets off from the others."""
+    """A heading, or other text that a page emphasises."""
 
     text: str
-    """White space folded, at most 200 characters."""
+    """The heading's text. White space is folded, and at most 200 characters are kept."""
     weight: int
-    """From 6, as of an `h1`, to 1, as of an `h6` and of what is emphasised within a line."""
+    """The weight of the heading, from 6 for an `h1` to 1 for an `h6` and for emphasis within a
+    line."""
     physical: bool = False
-    """Whether only its looks make it a heading: font size, bold type, centring."""
+    """Whether only font size, bold type or centring make the text a heading."""
 
 
 class Contents(Event, frozen=True, kw_only=True):
-    """What was read from a document: defined here, it is in `PageParsed` and in `Page` alike."""
+    """The contents of a document: the fields that `PageParsed` and `Page` share."""
 
     content_type: str = ""
-    """The media type by which it was read, without parameters."""
+    """The media type by which the body was read, without parameters."""
     charset: str = ""
-    """The encoding of its characters, by the name that the Encoding standard gives it; "" of what
-    is no text."""
+    """The character encoding, by its name in the Encoding standard. "" means that the body is not
+    text."""
     charset_source: str = ""
-    """What says that it is this one: a byte order mark (`bom`), the `header`, the document itself
-    (`meta`), the `bytes`, which are valid UTF-8, a `guess` by what they look like; or `default`."""
+    """The source of the encoding: a byte order mark (`bom`), the `header`, the document itself
+    (`meta`), the `bytes`, which are valid UTF-8, a `guess` from the bytes, or `default`."""
     size: int = 0
     """Bytes of the decoded body."""
     digest: str = ""
-    """Of the text, white space folded; of the body where there is no text."""
+    """The digest of the text with white space folded, or of the body if there is no text."""
     payload_digest: str = ""
-    """SHA-1 in base 32, as WARC writes it, of the body as received: finds the capture in
+    """The SHA-1 of the body as received, in base 32 as in WARC. It identifies the capture in
     `pages.archived`."""
     validators: Validators = NO_VALIDATORS
-    """By which the server can be asked later whether the page has changed."""
+    """The validators of this version, for a later conditional request."""
     title: str = ""
-    """At most 500 characters, white space folded."""
+    """The page's title, at most 500 characters, with white space folded."""
     description: str = ""
-    """The page's own of itself, at most 1,000 characters."""
+    """The page's description of itself, at most 1,000 characters."""
     author: str = ""
-    """Who it says has written it, at most 200 characters; of several the first, or their names
-    with commas between them."""
+    """The author that the page declares, at most 200 characters. Of several authors it is the
+    first, or all names separated by commas."""
     published_at: Instant = 0.0
-    """When it says that it was published; a day begins at midnight in UTC."""
+    """Epoch seconds of the declared publication. A date without a time counts from midnight in
+    UTC."""
     published_by: str = ""
-    """Who says so, as in `Source`: `linked data`, `open graph`, `meta`, `time` (an element), `url`,
-    `file` (the properties of a PDF). There may be more of them later."""
+    """The source of `published_at`: `linked data`, `open graph`, `meta`, `time` (an element), `url`
+    or `file` (the properties of a PDF). Later versions may add sources."""
     modified_at: Instant = 0.0
-    """When it says that it was changed last."""
+    """Epoch seconds of the last modification that the page declares."""
     modified_by: str = ""
-    """Who says so, as of `published_by`."""
+    """The source of `modified_at`, with the values of `published_by`."""
     language: str = ""
-    """ISO 639: two letters where the text was recognised, else what the page declares; or ""."""
+    """The language in ISO 639: two letters if it was detected from the text, otherwise as the page
+    declares it, or ""."""
     declared_language: str = ""
-    """As the page declares it: a BCP 47 tag, if it does so properly."""
+    """The language that the page declares, as a valid BCP 47 tag, or ""."""
     alternates: dict[str, str] = field(default_factory=dict)
-    """The same in other languages: URLs by `hreflang`, in lower case; at most 200."""
+    """The page's versions in other languages: at most 200 URLs by `hreflang` in lower case."""
     canonical: Url = ""
-    """The URL that the page names as its better one; "" if it names none."""
+    """The canonical URL that the page declares, or ""."""
     image: Url = ""
-    """The image that it is shown by elsewhere."""
+    """The URL of the image that the page declares for previews."""
     open_graph: dict[str, str] = field(default_factory=dict)
-    """Properties of OpenGraph and Twitter, by name (`og:type`): the first value of each, at most
-    500 characters, at most 50."""
+    """OpenGraph and Twitter properties by name (`og:type`): at most 50, each with its first value
+    of at most 500 characters."""
     linked_data: tuple[str, ...] = ()
-    """Its JSON-LD (schema.org): the text of each script, which may be no valid JSON; 100,000
-    characters at most."""
+    """The page's JSON-LD (schema.org): the text of each script, which may be invalid JSON, at most
+    100,000 characters in total."""
     needs_rendering: bool = False
-    """Whether its text seems to be made by scripts, so that little or nothing of it is here."""
+    """Whether scripts seem to create the page's text, so that little or none of it is here."""
     forms: tuple[Form, ...] = ()
-    """Its forms that ask for a document, at most 10 of them, with 50 fields each."""
+    """Forms that request a document: at most 10, each with at most 50 fields."""
     requisites: tuple[Url, ...] = ()
-    """What it is shown with: images, styles, scripts, sound and film; at most as many as
-    `parser.requisites_limit` says. They are not visited."""
+    """URLs of the page's requisites, such as images, styles, scripts, audio and video: at most
+    `parser.requisites_limit`. They are not visited."""
     text: str | None = None
-    """What it says, as `text_kind` has it; None where it says nothing, or the parser's setting
-    leaves it out."""
+    """The text of the page, as `text_kind` describes it. None means that there is no text, or that
+    the parser's settings omit it."""
     text_kind: str = ""
-    """Which text: the `main` one without menus and the like; all that is `visible`, where there is
-    no main text to speak of; `plain`, of a document that has no markup; or ""."""
+    """The kind of the text: `main` (without menus and the like), `visible` (all visible text, if
+    there is hardly any main text), `plain` (of a document without markup), or ""."""
     markdown: str | None = None
-    """The main text as Markdown, if the setting `parser.markdown` asks for it."""
+    """The main text as Markdown, if the setting `parser.markdown` is on."""
     headings: tuple[Heading, ...] = ()
-    """Its headings, and what else it emphasises, in its order: at most 100."""
+    """Headings and other emphasised text in the page's order, at most 100."""
     noindex: bool = False
-    """Whether it asks not to be indexed, by what `parser.not_indexed` takes for that."""
+    """Whether the page asks not to be indexed, by one of the signals in `parser.not_indexed`."""
     directives: tuple[str, ...] = ()
-    """What robots meta elements and X-Robots-Tag headers say to us, in lower case: `noindex`,
-    `noarchive`, `nosnippet`, `noai`, `max-snippet: 20` … (`none` is noindex and nofollow)."""
+    """The directives of robots meta elements and X-Robots-Tag headers for our user agent, in lower
+    case: `noindex`, `noarchive`, `nosnippet`, `noai`, `max-snippet: 20` and so on. `none` is
+    recorded as noindex and nofollow."""
     unavailable_after: Instant = 0.0
-    """After when it asks not to be shown any more; where that is past, it counts as `noindex`."""
+    """Epoch seconds after which the page asks not to be shown. From then on the page counts as
+    `noindex`."""
     not_in_snippets: tuple[str, ...] = ()
-    """The texts of elements with `data-nosnippet`, which it does not want quoted; white space
-    folded, at most 50 of 500 characters."""
+    """The texts of elements with `data-nosnippet`, which must not be quoted: at most 50, each with
+    at most 500 characters and white space folded."""
     truncated: bool = False
-    """Whether the body is not whole."""
+    """Whether the body is incomplete."""
     usage: dict[str, str] = field(default_factory=dict)
-    """What the site says about the use of the page, in robots.txt and in headers, as it stands
-    there: `content-usage` (draft-ietf-aipref-attach), `content-signal` (contentsignals.org); also
-    in meta elements: `tdm-reservation`, `tdm-policy` (TDM Reservation Protocol)."""
+    """The site's usage statements for the page, as written: `content-usage`
+    (draft-ietf-aipref-attach) and `content-signal` (contentsignals.org) from robots.txt and
+    headers, and `tdm-reservation` and `tdm-policy` (TDM Reservation Protocol) from meta elements
+    and headers."""
     hazards: tuple[str, ...] = ()
-    """The hazards of the Web that were met with it, by their names."""
+    """The names of the hazards that the page met."""
     cut: tuple[str, ...] = ()
-    """The fields of which something is left out, since all would be too large for a record."""
+    """The names of the fields that were shortened or dropped to fit into a record."""
 
 
 def contents_of(page: Contents) -> dict[str, Any]:
-    """Return the fields of *page* that are its contents, by name: for another event of them."""
+    """Return the fields of *page* that are its contents, by name, for another event."""
     every = asdict(page)
     return {name: every[name] for name in CONTENTS}
 
 
 CONTENTS = Contents.__struct_fields__[len(Event.__struct_fields__) :]
-"""The names of these fields."""
+"""The names of the fields of `Contents`."""
 
 
 class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
-    """What was read from a response; from anything but a 2xx document, at most links."""
+    """The contents of a response. Responses other than 2xx have at most links."""
 
     site: str
     host: str
     visit: Visit
     fetched_at: float
+    """Epoch seconds of the request."""
     status: int
+    """The HTTP status of the response."""
     reason: str = ""
-    """For people: why the page is unread, where it is."""
+    """Why the page is unreadable, as text for people."""
     simhash: str = ""
-    """Of the main text, else of the visible one, in 16 hexadecimal digits: few bits differ where
-    texts do in little. "" where there are too few words."""
+    """The simhash of the main or else the visible text, as 16 hexadecimal digits: similar texts
+    differ in few bits. "" means that the text has too few words."""
     sketch: bytes = b""
-    """Of all words that a reader sees: says how much has changed (`gossamer.text.sketch`)."""
+    """A sketch of all visible words, from which the amount of change is computed
+    (`gossamer.text.sketch`)."""
     blocks: bytes = b""
-    """What a reader sees, block by block, four bytes each (`gossamer.text.blocks`)."""
+    """The hashes of the visible blocks of text, four bytes each (`gossamer.text.blocks`)."""
     expires_at: float = 0.0
-    """Until when the response says that it stays as it is; 0: it says nothing that can be meant."""
+    """Epoch seconds until which the response declares the page fresh. 0 means that it declares
+    nothing, or nothing credible."""
     nofollow: bool = False
-    """Whether it asks that none of its links is followed, by what `parser.not_followed` takes for
-    that."""
+    """Whether the page asks that its links are not followed, by one of the signals in
+    `parser.not_followed`."""
     links: tuple[Link, ...] = ()
+    """The links of the page."""
     kind: PageKind = PageKind.INCONCLUSIVE
-    """The kind of the answer: decides how dedup handles it."""
+    """The kind of the response, which selects dedup's handler."""
     listing: Listing | None = None
-    """Which kind of listing a listing is."""
+    """The kind of the listing, if the response is one."""
     entries: tuple[Entry, ...] = ()
-    """Those of a listing, the most important ones first."""
+    """The entries of a listing, the most important ones first."""

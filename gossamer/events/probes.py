@@ -1,13 +1,14 @@
-"""What visits find out that are made to know a host, not for a page."""
+"""Results of probes: visits that learn about a host and not about a page."""
 
 from gossamer.events.records import Event
 
 
 class MissingPageRead(Event, frozen=True, kw_only=True, tag="missing_page_read"):
-    """A host has answered the visit to a page that cannot exist with a document: this text."""
+    """A host answered a probe, a visit to a path that cannot exist, with this document."""
 
     site: str
     host: str
     digest: str
-    """As in `PageParsed`."""
+    """The digest of the text, as in `page_parsed`."""
     simhash: str = ""
+    """The simhash of the text, as in `page_parsed`."""

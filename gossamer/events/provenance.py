@@ -1,8 +1,8 @@
-"""How URLs are discovered: what a seed and a link hand on to the URL that they lead to.
+"""How seeds and links pass their origin on to the URLs that they lead to.
 
-The URL takes it along on all events and rows of its way (`services.frontier.rows.Origin`). A
-request's priority is no part of it: it ends in the request number, which orders the queue, and what
-is tried again is queued behind what was asked for meanwhile.
+A URL carries its origin on all its events and rows (`services.frontier.rows.Origin`). Its priority
+is not a part of that: the priority is encoded in the request number, which orders the queue. A
+retried URL is queued behind the URLs that were admitted before its retry.
 """
 
 from collections import defaultdict
@@ -18,12 +18,12 @@ from gossamer.events.records import (
 from gossamer.web.url import fingerprint, site_of
 
 MOST = 1000
-"""Links in an event: each may be 2,000 characters long."""
+"""Maximum number of links in an event. Each may have 2,000 characters."""
 
 
 def by_site(urls: Iterable[Discovery], via: str, crawl: str, now: float) -> list[UrlsDiscovered]:
-    """Return *urls* as they go to the URL-seen test, in their order: an event a site, or several
-    where they would not fit into one."""
+    """Return *urls* in their order as `urls_discovered` events, one for each site, or several if
+    one would be too large."""
     sites: dict[str, list[Discovery]] = defaultdict(list)
     for found in urls:
         sites[site_of(found.url)].append(found)
@@ -35,15 +35,16 @@ def by_site(urls: Iterable[Discovery], via: str, crawl: str, now: float) -> list
 
 
 def added(seed: SeedAdded, url: str) -> Discovery:
-    """Return *seed*, whose canonical URL is *url*, as a discovery; its via goes on the event."""
+    """Return *seed* as a discovery, with the canonical form *url*. The event contains its `via`."""
     trace = fingerprint(url)
     return Discovery(url, seed.depth, priority=seed.priority, trace=trace, party=seed.party)
 
 
 def linked(link: Link, visit: Visit) -> Discovery:
-    """Return what *link*, on the page of *visit*, leads to: one link deeper, or one hop further.
+    """Return the discovery of *link* on the page of *visit*: one link deeper, or one redirect
+    further.
 
-    The duplicates in a row are those before that page, which its verdict may add to or end.
+    `duplicates` is that of the page. The page's verdict may increment or reset it.
     """
     return Discovery(
         link.url,

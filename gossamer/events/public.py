@@ -1,6 +1,6 @@
-"""What others read: documents, that they are gone, and where captures lie.
+"""The public events: documents, tombstones, and where captures are stored.
 
-Gossamer's own services write these and read none of them, so here is what a consumer relies on.
+Gossamer's own services write these events and do not read them. Consumers rely on them.
 """
 
 from msgspec import Struct
@@ -12,94 +12,99 @@ from gossamer.events.records import Event
 
 
 class Page(Contents, frozen=True, kw_only=True, tag="page"):
-    """Public: the newest version of a document, with its verdict. A tombstone when it is gone."""
+    """Public: the newest version of a document, with its verdict. A tombstone replaces it when it
+    is gone."""
 
     version: int = 2
-    """Of this description. What is added has a default, so that who reads version 1 can read on."""
+    """The version of this schema. Added fields have defaults, so that consumers of version 1 can
+    read version 2."""
     url: Url
-    """Its canonical URL, which is the record's key."""
+    """The document's canonical URL, which is the record's key."""
     site: str
-    """The registrable domain; by it pages are partitioned."""
+    """The registrable domain, which decides the partition."""
     status: int
-    """Of HTTP."""
+    """The HTTP status of the response."""
     fetched_at: Instant
-    """When the request began."""
+    """Epoch seconds of the request."""
     links: tuple[Url, ...]
-    """Where it leads to, in the order of the page, each once."""
+    """The URLs that the page links to, in its order and without repetition."""
     outlinks: tuple[Link, ...] = ()
-    """The same with what the page says of each, and guesses, of the kind `script`."""
+    """The links with their texts and attributes, including guesses of the kind `script`."""
     verdict: Verdict
-    """Of the content test: whether others had the text first, or it has changed."""
+    """Whether another page had the text first, or the text has changed."""
     duplicate_of: Url
-    """The page that had the same text first; "" if none had."""
+    """The URL of the page that had the same text first. "" means that no page had it."""
     depth: int
-    """Links followed from a seed to come here; redirects add none."""
+    """Number of links from a seed. Redirects do not count."""
     via: str
-    """The visit that discovered the URL, `EPOCH.ORDER.INDEX@URL`, or the seed's record."""
+    """The id of the visit that discovered the URL, `EPOCH.ORDER.INDEX@URL`, or the record of the
+    seed."""
     trace: str = ""
-    """128 bits of the URL in hexadecimal: the document's id, the same for every version."""
+    """The id of the document in all its versions: 128 bits of its URL, in hexadecimal."""
     near_duplicate_of: Url = ""
-    """The page of the same site that has nearly the same text."""
+    """The URL of the page of the same site with nearly the same text."""
     change: float | None = None
-    """How much has changed since the visit before: 0 nothing but what every visit changes, 1 all
-    words. None: there was no document before."""
+    """How much the page has changed since the visit before, from 0 (only volatile parts) to 1 (all
+    words). None means that there was no document before."""
     first_seen: Instant = 0.0
-    """When the URL was first found to have a document, also if that was gone meanwhile."""
+    """Epoch seconds at which the URL first had a document, even if that was gone for a time."""
     last_changed: Instant = 0.0
-    """When a visit found the document first, or changed."""
+    """Epoch seconds of the last visit that found the document new or changed."""
     last_visited: Instant = 0.0
-    """When the visit was made that this is published after; later ones that find it unchanged
+    """Epoch seconds of the visit that published this version. Later visits that find it unchanged
     publish nothing."""
     unchanged: bool = False
-    """Nothing is news beside what was published before: only the setting
-    `dedup.republish_unchanged` has such a document published, with the header `unchanged: 1`."""
+    """Whether nothing has changed since the last published version. Such a page is published only
+    under the setting `dedup.republish_unchanged`, with the header `unchanged: 1`."""
 
 
 class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
-    """Public: where a capture lies in the WARC files."""
+    """Public: where a capture is stored in the WARC files."""
 
     url: Url
-    """Canonical, and the record's key."""
+    """The canonical URL, which is the record's key."""
     site: str
-    """The registrable domain; by it captures are partitioned."""
+    """The registrable domain, which decides the partition."""
     fetched_at: Instant
-    """When the request began."""
+    """Epoch seconds of the request."""
     status: int
-    """Of HTTP."""
+    """The HTTP status of the response."""
     content_type: str
-    """The header Content-Type."""
+    """The Content-Type header of the response."""
     digest: str
-    """SHA-1 in base 32 of the body as received, as in the record's WARC-Payload-Digest; of a
-    revisit record that of the body which it leaves out, "" if that is not known."""
+    """The SHA-1 of the body as received, in base 32, as in WARC-Payload-Digest. A revisit record
+    has the digest of the body that it omits, or "" if that is not known."""
     record_type: str = "response"
-    """Of the WARC record: `response`, or `revisit` after a 304, which refers to an earlier one."""
+    """The type of the WARC record: `response`, or `revisit` after a 304, which refers to an earlier
+    record."""
     file: str
     """The name of the WARC file."""
     offset: int
-    """Bytes before the record in it."""
+    """Offset of the record in the file, in bytes."""
     length: int
-    """Bytes of the record, compressed as it is."""
+    """Compressed length of the record, in bytes."""
     trace: str = ""
-    """128 bits of the URL in hexadecimal, as in `pages`."""
+    """The id of the document, as in `pages`: 128 bits of its URL, in hexadecimal."""
 
 
 class Tombstone(Struct, frozen=True):
-    """A document is gone: an empty value takes its place on the `pages` topic.
+    """A document is gone: an empty value replaces it on the `pages` topic.
 
-    What is not in the record's key is in its headers, as text, under the names of these fields.
+    The record's headers contain, as text, the fields that its key does not, under their names here.
     """
 
     url: str
     site: str
     verdict: Verdict = Verdict.GONE
-    """`redirect` where a redirect took its place, otherwise `gone`."""
+    """`redirect` if the URL redirects now, otherwise `gone`."""
     redirects_to: Url = ""
-    """Canonical; "" if the verdict is another, or it leads to no URL."""
+    """The canonical target of the redirect. "" if the verdict is `gone`, or the target is not a
+    URL."""
     reason: str = ""
-    """Why, as in `gossamer.events.gone.Gone`."""
+    """The reason, one of `gossamer.events.gone.Gone`."""
     at: float = 0.0
-    """When the visit was made that found it gone."""
+    """Epoch seconds of the visit that found the document gone."""
     status: int = 0
-    """Of that visit."""
+    """The HTTP status of that visit."""
     trace: str = ""
-    """By which the document is known."""
+    """The id of the document, as in `pages`."""

@@ -1,12 +1,13 @@
-"""Every event that services write to each other, and the parts they are made of.
+"""All events that services write to each other, and their parts.
 
-What others read is in `gossamer.events.public`.
+The public events are in `gossamer.events.public`.
 
-An event is a frozen struct, one JSON object on the log, tagged with its name and version. What
-belongs together is one event: the links of a page to one site, a host with its batch of visits.
-Evolution is compatible both ways: a new field has a default, no field goes or changes its meaning;
-a test holds these structs against `schemas/`. Which topic carries which event:
-`gossamer.events.topics`. Instants are epoch seconds (`*_at`), durations seconds, sizes bytes.
+An event is a frozen struct, encoded as one JSON object and tagged with its name and version. One
+event contains what belongs together: the links of a page to one site, or a host with its batch of
+visits. Evolution is compatible in both directions: a new field has a default, and no field is
+removed or changes its meaning. A test compares these structs with `schemas/`.
+`gossamer.events.topics` lists the events of each topic. Instants are epoch seconds (`*_at`),
+durations are seconds, sizes are bytes.
 """
 
 from typing import Annotated, NewType
@@ -25,201 +26,217 @@ DEFAULT_CRAWL = "default"
 PRIORITY_LIMIT = 100
 Priority = Annotated[int, Meta(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)]
 OrderId = NewType("OrderId", str)
-"""The id of an order, unique in a crawl: the epoch of its frontier, a dot and a number."""
+"""The id of an order, unique in a crawl: `epoch.number`, with the epoch of its frontier."""
 
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event", gc=False):
-    """What every event carries. None is in a circle: the garbage collector looks at none."""
+    """The fields that all events have. Events cannot form reference cycles, so `gc=False`."""
 
     version: int = 1
-    """Of the event's description; see `schemas/README.md`."""
+    """The version of the event's schema. See `schemas/README.md`."""
     crawl: str = DEFAULT_CRAWL
-    """The crawl that it is about."""
+    """The name of the crawl."""
     at: Instant
-    """When the event was written."""
+    """Epoch seconds at which the event was written."""
 
 
 class Discovery(Struct, frozen=True, gc=False):
-    """A URL on its way to the frontier: canonical, with how it was found."""
+    """A discovered URL and its origin, on the way to the frontier."""
 
     url: str
+    """The canonical URL."""
     depth: int = 0
-    """Links followed from a seed; a redirect adds none."""
+    """Number of links from a seed. Redirects do not count."""
     hops: int = 0
-    """Redirects followed in a row to come here."""
+    """Number of consecutive redirects that led to the URL."""
     priority: Priority = 0
-    """Lower is sooner, before everything else; from -100 to 100."""
+    """The URL's priority, from -100 to 100. URLs with lower values are visited before all
+    others."""
     trace: str = ""
-    """Identifies the URL in the events and logs of all services."""
+    """The id of the URL in the events and logs of all services."""
     duplicates: int = 0
-    """Duplicates and near duplicates in a row on the way here; a page with a text of its own ends
-    the row."""
+    """Number of consecutive duplicates and near duplicates on the way to the URL. A page with a new
+    text resets it."""
     purpose: Purpose = Purpose.PAGE
-    """What it is to be visited for."""
+    """The purpose of the visit to the URL."""
     every: float = 0.0
-    """How often it is said to change, in seconds; 0: that is not said."""
+    """Seconds between two changes, as a sitemap states them. 0 means not stated."""
     party: str = ""
-    """The party that it was found for: its limits are in the definition. "": the crawl's own."""
+    """The party of the URL's seed, with limits in the crawl's definition. "" means the crawl's
+    limits."""
     guess: bool = False
-    """Whether it was put together from a script, and may be no URL of a page."""
+    """Whether the URL was assembled from a script and may not exist."""
     linked_at: float = 0.0
-    """When the page of its site was visited where the link is new, or has other words than at the
-    visit before; 0: nothing of that is known."""
+    """Epoch seconds of the visit to a page of the same site on which the link is new, or has a new
+    text. 0 means that this is not known."""
 
 
 class SeedAdded(Event, frozen=True, kw_only=True, tag="seed_added"):
-    """Somebody asks for a URL. On the topic it may also be the URL alone, as plain text."""
+    """Somebody adds a seed. On the topic it may also be the URL alone, as plain text."""
 
     at: float = 0.0
     url: str
     priority: Priority = 0
     depth: int = 0
     via: str = ""
-    """Where the seed comes from; by default its record: `seed@topic/partition/offset`."""
+    """The source of the seed. By default it is the seed's record: `seed@topic/partition/offset`."""
     party: str = ""
-    """Whose seed it is; what is found from it has that party's limits."""
+    """The party of the seed. Its limits apply to all URLs that are found from the seed."""
 
 
 class UrlsDiscovered(Event, frozen=True, kw_only=True, tag="urls_discovered"):
-    """The links of one page to one site, after the page was judged worth following."""
+    """The links of one page to one site, released after the verdict on the page."""
 
     site: str
     via: str
-    """The visit that discovered them, or `seed@topic/partition/offset`."""
+    """The id of the visit that discovered the URLs, or `seed@topic/partition/offset`."""
     urls: tuple[Discovery, ...]
 
 
 class UrlsSeen(Event, frozen=True, kw_only=True, tag="urls_seen"):
     """A change of the URL-seen set: URLs of one site that were found for the first time, or that
-    are to be forgotten.
+    are erased.
 
-    Without URLs it says that a new owner has claimed the partition.
+    Without URLs, the event announces that a new owner has claimed the partition.
     """
 
     site: str
     epoch: int
-    """The epoch of the owner's claim. Readers ignore an event whose epoch is older than that of an
-    event before it in its partition: a former owner wrote it late."""
+    """The epoch of the owner's claim. Readers ignore an event with an older epoch than an earlier
+    event of the partition: a former owner wrote it late."""
     finder: str = ""
-    """64 bits, in hexadecimal, of what found them first."""
+    """64 bits, in hexadecimal, of the visit or seed that found the URLs first."""
     urls: tuple[str, ...] = ()
-    """Their fingerprints."""
+    """The fingerprints of the URLs."""
     erased: bool = False
-    """Whether they were taken out of the set; nobody has found them then."""
+    """Whether the URLs were removed from the set. They have no finder then."""
 
 
 class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):
-    """Those of them that the URL-seen test had never met."""
+    """URLs of one site that passed the URL-seen test."""
 
     site: str
     via: str
     urls: tuple[Discovery, ...]
     repeated: bool = False
-    """Whether they may have been admitted before: the same visit had found them, as after a crash
-    between an admission and the commit of the record that it answers."""
+    """Whether the URLs may have been admitted before by the same visit, after a crash between an
+    admission and the commit of its record."""
 
 
 class Visit(Struct, frozen=True, gc=False):
     """One URL of an order."""
 
     id: str
-    """Never used twice: `epoch.order.index@url`."""
+    """The visit's unique id: `epoch.order.index@url`."""
     url: str
     depth: int = 0
     hops: int = 0
     via: str = ""
     purpose: Purpose = Purpose.PAGE
     attempt: int = 0
-    """How often it was tried before, in vain and in a row."""
+    """Number of consecutive failed attempts before this one."""
     trace: str = ""
     duplicates: int = 0
     party: str = ""
     on_behalf_of: str = ""
-    """The host that a robots.txt is about which lies at another one, and is visited there."""
+    """The key of the host that a robots.txt is about, if it is visited at another host after a
+    redirect."""
     earlier: int = 0
-    """How many visits to the URL had come to an end before."""
+    """Number of completed visits to the URL before this one."""
     validators: Validators = NO_VALIDATORS
-    """Those of the version that the last of these visits found."""
+    """The validators of the version that the last completed visit found."""
     conditional: bool = False
-    """Whether they are sent: the page is wanted only if it has changed."""
+    """Whether the request sends the validators, so that an unchanged page is answered by a 304."""
     statistics: bytes = b""
-    """What the revisit scheduler knows of the page: its own, and it comes back with the verdict."""
+    """The revisit scheduler's statistics of the page. Only the scheduler reads them, when the
+    verdict returns them."""
 
     @property
     def conditions(self) -> Headers:
-        """The headers that ask for the page only if it has changed; () if it is wanted anyhow.
+        """The request headers of a conditional visit, or () for an unconditional one.
 
-        A 304 is an answer only where there are some.
+        A 304 is a valid response only to a conditional request.
         """
         return conditions(self.validators) if self.conditional else ()
 
 
 class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
-    """An order: a host under a lease, and a batch of URLs to visit one after another."""
+    """An order: a host under a lease, and a batch of its URLs to visit one after another."""
 
     site: str
     host: str
     order: OrderId
     epoch: int
-    """The frontier's claim on the partition; orders of an older claim are void."""
+    """The epoch of the frontier's claim on the partition. Orders of an older claim are fenced."""
     expires_at: float
-    """No request starts later: another fetcher may have the host then."""
+    """Epoch seconds at which the lease ends. No request starts later, since another fetcher may
+    have the host then."""
     pause: float
-    """Between the end of one visit and the start of the next."""
+    """Seconds between the end of one visit and the start of the next."""
     pause_factor: float = 0.0
-    """The pause is at least this many times the last visit's time."""
+    """Minimum pause as a multiple of the duration of the last visit."""
     site_gap: float = 0.0
-    """Between the starts of two visits to the site, whichever its hosts."""
+    """Seconds between the starts of two visits to the site, over all its hosts."""
     sent_to: int = -1
-    """The partition of the topic that it goes to; -1: that of the site."""
+    """The partition of the topic that carries the order. -1 means the partition of the site."""
     robots: RobotsRules | None = None
-    """The rules of robots.txt for us; None only where the order is for robots.txt itself."""
+    """The rules of robots.txt for our user agent. None means that the order is for robots.txt
+    itself."""
     cookies: tuple[Cookie, ...] = ()
-    """Those of the host and of its domain."""
+    """The cookies of the host and of its domain."""
     signature: Signature = NO_SIGNATURE
-    """How the host says that it has no such page."""
+    """The signature of the host's response for a page that does not exist."""
     visits: tuple[Visit, ...]
 
 
 class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
-    """How one visit of an order ended; the last one releases the host."""
+    """The outcome of one visit of an order. The last visit releases the host."""
 
     site: str
     host: str
     order: OrderId
     epoch: int
     index: int
-    """Which visit of the order, from 0."""
+    """The position of the visit in the order, from 0."""
     last: bool
+    """Whether this is the last visit of the order."""
     visit: Visit
     outcome: Outcome
     reason: str = ""
-    """A sentence for people, where the outcome alone is not enough."""
+    """A sentence for people, if the outcome alone does not explain enough."""
     status: int = 0
     location: str = ""
-    """Where a redirect points, as the server wrote it."""
+    """The target of a redirect, as the server wrote it."""
     started_at: float = 0.0
+    """Epoch seconds of the request. 0 means that no request was made."""
     took: float = 0.0
+    """Duration of the visit in seconds."""
     received: int = 0
+    """Number of bytes of the body, as received."""
     retry_after: float = 0.0
+    """Seconds of the response's Retry-After. 0 means that it has none."""
     robots: RobotsRules | None = None
-    """The rules that were found, where the visit was for robots.txt."""
+    """The rules of the robots.txt that was visited."""
     sitemaps: tuple[str, ...] = ()
-    """The sitemaps that robots.txt names, of any host."""
+    """The URLs of the sitemaps that robots.txt names, of any host."""
     cookies: tuple[Cookie, ...] = ()
-    """Those that the answer set anew, or deleted."""
+    """The cookies that the response set or deleted."""
     hazards: tuple[str, ...] = ()
+    """The names of the hazards that the visit met."""
 
 
 class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
-    """A request and its response, the body as received: still content-encoded."""
+    """A request and its response. The body is as received, still content-encoded."""
 
     site: str
     host: str
     visit: Visit
     started_at: float
+    """Epoch seconds of the request."""
     took: float
+    """Duration of the visit in seconds."""
     address: str = ""
+    """The IP address of the server."""
     request_headers: Headers = ()
     http_version: str = "1.1"
     status: int
@@ -227,17 +244,18 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     headers: Headers = ()
     body: bytes = b""
     truncated: str = ""
-    """Why the body is not whole, in WARC's words: length, time, disconnect; or empty."""
+    """Why the body is incomplete, as a WARC-Truncated reason: length, time or disconnect. "" means
+    that it is complete."""
     usage: dict[str, str] = {}
-    """What the site says about the use of the page, in robots.txt and in headers, as it stands
-    there: `content-usage` (draft-ietf-aipref-attach), `content-signal` (contentsignals.org)."""
+    """The site's usage statements for the page from robots.txt and headers, as written:
+    `content-usage` (draft-ietf-aipref-attach) and `content-signal` (contentsignals.org)."""
     signature: Signature = NO_SIGNATURE
-    """How the host says that it has no such page, as the order has it."""
+    """The signature of the host's response for a page that does not exist, as in the order."""
     hazards: tuple[str, ...] = ()
 
 
 class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
-    """The verdict on a page, from which the revisit scheduler learns; or that it is gone."""
+    """The verdict on a page, from which the revisit scheduler learns."""
 
     site: str
     host: str
@@ -245,45 +263,51 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     verdict: Verdict
     digest: str
     duplicate_of: str = ""
+    """The URL of the page that had the same text first."""
     near_duplicate_of: str = ""
-    """The page of the same site that has nearly the same text."""
+    """The URL of the page of the same site with nearly the same text."""
     redirects_to: str = ""
-    """Where its URL leads now, if the verdict is `redirect`."""
+    """The target of the URL's redirect, if the verdict is `redirect`."""
     change: float | None = None
-    """How much has changed since the visit before: 0 nothing but what every visit changes, 1 all
-    words. None: there was no document before."""
+    """How much the page has changed since the visit before, from 0 (only volatile parts) to 1 (all
+    words). None means that there was no document before."""
     links: int = 0
-    """How many links were released to be followed."""
+    """Number of links that were released."""
     reason: str = ""
-    """For people: which rule held links back, or the document."""
+    """Which rule held back the document or its links, as text for people."""
     fetched_at: float = 0.0
+    """Epoch seconds of the request."""
     status: int = 0
+    """The HTTP status of the response."""
     size: int = 0
+    """Bytes of the decoded body."""
     hazards: tuple[str, ...] = ()
     validators: Validators = NO_VALIDATORS
-    """By which the server can be asked later whether the page has changed."""
+    """The validators of this version, for a later conditional request."""
     expires_at: float = 0.0
-    """Until when the response says that it stays as it is; 0: it says nothing that can be meant."""
+    """Epoch seconds until which the response declares the page fresh. 0 means that it declares
+    nothing, or nothing credible."""
     in_links: int = 0
-    """Other sites whose links to the page were met since its last verdict: `gossamer.web.in_links`.
-    """
+    """Number of other sites whose links to the page were seen since its last verdict. See
+    `gossamer.web.in_links`."""
     internal_links: tuple[int, ...] | None = None
-    """A sample of the pages of its own site that the page links to (`gossamer.web.internal_links`).
-    None: the crawl's revisit policy does not use them, or the visit did not read the page."""
+    """A sample of the internal pages that the page links to (`gossamer.web.internal_links`). None
+    means that the revisit policy does not use them, or that the visit did not read the page."""
 
 
 class LinksParked(Event, frozen=True, kw_only=True, tag="links_parked"):
-    """Links of one page that the crawl's scope or depth leaves out: a wider one takes them up."""
+    """Links of one page that the crawl's scope or depth excludes. They are released when a limit is
+    widened."""
 
     site: str
-    """Of the page."""
+    """The site of the page."""
     via: str
-    """The visit that discovered them."""
+    """The id of the visit that discovered the links."""
     urls: tuple[Discovery, ...]
 
 
 class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):
-    """A record that could not be read or processed, whole, and why."""
+    """A record that could not be read or processed, with its bytes and the reason."""
 
     service: str
     topic: str

@@ -1,21 +1,23 @@
-"""What a person asks for again."""
+"""Retries and refetches that an operator requests."""
 
 from gossamer.events.records import Event
 
 
 class RetryRequested(Event, frozen=True, kw_only=True, tag="retry_requested"):
-    """A host is to be tried before its wait is over, and URLs of it that failed."""
+    """An operator requests that a host's backoff ends, and that failed URLs of the host are
+    retried."""
 
     site: str
     host: str
     urls: tuple[str, ...] = ()
-    """Canonical, of that host; those that never failed are left as they are."""
+    """Canonical URLs of the host. URLs that have not failed are ignored."""
 
 
 class RefetchRequested(Event, frozen=True, kw_only=True, tag="refetch_requested"):
-    """URLs of a host are to be visited again now, however they fared and whenever they are due."""
+    """An operator requests that URLs of a host are visited now, whatever their outcome and due
+    time."""
 
     site: str
     host: str
     urls: tuple[str, ...]
-    """Canonical, of that host; those that were never admitted are left as they are."""
+    """Canonical URLs of the host. URLs that were never admitted are ignored."""

@@ -1,8 +1,8 @@
-"""The topics, as `schemas/topics/*.yaml` describe them: that is the only place that says so.
+"""The topics, as `schemas/topics/*.yaml` define them.
 
-A file is what programs in other languages and operators read as well; here it becomes a
-:class:`Topic` under a name that code, mypy and readers can refer to. A new topic is a new file and
-a constant below.
+Operators and programs in other languages read these files, too. Here each becomes a :class:`Topic`
+with a constant that code and mypy can refer to. A new topic needs a new file and a new constant
+below.
 """
 
 from enum import Enum
@@ -15,64 +15,67 @@ from gossamer.events.pages import Contents
 from gossamer.events.records import Event
 
 OVERHEAD = 64 << 10
-"""Bytes of a record beside its event: its key and what the log itself adds."""
+"""Bytes of a record besides its event: its key, and what the log adds."""
 
 
 class Keep(Enum):
-    """What becomes of a record in time."""
+    """The retention of a topic's records."""
 
     UNTIL_READ = "until read"
-    """Deleted once every consumer has moved past it, and never before."""
+    """A record is deleted once every consumer has moved past it, and never before."""
     NEWEST = "newest"
-    """Compacted: the newest of each key stays; an empty value is a tombstone."""
+    """The topic is compacted: the newest record of each key stays. An empty value is a
+    tombstone."""
     FOREVER = "forever"
 
 
 class TopicEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One kind of event on a topic."""
+    """A type of event on a topic."""
 
     event: str
-    """Its tag."""
+    """The event's tag."""
     key: str
-    """The fields that make a record's key, joined by slashes; `event` is the tag."""
+    """The fields of the record's key, separated by slashes. `event` is the tag."""
 
     @property
     def type(self) -> type[Event]:
-        """The struct with that tag."""
+        """The struct with this tag."""
         return _EVENT_TYPES[self.event]
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One topic; the fields are those of its file, which is named after it."""
+    """A topic. The fields are those of its file, and the file's name is the topic's name."""
 
     name: str
     description: str
     events: tuple[TopicEvent, ...]
     partitioned_by: str
-    """The field that decides the partition."""
+    """The field that determines the partition."""
     keep: Keep
     replayed: bool = False
-    """Whether records that were read stay for `kafka.replay_window`: a store that was restored from
-    a backup reads them once more."""
+    """Whether consumed records stay for `kafka.replay_window`, so that a store that was restored
+    from a backup can consume them again."""
     partitions: int
     replication: int
     expires: bool = False
-    """Whether Kafka may delete records by their age, besides all but the newest of each key. It
-    does so once an operator has set `retention.ms`."""
+    """Whether an operator may set `retention.ms`, so that Kafka also deletes the newest record of a
+    key at that age."""
     retention: int = 0
-    """Seconds that Kafka keeps a tombstone, where the newest record of each key is kept."""
+    """Seconds for which Kafka keeps a tombstone of a compacted topic."""
     segment: int = 0
-    """Seconds after which what was written may be compacted."""
+    """Seconds after which Kafka may compact a record."""
     segment_bytes: int = 0
-    """Bytes of a file of Kafka's; what is deleted leaves the disk by whole files. 0: its own."""
+    """Bytes of a segment file of Kafka, which frees disk space by whole files. 0 means Kafka's
+    default."""
     max_message_bytes: int
     producers: tuple[str, ...]
     consumers: tuple[str, ...]
-    """The services that must have read a record before it may go. Anybody may read besides."""
+    """The services that must consume a record before it may be deleted. Other consumers are not
+    waited for."""
 
     @property
     def limit(self) -> int:
-        """Most bytes of an encoded event."""
+        """Maximum number of bytes of an encoded event."""
         return self.max_message_bytes - OVERHEAD
 
 
@@ -85,7 +88,7 @@ _FOLDER = files("schemas") / "topics"
 
 
 TOPICS: dict[str, Topic] = {}
-"""All of them by name, in the order in which a page passes them."""
+"""All topics by name, in the order in which a page passes through them."""
 
 
 def _topic(name: str) -> Topic:
@@ -111,8 +114,10 @@ DEAD_LETTERS = _topic("dead.letters")
 SITE_KEYED = tuple(
     name for name, topic in TOPICS.items() if topic.partitioned_by == "site" and topic.consumers
 )
-"""The topics of which a site has the same partition number: those that services read."""
+"""The consumed topics that are partitioned by site. A site has the same partition number in all of
+them."""
 TOPIC_OF = {kind.type: topic for topic in TOPICS.values() for kind in topic.events}
 check_complete(_EVENT_TYPES.values(), TOPIC_OF, "schemas/topics")
 LARGEST = max(topic.max_message_bytes for topic in TOPICS.values())
-"""Most bytes of a record on any topic: what clients must be able to send and fetch."""
+"""Maximum number of bytes of a record on any topic, which clients must be able to send and
+fetch."""

@@ -1,8 +1,8 @@
-"""Settings: from the environment (`GOSSAMER_FRONTIER__DELAY=2`), a TOML file, the command line.
+"""Settings from the environment (`GOSSAMER_FRONTIER__DELAY=2`), a TOML file and the command line.
 
-The command line wins over the environment, the environment over the file. An unknown name and a
-value that makes no sense are errors that name the setting, before anything starts.
-`docs/configuration.md` lists all settings; `scripts/schemas` writes it from the classes here.
+The command line overrides the environment, and the environment overrides the file. An unknown name
+or an invalid value is an error that names the setting, before anything starts.
+`docs/configuration.md` lists all settings. `scripts/schemas` generates it from these classes.
 """
 
 from gossamer.settings.crawling import CrawlSettings

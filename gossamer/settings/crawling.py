@@ -1,4 +1,4 @@
-"""What a crawl is when it is defined; most of it can be changed while it runs."""
+"""The definition of a crawl. Most of it can be changed while the crawl runs."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,37 +13,38 @@ from gossamer.web.url_steps import ALL_STEPS, check_steps
 
 
 class CrawlSettings(Section):
-    """What the crawl is when it is defined; `gossamer seed` with `--scope` changes it later."""
+    """The definition of a new crawl. `gossamer seed` with `--scope` changes it later."""
 
     scope: Annotated[str, unit("scope expression")] = ""
-    """Which URLs may be visited, such as `domain("example.org")` or `any()`; empty: the sites of
-    the seeds."""
+    """URLs that may be visited, as an expression such as `domain("example.org")` or `any()`. Empty
+    means the sites of the seeds."""
     max_depth: Annotated[Natural, unit("links")] = 16
-    """How far from a seed URLs are followed (hazard trap_depth)."""
+    """Maximum number of links from a seed (hazard trap_depth)."""
     revisit: Annotated[str, unit("revisit policy")] = ""
-    """When pages are visited again: `none`, `fixed:1d`, `selective-incremental`, `adaptive` or
-    `optimal`; empty: `none` in a folder, `optimal` in a fleet."""
+    """The revisit policy: `none`, `fixed:1d`, `selective-incremental`, `adaptive` or `optimal`.
+    Empty means `none` in a folder and `optimal` in a fleet."""
     budget: Annotated[float, Field(ge=0), unit("visits a day")] = 0.0
-    """Most revisits a day; 0: as many as politeness allows. New URLs do not count, unless
-    `discovery_share` is set."""
+    """Maximum number of revisits a day. New URLs do not count unless `discovery_share` is set. 0
+    means that only politeness limits revisits."""
     discovery_share: Annotated[float | None, Field(ge=0, le=1), unit("share")] = None
-    """Share of the budget for URLs that were never visited, while some wait: the budget limits them
-    then, too. Not set: new URLs are visited as soon as politeness allows."""
+    """Share of the budget for URLs that were never visited, while any are waiting. If it is not
+    set, the budget does not limit new URLs, and they are visited as soon as politeness allows."""
 
     url_steps: Annotated[tuple[str, ...], unit("list of steps")] = ALL_STEPS
-    """By which [steps](urls.md) several URLs are taken for one page; it is settled when the crawl
-    is defined, and stays so."""
+    """The [steps](urls.md) that rewrite URLs to their canonical form. They are fixed when the crawl
+    is defined."""
     external_links: Literal["deep", "home", "combined", "none"] = "deep"
-    """What is followed of links to other sites: `deep` what they name, `home` the home page of its
-    host instead, `combined` both, `none` nothing. Redirects of seeds are always followed."""
+    """Links to other sites that are followed: `deep` (the linked URL), `home` (the home page of its
+    host instead), `combined` (both) or `none`. Redirects of seeds are always followed."""
     relevant: Annotated[str, unit("relevance expression")] = ""
-    """Which pages are kept, such as `language("pt") and type("text/html")`: the others are neither
-    published nor, as far as type and URL say so, archived; empty: all are kept."""
+    """Relevant pages, as an expression such as `language("pt") and type("text/html")`. Other pages
+    are not published. If their type or URL already excludes them, they are not archived either.
+    Empty means all pages."""
     follow_irrelevant: bool = True
-    """Whether the links of pages that are not kept are followed all the same."""
+    """Whether the links of irrelevant pages are followed."""
 
     def model_post_init(self, context: Any) -> None:
-        """Refuse an expression or a policy that does not parse."""
+        """Raise an error for an expression, a step or a policy that is invalid."""
         check_steps(self.url_steps)
         if self.relevant:
             parse_relevance(self.relevant)

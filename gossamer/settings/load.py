@@ -1,7 +1,7 @@
-"""Where settings come from: the command line over the environment over a TOML file.
+"""Loads settings: the command line over the environment over a TOML file.
 
-Sections are merged setting by setting. The library's own TOML source passes over a file that is
-missing, so the file is read here.
+Sections are merged setting by setting. The file is read here because the TOML source of
+pydantic-settings ignores a missing file.
 """
 
 import os
@@ -36,13 +36,13 @@ PREFIX = "GOSSAMER_"
 DELIMITER = "__"
 CONFIG = "GOSSAMER_CONFIG"
 OTHER_VARIABLES = {
-    CONFIG: "The TOML file, where a command has no `--config`.",
-    "GOSSAMER_PYTHON": "The interpreter that the scripts make the virtual environment with.",
-    "GOSSAMER_VENV": "The folder of the virtual environment, instead of `.venv`.",
-    "GOSSAMER_SERVERS": "Where `scripts/fleet` keeps the programs of Kafka and Cassandra.",
-    "GOSSAMER_SUITES": "The folder of a copy of the third-party test data of `scripts/suites`.",
+    CONFIG: "The TOML file of a command without `--config`.",
+    "GOSSAMER_PYTHON": "The interpreter for the virtual environment that the scripts create.",
+    "GOSSAMER_VENV": "The folder of the virtual environment. Without it, the folder is `.venv`.",
+    "GOSSAMER_SERVERS": "The folder of `scripts/fleet` for the programs of Kafka and Cassandra.",
+    "GOSSAMER_SUITES": "The folder with a copy of the third-party test data of `scripts/suites`.",
 }
-"""What is read before there are settings: by the shell scripts, or for the file's name."""
+"""Environment variables that are not settings: shell scripts read them, or they name the file."""
 RENAMED = {"house": "standalone"}
 
 Nested = dict[str, Any]
@@ -51,8 +51,8 @@ Nested = dict[str, Any]
 class Settings(BaseSettings):
     """All settings of a crawl."""
 
-    # `[Crawl]` is refused like any unknown table; otherwise one of `[Crawl]` and `[crawl]` would be
-    # dropped without a word.
+    # `[Crawl]` is an error like any unknown table. Otherwise one of `[Crawl]` and `[crawl]` would
+    # be ignored silently.
     model_config = SettingsConfigDict(
         case_sensitive=True,
         env_nested_delimiter=DELIMITER,
@@ -83,14 +83,14 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take what :func:`load_settings` has merged, and nothing besides."""
+        """Use only the values that :func:`load_settings` has merged."""
         return (init_settings,)
 
 
 def load_settings(file: Path | None = None, overrides: Nested | None = None) -> Settings:
-    """Merge file, environment, *overrides*; raise BadSettings that names all that is wrong.
+    """Merge file, environment and *overrides*. Raise BadSettings that names all errors.
 
-    Where no *file* is named, the environment may name one: GOSSAMER_CONFIG.
+    Without *file*, the environment variable GOSSAMER_CONFIG may name the file.
     """
     named = os.environ.get(CONFIG)
     file = file or (Path(named) if named else None)
@@ -118,13 +118,13 @@ def _from_environment() -> Nested:
         section, _, field = name.removeprefix(PREFIX).lower().partition(DELIMITER)
         if field not in _fields(section):
             raise BadSettings(
-                f"environment variable {name} is no setting of Gossamer{_new_name(section)}"
+                f"environment variable {name} is not a setting of Gossamer{_new_name(section)}"
             )
     try:
         found: Nested = EnvSettingsSource(Settings, case_sensitive=False)()
     except SettingsError as error:
         raise BadSettings(
-            f'environment: {error}; a list is written as JSON, like ["10.0.0.0/8"]'
+            f'environment: {error}; lists are written as JSON, such as ["10.0.0.0/8"]'
         ) from error
     return found
 
@@ -144,23 +144,23 @@ def _fields(section: str) -> dict[str, Any]:
 
 
 def _new_name(section: str) -> str:
-    return f"; {section} is called {RENAMED[section]} now" if section in RENAMED else ""
+    return f"; {section} was renamed to {RENAMED[section]}" if section in RENAMED else ""
 
 
 def _in_words(error: ErrorDetails) -> str:
-    # Brackets are in the names of validators, which say nothing to a person.
+    # Names with brackets belong to pydantic's validators and not to settings.
     name = ".".join(str(part) for part in error["loc"] if "[" not in str(part))
     match error["type"]:
         case "extra_forbidden":
-            return f"{name}: there is no such setting{_new_name(name)}"
+            return f"{name}: unknown setting{_new_name(name)}"
         case "model_type":
-            return f"{name}: is a table of settings, [{name}]"
+            return f"{name}: must be a table, [{name}]"
     message = error["msg"].removeprefix("Value error, ")
     return f"{name}: {message}{_given(error)}"
 
 
 def _given(error: ErrorDetails) -> str:
-    """Return what was given instead, unless that is a secret, or a section that may hold one."""
+    """Return the invalid value as text, or "" for a secret or a section that may contain one."""
     section, field, *_ = (*map(str, error["loc"]), "")
     setting = _fields(section).get(field)
     if setting is None or setting.annotation is SecretStr:

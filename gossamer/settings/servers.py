@@ -1,7 +1,7 @@
-"""Settings of a fleet: which Kafka and Cassandra, how to prove who we are, and where we listen.
+"""Settings of a fleet: Kafka and Cassandra, credentials, and the addresses of the services.
 
-Secrets come from the environment, or from the files that an orchestrator mounts; there is no
-default, and nothing prints them.
+Secrets come from the environment, or from files that an orchestrator mounts. They have no defaults
+and are never printed.
 """
 
 import socket
@@ -23,22 +23,24 @@ from gossamer.settings.units import (
 )
 
 BY_MACHINE = "the machine's host name"
-"""Stands in the documentation where the default depends on the machine."""
+"""The documented default of a setting whose default depends on the machine."""
 
 
 class Access(Section):
-    """What both servers ask of a client."""
+    """The credentials of a client of Kafka or Cassandra."""
 
     username: Name = ""
-    """Who we are to the servers; empty: they do not ask."""
+    """The user name at the servers. Empty means that the servers need no login."""
     password: SecretStr = SecretStr("")
-    """The user's password; better in a file, since others may see a process's environment."""
+    """The user's password. `password_file` is safer, because other users may see the environment of
+    a process."""
     password_file: Path | None = None
-    """A file whose first line is the password; it may change while a process runs."""
+    """A file whose first line is the password. It may change while a process runs."""
     ca_file: Path | None = None
-    """The authority (PEM) that signs the servers' certificates; without it, those of the system."""
+    """The certificate authority (PEM) that signs the servers' certificates. Without it, the
+    authorities of the system are trusted."""
     cert_file: Path | None = None
-    """Our own certificate (PEM), if the servers want one; with `key_file`."""
+    """The client certificate (PEM), if the servers require one. It needs `key_file`."""
     key_file: Path | None = None
     """The private key (PEM) of `cert_file`."""
 
@@ -50,11 +52,11 @@ class Access(Section):
             raise ValueError("cert_file and key_file belong together")
         for file in (self.password_file, self.ca_file, self.cert_file, self.key_file):
             if file and not file.is_file():
-                raise ValueError(f"{file} is no file")
+                raise ValueError(f"{file} is not a file")
         return self
 
     def secret(self) -> str:
-        """Return the password, read anew: it may have been changed in its file."""
+        """Return the password, and read its file again because the password may have changed."""
         if self.password_file:
             return self.password_file.read_text(encoding="utf-8").split("\n", 1)[0].strip()
         return self.password.get_secret_value()
@@ -64,40 +66,45 @@ class KafkaSettings(Access):
     """The log of a fleet."""
 
     servers: Annotated[str, unit("`HOST:PORT`, several with commas")] = ""
-    """Brokers to connect to first. Set, it also makes `gossamer` speak to the fleet; empty:
-    everything is embedded."""
+    """Bootstrap brokers. If this is set, `gossamer` also talks to the fleet. Empty means that the
+    crawl is embedded."""
     prefix: Annotated[Name, Field(pattern=r"^([a-z0-9-]+\.)?$")] = ""
-    """Put before the names of topics and groups where others use the brokers too; ends with a dot:
+    """Prefix of the names of topics and consumer groups on shared brokers. It ends with a dot:
     `crawl.`"""
     security: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = "plaintext"
-    """Whether connections are encrypted (`ssl`), and whether we log in (`sasl`)."""
+    """The security protocol: whether connections are encrypted (`ssl`) and clients log in
+    (`sasl`)."""
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    """How we log in, where `security` is one of `sasl`."""
+    """The SASL mechanism, if `security` is one of `sasl`."""
     session: Annotated[Seconds, Field(ge=6.0, le=300.0)] = 10.0
-    """After this long without a sign of life, a member's partitions go to others."""
+    """Session timeout of consumer groups. The partitions of a member that sends no heartbeat for
+    this long are assigned to other members."""
     partitions: Annotated[Positive | None, unit("partitions")] = None
-    """Of every topic that is keyed by site, when `gossamer topics apply` makes it; unset: what
-    `schemas/topics` says. It divides 96, and `gossamer topics resize` changes it later."""
+    """Number of partitions of each topic that is keyed by site, for `gossamer topics apply`. If it
+    is not set, `schemas/topics` states the number. It must divide 96. `gossamer topics resize`
+    changes it later."""
     replication: Annotated[Positive | None, unit("copies")] = None
-    """Copies of every topic, when `gossamer topics apply` makes it; unset: what `schemas/topics`
-    says."""
+    """Replication factor of each topic, for `gossamer topics apply`. If it is not set,
+    `schemas/topics` states it."""
     replay_window: SecondsOrZero = 86400.0
-    """How long the records of `urls.admitted`, `visits.ended` and `pages.judged` stay after they
-    were read. A store that was restored from a backup of that age reads them once more, and loses
-    nothing; `gossamer restore` says how. 0: they go at once."""
+    """How long consumed records of `urls.admitted`, `visits.ended` and `pages.judged` are retained.
+    A store that was restored from a backup of this age consumes them again and loses nothing
+    (`gossamer restore`). 0 deletes them at once."""
     timeout: Seconds = 30.0
-    """How long an append may wait for the brokers."""
+    """Maximum time for an append to the brokers."""
     further_groups: Annotated[tuple[Name, ...], unit("list of names")] = ()
-    """Consumer groups of other programs, by their full names, that must have read a fetched page
-    before it is deleted. Fetchers wait for them as they wait for parser and archive: a group that
-    never commits an offset stops the crawl. Every process needs the same list."""
+    """Full names of consumer groups of other programs that must consume a fetched page before it is
+    deleted. Fetchers wait for these groups as they wait for the parser and the archive. A group
+    that never commits an offset stops the crawl. Every process needs the same list."""
 
     @model_validator(mode="after")
     def _has_credentials(self) -> Self:
         if self.security.startswith("sasl") and not (self.username and self.secret()):
-            raise ValueError(f"security {self.security} needs username, and password or its file")
+            raise ValueError(
+                f"security {self.security} needs username, and password or password_file"
+            )
         if self.username and not self.security.startswith("sasl"):
-            raise ValueError(f"a username says nothing under security {self.security}")
+            raise ValueError(f"security {self.security} does not use a username")
         return self
 
 
@@ -105,23 +112,23 @@ class CassandraSettings(Access):
     """The store of a fleet."""
 
     hosts: Annotated[tuple[str, ...], unit("list of names or addresses")] = ()
-    """Nodes to connect to first; empty: everything is embedded."""
+    """Contact points of the cluster. Empty means that the crawl is embedded."""
     port: Port = 9042
-    """Where every node listens for CQL."""
+    """The CQL port of every node."""
     keyspace: Annotated[Name, Field(pattern=r"^[a-z][a-z0-9_]{0,47}$")] = "gossamer"
-    """The keyspace of the tables, which `gossamer store apply` makes."""
+    """The keyspace of the tables, which `gossamer store apply` creates."""
     datacenter: Name = "datacenter1"
-    """The data centre whose nodes are asked, and that the keyspace is replicated in."""
+    """The data centre whose nodes are contacted, and in which the keyspace is replicated."""
     replication: Annotated[Positive, unit("copies")] = 1
-    """Copies in that data centre, when `gossamer store apply` makes the keyspace."""
+    """Replication factor in the data centre, when `gossamer store apply` creates the keyspace."""
     consistency: Literal["ONE", "LOCAL_ONE", "LOCAL_QUORUM", "QUORUM", "ALL"] = "LOCAL_QUORUM"
-    """How many copies must answer a read or a write. `ONE` and `LOCAL_ONE` are refused where there
-    is more than one copy, `LOCAL_QUORUM` where several data centres have copies: what was written
-    could not be relied on."""
+    """Consistency level of reads and writes. `ONE` and `LOCAL_ONE` are refused with a replication
+    factor above 1, and `LOCAL_QUORUM` with replicas in several data centres, because a read could
+    then miss an acknowledged write."""
     tls: bool = False
-    """Whether connections are encrypted; `ca_file` or `cert_file` turn it on as well."""
+    """Whether connections are encrypted. `ca_file` or `cert_file` also turns it on."""
     timeout: Seconds = 10.0
-    """How long a request may take."""
+    """Maximum time for a request."""
 
 
 class ServiceSettings(Section):
@@ -131,29 +138,31 @@ class ServiceSettings(Section):
         default_factory=lambda: socket.gethostname() or "one",
         json_schema_extra={"default_is": BY_MACHINE},
     )
-    """The process's name among those of its kind: a host's or a pod's. It must be the same after a
-    restart, and no two may share it."""
+    """The name of the process among the processes of its service, such as a host's or a pod's. It
+    must stay the same after a restart, and no two processes may share it."""
     address: Address = "0.0.0.0"
-    """Where /healthz, /readyz and /metrics are answered; `0.0.0.0`: on every address."""
+    """Address that serves /healthz, /readyz and /metrics. `0.0.0.0` means every address."""
     port: PortOrZero = 8080
-    """The port of these; 0: any free one, named in the log."""
+    """Port that serves /healthz, /readyz and /metrics. 0 means any free port, which is logged."""
     step_limit: Annotated[Seconds, Field(ge=0.05, le=60.0)] = 1.0
-    """How long one step of a loop may take: it takes fewer records the longer they last. A process
-    whose loop has not turned for a minute, or 60 times as long, counts as stuck; five times later
-    Kafka gives its partitions to others (`max.poll.interval.ms`)."""
+    """Maximum duration of one step of a service's loop. A step handles fewer records if records
+    take longer. A process counts as stuck if its loop has not completed a step for 60 times this
+    limit, and at least for a minute. After five times that, Kafka assigns its partitions to other
+    members (`max.poll.interval.ms`)."""
 
     @property
     def stuck_after(self) -> float:
-        """Seconds without a turn of its loop after which a process counts as stuck.
+        """Seconds without a completed step after which a process counts as stuck.
 
-        Long enough for one event that the limit cannot cut, and for a server that hesitates.
+        It leaves time for one long event, which the limit cannot interrupt, and for a slow server.
         """
         return 60 * max(1.0, self.step_limit)
 
     @property
     def poll_limit(self) -> float:
-        """Seconds without a poll after which a group gives a member's partitions to others.
+        """Seconds without a poll after which a group assigns a member's partitions to other
+        members.
 
-        A minute of probes after it counts as stuck, the orchestrator has ended it long before.
+        An orchestrator restarts a process after a minute of failed probes, long before this limit.
         """
         return 5 * self.stuck_after

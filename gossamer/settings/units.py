@@ -1,7 +1,7 @@
-"""What a setting is measured in, as part of its type, so that `docs/configuration.md` can say it.
+"""Types of settings with their units, which `docs/configuration.md` shows.
 
-Every setting has a sentence below it, and either one of these units or a type that needs none
-(a choice, a yes or no, a path, a secret).
+Every setting has a description below it, and either a unit or a type that needs none: a choice, a
+boolean, a path or a secret.
 """
 
 from typing import Annotated, Any
@@ -12,9 +12,9 @@ from gossamer.events.topics import PAGES_FETCHED
 
 
 class Section(BaseModel):
-    """A table of the TOML file: its docstring and the strings below its fields are for operators.
+    """A table of the TOML file. Its docstring and the strings below its fields are for operators.
 
-    What was given is left out of pydantic's own messages, for it may be a secret.
+    Pydantic's own messages omit the input, which may be a secret.
     """
 
     model_config = ConfigDict(
@@ -28,7 +28,7 @@ class Section(BaseModel):
 
 
 def unit(name: str) -> Any:
-    """Return the mark of a setting that is measured, or written, in *name*."""
+    """Return the metadata of a setting that is measured, or written, in *name*."""
     return Field(json_schema_extra={"unit": name})
 
 
@@ -40,7 +40,7 @@ SecondsOrZero = Annotated[float, Field(ge=0), unit("seconds")]
 Factor = Annotated[float, Field(ge=0), unit("times")]
 Bytes = Annotated[Positive, unit("bytes")]
 BodyBytes = Annotated[Bytes, Field(le=(PAGES_FETCHED.limit - (1 << 20)) // 4 * 3)]
-"""Fits an event: in base64, with a mebibyte of headers beside it."""
+"""The size of a body that fits into an event: in base64, beside a mebibyte of headers."""
 
 Address = Annotated[str, unit("IP address")]
 Hosts = Annotated[Positive, unit("hosts")]
@@ -50,16 +50,15 @@ PortOrZero = Annotated[int, Field(ge=0, le=65535), unit("port")]
 
 DAY = 86400.0
 TWENTY_YEARS = 630_720_000.0
-"""Cassandra keeps no row for longer that expires."""
+"""Cassandra's maximum time to live, in seconds."""
 
 
 def kept_at_least(seconds: float) -> Any:
-    """Return the mark of a setting of how long rows are kept: at least *seconds*, or 0, which is
-    for ever."""
+    """Return the metadata of a retention setting: at least *seconds*, or 0 for no expiry."""
 
     def check(given: float) -> float:
         if given and not seconds <= given <= TWENTY_YEARS:
-            raise ValueError(f"must be 0, or from {seconds:.0f} to {TWENTY_YEARS:.0f}")
+            raise ValueError(f"must be 0 or from {seconds:.0f} to {TWENTY_YEARS:.0f}")
         return given
 
     return AfterValidator(check)

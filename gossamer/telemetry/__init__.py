@@ -1,8 +1,8 @@
-"""Logs and metrics: what a process says of itself to people and to Prometheus.
+"""Logs and metrics of a process, for people and for Prometheus.
 
-`metrics` is the register of every metric, and how a number gets into it; `timing` measures how long
-something takes, and is for shells and the runtime only, since logic reads no clock; `logs` sends
-lines to standard error. `docs/metrics.md` is written from the register.
+`metrics` is the register of all metrics and sets their values. `timing` measures durations, and
+only shells and the runtime use it, since logic does not read clocks. `logs` writes lines to
+standard error. `docs/metrics.md` is generated from the register.
 """
 
 from gossamer.telemetry.logs import configure_logs

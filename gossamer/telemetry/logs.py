@@ -1,4 +1,4 @@
-"""Logs: lines on standard error, for programs or for a person, from us and from libraries."""
+"""Logs to standard error, as JSON or for people, from Gossamer and from its libraries."""
 
 import logging
 import re
@@ -14,9 +14,10 @@ from gossamer.terminal import escaped
 
 
 def configure_logs(as_json: bool, level: str = "info", **always: str) -> None:
-    """Log to standard error, as JSON lines or for a person to read, with *always* on each line.
+    """Log to standard error, as JSON lines or as text for people, with the fields *always* on each
+    line.
 
-    Warnings of libraries go the same way.
+    Warnings of libraries are included.
     """
     structlog.configure(
         processors=[
@@ -24,7 +25,7 @@ def configure_logs(as_json: bool, level: str = "info", **always: str) -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *(_AS_JSON if as_json else _for_a_person()),
+            *(_AS_JSON if as_json else _as_text()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
@@ -36,10 +37,10 @@ def configure_logs(as_json: bool, level: str = "info", **always: str) -> None:
     root.handlers = [*others, _FromLibraries()]
 
 
-REPEATED = 10.0
-"""Seconds during which a library's message is not repeated."""
-MESSAGES_LIMIT = 1000
-"""Messages that are remembered so that they are not repeated."""
+SUPPRESSION_SECONDS = 10.0
+"""Seconds for which a repeated message of a library is suppressed."""
+SUPPRESSION_CACHE_SIZE = 1000
+"""Maximum number of messages that are remembered to suppress repetitions."""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -51,10 +52,10 @@ def _as_json(logger: object, method: str, event: structlog.types.EventDict) -> s
 _AS_JSON: list[structlog.types.Processor] = [structlog.processors.format_exc_info, _as_json]
 
 
-def _for_a_person() -> list[structlog.types.Processor]:
+def _as_text() -> list[structlog.types.Processor]:
     renderer = structlog.dev.ConsoleRenderer(
         colors=sys.stderr.isatty(),
-        # The default shows every local variable too: whole pages of the Web.
+        # The default also shows local variables, which may be whole pages of the Web.
         exception_formatter=_traceback,
     )
     return [_without_controls, renderer]
@@ -63,7 +64,8 @@ def _for_a_person() -> list[structlog.types.Processor]:
 def _without_controls(
     logger: object, method: str, event: structlog.types.EventDict
 ) -> structlog.types.EventDict:
-    """Escape texts; whatever else there is the renderer shows by its `repr`, which does so too."""
+    """Escape control characters in texts. The renderer shows other values by `repr`, which escapes
+    them."""
     return {
         name: escaped(value) if isinstance(value, str) else value for name, value in event.items()
     }
@@ -78,11 +80,11 @@ def _traceback(out: TextIO, error: structlog.typing.ExcInfo) -> None:
 class _Lines(structlog.WriteLogger):
     """Writes each line in one call, since several processes share the stream.
 
-    A stream that nobody reads any more stops no work.
+    A closed stream does not stop the process.
     """
 
     def msg(self, message: str) -> None:
-        """Write *message*; drop it if it cannot be written."""
+        """Write *message*, or drop it if that fails."""
         with suppress(OSError, ValueError):
             super().msg(message)
 
@@ -90,10 +92,10 @@ class _Lines(structlog.WriteLogger):
 
 
 class _FromLibraries(logging.Handler):
-    """Passes on what libraries log through the standard library, warnings and above.
+    """Passes on warnings and errors that libraries log through the standard library.
 
-    A client that has lost its server repeats itself many times a second: of messages that differ in
-    numbers only, one is passed on every few seconds.
+    A client that has lost its server repeats itself many times a second. Messages that differ only
+    in numbers are therefore passed on at most once in `SUPPRESSION_SECONDS` seconds.
     """
 
     def __init__(self) -> None:
@@ -101,12 +103,12 @@ class _FromLibraries(logging.Handler):
         self._logged_at: dict[tuple[str, str], float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log *record* as ours, unless its like was logged a moment ago."""
+        """Pass *record* on, unless a similar one was logged a moment ago."""
         text, now = record.getMessage(), clock.steady()
         like = record.name, _NUMBER.sub("", text)
-        if now - self._logged_at.get(like, float("-inf")) < REPEATED:
+        if now - self._logged_at.get(like, float("-inf")) < SUPPRESSION_SECONDS:
             return
-        if len(self._logged_at) > MESSAGES_LIMIT:
+        if len(self._logged_at) > SUPPRESSION_CACHE_SIZE:
             self._logged_at.clear()
         self._logged_at[like] = now
         fields = {"logger": record.name, "exc_info": record.exc_info or None}

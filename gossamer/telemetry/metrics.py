@@ -1,11 +1,11 @@
-"""The register of metrics: every one has a sentence, and one that has none cannot be counted.
+"""The register of all metrics. A metric without an entry cannot be used.
 
-Names carry their unit (`_seconds`, `_bytes`, `_ratio`), counters end in `_total`. A process that
-shows its metrics calls `show_counters`: a counter is shown from the start, at 0; a gauge or a
-histogram once its process has a value for it, so that nobody takes the 0 of a process that measures
-nothing for a measurement.
+Names contain their unit (`_seconds`, `_bytes`, `_ratio`), and names of counters end in `_total`. A
+process that serves metrics calls `show_counters`, so that all counters are shown from the start. A
+gauge or a histogram is shown once its process has a value for it, because the 0 of a process that
+measures nothing would look like a measurement.
 
-prometheus_client is imported with the first metric. A command that only reads has none.
+prometheus_client is imported with the first metric, so commands that use no metric do not load it.
 """
 
 import threading
@@ -21,160 +21,186 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class About:
-    """What an operator reads of a metric, its labels, and the buckets if it is a histogram."""
+class Metric:
+    """The help text of a metric, its labels, and the buckets of a histogram."""
 
-    sentence: str
+    help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
 
 
 NETWORK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""From a neighbour's answer (10 ms) to the limit of a visit (60 s unless configured)."""
+"""Buckets from a nearby server's response (10 ms) to the default limit of a visit (60 s)."""
 LOOKUP = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""From a name server's cache next door to two tries of five seconds."""
+"""Buckets from a nearby name server's cached answer (1 ms) to two attempts of five seconds."""
 CPU = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""From a page without text to two tries of ten seconds, the limit of a page."""
+"""Buckets from a page without text (1 ms) to more than two attempts at the limit of ten seconds."""
 STORAGE = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
-"""From a few rows in SQLite (0.5 ms) to the timeout of an append (30 s)."""
+"""Buckets from a few rows in SQLite (0.5 ms) to the timeout of an append (30 s)."""
 
-COUNTERS: dict[str, About] = {
-    "gossamer_dead_letters_total": About(
-        "Records that could not be read or processed, by the service that met them.", ("service",)
+COUNTERS: dict[str, Metric] = {
+    "gossamer_dead_letters_total": Metric(
+        "Records that could not be read or processed, by the service that reported them.",
+        ("service",),
     ),
-    "gossamer_hazards_total": About(
-        "How often each hazard of the Web was met, by its name in the catalogue.", ("hazard",)
+    "gossamer_hazards_total": Metric(
+        "Hazards of the Web that were met, by the name of the hazard.",
+        ("hazard",),
     ),
-    "gossamer_outcomes_total": About("Visits that ended, by how they ended.", ("outcome",)),
-    "gossamer_received_bytes_total": About("Bytes of bodies received, as sent by the servers."),
-    "gossamer_verdicts_total": About("Pages judged, by verdict.", ("verdict",)),
-    "gossamer_documents_gone_total": About(
-        "Documents that are gone from `pages`, by the reason.", ("reason",)
+    "gossamer_outcomes_total": Metric(
+        "Completed visits, by outcome.",
+        ("outcome",),
     ),
-    "gossamer_urls_admitted_total": About("URLs that the URL-seen test had never met."),
-    "gossamer_long_links_total": About("Links of more than 200 characters: growing URLs begin so."),
-    "gossamer_urls_refused_total": About(
-        "Admitted URLs that the frontier does not queue, by the rule that says so.", ("rule",)
+    "gossamer_received_bytes_total": Metric(
+        "Bytes of response bodies that the fetcher received, as sent by the servers."
     ),
-    "gossamer_orders_total": About("Hosts checked out to a fetcher."),
-    "gossamer_orders_moved_total": About(
-        "Those of them that went to another partition than their site's, which had too many."
+    "gossamer_verdicts_total": Metric(
+        "Verdicts on visited pages, by verdict.",
+        ("verdict",),
     ),
-    "gossamer_leases_expired_total": About(
-        "Orders that no fetcher answered in time: fetchers that died."
+    "gossamer_documents_gone_total": Metric(
+        "Documents that are gone from `pages`, by reason.",
+        ("reason",),
     ),
-    "gossamer_revisits_total": About(
-        "Visits ordered to pages that were visited before, by what decided when.", ("basis",)
+    "gossamer_urls_admitted_total": Metric(
+        "URLs that passed the URL-seen test for the first time."
     ),
-    "gossamer_lying_validators_total": About(
-        "Hosts whose ETag or Last-Modified was found to lie, and is not sent back any more."
+    "gossamer_long_links_total": Metric(
+        "Links of more than 200 characters, which are an early sign of ever-growing URLs."
     ),
-    "gossamer_archived_bytes_total": About("Bytes written to WARC files."),
-    "gossamer_not_archived_total": About("Pages that ask not to be archived, and are not."),
-    "gossamer_parser_replaced_total": About("Parser processes that died or were stopped."),
+    "gossamer_urls_refused_total": Metric(
+        "Admitted URLs that the frontier refused to queue, by the rule that refused them.",
+        ("rule",),
+    ),
+    "gossamer_orders_total": Metric("Hosts that were checked out to a fetcher."),
+    "gossamer_orders_moved_total": Metric(
+        "Orders that were sent to another partition because the partition of their site was "
+        "overloaded."
+    ),
+    "gossamer_leases_expired_total": Metric(
+        "Orders whose lease expired without an answer, usually because a fetcher crashed."
+    ),
+    "gossamer_revisits_total": Metric(
+        "Visits that were ordered to pages visited before, by the basis of their plan.",
+        ("basis",),
+    ),
+    "gossamer_lying_validators_total": Metric(
+        "Hosts whose ETag or Last-Modified proved wrong and is not sent any more."
+    ),
+    "gossamer_archived_bytes_total": Metric("Bytes written to WARC files."),
+    "gossamer_not_archived_total": Metric(
+        "Pages that were not archived because they ask not to be."
+    ),
+    "gossamer_parser_replaced_total": Metric(
+        "Parser processes that crashed or were stopped, and were replaced."
+    ),
 }
-GAUGES: dict[str, About] = {
-    "gossamer_hosts_loaded": About("Hosts that the frontier holds in memory."),
-    "gossamer_hosts": About(
-        "Hosts of this frontier's partitions, loaded or not, by condition.", ("condition",)
+GAUGES: dict[str, Metric] = {
+    "gossamer_hosts_loaded": Metric("Hosts in the frontier's memory."),
+    "gossamer_hosts": Metric(
+        "Hosts of this frontier's partitions, loaded or not, by condition.",
+        ("condition",),
     ),
-    "gossamer_urls_queued": About(
-        "URLs that wait in the host queues of this frontier's partitions."
+    "gossamer_urls_queued": Metric("URLs in the host queues of this frontier's partitions."),
+    "gossamer_oldest_order_seconds": Metric(
+        "Age of the oldest order of this frontier that has not been answered completely, in "
+        "seconds. 0 if there is none. It stays below the lease."
     ),
-    "gossamer_oldest_order_seconds": About(
-        "Age of the oldest order that this frontier made and no fetcher has answered to its last "
-        "visit; 0 if there is none. It stays below the lease."
+    "gossamer_revisit_policy": Metric(
+        "Always 1. The label is the revisit policy.",
+        ("policy",),
     ),
-    "gossamer_revisit_policy": About("Always 1; the label says by which policy.", ("policy",)),
-    "gossamer_revisit_budget": About(
-        "Visits a day to pages of this frontier's partitions that were visited before: their share "
-        "of the crawl's budget; 0: as many as politeness allows."
+    "gossamer_revisit_budget": Metric(
+        "Maximum number of revisits a day in this frontier's partitions, as their part of the "
+        "crawl's budget. 0 means that only politeness limits them."
     ),
-    "gossamer_revisits_planned": About(
-        "Pages of this frontier's partitions to which another visit is planned."
+    "gossamer_revisits_planned": Metric(
+        "Pages of this frontier's partitions with a planned visit."
     ),
-    "gossamer_new_urls_waiting": About(
-        "URLs of this frontier's partitions that were never visited, and wait for the budget."
+    "gossamer_new_urls_waiting": Metric(
+        "URLs of this frontier's partitions that were never visited and wait for the budget."
     ),
-    "gossamer_revisits_late_seconds": About(
-        "For how long the oldest planned visit has been due, and waits for the budget or for its "
-        "turn; 0 if none is due."
+    "gossamer_revisits_late_seconds": Metric(
+        "Seconds for which the oldest due revisit has waited for the budget or for politeness. 0 "
+        "if none is due."
     ),
-    "gossamer_expected_freshness_ratio": About(
-        "The share of the pages to which another visit is planned, by weight, whose copy is "
-        "expected to be as the page is; of this frontier's partitions."
+    "gossamer_expected_freshness_ratio": Metric(
+        "Expected share of this frontier's pages with a planned visit whose copy is up to date, "
+        "by weight."
     ),
-    "gossamer_expected_age_seconds": About(
-        "For how long their copies are expected to have been out of date, on the average."
+    "gossamer_expected_age_seconds": Metric(
+        "Expected mean age of the copies of this frontier's pages with a planned visit, in "
+        "seconds. Age is the time for which a copy has been out of date."
     ),
-    "gossamer_visit_price_seconds": About(
-        "The freshness of a page of weight 1 that a visit must bring to be made within the budget, "
-        "by the policy `optimal`."
+    "gossamer_visit_price_seconds": Metric(
+        "Minimum freshness, in seconds for a page of weight 1, that a visit must yield to be made "
+        "within the budget, by the policy `optimal`."
     ),
-    "gossamer_fetches_open": About("Orders under way in the fetcher."),
-    "gossamer_smallest_gap_ratio": About(
-        "The smallest gap between two requests of this fetcher to one host, divided by that host's "
-        "delay, since the process started. The gap is from the end of one request to the start of "
-        "the next, 0 if they overlapped. Below 1 a host was asked too soon, and the log says which."
+    "gossamer_fetches_open": Metric("Orders in flight in the fetcher."),
+    "gossamer_smallest_gap_ratio": Metric(
+        "Smallest gap between two requests of this fetcher to one host since the process started, "
+        "divided by the host's delay. The gap is from the end of one request to the start of the "
+        "next, and 0 for concurrent requests. A value below 1 means that a host was visited too "
+        "soon, and the log names it."
     ),
-    "gossamer_clock_skew_seconds": About(
-        "By how much this fetcher's clock is ahead of the frontiers' at most, by the youngest of "
-        "the last 20 orders; the time that an order waits counts in. Below zero it is behind, by "
-        "at least so much."
+    "gossamer_clock_skew_seconds": Metric(
+        "Upper bound of the seconds by which this fetcher's clock is ahead of the frontiers' "
+        "clocks, from the youngest of the last 20 orders. It includes the waiting time of the "
+        "order. A negative value means that the clock is behind by at least this much."
     ),
-    "gossamer_fetcher_hindered": About(
-        "Whether something on this side keeps the fetcher from its work (1), by its kind; the log "
-        "says what.",
+    "gossamer_fetcher_hindered": Metric(
+        "Whether a local limitation stops the fetcher (1) or not (0), by kind. The log states the "
+        "limitation.",
         ("kind",),
     ),
-    "gossamer_partitions": About("Partitions that this instance was given by its group."),
-    "gossamer_consumer_lag": About(
-        "Records of each topic that the service's group, all instances together, has not moved "
-        "past; embedded, the group that is furthest behind. Missing if the brokers do not say.",
+    "gossamer_partitions": Metric("Partitions that the consumer group assigned to this instance."),
+    "gossamer_consumer_lag": Metric(
+        "Lag of the service's consumer group, over all instances, by topic. In an embedded crawl "
+        "it is the largest lag of any group. It is missing if the brokers do not report it.",
         ("topic",),
     ),
-    "gossamer_ready": About("Whether the process does its work (1) or waits (0)."),
-    "gossamer_build_info": About(
-        "Always 1; the labels say what runs here.", ("version", "service", "instance")
+    "gossamer_ready": Metric("Whether the process is ready (1) or waits (0)."),
+    "gossamer_build_info": Metric(
+        "Always 1. The labels are the version, the service and the instance.",
+        ("version", "service", "instance"),
     ),
 }
-HISTOGRAMS: dict[str, About] = {
-    "gossamer_fetch_seconds": About(
-        "Requests to the Web, each from before it is connected to the last byte read or the "
-        "failure; without the lookup of the name.",
+HISTOGRAMS: dict[str, Metric] = {
+    "gossamer_fetch_seconds": Metric(
+        "Duration of requests to the Web, from the start of the connection to the last byte or "
+        "the failure, without the DNS lookup.",
         buckets=NETWORK,
     ),
-    "gossamer_dns_seconds": About(
-        "Lookups that name servers were asked for, whatever they answered; what the resolver "
-        "remembers is not counted.",
+    "gossamer_dns_seconds": Metric(
+        "Duration of DNS lookups at name servers, successful or not, without cached answers.",
         buckets=LOOKUP,
     ),
-    "gossamer_parse_seconds": About(
-        "Pages read by a parser process, as its parent sees it: with the way there and back, and a "
-        "second try; without waiting for a free process.",
+    "gossamer_parse_seconds": Metric(
+        "Duration of parsing a page in a parser process, including the transfer and a second "
+        "attempt, without waiting for a free process.",
         buckets=CPU,
     ),
-    "gossamer_store_flush_seconds": About(
-        "Flushes of the store that had something to write; on SQLite without the commit, which "
-        "they share with the log.",
+    "gossamer_store_flush_seconds": Metric(
+        "Duration of store flushes with at least one write. On SQLite this excludes the commit, "
+        "which store and log share.",
         buckets=STORAGE,
     ),
-    "gossamer_log_append_seconds": About(
-        "Appends of at least one message to the log, until it is durable; on SQLite without the "
-        "commit when it is part of a step. Under Faust, those of one record.",
+    "gossamer_log_append_seconds": Metric(
+        "Duration of appends of at least one message to the log, until they are durable. On "
+        "SQLite this excludes the commit of a step. With Faust it is the append of one record.",
         buckets=STORAGE,
     ),
-    "gossamer_step_phase_seconds": About(
-        "Phases of a step of a service's loop: read (rows that the records need), handle, wake "
-        "(what is due without a record), settle (state outside the store made durable), advance "
-        "(store flushed, answers appended, offsets committed).",
+    "gossamer_step_phase_seconds": Metric(
+        "Duration of the phases of a service's step: read (rows that the records need), handle "
+        "(the records), wake (due work without a record), settle (make state outside the store "
+        "durable), advance (flush the store, append the messages, commit the offsets).",
         ("service", "phase"),
         STORAGE,
     ),
-    "gossamer_step_seconds": About(
-        "Steps of a service's loop that moved something: records handled, store flushed, answers "
-        "appended, offsets committed; without waiting for records. Under Faust, one record from "
-        "its arrival until all of that is acknowledged.",
+    "gossamer_step_seconds": Metric(
+        "Duration of the steps of a service's loop that handled a record, flushed the store, "
+        "appended a message or committed an offset, without waiting for records. With Faust it is "
+        "the time from a record's arrival until all of that is acknowledged.",
         ("service",),
         STORAGE,
     ),
@@ -185,81 +211,81 @@ M = TypeVar("M", "Counter", "Gauge", "Histogram")
 _counters: "dict[str, Counter]" = {}
 _gauges: "dict[str, Gauge]" = {}
 _histograms: "dict[str, Histogram]" = {}
-_making = threading.Lock()
+_creation_lock = threading.Lock()
 
 
 def show_counters() -> None:
-    """Have all counters shown, at 0 until something is counted."""
+    """Create all counters, so that they are shown from 0."""
     for name in COUNTERS:
         _unlabelled_counter(name)
 
 
 def count(name: str, amount: float = 1, **labels: str) -> None:
-    """Add *amount* to a registered counter; KeyError if the name is not registered."""
+    """Add *amount* to a registered counter. Raise KeyError for an unregistered name."""
     _counter(name, tuple(labels.items())).inc(amount)
 
 
 @lru_cache(maxsize=4096)
 def _counter(name: str, labels: tuple[tuple[str, str], ...]) -> "Counter":
-    # Counted at each request: prometheus_client looks a label up under a lock.
-    return _labelled(_unlabelled_counter(name), dict(labels))
+    # Cached because prometheus_client looks labels up under a lock, which is slow for each request.
+    return _with_labels(_unlabelled_counter(name), dict(labels))
 
 
 def _unlabelled_counter(name: str) -> "Counter":
-    about = COUNTERS[name]
+    metric = COUNTERS[name]
     if name not in _counters:
         from prometheus_client import Counter
 
-        with _making:  # Twice would be an error of prometheus_client's.
+        with _creation_lock:  # prometheus_client refuses a second metric of the name.
             if name not in _counters:
-                _counters[name] = Counter(name, about.sentence, about.labels)
+                _counters[name] = Counter(name, metric.help, metric.labels)
     return _counters[name]
 
 
 def gauge(name: str, value: float, **labels: str) -> None:
-    """Set a registered gauge; KeyError if the name is not registered."""
-    _labelled(_gauge(name), labels).set(value)
+    """Set a registered gauge. Raise KeyError for an unregistered name."""
+    _with_labels(_gauge(name), labels).set(value)
 
 
 def gauges(name: str, label: str, values: Mapping[str, float]) -> None:
-    """Set a registered gauge for each value of *label*; values that are not named disappear."""
+    """Set a registered gauge for each value of *label*, and remove the label's other values."""
     _gauge(name).clear()
     for value, number in values.items():
         gauge(name, number, **{label: value})
 
 
 def gauge_age(name: str, since: float | None) -> None:
-    """Show in a registered gauge how long *since* is ago whenever somebody looks; None shows 0."""
+    """Set a registered gauge to the age of *since*, computed at each scrape; 0 for None."""
     _gauge(name).set_function(lambda: 0.0 if since is None else max(0.0, clock.now() - since))
 
 
 def observe(name: str, value: float, **labels: str) -> None:
-    """Add *value* to a registered histogram; KeyError if the name is not registered."""
-    _labelled(_histogram(name), labels).observe(value)
+    """Add *value* to a registered histogram. Raise KeyError for an unregistered name."""
+    _with_labels(_histogram(name), labels).observe(value)
 
 
-def _labelled(metric: M, labels: dict[str, str]) -> M:
-    return metric.labels(**labels) if labels else metric
+def _with_labels(collector: M, labels: dict[str, str]) -> M:
+    return collector.labels(**labels) if labels else collector
 
 
 def _gauge(name: str) -> "Gauge":
-    about = GAUGES[name]
+    metric = GAUGES[name]
     if name not in _gauges:
         from prometheus_client import Gauge
 
-        with _making:
+        with _creation_lock:
             if name not in _gauges:
-                _gauges[name] = Gauge(name, about.sentence, about.labels)
+                _gauges[name] = Gauge(name, metric.help, metric.labels)
     return _gauges[name]
 
 
 def _histogram(name: str) -> "Histogram":
-    about = HISTOGRAMS[name]
+    metric = HISTOGRAMS[name]
     if name not in _histograms:
         from prometheus_client import Histogram
 
-        with _making:
+        with _creation_lock:
             if name not in _histograms:
-                made = Histogram(name, about.sentence, about.labels, buckets=about.buckets)
-                _histograms[name] = made
+                histogram = Histogram(name, metric.help, metric.labels, buckets=metric.buckets)
+                _histograms[name] = histogram
     return _histograms[name]

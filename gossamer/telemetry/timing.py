@@ -1,4 +1,4 @@
-"""How long something takes: for shells and the runtime, since logic reads no clock.
+"""Measures durations, for shells and the runtime. Logic does not read clocks.
 
 import-linter keeps logic from importing this module.
 """
@@ -12,7 +12,7 @@ from gossamer.telemetry.metrics import observe
 
 @contextmanager
 def timed(name: str, **labels: str) -> Iterator[None]:
-    """Observe in a registered histogram how many seconds the block takes, however it ends."""
+    """Observe the block's duration, in seconds, in a registered histogram, even if it raises."""
     started = clock.steady()
     try:
         yield

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
-from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health, Judged
+from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health, VerdictSubject
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import merge_cookies
@@ -224,7 +224,7 @@ class CheckIn:
             )
         )
         page = event.visit.purpose is Purpose.PAGE
-        if page and OUTCOMES[event.outcome].judged is Judged.DOCUMENT:
+        if page and OUTCOMES[event.outcome].verdict_subject is VerdictSubject.DOCUMENT:
             return False
         self._history.put(self._history_row(event, now))
         return page
@@ -240,7 +240,10 @@ class CheckIn:
             size=event.received,
             redirects_to=event.location,
         )
-        if event.visit.earlier and OUTCOMES[event.outcome].judged is Judged.ABSENCE:
+        if (
+            event.visit.earlier
+            and OUTCOMES[event.outcome].verdict_subject is VerdictSubject.ABSENCE
+        ):
             # The verdict may be here already.
             last = self._verdicts.get((event.crawl, event.host), event.visit.url)
             if last and last.verdict in GONE_VERDICTS and last.at >= row.at:

@@ -30,7 +30,7 @@ from gossamer.events import (
     VisitEnded,
     topics,
 )
-from gossamer.events.outcomes import OUTCOMES, Judged
+from gossamer.events.outcomes import OUTCOMES, VerdictSubject
 from gossamer.log import BATCH, Record
 from gossamer.overrides import site_overridden
 from gossamer.runtime.answers import read_ahead
@@ -399,5 +399,5 @@ def urls_of(events: Iterable[Event]) -> Iterator[Key]:
                     yield PlanRow, (event.crawl, event.host), url
                     yield UrlRow, (event.crawl, event.host), url
             case VisitEnded(crawl=crawl, host=host, visit=visit) if visit.earlier:
-                if OUTCOMES[event.outcome].judged is Judged.ABSENCE:
+                if OUTCOMES[event.outcome].verdict_subject is VerdictSubject.ABSENCE:
                     yield VerdictRow, (crawl, host), visit.url

@@ -1,4 +1,4 @@
-"""The topics are what `schemas/topics/` says: every file is one, and what it says makes sense."""
+"""The topics match the files in `schemas/topics/`, and their definitions are consistent."""
 
 import tomllib
 from pathlib import Path
@@ -22,7 +22,7 @@ SERVICES = (Archive, Dedup, Fetcher, Frontier, Parser)
 every_topic = pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)
 
 
-def test_every_file_has_a_constant_and_every_constant_a_file() -> None:
+def test_topic_files_match_constants() -> None:
     constants = {name: value for name, value in vars(topics).items() if isinstance(value, Topic)}
     assert {path.name for path in FOLDER.iterdir()} == {f"{t.name}.yaml" for t in TOPICS.values()}
     assert {topic.name: topic for topic in constants.values()} == TOPICS
@@ -31,14 +31,14 @@ def test_every_file_has_a_constant_and_every_constant_a_file() -> None:
 
 
 @every_topic
-def test_a_topic_says_what_it_is_for(topic: Topic) -> None:
+def test_topic_has_description_events_and_producers(topic: Topic) -> None:
     assert topic.description.strip()
     assert topic.events and topic.producers
     assert set(topic.producers) <= {"operators", *(service.name for service in SERVICES)}
 
 
 @every_topic
-def test_keys_are_fields_of_the_events(topic: Topic) -> None:
+def test_keys_are_fields_of_events(topic: Topic) -> None:
     for kind in topic.events:
         fields = {"event", *kind.type.__struct_fields__}
         assert fields.issuperset([topic.partitioned_by, *kind.key.split("/")])
@@ -46,41 +46,41 @@ def test_keys_are_fields_of_the_events(topic: Topic) -> None:
 
 
 @every_topic
-def test_what_is_trimmed_when_read_has_readers(topic: Topic) -> None:
+def test_only_trimmed_topics_have_consumers(topic: Topic) -> None:
     assert bool(topic.consumers) == (topic.keep is Keep.UNTIL_READ)
 
 
 @every_topic
-def test_a_topic_says_what_brokers_are_to_do_with_it(topic: Topic) -> None:
+def test_broker_settings_of_topic_are_consistent(topic: Topic) -> None:
     assert bool(topic.retention) == bool(topic.segment) == (topic.keep is Keep.NEWEST)
     assert bool(topic.segment_bytes) == (topic.keep is Keep.UNTIL_READ)
     assert topic.partitions > 0 and topic.replication > 0
     assert topic.partitions == 1 or topic.keep is not Keep.NEWEST or topic.partitioned_by == "site"
 
 
-def test_what_belongs_to_a_site_has_one_partition_number() -> None:
+def test_site_keyed_topics_have_equal_partition_counts() -> None:
     assert len({TOPICS[name].partitions for name in SITE_KEYED}) == 1
 
 
 @every_topic
-def test_a_dead_letter_takes_the_largest_record_of_any_topic(topic: Topic) -> None:
+def test_dead_letter_can_contain_the_largest_record(topic: Topic) -> None:
     in_base64 = (topic.max_message_bytes + 2) // 3 * 4
     assert topic is topics.DEAD_LETTERS or in_base64 < topics.DEAD_LETTERS.limit
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_service_reads_the_topics_that_name_it(service: type[Fetcher]) -> None:
+def test_service_reads_the_topics_that_list_it_as_consumer(service: type[Fetcher]) -> None:
     named = {topic.name for topic in TOPICS.values() if service.name in topic.consumers}
     assert {topic.name for topic in service.reads} == named
 
 
-def test_the_table_in_the_readme_is_made_from_them() -> None:
+def test_topic_table_in_readme_is_up_to_date() -> None:
     text = overview.FILE.read_text(encoding="utf-8")
     assert overview.with_table(text) == text, "run scripts/schemas"
     assert all(f"| `{name}` |" in text for name in TOPICS)
 
 
-def test_what_is_installed_holds_the_topics() -> None:
+def test_wheel_contains_the_topics() -> None:
     built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
     assert "schemas" in built["build"]["targets"]["wheel"]["packages"]
     assert {topic.name for topic in wanted(KafkaSettings())} == set(TOPICS)

@@ -1,4 +1,4 @@
-"""What the comparison of schemas lets through, and what it refuses."""
+"""Compatible and breaking changes of schemas, topics and tables."""
 
 import copy
 import json
@@ -43,7 +43,7 @@ OLD: Schema = {
 FIELDS = ("$defs", "Event", "properties")
 ALLOWED: dict[str, tuple[tuple[Any, ...], Any]] = {
     "nothing": ((*FIELDS, "name"), {"type": "string"}),
-    "a description": ((*FIELDS, "name", "description"), "What it is called."),
+    "a description": ((*FIELDS, "name", "description"), "The name."),
     "a field with a default": ((*FIELDS, "new"), {"type": "string", "default": ""}),
     "a value of an enumeration": (("$defs", "Kind", "enum"), ["one", "two", "three"]),
 }
@@ -51,78 +51,86 @@ ONE_WAY: dict[str, tuple[tuple[Any, ...], Any, str]] = {
     "null beside a type": (
         (*FIELDS, "name"),
         {"anyOf": [{"type": "string"}, {"type": "null"}]},
-        "name: an older process reads type string, and not null",
+        "name: an older process accepts type string, and not null",
     ),
     "a type in a list": (
         (*FIELDS, "name", "type"),
         ["string", "null"],
-        "name: an older process reads type string, and not null",
+        "name: an older process accepts type string, and not null",
     ),
     "fewer required": (
         ("$defs", "Event", "required"),
         ["kind"],
-        "name: an older process requires the field, which may be missing now",
+        "name: an older process requires the field, which is optional now",
     ),
-    "anything": ((*FIELDS, "name"), {}, "name: an older process reads type string"),
+    "anything": ((*FIELDS, "name"), {}, "name: an older process accepts type string"),
 }
-"""What a newer process reads of an older one, but not the other way round."""
+"""Changes that a newer reader accepts, and an older reader does not."""
 REFUSED: dict[str, tuple[tuple[Any, ...], Any, str]] = {
-    "a field that goes": ((*FIELDS,), {"name": {"type": "string"}}, "size: the field is gone"),
-    "a type that changes": ((*FIELDS, "name"), {"type": "integer"}, "name: type was string"),
-    "a number that narrows": ((*FIELDS, "size", "type"), "string", "size: type was integer"),
+    "a removed field": ((*FIELDS,), {"name": {"type": "string"}}, "size: the field was removed"),
+    "a changed type": ((*FIELDS, "name"), {"type": "integer"}, "name: type changed from string"),
+    "a narrowed number": ((*FIELDS, "size", "type"), "string", "size: type changed from integer"),
     "bytes that become text": (
         (*FIELDS, "body"),
         {"type": "string", "default": ""},
-        "body: type was base64 string",
+        "body: type changed from base64 string",
     ),
-    "null that goes": (
+    "null removed": (
         (*FIELDS, "maybe"),
         {"$ref": "#/$defs/Part", "default": None},
-        "maybe: type was null",
+        "maybe: type changed from null",
     ),
     "a field that becomes required": (
         ("$defs", "Event", "required"),
         ["name", "kind", "size"],
-        "size: the field is required",
+        "size: the field became required",
     ),
-    "a new field that is required, deep inside": (
+    "a new required field of a part": (
         ("$defs", "Part"),
         {
             "type": "object",
             "properties": {"id": {"type": "integer"}, "new": {"type": "string"}},
             "required": ["id", "new"],
         },
-        "new: the field is required",
+        "new: the field became required",
     ),
-    "a field that goes deep inside": (
+    "a removed field of a part": (
         ("$defs", "Part"),
         {"type": "object", "properties": {}},
-        "parts[].id: the field is gone",
+        "parts[].id: the field was removed",
     ),
-    "a value that goes": (("$defs", "Kind", "enum"), ["one"], "kind: no longer one of its values"),
-    "text that becomes an enumeration": ((*FIELDS, "name"), {"enum": ["a"]}, "name: type was"),
-    "a limit": ((*FIELDS, "name", "maxLength"), 10, "name: maxLength was None, and is 10"),
-    "items that change": ((*FIELDS, "parts", "items"), {"type": "string"}, "parts[]: type was"),
-    "a part that changes": (
+    "a removed value": (("$defs", "Kind", "enum"), ["one"], "kind: no longer allows the values"),
+    "text that becomes an enumeration": (
+        (*FIELDS, "name"),
+        {"enum": ["a"]},
+        "name: type changed from",
+    ),
+    "a limit": ((*FIELDS, "name", "maxLength"), 10, "name: maxLength changed from None to 10"),
+    "changed items": (
+        (*FIELDS, "parts", "items"),
+        {"type": "string"},
+        "parts[]: type changed from",
+    ),
+    "a changed part": (
         (*FIELDS, "pairs", "items", "prefixItems", 1),
         {"type": "integer"},
-        "pairs[][1]: type was",
+        "pairs[][1]: type changed from",
     ),
-    "a part more": (
+    "an additional part": (
         (*FIELDS, "pairs", "items", "prefixItems"),
         [{"type": "string"}] * 3,
-        "pairs[]: had 2 parts, and has 3",
+        "pairs[]: the number of parts changed from 2 to 3",
     ),
     "a pair that becomes a list": (
         (*FIELDS, "pairs", "items"),
         {"type": "array", "items": {"type": "string"}},
-        "pairs[]: had 2 parts, and has 0",
+        "pairs[]: the number of parts changed from 2 to 0",
     ),
-    "a default that changes": ((*FIELDS, "size", "default"), 1, "size: the default was 0"),
+    "a changed default": ((*FIELDS, "size", "default"), 1, "size: the default changed from 0"),
     "unknown fields refused": (
         ("$defs", "Event", "additionalProperties"),
         False,
-        "the event: additionalProperties was None",
+        "the event: additionalProperties changed from None",
     ),
 }
 
@@ -137,13 +145,13 @@ def changed(path: tuple[Any, ...], value: Any) -> Schema:
 
 
 @pytest.mark.parametrize("path, value", ALLOWED.values(), ids=ALLOWED)
-def test_a_change_that_is_allowed(path: tuple[Any, ...], value: Any) -> None:
+def test_compatible_change_is_accepted(path: tuple[Any, ...], value: Any) -> None:
     new = changed(path, value)
     assert breaks(OLD, new) == breaks_older(OLD, new) == []
 
 
 @pytest.mark.parametrize("path, value, sentence", ONE_WAY.values(), ids=ONE_WAY)
-def test_a_change_that_an_older_process_cannot_read(
+def test_one_way_change_breaks_only_older_readers(
     path: tuple[Any, ...], value: Any, sentence: str
 ) -> None:
     new = changed(path, value)
@@ -151,20 +159,20 @@ def test_a_change_that_an_older_process_cannot_read(
     assert any(sentence in one for one in breaks_older(OLD, new)), breaks_older(OLD, new)
 
 
-def test_a_limit_that_goes_is_still_one_to_an_older_process() -> None:
+def test_removed_limit_breaks_only_older_readers() -> None:
     old = changed((*FIELDS, "size", "maximum"), 100)
     assert breaks(old, OLD) == []
     (found,) = breaks_older(old, OLD)
-    assert "size: an older process reads maximum 100" in found
+    assert "size: an older process accepts maximum 100" in found
 
 
 @pytest.mark.parametrize("path, value, sentence", REFUSED.values(), ids=REFUSED)
-def test_a_change_that_is_refused(path: tuple[Any, ...], value: Any, sentence: str) -> None:
+def test_breaking_change_is_reported(path: tuple[Any, ...], value: Any, sentence: str) -> None:
     found = breaks(OLD, changed(path, value))
     assert any(sentence in one for one in found), found
 
 
-def test_a_part_that_is_renamed_breaks_nothing() -> None:
+def test_renamed_part_is_compatible() -> None:
     new = json.loads(json.dumps(OLD).replace("Part", "Piece"))
     assert breaks(OLD, new) == []
 
@@ -176,26 +184,28 @@ TOPIC: dict[str, Any] = {
 }
 
 
-def test_what_breaks_a_topic() -> None:
+def test_breaking_topic_changes_are_reported() -> None:
     more = {**TOPIC, "events": [*TOPIC["events"], {"event": "new", "key": "url"}], "partitions": 3}
     assert topic_breaks(TOPIC, more) == []
-    assert topic_breaks(TOPIC, None) == ["the topic is gone"]
+    assert topic_breaks(TOPIC, None) == ["the topic was removed"]
     assert topic_breaks(TOPIC, {**TOPIC, "partitioned_by": "url"}) == [
-        "partitioned_by was site, and is url"
+        "partitioned_by changed from site to url"
     ]
-    assert topic_breaks(TOPIC, {**TOPIC, "events": []}) == ["page is gone"]
+    assert topic_breaks(TOPIC, {**TOPIC, "events": []}) == ["page was removed"]
     keyed = [{"event": "page", "key": "site"}]
-    assert topic_breaks(TOPIC, {**TOPIC, "events": keyed}) == ["the key of page was url"]
+    assert topic_breaks(TOPIC, {**TOPIC, "events": keyed}) == ["the key of page changed from url"]
 
 
-def test_what_breaks_a_table() -> None:
+def test_breaking_table_changes_are_reported() -> None:
     columns = '  "a" text,  -- Its key.\n  "b" bigint,\n  PRIMARY KEY ("a")\n'
     table = f'CREATE TABLE "t" (\n{columns}) WITH x = 1;\n'
     assert table_breaks(table, table.replace("  PRIMARY", '  "c" text,\n  PRIMARY')) == []
     assert table_breaks(table, table.replace("x = 1", "x = 2")) == []
-    assert table_breaks(table, table.replace("Its key", "What it is known by")) == []
-    assert table_breaks(table, None) == ["the table is gone"]
-    assert table_breaks(table, table.replace("bigint", "text")) == ['no longer so: "b" bigint']
+    assert table_breaks(table, table.replace("Its key", "The name of the row")) == []
+    assert table_breaks(table, None) == ["the table was removed"]
+    assert table_breaks(table, table.replace("bigint", "text")) == [
+        'removed or changed: "b" bigint'
+    ]
     assert table_breaks(table, table.replace('("a")', '("b")')) == [
-        'no longer so: PRIMARY KEY ("a")'
+        'removed or changed: PRIMARY KEY ("a")'
     ]

@@ -1,4 +1,4 @@
-"""The contract in `schemas/` is what the code does, and only ever grows."""
+"""The contract in `schemas/` matches the code and changes only compatibly."""
 
 import json
 import re
@@ -23,16 +23,16 @@ SCHEMAS = ROOT / "schemas"
 EXAMPLES = sorted(path for path in SCHEMAS.glob("examples/*/*/*") if path.is_file())
 JSON_EXAMPLES = [path for path in EXAMPLES if path.suffix == ".json"]
 REFERENCES = ("main", "origin/main", "HEAD", "HEAD~1")
-"""On a branch it is main that counts; on main itself, freshly cloned, the commit before."""
+"""The compared commits: main on a branch, and the previous commit in a fresh clone of main."""
 
 
 EARLIER = {"page.v1.json": "page.v2.json"}
-"""The schemas of earlier versions, and which now reads what they describe."""
+"""The schemas of earlier versions, and the current schema that replaces each."""
 NARROWED = (
-    ".priority: minimum was None, and is -100",
-    ".priority: maximum was None, and is 100",
+    ".priority: minimum changed from None to -100",
+    ".priority: maximum changed from None to 100",
 )
-"""What nobody can have written: the frontier died of it."""
+"""Limits without effect on old records, because the frontier crashed on such values."""
 
 
 def topic_of(example: Path) -> str:
@@ -40,7 +40,7 @@ def topic_of(example: Path) -> str:
 
 
 def kind_of(example: Path) -> str:
-    """The tag of the event in *example*; a seed may leave it out."""
+    """Return the tag of the event in *example*, which is optional for a seed."""
     tag: str = json.loads(example.read_bytes()).get("event", "seed_added")
     return tag
 
@@ -59,7 +59,7 @@ def short(path: Path) -> str:
     return str(path.relative_to(SCHEMAS))
 
 
-def test_every_event_has_a_schema_and_an_example() -> None:
+def test_every_event_has_schema_and_example() -> None:
     there = {path.name for path in (SCHEMAS / "events").iterdir()}
     assert there - set(EARLIER) == set(generate.all_schemas())
     shown = {(topic_of(path), kind_of(path)) for path in JSON_EXAMPLES}
@@ -67,7 +67,7 @@ def test_every_event_has_a_schema_and_an_example() -> None:
 
 
 @pytest.mark.parametrize("example", JSON_EXAMPLES, ids=short)
-def test_digests_and_traces_are_as_long_as_the_code_makes_them(example: Path) -> None:
+def test_digests_and_traces_in_examples_have_the_right_length(example: Path) -> None:
     fields = json.loads(example.read_bytes())
     for name in ("digest", "trace"):
         found = fields.get(name, "")
@@ -75,29 +75,29 @@ def test_digests_and_traces_are_as_long_as_the_code_makes_them(example: Path) ->
 
 
 @pytest.mark.slow
-def test_the_schemas_are_those_of_the_structs() -> None:
+def test_schemas_match_the_structs() -> None:
     for name, schema in generate.all_schemas().items():
         path = SCHEMAS / "events" / name
         assert path.exists() and json.loads(path.read_bytes()) == schema, (
-            f"{name} is not what gossamer/events/records.py says: run scripts/schemas"
+            f"{name} does not match gossamer/events: run scripts/schemas"
         )
         Draft202012Validator.check_schema(schema)
         assert schema["title"] and schema["description"]
 
 
-def test_the_script_writes_what_lies_here(tmp_path: Path) -> None:
+def test_generated_files_match_the_committed_files(tmp_path: Path) -> None:
     generate.main(tmp_path)
     for path in tmp_path.iterdir():
         assert path.read_bytes() == (SCHEMAS / "events" / path.name).read_bytes()
 
 
 @pytest.mark.parametrize("example", JSON_EXAMPLES, ids=short)
-def test_an_example_is_valid(example: Path) -> None:
+def test_example_is_valid(example: Path) -> None:
     Draft202012Validator(schema_for(example)).validate(json.loads(example.read_bytes()))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=short)
-def test_an_example_is_read_and_written_again(example: Path) -> None:
+def test_example_survives_decoding_and_encoding(example: Path) -> None:
     event = decode(record(example))
     message = encode(event)
     assert message.topic == topic_of(example)
@@ -105,7 +105,7 @@ def test_an_example_is_read_and_written_again(example: Path) -> None:
     written = json.loads(message.value)
     if example.suffix == ".json":
         Draft202012Validator(schema_for(example)).validate(written)
-        assert _within(json.loads(example.read_bytes()), written), "something is not read"
+        assert _within(json.loads(example.read_bytes()), written), "a field was not decoded"
 
 
 def _within(part: Any, whole: Any) -> bool:
@@ -117,7 +117,7 @@ def _within(part: Any, whole: Any) -> bool:
 
 
 @pytest.mark.parametrize("example", JSON_EXAMPLES, ids=short)
-def test_a_schema_and_the_decoder_agree_on_what_is_wrong(example: Path) -> None:
+def test_schema_and_decoder_refuse_the_same_values(example: Path) -> None:
     fields = json.loads(example.read_bytes())
     validator = Draft202012Validator(schema_for(example))
     for name in fields:
@@ -131,14 +131,14 @@ def test_a_schema_and_the_decoder_agree_on_what_is_wrong(example: Path) -> None:
 
 
 @pytest.mark.parametrize("earlier", EARLIER)
-def test_who_reads_an_earlier_version_finds_all_of_it_in_the_newer_one(earlier: str) -> None:
+def test_newer_version_contains_the_earlier_one(earlier: str) -> None:
     before, after = (
         json.loads((SCHEMAS / "events" / name).read_bytes()) for name in (earlier, EARLIER[earlier])
     )
     assert [one for one in breaks(before, after) if ".version: the default" not in one] == []
 
 
-# What is committed, and whether it can still be read.
+# Compatibility with committed versions.
 
 
 def git(*arguments: str) -> str | None:
@@ -154,24 +154,24 @@ THERE = [ref for ref in REFERENCES if git("ls-tree", "--name-only", ref, "schema
 
 
 IS_RELEASED = bool(re.search(r"^## \[?\d", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE))
-"""From the first release on nothing is removed or renamed."""
+"""After the first release nothing is removed or renamed."""
 references = pytest.mark.parametrize(
     "reference", THERE or [pytest.param("", id="there is no earlier commit with schemas")]
 )
 
 
 def committed(reference: str, folder: str) -> Iterator[tuple[str, str, Path]]:
-    """Yield the path of each file in *folder* as of *reference*, its text then, and its place."""
+    """Yield the path of each file in *folder* at *reference*, its text, and its current place."""
     listed = git("ls-tree", "--name-only", reference, f"schemas/{folder}/") if reference else ""
     for path in (listed or "").split():
         yield path, git("show", f"{reference}:./{path}") or "", ROOT / path
 
 
 @references
-def test_what_was_committed_can_still_be_read_and_reads_what_is_written_now(reference: str) -> None:
+def test_committed_schemas_are_compatible_in_both_directions(reference: str) -> None:
     for path, text, there in committed(reference, "events"):
         if not there.exists():
-            assert not IS_RELEASED, f"{path} is gone"
+            assert not IS_RELEASED, f"{path} was removed"
             continue
         before, after = json.loads(text), json.loads(there.read_bytes())
         broken = [one for one in breaks(before, after) if not one.endswith(NARROWED)]
@@ -181,7 +181,7 @@ def test_what_was_committed_can_still_be_read_and_reads_what_is_written_now(refe
 
 @pytest.mark.skipif(not IS_RELEASED, reason="before the first release topics and tables may change")
 @references
-def test_topics_and_tables_that_were_committed_are_still_there(reference: str) -> None:
+def test_committed_topics_and_tables_still_exist(reference: str) -> None:
     for path, text, there in committed(reference, "topics"):
         topic = yaml.safe_load(there.read_bytes()) if there.exists() else None
         assert topic_breaks(yaml.safe_load(text), topic) == [], path

@@ -1,4 +1,4 @@
-"""No setting comes from the environment that the tests run in."""
+"""Isolates the tests from settings in the environment."""
 
 import os
 
@@ -6,8 +6,8 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin with no setting in the environment."""
+def remove_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove all settings from the environment."""
     for name in os.environ:
         if name.upper().startswith("GOSSAMER_"):
             monkeypatch.delenv(name)

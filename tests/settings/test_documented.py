@@ -1,4 +1,4 @@
-"""`docs/configuration.md` is what the settings are, and says something about each."""
+"""`docs/configuration.md` is up to date and describes every setting."""
 
 import re
 import tomllib
@@ -17,34 +17,34 @@ SETTINGS = {
 }
 
 
-def test_the_page_is_what_the_settings_say(tmp_path: Path) -> None:
+def test_configuration_page_is_up_to_date(tmp_path: Path) -> None:
     configuration.main(tmp_path / "configuration.md")
     assert (tmp_path / "configuration.md").read_text(encoding="utf-8") == PAGE, (
         "run scripts/schemas"
     )
 
 
-def test_the_page_is_the_same_on_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_configuration_page_does_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "somewhere-else")
     assert configuration.text() == PAGE
 
 
 @pytest.mark.parametrize(("section", "name"), SETTINGS)
-def test_a_setting_has_a_sentence_and_a_unit(section: str, name: str) -> None:
+def test_setting_has_description_unit_and_default(section: str, name: str) -> None:
     setting = SETTINGS[section, name]
-    sentence = setting.get("description", "")
-    assert re.match(r"[A-Z`].*[.`)]$", sentence, re.DOTALL), f"no sentence: {sentence!r}"
+    description = setting.get("description", "")
+    assert re.match(r"[A-Z`].*[.`)]$", description, re.DOTALL), f"no description: {description!r}"
     assert configuration.unit_of(setting), "no unit: see gossamer/settings/units.py"
     assert "default" in setting or "default_is" in setting, "no default"
 
 
 @pytest.mark.parametrize("section", configuration.sections())
-def test_a_section_says_what_it_is(section: str) -> None:
+def test_section_has_docstring(section: str) -> None:
     kind = Settings.model_fields[section].annotation
     assert kind and kind.__doc__
 
 
-def test_the_example_can_be_copied(tmp_path: Path) -> None:
+def test_example_in_configuration_page_is_valid(tmp_path: Path) -> None:
     [example] = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     file = tmp_path / "gossamer.toml"
     file.write_text(example, encoding="utf-8")

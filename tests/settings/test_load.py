@@ -1,4 +1,4 @@
-"""Settings: what wins over what, and what is refused by name."""
+"""Loading settings: precedence of the sources, and errors that name the setting."""
 
 import re
 import traceback
@@ -20,12 +20,12 @@ def file(folder: Path, text: str) -> Path:
     return path
 
 
-def test_everything_has_a_default() -> None:
+def test_settings_without_sources_are_the_defaults() -> None:
     assert load_settings() == Settings()
     assert load_settings().frontier.delay == 1.0
 
 
-def test_a_file_sets(tmp_path: Path) -> None:
+def test_file_overrides_defaults(tmp_path: Path) -> None:
     settings = load_settings(
         file(tmp_path, '[frontier]\ndelay = 2\n[fetcher]\nallow_networks = ["10.0.0.0/8"]')
     )
@@ -34,7 +34,7 @@ def test_a_file_sets(tmp_path: Path) -> None:
     assert settings.fetcher.allow_networks == (ip_network("10.0.0.0/8"),)
 
 
-def test_the_environment_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_overrides_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOSSAMER_FRONTIER__DELAY", "2.5")
     monkeypatch.setenv("GOSSAMER_PARSER__TEXT", "false")
     monkeypatch.setenv("GOSSAMER_FETCHER__ALLOW_NETWORKS", '["::1/128"]')
@@ -43,7 +43,7 @@ def test_the_environment_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.fetcher.allow_networks == (ip_network("::1/128"),)
 
 
-def test_the_command_line_wins_over_environment_over_file(
+def test_command_line_overrides_environment_overrides_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = file(tmp_path, "[frontier]\ndelay = 1\nbatch = 11\nretries = 1\nhops_limit = 1")
@@ -55,10 +55,10 @@ def test_the_command_line_wins_over_environment_over_file(
     assert frontier.retries == 3, "the command line"
 
 
-def test_a_section_comes_from_everywhere_at_once(
+def test_sources_are_merged_setting_by_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one source says of a section leaves standing what another says of it."""
+    """A source replaces only the settings that it names, not their section."""
     path = file(tmp_path, '[fetcher]\ncontact = "a@b.example"\nallow_networks = ["10.0.0.0/8"]')
     monkeypatch.setenv("GOSSAMER_FETCHER__ALLOW_NETWORKS", '["::1/128"]')
     monkeypatch.setenv("GOSSAMER_FETCHER__CONCURRENCY", "7")
@@ -71,15 +71,19 @@ def test_a_section_comes_from_everywhere_at_once(
     assert (settings.logs.level, settings.crawl.max_depth) == ("debug", 2)
 
 
-def test_the_environment_may_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GOSSAMER_CONFIG", str(file(tmp_path, "[frontier]\nbatch = 11")))
     assert load_settings().frontier.batch == 11
     named = tmp_path / "named.toml"
     named.write_text("[frontier]\nretries = 1", encoding="utf-8")
-    assert load_settings(named).frontier.batch == Settings().frontier.batch, "--config wins"
+    assert load_settings(named).frontier.batch == Settings().frontier.batch, (
+        "--config takes precedence"
+    )
 
 
-def test_scripts_have_variables_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_scripts_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOSSAMER_PYTHON", "python3")
     monkeypatch.setenv("GOSSAMER_VENV", "venv")
     monkeypatch.setenv("GOSSAMER_SERVERS", "/servers")
@@ -90,33 +94,35 @@ def test_scripts_have_variables_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("[frontier]\ndely = 1", [r"frontier\.dely: there is no such setting"]),
-        ("[frontear]\ndelay = 1", ["frontear: there is no such setting"]),
+        ("[frontier]\ndely = 1", [r"frontier\.dely: unknown setting"]),
+        ("[frontear]\ndelay = 1", ["frontear: unknown setting"]),
         ("[frontier]\ndely = 1\n[crawl]\nmax_depth = -1", [r"frontier\.dely", r"crawl\.max_depth"]),
-        ("[Frontier]\ndelay = 1", ["Frontier: there is no such setting"]),
-        ("[frontier]\nDelay = 1", [r"frontier\.Delay: there is no such setting"]),
-        ("delay = 1", ["delay: there is no such setting"]),
-        ("frontier = 5", [r"frontier: is a table of settings, \[frontier\]"]),
-        ("[[frontier]]\ndelay = 1", ["frontier: is a table"]),
-        ("[house]\npatience = 1", ["house: there is no such setting; .* standalone"]),
+        ("[Frontier]\ndelay = 1", ["Frontier: unknown setting"]),
+        ("[frontier]\nDelay = 1", [r"frontier\.Delay: unknown setting"]),
+        ("delay = 1", ["delay: unknown setting"]),
+        ("frontier = 5", [r"frontier: must be a table, \[frontier\]"]),
+        ("[[frontier]]\ndelay = 1", ["frontier: must be a table"]),
+        ("[house]\npatience = 1", ["house: unknown setting; .* standalone"]),
         ("[frontier", [r"gossamer\.toml cannot be read"]),
         ("[frontier]\ndelay = 1\ndelay = 2", [r"gossamer\.toml cannot be read"]),
     ],
 )
-def test_a_bad_file_is_refused_by_name(tmp_path: Path, text: str, names: list[str]) -> None:
-    with pytest.raises(BadSettings) as refused:
+def test_invalid_file_raises_error_with_setting_name(
+    tmp_path: Path, text: str, names: list[str]
+) -> None:
+    with pytest.raises(BadSettings) as caught:
         load_settings(file(tmp_path, text))
     for name in names:
-        assert re.search(name, str(refused.value))
+        assert re.search(name, str(caught.value))
 
 
-def test_a_variable_of_old_names_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_renamed_variable_raises_error_with_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOSSAMER_HOUSE__PATIENCE", "1")
     with pytest.raises(BadSettings, match=r"GOSSAMER_HOUSE__PATIENCE .* standalone"):
         load_settings()
 
 
-def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
+def test_unreadable_file_raises_error_with_file_name(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
     for path in (tmp_path / "nowhere.toml", tmp_path, tmp_path / "latin.toml"):
         with pytest.raises(BadSettings, match=path.name):
@@ -134,7 +140,9 @@ def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
         "GOSSAMER_DELAY",
     ],
 )
-def test_an_unknown_variable_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_unknown_variable_raises_error_with_its_name(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.setenv(name, "1")
     with pytest.raises(BadSettings, match=rf"\b{name}\b"):
         load_settings()
@@ -154,7 +162,7 @@ def test_an_unknown_variable_is_refused_by_name(monkeypatch: pytest.MonkeyPatch,
         ("GOSSAMER_CRAWL__SCOPE", "nonsense()", "scope: 'nonsense"),
     ],
 )
-def test_a_bad_variable_is_refused_by_name(
+def test_invalid_variable_raises_error_with_setting_name(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str, named: str
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -188,51 +196,51 @@ def test_a_bad_variable_is_refused_by_name(
         ("logs", "level", "WARNING"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name(section: str, field: str, value: Any) -> None:
+def test_invalid_value_raises_error_with_setting_name(section: str, field: str, value: Any) -> None:
     with pytest.raises(BadSettings, match=field):
         load_settings(overrides={section: {field: value}})
 
 
-def test_rows_may_be_kept_for_ever() -> None:
+def test_zero_retention_means_no_expiry() -> None:
     ages = {"frontier": {"history_age": 0}, "archive": {"captures_age": 0}}
     assert load_settings(overrides=ages).frontier.history_age == 0
 
 
 SECRET = "53123"
-SPILLS = {
+SECRET_EXPOSURES = {
     "without quotes": "[kafka]\npassword = 53123",
-    "beside another fault": f'[kafka]\npassword = "{SECRET}"\npasswort = "x"',
-    "in a section that makes no sense": f'[kafka]\npassword = "{SECRET}"\nusername = "me"',
+    "beside another error": f'[kafka]\npassword = "{SECRET}"\npasswort = "x"',
+    "in an invalid section": f'[kafka]\npassword = "{SECRET}"\nusername = "me"',
     "in a list": f'[kafka]\npassword = ["{SECRET}"]',
     "in a list of tables": f'[[kafka]]\npassword = "{SECRET}"',
     "in place of the section": f'kafka = "{SECRET}"',
 }
 
 
-@pytest.mark.parametrize("text", SPILLS.values(), ids=SPILLS)
-def test_a_secret_is_in_no_message_and_no_traceback(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BadSettings, match="kafka") as refused:
+@pytest.mark.parametrize("text", SECRET_EXPOSURES.values(), ids=SECRET_EXPOSURES)
+def test_errors_of_files_do_not_show_secrets(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadSettings, match="kafka") as caught:
         load_settings(file(tmp_path, text))
-    assert SECRET not in "".join(traceback.format_exception(refused.value))
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_secret_in_the_environment_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_environment_do_not_show_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOSSAMER_CASSANDRA__PASSWORD", SECRET)
     assert SECRET not in repr(load_settings())
     monkeypatch.setenv("GOSSAMER_CASSANDRA__CERT_FILE", "/no/such/file")
     monkeypatch.setenv("GOSSAMER_CASSANDRA__HOSTS", "a, b")
-    with pytest.raises(BadSettings) as refused:
+    with pytest.raises(BadSettings) as caught:
         load_settings()
-    assert SECRET not in "".join(traceback.format_exception(refused.value))
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_settings_never_change() -> None:
+def test_settings_are_immutable() -> None:
     with pytest.raises(ValidationError):
         load_settings().frontier.delay = 5.0
 
 
 @pytest.mark.parametrize("server", ["127.0.0.1", "192.0.2.1:5353", "[2001:db8::1]", "[::1]:53"])
-def test_a_name_server_is_an_address(server: str) -> None:
+def test_name_server_address_is_accepted(server: str) -> None:
     assert load_settings(overrides={"fetcher": {"nameserver": server}}).fetcher.nameserver == server
 
 
@@ -241,14 +249,14 @@ def test_a_name_server_is_an_address(server: str) -> None:
     ["localhost", "nowhere:port", "192.0.2.1:99999", "192.0.2.1:0", "192.0.2.1/24", "x@192.0.2.1",
      "[::1", "192.0.2.1, 192.0.2.2"],
 )  # fmt: skip
-def test_a_name_server_that_is_no_address_is_refused(server: str) -> None:
+def test_invalid_name_server_is_refused(server: str) -> None:
     with pytest.raises(BadSettings, match=r"fetcher\.nameserver: "):
         load_settings(overrides={"fetcher": {"nameserver": server}})
 
 
 @pytest.mark.parametrize("name", ["body_limit", "robots_limit"])
-def test_a_body_must_fit_an_event(name: str) -> None:
-    most = (PAGES_FETCHED.limit - (1 << 20)) // 4 * 3
-    assert load_settings(None, {"fetcher": {name: most}})
-    with pytest.raises(BadSettings, match=f"fetcher.{name}: .* {most}"):
-        load_settings(None, {"fetcher": {name: most + 1}})
+def test_body_limit_above_event_limit_is_refused(name: str) -> None:
+    limit = (PAGES_FETCHED.limit - (1 << 20)) // 4 * 3
+    assert load_settings(None, {"fetcher": {name: limit}})
+    with pytest.raises(BadSettings, match=f"fetcher.{name}: .* {limit}"):
+        load_settings(None, {"fetcher": {name: limit + 1}})

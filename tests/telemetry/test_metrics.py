@@ -1,4 +1,4 @@
-"""Metrics have names that an operator can look up, and numbers that Prometheus can read."""
+"""The register of metrics, and the values that Prometheus reads."""
 
 import re
 import threading
@@ -21,7 +21,7 @@ def shown(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(name, labels)
 
 
-def test_what_is_counted_is_there_to_be_read() -> None:
+def test_count_and_gauge_are_shown() -> None:
     before = shown("gossamer_hazards_total", hazard="redirect") or 0.0
     count("gossamer_hazards_total", hazard="redirect")
     count("gossamer_hazards_total", 2, hazard="redirect")
@@ -30,7 +30,7 @@ def test_what_is_counted_is_there_to_be_read() -> None:
     assert shown("gossamer_hosts_loaded") == 7
 
 
-def test_what_is_not_registered_as_such_cannot_be_used() -> None:
+def test_unregistered_metric_raises_key_error() -> None:
     for name in ("gossamer_no_such_total", "gossamer_hosts_loaded", "gossamer_step_seconds"):
         with pytest.raises(KeyError):
             count(name)
@@ -46,14 +46,14 @@ def test_what_is_not_registered_as_such_cannot_be_used() -> None:
             pass
 
 
-def test_labels_are_those_registered() -> None:
+def test_unregistered_label_raises_value_error() -> None:
     with pytest.raises(ValueError, match="label"):
         count("gossamer_hazards_total")
     with pytest.raises(ValueError, match="label"):
         count("gossamer_hazards_total", colour="red")
 
 
-def test_time_is_measured_however_the_work_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duration_is_observed_even_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(clock, "steady", lambda: now[0])
     name = "gossamer_step_seconds"
@@ -71,7 +71,7 @@ def test_time_is_measured_however_the_work_ends(monkeypatch: pytest.MonkeyPatch)
     assert shown(f"{name}_bucket", service="timed", le="0.025") == 2
 
 
-def test_an_age_grows_between_two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_age_is_computed_at_each_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr(clock, "now", lambda: now[0])
     name = "gossamer_oldest_order_seconds"
@@ -80,12 +80,12 @@ def test_an_age_grows_between_two_looks(monkeypatch: pytest.MonkeyPatch) -> None
     now[0] += 5
     assert shown(name) == 15.0
     now[0] -= 30
-    assert shown(name) == 0.0, "clocks are set back"
+    assert shown(name) == 0.0, "the age stays at 0 if the clock is set back"
     gauge_age(name, None)
     assert shown(name) == 0.0
 
 
-def test_what_is_not_named_any_more_disappears() -> None:
+def test_missing_label_value_is_removed() -> None:
     name = "gossamer_consumer_lag"
     gauges(name, "topic", {"seeds": 3, "pages": 1})
     gauges(name, "topic", {"seeds": 2})
@@ -93,7 +93,7 @@ def test_what_is_not_named_any_more_disappears() -> None:
     assert shown(name, topic="pages") is None
 
 
-def test_threads_that_use_a_metric_first_at_once_share_it() -> None:
+def test_threads_share_a_metric_that_they_create_concurrently() -> None:
     start = threading.Barrier(8)
 
     def use() -> None:
@@ -110,41 +110,41 @@ def test_threads_that_use_a_metric_first_at_once_share_it() -> None:
     assert shown("gossamer_dns_seconds_count") == before + 8
 
 
-def test_every_metric_has_a_sentence_and_a_proper_name() -> None:
+def test_every_metric_has_help_text_and_valid_name() -> None:
     everything = {**COUNTERS, **GAUGES, **HISTOGRAMS}
     assert len(everything) == len(COUNTERS) + len(GAUGES) + len(HISTOGRAMS)
-    for name, about in everything.items():
-        text = about.sentence
+    for name, metric in everything.items():
+        text = metric.help
         assert name.startswith("gossamer_") and len(text.split()) > 2 and text.endswith("."), name
     assert all(name.endswith("_total") for name in COUNTERS)
     assert not any(name.endswith("_total") for name in GAUGES)
     assert all(name.endswith(UNITS) for name in HISTOGRAMS)
 
 
-def test_buckets_grow_and_an_operator_finds_the_limits_among_them() -> None:
-    for name, about in HISTOGRAMS.items():
-        assert about.buckets == tuple(sorted(set(about.buckets))), name
-        assert 10 <= len(about.buckets) <= 16, name
-    assert not any(about.buckets for about in (*COUNTERS.values(), *GAUGES.values()))
+def test_only_histograms_have_buckets_in_ascending_order() -> None:
+    for name, metric in HISTOGRAMS.items():
+        assert metric.buckets == tuple(sorted(set(metric.buckets))), name
+        assert 10 <= len(metric.buckets) <= 16, name
+    assert not any(metric.buckets for metric in (*COUNTERS.values(), *GAUGES.values()))
 
 
-def test_prometheus_reads_what_is_shown() -> None:
+def test_prometheus_parses_the_shown_metrics() -> None:
     show_counters()
     families = text_string_to_metric_families(generate_latest().decode())
     found = {family.name: family.documentation for family in families}
-    for name, about in COUNTERS.items():
-        assert found[name.removesuffix("_total")] == about.sentence
+    for name, metric in COUNTERS.items():
+        assert found[name.removesuffix("_total")] == metric.help
 
 
-def test_the_documentation_is_that_of_the_register(tmp_path: Path) -> None:
+def test_metrics_page_is_up_to_date(tmp_path: Path) -> None:
     metrics.main(tmp_path)
     assert (tmp_path / "metrics.md").read_text() == metrics.FILE.read_text(), "run scripts/schemas"
     for name in (*COUNTERS, *GAUGES, *HISTOGRAMS):
         assert f"`{name}" in metrics.FILE.read_text()
 
 
-def test_every_metric_is_measured_somewhere_and_every_name_is_registered() -> None:
-    """What is counted under a name of no sentence would raise in the middle of a crawl."""
+def test_every_metric_is_used_and_every_used_metric_is_registered() -> None:
+    """An unregistered name would raise KeyError during a crawl."""
     root = Path(__file__).parents[2]
     sources = [
         path.read_text(encoding="utf-8")
