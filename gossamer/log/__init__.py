@@ -1,13 +1,13 @@
-"""The log port: what Kafka promises and this crawler needs, no more.
+"""The log port: the guarantees of Kafka that this crawler needs, and no more.
 
-A topic has partitions; a partition is a sequence of records with growing offsets. A *group* is the
-name under which the log remembers how far it has been read; its members share the partitions. Only
-:meth:`Reader.advance` moves a group. A *tail* reads without a group: all partitions, from the
-oldest record kept.
+A topic has partitions. A partition is a sequence of records with growing offsets. A *group* is the
+name under which the log stores committed offsets, and its members share the partitions. Only
+:meth:`Reader.advance` moves a group forward. A *tail* reads without a group: all partitions, from
+the oldest retained record.
 
-Every producer chooses a record's partition by :func:`partition_of`, so that what belongs to a site
-has one partition number on all topics. Orders alone may be sent elsewhere, to a fetcher that has
-less to do.
+Every producer chooses a record's partition by :func:`partition_of`, so that a site has the same
+partition number on all topics. Only orders may be sent to another partition, for a fetcher that has
+less work.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -21,23 +21,24 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 """Names and values, in order."""
 
 At: TypeAlias = tuple[str, int]
-"""A topic and a partition."""
+"""A topic and a partition number."""
 Ends: TypeAlias = Mapping[At, int]
-"""The offset of the last message appended to a partition. It is left out where the log cannot
-say."""
+"""The offset of the last appended message by partition. A partition is missing if the log does not
+know the offset."""
 
 BATCH = 500
-"""Most records of one poll, unless less is asked for."""
+"""Default for the maximum number of records of one poll."""
 NO_PARTITIONS: Set[int] = frozenset()
 KEY_GROUPS = 96
-"""The most partitions that there can be, and a multiple of any number that there may be."""
+"""Maximum number of partitions. Every allowed number of partitions divides it."""
 REMEMBERED = 1 << 16
-"""Keys whose partition is remembered: to hash one costs as much as all else that is done by it."""
+"""Keys in the cache of `partition_of`. Hashing a key costs as much as the rest of its
+processing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record on the log. An empty value is a tombstone."""
+    """A record on the log. An empty value is a tombstone."""
 
     topic: str
     partition: int
@@ -49,10 +50,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something to append. *partition_key*, mostly a site, decides the partition, unless it is for
-    a certain *partition*.
+    """A message to append. *partition_key*, usually a site, determines the partition, unless
+    *partition* is set.
 
-    *headers* are for what has no value to say it in: a tombstone.
+    *headers* carry the data of a message without a value: a tombstone.
     """
 
     topic: str
@@ -63,29 +64,31 @@ class Message:
     partition: int | None = None
 
     def partition_among(self, partitions: int) -> int:
-        """Return the partition that it goes to, where the topic has so many."""
+        """Return the partition of the message on a topic with this number of *partitions*."""
         if self.partition is not None:
             return self.partition
         return partition_of(self.partition_key, partitions)
 
 
 class Standing(NamedTuple):
-    """Where a group stands in a partition, and what that has."""
+    """The committed offset of a group in a partition, and the offsets that the partition
+    contains."""
 
     committed: int
     """The offset of the first record that the group has not moved past."""
     start: int
-    """The offset of the first record that is kept …"""
+    """The offset of the oldest retained record."""
     end: int
-    """… and that of the next one to come."""
+    """The offset of the next record to be appended."""
 
 
 class Reader(Protocol):
-    """One member of a group."""
+    """A member of a group."""
 
     @property
     def partitions(self) -> frozenset[int]:
-        """The partitions that are this member's now, the same of every topic it reads.
+        """The partitions assigned to this member, with the same numbers for every topic that it
+        reads.
 
         They change only inside :meth:`poll`.
         """
@@ -93,27 +96,29 @@ class Reader(Protocol):
     def poll(
         self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
     ) -> Sequence[Record]:
-        """Return the next records, at most *most*, oldest first within a partition; maybe none.
+        """Return the next records, at most *most*, oldest first within a partition, or none.
 
-        No record of a *paused* partition is returned; it comes once the partition is not paused.
-        None is skipped: a group that has never advanced begins with the oldest record kept, and
-        GossamerError is raised where records that it has not moved past are missing.
+        Records of a *paused* partition are not returned until the partition is not paused any more.
+        No record is skipped: a group that has never advanced starts with the oldest retained
+        record, and GossamerError is raised if records that the group has not moved past are
+        missing.
 
-        A record is returned once to this reader; after a crash, or when its partition was another
-        member's meanwhile, again from the last advance on. With *most* = 0 it only keeps the
-        membership alive: a member that has no room must still poll, or its group takes it for dead.
+        A record is returned once to this reader. After a crash, or after its partition was assigned
+        to another member for a time, records are returned again from the last advance on. *most* =
+        0 only keeps the membership alive: a member without capacity must still poll, or its group
+        considers it crashed.
         """
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
-        """Flush the store's writes, append *messages*, move past *records*: in this order.
+        """Flush the store's writes, append *messages*, and commit past *records*, in this order.
 
-        After a crash in between, the next reader does it again, so that nothing is lost; where log
-        and store share a transaction, it is one step. Return False if this member was fenced: what
-        it polled belongs to others now, and the log has not moved.
+        After a crash in between, the next reader repeats the step, so that nothing is lost. If log
+        and store share a transaction, the step is atomic. Return False if this member was fenced:
+        its records belong to other members now, and no offset was committed.
         """
 
     def close(self) -> None:
-        """Leave the group. What was polled and not advanced past comes to other members."""
+        """Leave the group. Records that were polled and not advanced past go to other members."""
 
 
 class Tail(Protocol):
@@ -122,8 +127,8 @@ class Tail(Protocol):
     def poll(self, timeout: float) -> Sequence[Record]:
         """Return the next records of all partitions.
 
-        It returns nothing only at the end of the topics as they were when it was called, after
-        waiting there for *timeout*: so whatever is on the log now can be read to its end.
+        Nothing is returned only at the end of the topics as of this call, after waiting there for
+        *timeout* seconds. A caller can therefore read the current log to its end.
         """
 
     def close(self) -> None:
@@ -131,65 +136,70 @@ class Tail(Protocol):
 
 
 class Log(Protocol):
-    """A log that several processes can use at once."""
+    """A log that several processes can use at the same time."""
 
     @property
     def partitions(self) -> int:
-        """How many partitions every topic has that is keyed by site."""
+        """Number of partitions of every topic that is keyed by site."""
 
     def append(self, messages: Iterable[Message]) -> Ends:
-        """Return, once every message is durable, where the last one lies in each partition."""
+        """Return once every message is durable, with the offset of the last message in each
+        partition."""
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> Reader:
-        """Join *group*; *store* holds the writes that `advance` flushes."""
+        """Join *group*. *store* holds the writes that `advance` flushes."""
 
     def tail(self, topics: Sequence[str], starts: Mapping[int, int] | None = None) -> Tail:
-        """Read *topics* from the oldest record kept.
+        """Read *topics* from the oldest retained record.
 
-        With *starts*, partition → offset, read only these partitions, each from this offset; where
-        the log does not have that offset, from the oldest record kept.
+        *starts* maps partitions to offsets: only these partitions are read, each from its offset,
+        or from the oldest retained record if the log does not have that offset.
         """
 
     def lag(self, group: str, topic: str) -> int:
-        """Return how many records *group* has not moved past."""
+        """Return the number of records that *group* has not moved past."""
 
     def lag_by_partition(self, group: str, topic: str) -> Mapping[int, int]:
-        """Return the same of each partition that has any records."""
+        """Return the lag of *group* in each partition that has any records."""
 
     def standing(self, group: str, topics: Sequence[str]) -> Mapping[At, Standing]:
-        """Return where *group* stands in each partition of *topics* in which it has ever moved."""
+        """Return the position of *group* in each partition of *topics* in which it has committed an
+        offset."""
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:
-        """Have *group* go on from *offsets*, wherever it stands.
+        """Set the committed offsets of *group* to *offsets*, forward or backward.
 
-        Raise GossamerError if a member of it runs.
+        Raise GossamerError if a member of the group is running.
         """
 
     def lag_by_group(self, topic: str) -> Mapping[str, Mapping[int, int]]:
-        """Return the same of each group without which no record of *topic* is deleted, by name."""
+        """Return the lag by partition of each group that must consume a record of *topic* before
+        its deletion."""
 
 
 @lru_cache(maxsize=REMEMBERED)
 def partition_of(partition_key: str, partitions: int) -> int:
-    """Return the partition as Java's default partitioner, Faust and librdkafka's murmur2 do."""
+    """Return the partition, as Java's default partitioner, Faust and librdkafka's murmur2 compute
+    it."""
     return (murmur2(partition_key.encode()) & 0x7FFFFFFF) % partitions
 
 
 def key_group_of(site: str) -> int:
-    """Return the key group of *site*: a part of its partition, whatever number of these there is.
+    """Return the key group of *site*, which does not depend on the number of partitions.
 
-    Rows that would be in the way when the number changes name the group, not the partition.
+    Rows that must survive a change of that number contain the key group and not the partition.
     """
     return partition_of(site, KEY_GROUPS)
 
 
 def key_groups_of(partition: int, partitions: int) -> range:
-    """Return the key groups of one of so many partitions; these divide KEY_GROUPS."""
+    """Return the key groups of *partition* among this number of *partitions*, which divides
+    KEY_GROUPS."""
     return range(partition, KEY_GROUPS, partitions)
 
 
 def murmur2(data: bytes) -> int:
-    """Hash *data* as Kafka's Java client does (org.apache.kafka.common.utils.Utils.murmur2)."""
+    """Hash *data* like Kafka's Java client (org.apache.kafka.common.utils.Utils.murmur2)."""
     m, mask = 0x5BD1E995, 0xFFFFFFFF
     h = 0x9747B28C ^ len(data)
     whole = len(data) & ~3

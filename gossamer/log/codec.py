@@ -1,4 +1,4 @@
-"""Events to messages and records to events: one JSON object each, bodies as base64."""
+"""Encodes events as messages and decodes records: one JSON object each, with bytes as base64."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -28,19 +28,19 @@ from gossamer.web.url import BadUrl, canonicalize, site_of
 E = TypeVar("E", bound=Event)
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 UNKNOWN_VALUE = "Invalid enum value"
-"""How msgspec begins what it says of a value that is not in an enumeration."""
+"""The start of msgspec's message about a value that its enumeration lacks."""
 LARGE = 1_000_000_000
-"""The largest depth of a seed: what fits the integers of every store."""
+"""Maximum depth of a seed, which fits the integers of every store."""
 TOMBSTONE_HEADERS = ("verdict", "redirects_to", "reason", "at", "status", "trace")
 NO_REDIRECT = ("redirects_to", "")
 UNCHANGED_HEADER = ("unchanged", "1")
-"""Of a document that says nothing new: a consumer need not read it."""
+"""The header of an unchanged document, which consumers may skip."""
 LONGEST_KEY, LONGEST_REASON = 16_384, 2_000
-"""Characters of each in a dead letter, which must fit its topic whatever it holds."""
+"""Maximum number of characters of key and reason in a dead letter, so that it fits its topic."""
 
 
 def decoder(topic: Topic) -> msgspec.json.Decoder[Event]:
-    """Return what decodes every kind of event on *topic*, told apart by their tags."""
+    """Return the decoder for all kinds of events on *topic*, which their tags distinguish."""
     return msgspec.json.Decoder(reduce(or_, (kind.type for kind in topic.events)))
 
 
@@ -61,15 +61,14 @@ _known_versions = {
 
 
 def encode(event: Event | Tombstone) -> Message:
-    """Return the message that carries *event*, on its topic and under its key.
+    """Return the message with *event*, with its topic and its key.
 
-    Of a document that is larger than its topic takes something is left out. Raise Poison if
-    anything else is.
+    A document that is too large for its topic is reduced. Raise Poison for any other event that is
+    too large.
     """
     if isinstance(event, Tombstone):
-        about = ((name, str(getattr(event, name))) for name in TOMBSTONE_HEADERS)
-        said = (header for header in about if header != NO_REDIRECT)
-        headers = (("event", "tombstone"), *said)
+        fields = ((name, str(getattr(event, name))) for name in TOMBSTONE_HEADERS)
+        headers = (("event", "tombstone"), *(one for one in fields if one != NO_REDIRECT))
         return Message(topics.PAGES.name, event.url, b"", event.site, headers)
     topic, value = topics.TOPIC_OF[type(event)], _encoder.encode(event)
     if len(value) > topic.limit and isinstance(event, Contents):
@@ -77,7 +76,7 @@ def encode(event: Event | Tombstone) -> Message:
         value = _encoder.encode(event)
     if len(value) > topic.limit:
         raise Poison(
-            f"the answer for {topic.name} is too large: {len(value)} bytes, at most {topic.limit}"
+            f"an event for {topic.name} is too large: {len(value)} bytes, at most {topic.limit}"
         )
     headers = _headers(event) if isinstance(event, Page) else ()
     message = Message(topic.name, key_of(event), value, partition_key_of(event), headers)
@@ -87,8 +86,8 @@ def encode(event: Event | Tombstone) -> Message:
 
 
 def _headers(page: Page) -> Headers:
-    """Return what a consumer can go by that does not read the page itself."""
-    said = {
+    """Return the headers that let a consumer filter pages without decoding them."""
+    headers = {
         "event": "page",
         "version": str(page.version),
         "crawl": page.crawl,
@@ -96,25 +95,25 @@ def _headers(page: Page) -> Headers:
         "trace": page.trace,
         "content-type": page.content_type,
     }
-    return (*said.items(), *((UNCHANGED_HEADER,) if page.unchanged else ()))
+    return (*headers.items(), *((UNCHANGED_HEADER,) if page.unchanged else ()))
 
 
 def tombstone(record: Record) -> Tombstone:
-    """Return the tombstone in *record*, as far as its headers tell."""
-    said = {name: value for name, value in record.headers if name in TOMBSTONE_HEADERS}
+    """Return the tombstone in *record*, from the fields in its headers."""
+    fields = {name: value for name, value in record.headers if name in TOMBSTONE_HEADERS}
     try:
-        return msgspec.convert({"url": record.key, "site": "", **said}, Tombstone, strict=False)
+        return msgspec.convert({"url": record.key, "site": "", **fields}, Tombstone, strict=False)
     except msgspec.ValidationError:
         return Tombstone(record.key, "")
 
 
 def key_of(event: Event) -> str:
-    """Return the key of *event*: the fields that its topic's description names."""
+    """Return the key of *event*: the fields that its topic's file names, joined by slashes."""
     return "/".join(_field(event, name) for name in _keys[type(event)])
 
 
 def partition_key_of(event: Event) -> str:
-    """Return what decides the partition of *event*, mostly its site."""
+    """Return the partition key of *event*, usually its site."""
     return _field(event, topics.TOPIC_OF[type(event)].partitioned_by)
 
 
@@ -123,7 +122,7 @@ def _field(event: Event, name: str) -> str:
 
 
 class Decoded(NamedTuple):
-    """A record and its event, or why it has none."""
+    """A record with its event, or with the error that prevents decoding."""
 
     record: Record
     event: Event | Poison | Newer
@@ -144,13 +143,13 @@ def _decoded(record: Record) -> Event | Poison | Newer:
 def decode(record: Record) -> Event:
     """Return the event in *record*.
 
-    Raise Newer if only a newer version can read it, Poison if it holds no event.
+    Raise Newer if only a newer version can decode it, and Poison if it does not contain an event.
     """
     if record.topic == topics.SEEDS.name:
-        # Anybody writes there, so nothing that stands there may stop a partition.
+        # Any program may produce seeds, so no seed may stop a partition.
         event: Event = _seed(record)
         if event.version > _versions[SeedAdded]:
-            raise Poison(f"a seed of version {event.version}, which is not known here")
+            raise Poison(f"unknown seed version {event.version}")
         return event
     event = _event(record)
     if event.version > _versions[type(event)]:
@@ -159,8 +158,8 @@ def decode(record: Record) -> Event:
 
 
 def validated(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
-    """Return the event in the JSON *value*; raise msgspec.MsgspecError if it is not of that *kind*
-    or a field is out of bounds."""
+    """Decode the JSON *value*. Raise msgspec.MsgspecError if it is not of *kind* or a field is
+    invalid."""
     return kind.decode(value)
 
 
@@ -168,11 +167,11 @@ def _event(record: Record) -> Event:
     try:
         return validated(record.value, _decoders[record.topic])
     except UNREADABLE as error:
-        why = why_newer(record)
-        if not why and str(error).startswith(UNKNOWN_VALUE):
-            why = f"{_tag_of(record).event}: {error}"
-        if why:
-            raise Newer(why) from error
+        reason = why_newer(record)
+        if not reason and str(error).startswith(UNKNOWN_VALUE):
+            reason = f"{_tag_of(record).event}: {error}"
+        if reason:
+            raise Newer(reason) from error
         raise Poison(f"not an event of {record.topic}: {error}") from error
 
 
@@ -189,15 +188,16 @@ def _tag_of(record: Record) -> _Tag:
 
 
 def why_newer(record: Record) -> str:
-    """Return which kind or version of *record* is not known here; "" if both are."""
-    (kind, version), known = msgspec.structs.astuple(_tag_of(record)), _known_versions[record.topic]
+    """Return a text about the unknown kind or version of *record*, or "" if both are known."""
+    kind, version = msgspec.structs.astuple(_tag_of(record))
+    versions = _known_versions[record.topic]
     if not kind:
         return ""
-    if kind not in known:
-        return f"{kind}, version {version}: the kind is not known here"
-    if version <= known[kind]:
+    if kind not in versions:
+        return f"{kind}, version {version}: unknown kind of event"
+    if version <= versions[kind]:
         return ""
-    return f"{kind}, version {version}: only versions up to {known[kind]} are known here"
+    return f"{kind}, version {version}: this process knows versions up to {versions[kind]}"
 
 
 def _seed(record: Record) -> SeedAdded:
@@ -205,25 +205,25 @@ def _seed(record: Record) -> SeedAdded:
     try:
         text = record.value.decode().strip()
         if not text:
-            raise Poison("neither a URL nor a seed in JSON: it is empty")
+            raise Poison("neither a URL nor a seed in JSON: the value is empty")
         if not text.startswith("{"):
             return SeedAdded(url=text, via=origin)
         seed = validated(_tagged(record.value), _seed_decoder)
     except UNREADABLE as error:
         raise Poison(f"neither a URL nor a seed in JSON: {error}") from error
     if not 0 <= seed.depth <= LARGE:
-        raise Poison(f"the depth of a seed is 0 to {LARGE}")
+        raise Poison(f"the depth of a seed must be from 0 to {LARGE}")
     return seed if seed.via else msgspec.structs.replace(seed, via=origin)
 
 
 def _tagged(value: bytes) -> bytes:
-    # Anybody may sow a seed: {"url": …} is enough, without our tag.
+    # Any program may produce a seed: {"url": …} suffices, without our tag.
     fields = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
     return msgspec.json.encode({"event": "seed_added", **fields})
 
 
 def dead_letter(record: Record, service: str, reason: str, now: float) -> DeadLetter:
-    """Return the dead letter that holds *record*, its value whole."""
+    """Return the dead letter of *record*, with its whole value."""
     return DeadLetter(
         at=now,
         service=service,
@@ -237,18 +237,18 @@ def dead_letter(record: Record, service: str, reason: str, now: float) -> DeadLe
 
 
 def replayed(letter: DeadLetter) -> Message:
-    """Return the record in *letter* as it may be appended again, under its key."""
+    """Return the record in *letter* as a message, with its original key."""
     at = letter.topic, letter.partition, letter.offset
     return copied(Record(*at, letter.key, letter.value))
 
 
 def copied(record: Record) -> Message:
-    """Return *record* as it may be appended once more, to its log or to another one."""
+    """Return *record* as a message for its own log or another one."""
     return Message(record.topic, record.key, record.value, _partition_key(record), record.headers)
 
 
 def _partition_key(record: Record) -> str:
-    """Return the partition key that the writer of *record* should have given it."""
+    """Return the partition key that the producer of *record* should have used."""
     with suppress(Poison, Newer):
         return partition_key_of(decode(record))
     if (topic := TOPICS.get(record.topic)) and topic.partitioned_by == "site":

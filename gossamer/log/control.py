@@ -1,14 +1,14 @@
-"""The control topic: what operators have set, which every instance of every service reads whole.
+"""Reads the control topic: settings of operators, which every instance reads completely.
 
-It carries several kinds of events, listed with their keys in `schemas/topics/control.yaml`: a key
-is the kind and what it is about, as in `crawl_defined/default`, so that compaction keeps the newest
-of each. A new kind is a struct, a line in that file, and a case in `handle` (or `control`) of the
-services that act on it; all others ignore it.
+It carries several kinds of events, listed with their keys in `schemas/topics/control.yaml`. A key
+contains the kind and the subject, as in `crawl_defined/default`, so that compaction keeps the
+newest event of each. A new kind needs a struct, a line in that file, and a case in `handle` (or
+`control`) of the services that act on it. All other services ignore it.
 
-The processes of a fleet are upgraded one by one. So an event whose kind or version is not known
-here is skipped: an older process must neither stop at it nor write a dead letter, of which there
-would be one from each instance at each start. And definitions that were keyed by the crawl alone
-still count: they stay beside the newer ones, and whatever its key, the newer record is read later.
+The processes of a fleet are upgraded one by one. An event of an unknown kind or version is
+therefore skipped: an older process must neither stop at it nor write a dead letter, since each
+instance would write one at each start. Definitions that were keyed by the crawl alone still count.
+They stay beside the newer ones, and the newer record is read later, whatever its key.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,14 +26,14 @@ logger = structlog.get_logger()
 
 
 class ControlTail:
-    """What is on the topic of *log* and what comes; see `gossamer.log.Tail`."""
+    """The records of the control topic of *log*, old and new. See `gossamer.log.Tail`."""
 
     def __init__(self, log: Log) -> None:
         self._tail = log.tail([CONTROL.name])
         self._skipped: set[str] = set()
 
     def poll(self, timeout: float) -> Sequence[Record]:
-        """Return the next records without tombstones and without those of a newer version."""
+        """Return the next records, without tombstones and without events of newer versions."""
         while records := self._tail.poll(timeout):
             if found := [record for record in records if record.value and self._knows(record)]:
                 return found
@@ -44,19 +44,19 @@ class ControlTail:
         self._tail.close()
 
     def _knows(self, record: Record) -> bool:
-        # What names no kind is not a newer version's: whoever decodes it says what is wrong.
-        why = why_newer(record)
-        if why and why not in self._skipped:
-            self._skipped.add(why)
-            logger.warning("control event of a newer version skipped", why=why, key=record.key)
-        return not why
+        # Records without a kind are not from a newer version. Decoding reports their error.
+        reason = why_newer(record)
+        if reason and reason not in self._skipped:
+            self._skipped.add(reason)
+            logger.warning("skipped a newer control event", why=reason, key=record.key)
+        return not reason
 
 
 def in_force(log: Log) -> dict[str, Event]:
-    """Return what operators have set by now: the newest event of each key.
+    """Return the current settings of operators: the newest event of each key.
 
-    The keys are those that the events have today. What cannot be read is left out: the services
-    write its dead letters.
+    The keys are those of the current version. Unreadable records are omitted, since the services
+    write dead letters for them.
     """
     return {key_of(event): event for event in _events(log)}
 

@@ -1,8 +1,9 @@
-"""The log on one SQLite file, for a crawl with everything embedded.
+"""The log in a SQLite file, for a crawl with everything embedded.
 
-A group has one member here: a standalone crawl runs each service once. Records that all consumers
-of their topic have moved past are deleted in the same transaction, and SQLite reuses their room.
-Nothing else deletes any, and offsets and records are in one file: no reader can meet a gap.
+A group has one member here, since a standalone crawl runs each service once. Records that all
+consumers of their topic have moved past are deleted in the same transaction, and SQLite reuses
+their space. Nothing else deletes records, and offsets and records are in one file, so that readers
+cannot meet gaps.
 """
 
 import json
@@ -59,7 +60,7 @@ DELETE FROM log_records WHERE (topic, partition, offset) IN
 (SELECT topic, partition, offset FROM log_newest WHERE topic = ? AND key = ?)
 """
 LIMITED = frozenset({DEAD_LETTERS.name, PAGES_ARCHIVED.name})
-"""Topics that grow as long as the crawl goes on, and that no service needs."""
+"""Topics that grow during the whole crawl and that no service consumes."""
 LIMIT = "DELETE FROM {} WHERE topic = ? AND partition = ? AND offset < ?"
 NEWEST = "INSERT OR REPLACE INTO log_newest VALUES (?, ?, ?, ?)"
 CURSORS = 'SELECT topic, partition, next FROM log_cursors WHERE "group" = ?'
@@ -72,12 +73,13 @@ ON c.topic = e.topic AND c.partition = e.partition AND c."group" = ? WHERE e.top
 
 
 class SqliteLog:
-    """A log in *database*; see `gossamer.log.Log` for what it promises."""
+    """A log in *database*, with the guarantees of `gossamer.log.Log`."""
 
     partitions = PARTITIONS
 
     def __init__(self, database: Database, records_limit: int = 0) -> None:
-        """*records_limit*: most records of the `LIMITED` topics in each partition; 0: all."""
+        """*records_limit*: maximum number of records of a `LIMITED` topic in each partition, or
+        0."""
         self._database, self._records_limit = database, records_limit
         with database.transaction() as db:
             for statement in SCHEMA.split(";"):
@@ -87,7 +89,8 @@ class SqliteLog:
                 db.execute(ADD_HEADERS)
 
     def append(self, messages: Iterable[Message]) -> Ends:
-        """Return, once every message is durable, where the last one lies in each partition."""
+        """Return once every message is durable, with the offset of the last message in each
+        partition."""
         by_partition: dict[tuple[str, int], list[Message]] = defaultdict(list)
         for message in messages:
             by_partition[message.topic, message.partition_among(self.partitions)].append(message)
@@ -114,24 +117,25 @@ class SqliteLog:
         return int(end) - 1
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> "SqliteReader":
-        """Join *group*, as its only member."""
+        """Join *group* as its only member."""
         return SqliteReader(self, self._database, group, topics, store)
 
     def tail(self, topics: Sequence[str], starts: Mapping[int, int] | None = None) -> "SqliteTail":
-        """Read *topics*; see `gossamer.log.Log`."""
+        """Read *topics*. See `gossamer.log.Log`."""
         return SqliteTail(self._database, topics, starts)
 
     def lag(self, group: str, topic: str) -> int:
-        """Return how many records *group* has not moved past."""
+        """Return the number of records that *group* has not moved past."""
         return sum(self.lag_by_partition(group, topic).values())
 
     def lag_by_partition(self, group: str, topic: str) -> dict[int, int]:
-        """Return the same of each partition that has any records."""
+        """Return the lag of *group* in each partition that has any records."""
         with self._database.reading() as db:
             return dict(db.execute(LAGS, (group, topic)))
 
     def standing(self, group: str, topics: Sequence[str]) -> dict[At, Standing]:
-        """Return where *group* stands in each partition of *topics* in which it has ever moved."""
+        """Return the position of *group* in each partition of *topics* in which it has committed an
+        offset."""
         with self._database.reading() as db:
             ends = {(topic, number): end for topic, number, end in db.execute(ENDS)}
             starts = {(topic, number): at for topic, number, at in db.execute(STARTS)}
@@ -145,12 +149,12 @@ class SqliteLog:
         }
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:
-        """Have *group* go on from *offsets*."""
+        """Set the committed offsets of *group* to *offsets*."""
         with self._database.transaction() as db:
             db.executemany(MOVE, [(group, *at, offset) for at, offset in offsets.items()])
 
     def lag_by_group(self, topic: str) -> dict[str, dict[int, int]]:
-        """Return how many records each group that *topic* waits for has not moved past."""
+        """Return the lag by partition of each group that must consume the records of *topic*."""
         return {group: self.lag_by_partition(group, topic) for group in TOPICS[topic].consumers}
 
 
@@ -164,7 +168,7 @@ def _headers(kept: str | None) -> Headers:
 
 
 class SqliteTail:
-    """Reads all partitions of some topics, remembering its position only here."""
+    """Reads all partitions of some topics, with its position only in memory."""
 
     def __init__(
         self,
@@ -195,7 +199,7 @@ class SqliteTail:
             return []
         found = self._read(most)
         if not found:
-            # Read to the end as it was at *version*: until somebody commits there is nothing.
+            # Everything up to *version* was read, so the next record needs another commit.
             self._version = version
         return found
 
@@ -216,7 +220,7 @@ class SqliteTail:
                 return
 
     def close(self) -> None:
-        """Stop reading; a reader leaves its group."""
+        """Stop reading. A reader leaves its group."""
 
     def _behind(self, ends: Iterable[tuple[str, int, int]]) -> list[tuple[str, int]]:
         return [
@@ -230,7 +234,7 @@ class SqliteTail:
 
 
 class SqliteReader(SqliteTail):
-    """The member of a group: a tail that begins where the group stopped, and can advance."""
+    """The member of a group: a tail that starts at the committed offsets and can advance."""
 
     def __init__(
         self, log: SqliteLog, database: Database, group: str, topics: Sequence[str], store: Store
@@ -243,7 +247,7 @@ class SqliteReader(SqliteTail):
                 self._positions[topic, partition] = start
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
-        """Flush the store's writes, append *messages*, move past *records*, in one transaction."""
+        """Flush the store, append *messages* and commit past *records*, in one transaction."""
         ends: Counter[tuple[str, int]] = Counter()
         for record in records:
             at = record.topic, record.partition

@@ -1,10 +1,11 @@
-"""Throttling by lag: a service starts nothing in a partition whose readers are too far behind.
+"""Throttling by lag: a service starts no work in a partition whose consumers lag too far behind.
 
-Records are kept until they are read, so a reader that is slower than its writers would fill the
-disk. One table says how much may wait, another which topics' readers a service waits for. A service
-that waits reads nothing more, so no two services may wait for each other: fetchers wait for the
-parser, the archive and the frontier, the parser waits for dedup, and dedup for the frontier. The
-frontier never waits: it always reads on, and `frontier.checked_out_limit` bounds its orders.
+Records stay until they are consumed, so a consumer that is slower than its producers would fill the
+disk. `LIMITS` states the maximum lag of each topic, and `WAITS_FOR` the topics whose consumers a
+service waits for. A waiting service does not consume either, so no two services may wait for each
+other: fetchers wait for the parser, the archive and the frontier, the parser waits for dedup, and
+dedup for the frontier. The frontier never waits. It always consumes, and
+`frontier.checked_out_limit` bounds its orders.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -30,24 +31,24 @@ LIMITS: Mapping[str, int] = {
     URLS_ADMITTED.name: 10_000,
     PAGES_JUDGED.name: 10_000,
 }
-"""Most records of a partition that may wait for one of the topic's readers. Bodies are large:
-`fetcher.unparsed_limit` takes the place of the number of `pages.fetched`."""
+"""Maximum lag of any consumer in a partition of each topic, in records. Bodies are large, so
+`fetcher.unparsed_limit` replaces the limit of `pages.fetched`."""
 
 WAITS_FOR: Mapping[str, tuple[Topic, ...]] = {
     "fetcher": (PAGES_FETCHED, VISITS_ENDED),
-    # Dedup turns pages into discovered URLs, which it reads as well.
+    # Dedup produces discovered URLs from pages, and consumes both.
     "parser": (PAGES_PARSED, URLS_DISCOVERED),
     "dedup": (URLS_ADMITTED, PAGES_JUDGED),
 }
-"""Service → the topics whose readers it waits for."""
+"""Service → the topics whose consumers it waits for."""
 
 HOLD_INTERVAL = 0.5
-"""Seconds between two questions whether others are behind; on Kafka the brokers have to answer."""
+"""Seconds between two lag checks, which are requests to the brokers on Kafka."""
 
 logger = structlog.get_logger()
 
 Hold = Callable[[], Set[int]]
-"""Returns the partitions in which nothing is to be started; may raise Unavailable."""
+"""Returns the partitions in which no work may start. It may raise Unavailable."""
 
 
 def hold_nothing() -> Set[int]:
@@ -56,7 +57,7 @@ def hold_nothing() -> Set[int]:
 
 
 class Throttle:
-    """Where *service* starts nothing for now; *limits* take the place of those in LIMITS."""
+    """Computes the throttled partitions of *service*. *limits* override LIMITS."""
 
     def __init__(self, log: Log, service: str, limits: Mapping[str, int] | None = None) -> None:
         self._log, self._topics = log, [topic.name for topic in WAITS_FOR[service]]
@@ -64,9 +65,9 @@ class Throttle:
         self._causes: set[tuple[str, str]] = set()
 
     def partitions(self) -> set[int]:
-        """Return the partitions whose readers are too far behind.
+        """Return the partitions whose consumers lag too far behind.
 
-        Each change of the groups that are waited for is logged.
+        Each change of the lagging groups is logged.
         """
         held: set[int] = set()
         causes: set[tuple[str, str]] = set()
@@ -77,13 +78,13 @@ class Throttle:
         for topic, group in sorted(causes - self._causes):
             logger.info("throttled", topic=topic, group=group, limit=self._limits[topic])
         for topic, group in sorted(self._causes - causes):
-            logger.info("throttled no longer", topic=topic, group=group)
+            logger.info("not throttled any more", topic=topic, group=group)
         self._causes = causes
         return held
 
 
 def far_behind(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
-    """Return the groups that have more than *limit* records of *topic* to read, and where."""
+    """Return the groups whose lag on *topic* exceeds *limit*, with the partitions concerned."""
     lags = log.lag_by_group(topic).items()
     behind = {group: {at for at, lag in found.items() if lag > limit} for group, found in lags}
     return {group: numbers for group, numbers in behind.items() if numbers}

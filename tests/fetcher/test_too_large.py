@@ -27,7 +27,7 @@ async def test_the_order_comes_to_its_end(
         async with serving_orders(log, store):
             await out.until(2)
     assert [event.outcome for event in out.ended] == [Outcome.PAGE, Outcome.INTERNAL_ERROR]
-    assert "the answer for pages.fetched is too large" in out.ended[1].reason
+    assert "an event for pages.fetched is too large" in out.ended[1].reason
     assert out.ended[1].last
     assert [page.body for page in out.pages] == [b"one"]
     assert not log.tail([DEAD_LETTERS.name]).poll(0)

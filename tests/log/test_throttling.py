@@ -79,5 +79,5 @@ def test_throttle_holds_the_partition_that_a_reader_is_behind_in(
     groups = sorted(TOPICS[topic].consumers)
     assert [(line["event"], line["group"]) for line in lines] == [
         *(("throttled", group) for group in groups),
-        *(("throttled no longer", group) for group in groups),
+        *(("not throttled any more", group) for group in groups),
     ]

@@ -248,7 +248,7 @@ def test_a_record_whose_answer_is_too_large_is_buried_whole(
     assert sorted(found(log)) == ["a", "b"]
     (letter,) = letters(log)
     assert letter.value == large.encode()
-    assert "the answer for urls.discovered is too large" in letter.reason
+    assert "an event for urls.discovered is too large" in letter.reason
     assert log.lag("dedup", "seeds") == 0
 
 

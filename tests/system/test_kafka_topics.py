@@ -79,7 +79,7 @@ def apply(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> Apply:
 def test_it_makes_what_is_missing_and_then_says_nothing(cluster: Cluster, apply: Apply) -> None:
     status, out, err = apply()
     assert (status, len(out), err) == (0, len(TOPICS), [])
-    assert f"{cluster.prefix}pages: made, 48 partitions, copies: 1" in out
+    assert f"{cluster.prefix}pages: created with 48 partitions, replication factor 1" in out
     assert cluster.found() == {**dict.fromkeys(TOPICS, 48), "control": 1, "dead.letters": 1}
     week = str(7 * 86400 * 1000)
     pages, fetched, letters = map(cluster.said, ("pages", "pages.fetched", "dead.letters"))
@@ -104,7 +104,7 @@ def test_it_mends_what_differs_and_leaves_what_others_set(cluster: Cluster, appl
     )
     cluster.admin.incremental_alter_configs([resource])[resource].result()
     until(lambda: cluster.said("pages")["cleanup.policy"] == "delete", "brokers know it")
-    line = f"{cluster.prefix}pages: cleanup.policy was delete, now compact"
+    line = f"{cluster.prefix}pages: cleanup.policy changed from delete to compact"
     assert apply() == (0, [line], [])
     assert cluster.said("pages")["retention.bytes"] == "1000000"
     assert apply() == (0, [], [])
@@ -126,9 +126,9 @@ def test_what_is_kept_until_read_loses_its_limits_and_other_settings_stay(
     status, out, err = apply()
     assert (status, err) == (0, [])
     assert sorted(out) == [
-        f"{name}: retention.bytes was 1000000, now -1",
-        f"{name}: retention.ms was 604800000, now -1",
-        f"{name}: segment.bytes is 2000000, and stays so (not {size})",
+        f"{name}: retention.bytes changed from 1000000 to -1",
+        f"{name}: retention.ms changed from 604800000 to -1",
+        f"{name}: segment.bytes stays 2000000, not {size}",
     ]
     after = cluster.said("urls.admitted")
     assert (after["retention.ms"], after["retention.bytes"]) == ("-1", "-1")
@@ -142,7 +142,7 @@ def test_what_an_operator_lets_expire_stays_so(cluster: Cluster, apply: Apply, t
     resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[change])
     cluster.admin.incremental_alter_configs([resource])[resource].result()
     until(lambda: cluster.said(topic)["retention.ms"] == "5000", "brokers know it")
-    assert apply() == (0, [f"{name}: retention.ms is 5000, and stays so (not -1)"], [])
+    assert apply() == (0, [f"{name}: retention.ms stays 5000, not -1"], [])
     assert cluster.said(topic)["retention.ms"] == "5000"
 
 
@@ -152,8 +152,8 @@ def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: A
     cluster.write(partitions=4)
     status, out, err = apply()
     assert (status, err) == (0, [])
-    assert f"{name}: partitions were 3, now 48" in out, "seeds may grow"
-    for count, why in ((6, "would move sites"), (3, "cannot take partitions away")):
+    assert f"{name}: partitions changed from 3 to 48" in out, "seeds may grow"
+    for count, why in ((6, "separate sites"), (3, "Kafka cannot remove")):
         cluster.write(partitions=count)
         status, out, err = apply()
         assert (status, out, len(err)) == (1, [], 7), "those that services read by site"
@@ -161,7 +161,7 @@ def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: A
         assert all("set kafka.partitions to 4" in line for line in err)
     cluster.write(partitions=4, replication=2)
     status, out, err = apply()
-    assert status == 1 and all("copies are 1, not 2" in line for line in err)
+    assert status == 1 and all("has replication factor 1, not 2" in line for line in err)
     assert cluster.found()["pages"] == 4
 
 
@@ -177,7 +177,7 @@ def test_a_comparison_says_what_apply_would_do_and_changes_nothing(
     found = Topics(settings).compare()
     missing = {one for one in found.appliable if one.endswith(" is missing")}
     assert len(missing) == len(TOPICS) - 1 and cluster.found() == {"seeds": 3}
-    assert f"{name}: partitions are 3, not 48" in found.appliable
+    assert f"{name}: has 3 partitions, not 48" in found.appliable
     assert any(one.startswith(f"{name}: retention.ms is ") for one in found.appliable)
     cluster.write(partitions=4)
     apply()
@@ -198,7 +198,7 @@ def test_a_number_that_does_not_divide_the_key_groups_is_refused(
 ) -> None:
     cluster.write(partitions=5)
     status, out, (err,) = apply()
-    assert (status, out) == (2, []) and "kafka.partitions is 5, which does not divide 96" in err
+    assert (status, out) == (2, []) and "kafka.partitions is 5, but must divide 96" in err
 
 
 def test_too_many_copies_are_told(cluster: Cluster, apply: Apply) -> None:

@@ -1,4 +1,4 @@
-"""What brokers say of themselves and of consumer groups, for people who look into trouble."""
+"""Queries the brokers about themselves and about consumer groups, for diagnostics."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from gossamer.log.kafka.client import Trouble, client, error_of, retry
 from gossamer.settings.servers import KafkaSettings
 
 PROTOCOL_VERSION = "inter.broker.protocol.version"
-"""A setting that brokers have had until Kafka 3.9. Brokers do not tell clients their version."""
+"""A setting of brokers up to Kafka 3.9. Brokers do not report their version to clients."""
 
 
 class Brokers:
@@ -25,7 +25,7 @@ class Brokers:
         self._admin: Any = AdminClient(client(settings, self._trouble))
 
     def old_version(self) -> str | None:
-        """Return the version of brokers older than Kafka 4, as in `3.9-IV0`; None for others.
+        """Return the version of brokers older than Kafka 4, such as `3.9-IV0`, or None.
 
         Raise GossamerError if this user may not read the settings of brokers.
         """
@@ -40,7 +40,7 @@ class Brokers:
         return retry(ask, self._trouble, self._settings.timeout)
 
     def members(self, groups: Sequence[str]) -> Mapping[str, int]:
-        """Return how many members each of *groups* has, by the groups' full names."""
+        """Return the number of members of each group, by the group's full name."""
 
         def ask() -> Mapping[str, int]:
             asked = self._admin.describe_consumer_groups(
@@ -57,4 +57,4 @@ def _count(described: Any) -> int:
     except KafkaException as failure:
         if error_of(failure).code() != KafkaError.GROUP_ID_NOT_FOUND:
             raise
-        return 0  # Nobody has ever joined it.
+        return 0  # The group has never had a member.

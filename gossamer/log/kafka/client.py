@@ -1,7 +1,7 @@
-"""How clients of Kafka are configured, and what their records and errors mean to us.
+"""Configuration of Kafka clients, and the translation of their records and errors.
 
-librdkafka connects, reconnects and retries by itself, and reports in callbacks why it cannot. Who
-gives up in the end asks :class:`Trouble` for the error that a person can act on.
+librdkafka connects, reconnects and retries by itself, and reports failures in callbacks. When a
+caller gives up, :class:`Trouble` returns the error that a person can act on.
 """
 
 import logging
@@ -23,21 +23,21 @@ logger = structlog.get_logger()
 _library = logging.getLogger("librdkafka")
 
 CLOSE_SLACK = 15.0
-"""Seconds that leaving a group may take beyond the session of a member."""
+"""Seconds beyond the session timeout that leaving a group may take."""
 
 LONGEST_BACKOFF = 2000
-"""Most milliseconds between two attempts to reach a broker."""
+"""Maximum milliseconds between two connection attempts to a broker."""
 
 REFUSED = {
-    KafkaError._AUTHENTICATION: "it does not accept the credentials",
-    KafkaError.SASL_AUTHENTICATION_FAILED: "it does not accept the credentials",
-    KafkaError.UNSUPPORTED_SASL_MECHANISM: "it does not offer this kafka.mechanism",
-    KafkaError._SSL: "TLS fails; see kafka.security and kafka.ca_file",
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "this user may not use the topic",
-    KafkaError.GROUP_AUTHORIZATION_FAILED: "this user may not read in the group",
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "this user may not do that",
+    KafkaError._AUTHENTICATION: "wrong username or password",
+    KafkaError.SASL_AUTHENTICATION_FAILED: "wrong username or password",
+    KafkaError.UNSUPPORTED_SASL_MECHANISM: "unsupported kafka.mechanism",
+    KafkaError._SSL: "TLS failed; see kafka.security and kafka.ca_file",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "the user has no permission for the topic",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "the user has no permission for the group",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "the user has no permission for this operation",
 }
-"""Errors that waiting does not cure."""
+"""Errors that do not pass by waiting."""
 
 MISSING = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -67,28 +67,28 @@ AWAY = (
     KafkaError.REBALANCE_IN_PROGRESS,
     KafkaError.REQUEST_TIMED_OUT,
 )
-"""Errors that pass: a broker is starting, or leads no longer."""
+"""Errors that pass by waiting: a broker is starting, or is not the leader any more."""
 RETRY_PAUSE, ATTEMPT_TIMEOUT = 0.1, 2.0
-"""Seconds between two attempts, and that one may take."""
+"""Seconds between two attempts, and the timeout of one attempt."""
 SHARE = 3
-"""Requests that may go unanswered one after another while we wait: a broker that vanishes without a
-word is given up in time to ask who leads now. A third of the default is longer than the brokers
-themselves take to miss one (`broker.session.timeout.ms`, 9 s)."""
+"""Number of consecutive requests that may time out within `kafka.timeout`, so that a broker that
+vanished silently is given up in time to find the new leader. A third of the default timeout is
+longer than the brokers themselves need to detect it (`broker.session.timeout.ms`, 9 s)."""
 LATEST, EARLIEST = -1, -2
-"""Stand for instants when a broker is asked for the offset of one."""
+"""Special timestamps in a request for the offset of an instant."""
 T = TypeVar("T")
 
 
 class LibraryLogger:
-    """Stands where librdkafka wants a `logging.Logger`, and passes its lines to our logs."""
+    """Acts as librdkafka's `logging.Logger` and passes its lines to our logs."""
 
     def log(self, level: int, text: str, *parts: object) -> None:
-        """Log at most a warning: what it calls an error is retried, or raised as well."""
+        """Log at most a warning, since librdkafka retries or also raises what it calls an error."""
         _library.log(min(level, 30), text, *parts)
 
 
 class Trouble:
-    """Why the connections fail: what librdkafka last reported of them."""
+    """Explains connection failures by the last errors that librdkafka reported."""
 
     def __init__(self, servers: str) -> None:
         self._servers = servers
@@ -97,7 +97,7 @@ class Trouble:
         self._last = ""
 
     def note(self, error: KafkaError) -> None:
-        """Remember *error*, which librdkafka reports of its connections."""
+        """Remember *error*, which librdkafka reports about its connections."""
         if _is_fatal(error):
             self._fatal = error
         elif error.code() in REFUSED:
@@ -106,30 +106,30 @@ class Trouble:
             self._last = error.str()
 
     def raise_if_lasting(self, error: KafkaError) -> None:
-        """Raise *error* of a consumer's message, translated, unless it passes by itself."""
+        """Raise the translated *error* of a consumer's message, unless it passes by waiting."""
         if _is_fatal(error) or error.code() in REFUSED or error.code() in MISSING:
             raise self.translate_error(error)
 
     def check(self) -> None:
-        """Raise Fenced after a fatal error: this client will never work again."""
+        """Raise Fenced after a fatal error, because this client will never work again."""
         if self._fatal:
             raise self.translate_error(self._fatal)
 
     def clear(self) -> None:
-        """Forget what was reported: something has succeeded since."""
+        """Forget reported errors after a success."""
         self._refused, self._last = None, ""
 
     def translate_error(self, error: KafkaError) -> GossamerError:
-        """Return what to raise for *error*: Unavailable where trying again may help."""
+        """Return the exception for *error*, which is Unavailable if a retry may help."""
         if _is_fatal(error) or error.code() == KafkaError.FENCED_INSTANCE_ID:
-            # A broker that restarts may take a member that reconnects for another process.
+            # A restarting broker may mistake a reconnecting member for another process.
             return Fenced(
-                f"Kafka at {self._servers} has fenced this member of the group ({error.str()}): it "
-                "joins anew; if that goes on, another process has the same service.instance"
+                f"Kafka at {self._servers} fenced this member of the group ({error.str()}), which "
+                "joins again; if this repeats, another process has the same service.instance"
             )
         cause = error if error.code() in REFUSED else self._refused or error
         if why := REFUSED.get(cause.code()):
-            return GossamerError(f"Kafka at {self._servers} refuses us: {why} ({cause.str()})")
+            return GossamerError(f"Kafka at {self._servers} refused: {why} ({cause.str()})")
         if error.code() in MISSING:
             return missing(f"Kafka at {self._servers} lacks a topic ({error.str()})")
         if error.code() in AWAY or error.retriable():
@@ -140,12 +140,12 @@ class Trouble:
 
 
 def _is_fatal(error: KafkaError) -> bool:
-    # One that comes as a message has this code, and `fatal()` is False.
+    # A fatal error in a message has this code, but `fatal()` is False.
     return bool(error.fatal()) or error.code() == KafkaError._FATAL
 
 
 def retry(call: Callable[[], T], trouble: Trouble, timeout: float) -> T:
-    """Return what *call* returns; try again for *timeout* seconds while Kafka is unavailable.
+    """Return the result of *call*, and retry for *timeout* seconds while Kafka is unavailable.
 
     Raise the last error, translated.
     """
@@ -161,9 +161,9 @@ def retry(call: Callable[[], T], trouble: Trouble, timeout: float) -> T:
 
 
 def topics_of(asking: Any, trouble: Trouble, timeout: float) -> dict[str, Any]:
-    """Return the brokers' metadata of all topics; *asking* is any client.
+    """Return the brokers' metadata of all topics. *asking* is any client.
 
-    It is asked in short attempts, since a client that is refused goes on trying for ever.
+    Requests are short attempts, since a client with refused credentials would retry for ever.
     """
 
     def ask() -> dict[str, Any]:
@@ -178,12 +178,12 @@ def topics_of(asking: Any, trouble: Trouble, timeout: float) -> dict[str, Any]:
 
 
 def missing(what: str) -> GossamerError:
-    """Return what to raise where topics are missing or not as they have to be."""
+    """Return the exception for topics that are missing or misconfigured."""
     return GossamerError(f"{what}: run gossamer topics apply")
 
 
 def error_of(failure: KafkaException) -> KafkaError:
-    """Return the error that *failure* carries."""
+    """Return the KafkaError of *failure*."""
     error = failure.args[0]
     assert isinstance(error, KafkaError)
     return error
@@ -198,7 +198,7 @@ def client(settings: KafkaSettings, trouble: Trouble) -> dict[str, Any]:
         "reconnect.backoff.max.ms": LONGEST_BACKOFF,
         "socket.timeout.ms": unanswered,
         "socket.connection.setup.timeout.ms": unanswered,
-        # Brokers close idle connections: that is no news.
+        # Brokers routinely close idle connections.
         "log.connection.close": False,
         "error_cb": trouble.note,
         "logger": LibraryLogger(),
@@ -223,25 +223,25 @@ def _security(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def producer(settings: KafkaSettings) -> dict[str, Any]:
-    """Return what a producer needs besides."""
+    """Return the additional configuration of a producer."""
     return {
         "enable.idempotence": True,
         "acks": "all",
-        # The first level: the third takes half as much again for a tenth less (`bench.batching`).
+        # Level 3 takes 1.5 times as long for 10 % less data (`bench.batching`).
         "compression.type": "zstd",
         "compression.level": 1,
-        # For the reader's sake: the partition is always given, by the same hash.
+        # Only documentation: the partition is always set, by the same hash.
         "partitioner": "murmur2",
         "message.max.bytes": LARGEST,
         "message.timeout.ms": int(settings.timeout * 1000),
-        # The largest record must fit, or it would wait for room for ever.
+        # The largest record must fit, or it would wait for buffer space for ever.
         "queue.buffering.max.kbytes": (64 << 10) + (LARGEST >> 10),
     }
 
 
 def groups_of(settings: KafkaSettings, topic: str) -> list[str]:
-    """Return the full names of the groups that must have read a record of *topic* before it may
-    be deleted."""
+    """Return the full names of the groups that must consume a record of *topic* before its
+    deletion."""
     further = settings.further_groups if topic == PAGES_FETCHED.name else ()
     return [*(settings.prefix + group for group in TOPICS[topic].consumers), *further]
 
@@ -249,33 +249,34 @@ def groups_of(settings: KafkaSettings, topic: str) -> list[str]:
 def offsets_at(
     asking: Any, instant: int, partitions: list[TopicPartition], timeout: float
 ) -> list[TopicPartition]:
-    """Return the offsets at EARLIEST or LATEST; *asking* is any consumer."""
+    """Return the offsets at EARLIEST or LATEST. *asking* is any consumer."""
     asked = [TopicPartition(one.topic, one.partition, instant) for one in partitions]
     found: list[TopicPartition] = asking.offsets_for_times(asked, timeout)
     return found
 
 
 def consumer(group: str) -> dict[str, Any]:
-    """Return what a consumer of *group*, a full name, needs besides."""
+    """Return the additional configuration of a consumer in *group*, a full name."""
     return {
         "group.id": group,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "earliest",
-        # Fetch little ahead, in batches that stay small when decompressed, and go on fetching as
-        # soon as there is room again.
+        # Prefetch little, in batches that are small when decompressed, and continue to fetch as
+        # soon as the queue has capacity.
         "queued.max.messages.kbytes": 16 << 10,
         "fetch.max.bytes": 4 << 20,
         "fetch.queue.backoff.ms": 20,
-        # What comes ends the wait; but a partition that is assigned meanwhile waits for its end.
+        # A record ends the wait, but a newly assigned partition is fetched only after the wait.
         "fetch.wait.max.ms": 200,
     }
 
 
 def record(message: "Message[bytes, bytes]", topic: str) -> Record:
-    """Return *message* as the record of *topic* that it is.
+    """Return *message* as a record of *topic*.
 
-    Anybody may produce: a key is read as far as it is text, no value is an empty one.
+    Any program may produce, so invalid UTF-8 in a key is escaped, and a missing value is an empty
+    one.
     """
     key = message.key()
     return Record(
@@ -295,11 +296,11 @@ def _headers(found: Any) -> Headers:
 
 
 class GroupConsumer(confluent_kafka.Consumer):
-    """A member of a group, with a `close` that ends.
+    """A member of a group whose `close` always returns.
 
-    librdkafka may wait for ever within `close` for its own answer to the last unassignment, after
-    brokers were away (confluentinc/librdkafka#4884). Then the brokers end the membership, as they
-    do for a member that died: when its session is over.
+    librdkafka may wait for ever in `close` for its own answer to the last unassignment after an
+    outage of brokers (confluentinc/librdkafka#4884). The brokers then end the membership when its
+    session times out, as after a crash.
     """
 
     def __init__(self, configuration: dict[str, Any]) -> None:
@@ -309,13 +310,13 @@ class GroupConsumer(confluent_kafka.Consumer):
     def close(self) -> None:
         """Leave the group."""
         if not ends_within(self._close_limit, super().close):
-            logger.warning("left the group without an answer", seconds=self._close_limit)
+            logger.warning("leaving the group timed out", seconds=self._close_limit)
 
 
 def ends_within(seconds: float, call: Callable[[], None]) -> bool:
-    """Return whether *call* ends within *seconds*; if not, leave it to a thread of its own.
+    """Return whether *call* ends within *seconds*. If not, it continues in its own thread.
 
-    Raise what *call* raises.
+    Raise the exception of *call*.
     """
     raised: list[BaseException] = []
 

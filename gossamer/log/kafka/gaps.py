@@ -1,9 +1,10 @@
-"""Gaps: records that Kafka no longer has, and that a group has not read.
+"""Detects gaps: records that Kafka has lost and that a group has not consumed.
 
-Nothing of ours makes one: records are deleted once every group has committed an offset behind them.
-An operator can (a limit by time or size, DeleteRecords, another offset for the group), and so can a
-broker that has lost a disk. librdkafka and aiokafka go on behind a gap without a word, so whoever
-reads asks here when partitions are assigned, when offsets jump, and now and then while none come.
+Gossamer itself never causes a gap: records are deleted only after every group has committed an
+offset behind them. An operator can cause one (by a limit on time or size, DeleteRecords, or an
+altered offset of the group), and so can a broker that has lost a disk. librdkafka and aiokafka
+silently skip a gap. Readers therefore check when partitions are assigned, when offsets jump, and
+periodically while no records arrive.
 """
 
 from collections.abc import Mapping
@@ -16,17 +17,17 @@ from gossamer.log.kafka.client import EARLIEST, LATEST, SHARE, Trouble, offsets_
 from gossamer.settings.servers import KafkaSettings
 
 CHECK_EVERY = 60.0
-"""Seconds between two checks of a reader to which no record shows that there is a gap."""
+"""Seconds between two checks of a reader that gets no records."""
 
 
 class Gap(GossamerError):
-    """Records that a group has not read are not on Kafka any more."""
+    """Kafka has lost records that a group has not consumed."""
 
 
 class GapCheck:
-    """Looks for gaps ahead of *group*, a full name, by asking *asking*: any consumer of the group.
+    """Detects gaps ahead of *group*, a full name. *asking* is any consumer of the group.
 
-    librdkafka ends the process if a member asks inside of its own rebalance callback.
+    librdkafka ends the process if a member sends these requests inside its own rebalance callback.
     """
 
     def __init__(self, settings: KafkaSettings, group: str, asking: Any, trouble: Trouble) -> None:
@@ -34,21 +35,22 @@ class GapCheck:
         self._asking, self._trouble = asking, trouble
 
     def standing(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
-        """Return the offsets that the group goes on from, by topic and partition.
+        """Return the offsets at which the group continues, by topic and partition.
 
-        Where it has committed none, that is the oldest record that is kept. Raise Gap if the
-        records from a committed one on are missing.
+        Without a committed offset that is the oldest retained record. Raise Gap if records from the
+        committed offset on are missing.
         """
-        known = self._committed(partitions)
-        self.check(known)
-        fresh = [one for one in partitions if (one.topic, one.partition) not in known]
-        return known | self._starts(fresh)
+        committed = self._committed(partitions)
+        self.check(committed)
+        fresh = [one for one in partitions if (one.topic, one.partition) not in committed]
+        return committed | self._starts(fresh)
 
     def check(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
-        """Return where their partitions end; raise Gap unless Kafka has all from *positions* on.
+        """Return the end offsets of the partitions. Raise Gap unless Kafka has all records from
+        *positions*.
 
-        A member that was stopped for a while may have lost a partition without knowing: what its
-        successor has committed since may be deleted, and is no gap.
+        A member that was suspended may have lost a partition without noticing. Records that its
+        successor has committed since may be deleted, and are not a gap.
         """
         if not positions:
             return {}
@@ -62,9 +64,8 @@ class GapCheck:
         for position, start, end in zip(positions.values(), starts, ends, strict=True):
             at = start.topic, start.partition
             if position > end.offset:
-                how = "are lost with the end of the partition"
-                raise self._gap(at, end.offset, position, how)
-            # Asked now, since nothing is deleted before it is committed.
+                raise self._gap(at, end.offset, position, "were lost at the end of the partition")
+            # The committed offset is read after the start, since deletion follows the commit.
             if position < start.offset and self._now_committed(at) < start.offset:
                 raise self._gap(at, position, start.offset, "were deleted")
         return {(end.topic, end.partition): end.offset for end in ends}
@@ -94,7 +95,7 @@ class GapCheck:
             try:
                 return ask(timeout)
             except KafkaException:
-                # It would ask for a quarter of an hour whoever led when it last looked.
+                # Without new metadata, the client uses the old leaders for a quarter of an hour.
                 self._asking.list_topics(timeout=timeout)
                 raise
 
@@ -103,7 +104,7 @@ class GapCheck:
     def _gap(self, at: tuple[str, int], first: int, end: int, how: str) -> Gap:
         topic, partition = at
         return Gap(
-            f"Kafka at {self._settings.servers} lacks records that {self._group} has not read: "
-            f"{topic}, partition {partition}, offsets {first} to {end - 1} {how}. To go on "
-            "without them, stop all services, and run gossamer restore --align"
+            f"Kafka at {self._settings.servers} lacks records that {self._group} has not consumed: "
+            f"{topic}, partition {partition}, offsets {first} to {end - 1} {how}. To continue "
+            "without them, stop all services and run gossamer restore --align"
         )

@@ -1,8 +1,8 @@
 """The log on Kafka, for a fleet.
 
-Appending is idempotent, and returns when all replicas that must have a record have it. The
-partition is decided here and given with every record, so that it is the same for all producers.
-Topics are made by `gossamer topics apply`, never by use. Reading is in `gossamer.log.kafka.reader`.
+Appending is idempotent and returns when all required replicas have the records. The partition is
+computed here for every record, so that it is the same for all producers. Topics are created only by
+`gossamer topics apply`. `gossamer.log.kafka.reader` contains the reader.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,21 +49,22 @@ from gossamer.store import Store
 from gossamer.telemetry.timing import timed
 
 OPENING = 10.0
-"""Most seconds at the start until brokers that do not answer count as unavailable."""
+"""Maximum seconds at startup before silent brokers count as unavailable."""
 RUNNING = (
     KafkaError.UNKNOWN_MEMBER_ID,
     KafkaError.NON_EMPTY_GROUP,
     KafkaError.REBALANCE_IN_PROGRESS,
 )
-"""How Kafka refuses to move a group that has members."""
+"""Kafka's errors when the offsets of a group with members are altered."""
 
 
 class KafkaLog:
-    """A log on the brokers of *settings*; see `gossamer.log.Log` for what it promises.
+    """A log on the brokers of *settings*, with the guarantees of `gossamer.log.Log`.
 
-    Readers are static members of their groups, named *instance*: one that comes back within
-    `kafka.session` gets its partitions again without a rebalance. Without a name, each reader is a
-    new member. A member that does not poll for *poll_limit* seconds loses its partitions.
+    Readers are static members of their groups, with the name *instance*. A member that returns
+    within `kafka.session` gets its partitions again without a rebalance. Without a name, each
+    reader is a new member. A member that does not poll for *poll_limit* seconds loses its
+    partitions.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class KafkaLog:
         self.partitions = self._agreed("site-keyed topics", SITE_KEYED)
 
     def _look(self, timeout: float) -> dict[str, int]:
-        """Return how many partitions each topic has."""
+        """Return the number of partitions of each topic."""
         until = clock.steady() + timeout
         while True:
             found = topics_of(self._producer, self._trouble, timeout)
@@ -103,13 +104,14 @@ class KafkaLog:
         counts = {topic: self._counts[topic] for topic in topics}
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{self._name(topic)}: {n}" for topic, n in counts.items())
-            raise GossamerError(f"{what} need the same number of partitions ({listed})")
+            raise GossamerError(f"{what} need equal numbers of partitions ({listed})")
         return counts[topics[0]]
 
     def append(self, messages: Iterable[Message]) -> Ends:
-        """Return, once every message is durable, where the last one lies in each partition."""
+        """Return once every message is durable, with the offset of the last message in each
+        partition."""
         sending = list(messages)
-        # To append nothing takes no time, and would make the others look fast.
+        # Empty appends take no time and would distort the histogram.
         measured = timed("gossamer_log_append_seconds") if sending else nullcontext()
         with self._lock, measured:
             self._failed.clear()
@@ -144,7 +146,7 @@ class KafkaLog:
         if error is not None:
             self._failed.append((error, message.topic()))
         elif (offset := message.offset()) is not None and offset >= 0:
-            # Where a retry was recognised as such, the broker may not say the offset.
+            # The broker may omit the offset of a retried message.
             topic = message.topic().removeprefix(self._settings.prefix)
             self._ends[topic, message.partition()] = offset
 
@@ -154,7 +156,7 @@ class KafkaLog:
         return self._trouble.translate_error(error)
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> KafkaReader:
-        """Join *group*; *store* holds the writes that `advance` flushes."""
+        """Join *group*. *store* holds the writes that `advance` flushes."""
         member = Member(group, self._instance, self._poll_limit)
         counts = {topic: self._counts[topic] for topic in topics}
         reader = KafkaReader(self, self._settings, member, counts, store)
@@ -162,7 +164,7 @@ class KafkaLog:
         return reader
 
     def tail(self, topics: Sequence[str], starts: Mapping[int, int] | None = None) -> KafkaTail:
-        """Read *topics*; see `gossamer.log.Log`."""
+        """Read *topics*. See `gossamer.log.Log`."""
         begin = {
             (topic, number): OFFSET_BEGINNING if starts is None else starts[number]
             for topic in topics
@@ -173,16 +175,17 @@ class KafkaLog:
         return tail
 
     def lag(self, group: str, topic: str) -> int:
-        """Return how many records *group* has not moved past."""
+        """Return the number of records that *group* has not moved past."""
         return sum(self.lag_by_partition(group, topic).values())
 
     def lag_by_partition(self, group: str, topic: str) -> dict[int, int]:
-        """Return the same of each partition."""
+        """Return the lag of *group* in each partition."""
         (found,) = self._lags([self._settings.prefix + group], topic).values()
         return found
 
     def standing(self, group: str, topics: Sequence[str]) -> dict[At, Standing]:
-        """Return where *group* stands in each partition of *topics* in which it has ever moved."""
+        """Return the position of *group* in each partition of *topics* in which it has committed an
+        offset."""
         names = {self._name(topic): topic for topic in topics}
         partitions = [
             TopicPartition(name, number)
@@ -206,7 +209,8 @@ class KafkaLog:
             return retry(ask, self._trouble, self._settings.timeout)
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:
-        """Have *group* go on from *offsets*; raise GossamerError if a member of it runs."""
+        """Set the committed offsets of *group*. Raise GossamerError if a member of it is
+        running."""
         name = self._settings.prefix + group
         places = [
             TopicPartition(self._name(topic), number, offset)
@@ -230,14 +234,14 @@ class KafkaLog:
             failure = error.__cause__
             if isinstance(failure, KafkaException) and error_of(failure).code() in RUNNING:
                 raise GossamerError(
-                    f"the group {name} cannot be moved while a member of it runs: stop the "
-                    f"service; one that was killed counts as running for {self._settings.session:g}"
-                    " s more"
+                    f"the offsets of group {name} cannot be altered while it has members: stop "
+                    "the service; a killed process counts as a member for "
+                    f"{self._settings.session:g} s"
                 ) from error
             raise
 
     def lag_by_group(self, topic: str) -> dict[str, dict[int, int]]:
-        """Return how many records each group that *topic* waits for has not moved past."""
+        """Return the lag by partition of each group that must consume the records of *topic*."""
         return self._lags(groups_of(self._settings, topic), topic)
 
     def _lags(self, groups: Sequence[str], topic: str) -> dict[str, dict[int, int]]:
@@ -251,13 +255,13 @@ class KafkaLog:
             try:
                 moved = [counter.committed(partitions, timeout) for counter in counters]
                 begun = all(one.offset >= 0 for group in moved for one in group)
-                # Groups have moved past all that was deleted, once they have moved at all.
+                # Groups with committed offsets have moved past all deleted records.
                 starts = (
                     partitions if begun else offsets_at(counters[0], EARLIEST, partitions, timeout)
                 )
                 ends = offsets_at(counters[0], LATEST, partitions, timeout)
             except KafkaException:
-                # They would ask for a quarter of an hour whoever led when they last looked.
+                # Without new metadata, they use the old leaders for a quarter of an hour.
                 for counter in counters:
                     counter.list_topics(timeout=timeout)
                 raise
@@ -269,12 +273,12 @@ class KafkaLog:
                 for group, offsets in zip(groups, moved, strict=True)
             }
 
-        # The thread that reports health asks too.
+        # The thread that reports health also counts.
         with self._counting:
             return retry(count, self._trouble, self._settings.timeout)
 
     def _counter(self, group: str) -> Consumer:
-        """Return a consumer that asks about *group*, a full name, without being a member."""
+        """Return a consumer that queries offsets of *group*, a full name, without joining it."""
         with self._counting:
             if group not in self._counters:
                 common = client(self._settings, self._trouble)
@@ -282,10 +286,10 @@ class KafkaLog:
             return self._counters[group]
 
     def close(self) -> None:
-        """Close readers, which leave their groups, and tails."""
+        """Close all readers, which leave their groups, and all tails."""
         for opened in list(self._opened):
             opened.close()
-        # Not closed here: another thread may be using one, and drops it afterwards.
+        # Not closed here, because another thread may be using one.
         self._counters.clear()
 
 

@@ -1,10 +1,9 @@
-"""Reading Kafka as the member of a group.
+"""Reads Kafka as a member of a group.
 
-A member has the same partition numbers of all its topics, so that what belongs to a site meets in
-one place. No cooperative assignor promises that: so the group subscribes to one topic alone, one
-that is keyed by site if there is any, and a member that is assigned a partition of it reads that
-partition of the others as well. Of a topic with more partitions, such as `seeds`, the surplus is
-shared out by modulo.
+A member has the same partition numbers of all its topics, so that all data of a site is in one
+place. No cooperative assignor guarantees that. The group therefore subscribes only to one topic,
+one that is keyed by site if possible, and a member with a partition of it also reads this partition
+of the other topics. Topics with more partitions, such as `seeds`, are distributed by modulo.
 """
 
 from collections.abc import Iterable, Mapping, Set
@@ -26,12 +25,15 @@ from gossamer.store import Store
 
 BATCH_BYTES = 8 << 20
 SLICE = 0.1
-"""Most seconds of one wait in librdkafka: an exception in a callback does not end it sooner."""
+"""Maximum seconds of one wait in librdkafka, since an exception in a callback does not interrupt
+it."""
 PAUSE = 0.1
 CONFIRM_EVERY = 3600.0
-"""Seconds. Brokers drop, after days, a group's offsets on topics that it does not subscribe to."""
+"""Seconds between two commits of unchanged offsets. After days, brokers drop the offsets of a group
+on topics to which it does not subscribe."""
 TRIES = 3
-"""How often a commit that crosses a rebalance may be of an older generation before we give up."""
+"""Number of commits during rebalances that may be refused for an old generation before giving
+up."""
 FENCED = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID)
 
 logger = structlog.get_logger()
@@ -40,31 +42,32 @@ TopicPartition_ = tuple[str, int]
 
 @dataclass(frozen=True)
 class Member:
-    """Who reads: the name of the group and, for a static member, its own; else it is empty."""
+    """A member of a group. *instance* is the name of a static member, and otherwise empty."""
 
     group: str
     instance: str = ""
     poll_limit: float = 300.0
-    """Seconds between two polls after which it loses its partitions."""
+    """Seconds without a poll after which the member loses its partitions."""
 
 
 class Moved(Exception):
-    """Ends the poll in which partitions come or go: callers learn of it before their records."""
+    """Ends a poll in which partitions are assigned or revoked, so that callers learn of it before
+    the next records."""
 
 
 class Position:
-    """How far a partition was read since it was assigned, and how far the log has moved."""
+    """The read and the committed position in a partition since its assignment."""
 
     __slots__ = ("began", "jumped_to", "next", "passed")
 
     def __init__(self, began: int) -> None:
         self.began = self.next = self.passed = began
         self.jumped_to = -1
-        """Where the client went on without `next`; it was told to go back since."""
+        """The offset at which the client skipped `next`, before it was sent back."""
 
 
 class KafkaReader:
-    """One member of a group; see `gossamer.log.Reader` for what it promises."""
+    """A member of a group, with the guarantees of `gossamer.log.Reader`."""
 
     def __init__(
         self,
@@ -74,7 +77,7 @@ class KafkaReader:
         topics: Mapping[str, int],
         store: Store,
     ) -> None:
-        """Join the group of *member*; *topics* says how many partitions each has."""
+        """Join the group of *member*. *topics* maps each topic to its number of partitions."""
         self._log, self._settings, self._store = log, settings, store
         self._names = {settings.prefix + topic: topic for topic in topics}
         self._counts = {settings.prefix + topic: count for topic, count in topics.items()}
@@ -82,19 +85,19 @@ class KafkaReader:
         self._partitions: frozenset[int] = frozenset()
         self._positions: dict[TopicPartition_, Position] = {}
         self._held: list[Record] = []
-        """Records that were fetched and not returned yet."""
+        """Fetched records that were not returned yet."""
         self._bytes = 0
         self._parked: list[Record] = []
-        """Fetched records of partitions that the caller has paused since."""
+        """Fetched records of partitions that the caller has paused."""
         self._paused = self._not_fetched = NO_PARTITIONS
-        """The partitions that the caller has paused, and those that the client does not fetch."""
+        """The partitions paused by the caller, and the partitions not fetched by the client."""
         self._polling = self._closed = False
         self._confirm_at = float("inf")
         self._check_at = clock.steady() + CHECK_EVERY
         self._behind: dict[TopicPartition_, int] = {}
-        """The partitions that had more records at the last check, and which was the next."""
+        """The next offset of each partition that had unread records at the last check."""
         self._unchecked: frozenset[int] = frozenset()
-        """Partitions that were assigned, and may have a gap."""
+        """Assigned partitions that were not checked for gaps yet."""
         self._trimmer = Trimmer(settings)
         self._consumer: Any = GroupConsumer(self._configuration(member))
         group = settings.prefix + member.group
@@ -118,15 +121,16 @@ class KafkaReader:
 
     @property
     def partitions(self) -> frozenset[int]:
-        """The partitions that are this member's now, the same of every topic it reads."""
+        """The partitions assigned to this member, with the same numbers for every topic that it
+        reads."""
         return self._partitions
 
     def poll(
         self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
     ) -> list[Record]:
-        """Return the next records, at most *most*; with 0 only keep the membership alive.
+        """Return the next records, at most *most*. With 0, only keep the membership alive.
 
-        Raise Gap where records that the group has not read are missing.
+        Raise Gap if records that the group has not consumed are missing.
         """
         if self._unchecked:
             self._check_committed()
@@ -137,8 +141,8 @@ class KafkaReader:
         self._trimmer.trim(
             (self._names[one.topic], one.partition) for one in self._of_all_topics(self._partitions)
         )
-        # With *most* = 0, records that arrive while callbacks are served are held. Fetching goes on
-        # until much is held: a pause throws away what was fetched.
+        # With *most* = 0, records that arrive while callbacks are served are held. Fetching
+        # continues until many are held, because a pause discards fetched records.
         self._pause(paused)
         self._fetch_all_but(paused if most or self._has_room(BATCH) else self._partitions)
         if not most:
@@ -208,10 +212,10 @@ class KafkaReader:
         self._bytes += len(one.value)
 
     def _go_back(self, at: TopicPartition_, position: Position, found: int) -> None:
-        """Have the client read from `position.next` on again, where it went on at *found*.
+        """Seek back to `position.next` after the client continued at *found*.
 
-        If it comes to *found* again, nothing is missing: offsets that have no record are the marks
-        of somebody's transactions.
+        If the client continues at *found* again, nothing is missing: offsets without records are
+        markers of some producer's transactions.
         """
         self._check({at: position})
         position.jumped_to = found
@@ -234,14 +238,15 @@ class KafkaReader:
         ]
 
     def _home(self, number: int) -> int:
-        """Return the partition of the subscribed topic that partition *number* of any goes with."""
+        """Return the partition of the subscribed topic that determines the owner of partition
+        *number*."""
         return number % self._shared
 
     def _assigned(self, _: Any, fresh: list[TopicPartition]) -> None:
         numbers = frozenset(one.partition for one in fresh)
-        # No offset means the committed one.
+        # Without an offset, the client starts at the committed one.
         self._consumer.incremental_assign(self._of_all_topics(numbers))
-        # The client may still have a partition paused that was paused when it was revoked.
+        # A partition that was paused when it was revoked may still be paused in the client.
         self._consumer.resume(self._of_all_topics(numbers))
         self._change(self._partitions | numbers)
 
@@ -268,13 +273,14 @@ class KafkaReader:
         self._held, self._bytes = held, sum(len(one.value) for one in held)
 
     def _check(self, positions: Mapping[TopicPartition_, Position]) -> dict[TopicPartition_, int]:
-        """Return where the partitions of *positions* end; raise Gap where records are missing."""
+        """Return the end offsets of the partitions of *positions*. Raise Gap if records are
+        missing."""
         prefix = self._settings.prefix
         ends = self._gaps.check({(prefix + at[0], at[1]): p.next for at, p in positions.items()})
         return {(self._names[name], number): end for (name, number), end in ends.items()}
 
     def _check_all(self) -> None:
-        """Look for gaps, and go back where nothing has come since the last check."""
+        """Detect gaps, and seek again in partitions without progress since the last check."""
         self._check_at = clock.steady() + CHECK_EVERY
         ends = self._check(self._positions)
         behind = {
@@ -287,7 +293,8 @@ class KafkaReader:
         self._behind = behind
 
     def _check_committed(self) -> None:
-        """Note where the group stands in what was assigned, before anything of it is returned."""
+        """Record the committed offsets of assigned partitions before any of their records is
+        returned."""
         standing = self._gaps.standing(self._of_all_topics(self._unchecked))
         self._unchecked = frozenset()
         for (name, number), offset in standing.items():
@@ -298,20 +305,20 @@ class KafkaReader:
         try:
             partitions = self._of_all_topics(self._partitions)
             committed = self._consumer.committed(partitions, self._settings.timeout)
-            if known := [one for one in committed if one.offset >= 0]:
-                self._consumer.commit(offsets=known)
+            if offsets := [one for one in committed if one.offset >= 0]:
+                self._consumer.commit(offsets=offsets)
         except KafkaException as failure:
-            logger.info("positions not confirmed", why=error_of(failure).str())
+            logger.info("offsets not committed again", why=error_of(failure).str())
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
-        """Flush the store's writes, append *messages*, commit past *records*: in this order."""
+        """Flush the store's writes, append *messages*, and commit past *records*, in this order."""
         self._store.flush()
         self._log.append(messages)
         ends: dict[TopicPartition_, int] = {}
         for one in records:
             at = one.topic, one.partition
             position = self._positions.get(at)
-            # A record read before its partition was lost and came back does not count.
+            # Records from before a loss of the partition do not count after its return.
             if position and position.began <= one.offset < position.next:
                 ends[at] = max(ends.get(at, position.passed), one.offset + 1)
         ends = {at: end for at, end in ends.items() if end > self._positions[at].passed}
@@ -342,7 +349,7 @@ class KafkaReader:
         return True
 
     def _refusal(self, offsets: list[TopicPartition]) -> KafkaError | None:
-        # A group without members would accept the commit of one that was fenced.
+        # A group without members would accept the commit of a fenced member.
         if self._consumer.memberid() is None:
             return KafkaError(KafkaError.UNKNOWN_MEMBER_ID)
         try:
@@ -352,7 +359,7 @@ class KafkaReader:
         return next((answer.error for answer in answers if answer.error), None)
 
     def close(self) -> None:
-        """Leave the group; it waits for a static member until the session ends."""
+        """Leave the group. The group waits for a static member until its session times out."""
         if not self._closed:
             self._closed = True
             self._consumer.close()

@@ -1,4 +1,4 @@
-"""Reading Kafka without a group: some partitions, from the oldest record kept or an offset."""
+"""Reads Kafka without a group: some partitions, from the oldest retained record or an offset."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +18,14 @@ from gossamer.settings.servers import KafkaSettings
 
 BATCH_BYTES = 8 << 20
 SLICE = 0.1
-"""Most seconds of one wait while there are records to catch up with, which brokers may not send."""
+"""Maximum seconds of one wait for records that are known to exist and that brokers may not send."""
 
 
 class KafkaTail:
-    """Reads from *begin*, topic and partition → offset; see `gossamer.log.Tail`.
+    """Reads from *begin*, which maps topic and partition to an offset. See `gossamer.log.Tail`.
 
-    A poll returns nothing only after everything that was on the log when the tail was made has been
-    read. From then on records arrive in the background: a poll asks no broker.
+    A poll returns nothing only after all records that existed when the tail was created have been
+    read. From then on records arrive in the background, and a poll does not query the brokers.
     """
 
     def __init__(self, settings: KafkaSettings, begin: Mapping[tuple[str, int], int]) -> None:
@@ -39,7 +39,7 @@ class KafkaTail:
                 "enable.partition.eof": True,
             }
         )
-        # With metadata fetched now, leaders are known at once; otherwise after half a second.
+        # Fetching metadata now finds the leaders at once instead of after half a second.
         topics_of(self._consumer, self._trouble, self._timeout)
         self._behind = {(settings.prefix + topic, number) for topic, number in begin}
         self._consumer.assign(

@@ -1,10 +1,10 @@
-"""Makes the topics on Kafka what `schemas/topics` and the settings ask for, if that loses nothing.
+"""Creates and alters topics as `schemas/topics` and the settings define them, without losing data.
 
-`gossamer topics apply` never gives a topic keyed by site more partitions: its sites would move to
-others, away from their host's lease, their queue, and the URLs that were met. `gossamer topics
-resize` moves those as well, for a fleet that is stopped. A topic that is kept until read has no
-limit by time or size, whatever was set for it before. Other limits are set once: what an operator
-has set for a topic stays.
+`gossamer topics apply` never adds partitions to a topic that is keyed by site: its sites would move
+to other partitions, away from the leases and queues of their hosts and from the URL-seen set.
+`gossamer topics resize` also moves that data, for a stopped fleet. Topics that are kept until read
+have no limit by time or size, and such limits are removed. Other limits are set only once, so that
+an operator's values stay.
 """
 
 from collections.abc import Iterator
@@ -32,16 +32,17 @@ from gossamer.log.kafka.client import RETRY_PAUSE, Trouble, client, error_of, to
 from gossamer.settings.servers import KafkaSettings
 
 UNLIMITED = {"retention.ms": "-1", "retention.bytes": "-1"}
-"""Nobody but the readers' `Trimmer` may delete a record: Kafka does not know what was read."""
+"""Only the readers' `Trimmer` may delete records, because Kafka does not know which were
+consumed."""
 RESIZED = (*SITE_KEYED, URLS_SEEN.name)
-"""The topics of which dedup and frontier have the same partitions."""
+"""The topics with the same partitions as dedup and frontier."""
 CLEANABLE = 0.1
-"""The part of a compacted topic that may be superseded before Kafka compacts it again."""
+"""Fraction of superseded data in a compacted topic from which Kafka compacts it again."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """One topic as it should be; *grows* says whether it may get more partitions."""
+    """The required state of a topic. *grows* states whether partitions may be added."""
 
     topic: Topic
     name: str
@@ -51,16 +52,17 @@ class Wanted:
     fixed: dict[str, str]
     """Configuration that the code relies on."""
     kept: dict[str, str]
-    """What operators may change: set where the topic has nothing of its own."""
+    """Configuration that operators may change. It is set only if the topic has no value of its
+    own."""
 
     @property
     def config(self) -> dict[str, str]:
-        """All of it, as a new topic is given it."""
+        """The whole configuration of a new topic."""
         return self.fixed | self.kept
 
 
 def wanted(settings: KafkaSettings) -> list[Wanted]:
-    """Return all topics as they should be under *settings*."""
+    """Return the required state of all topics under *settings*."""
     return [_wanted(topic, settings) for topic in TOPICS.values()]
 
 
@@ -72,7 +74,7 @@ def _wanted(topic: Topic, settings: KafkaSettings) -> Wanted:
         name=settings.prefix + topic.name,
         partitions=(by_site and settings.partitions) or topic.partitions,
         replication=replication,
-        # A key that moves to another partition would leave its old version where it was.
+        # A key that moves to another partition would leave its old record behind.
         grows=not by_site and topic.keep is not Keep.NEWEST,
         fixed={
             "cleanup.policy": _cleanup(topic),
@@ -98,7 +100,7 @@ def _kept(topic: Topic) -> dict[str, str]:
                 "delete.retention.ms": str(topic.retention * 1000),
                 "segment.ms": str(topic.segment * 1000),
                 "min.cleanable.dirty.ratio": str(CLEANABLE),
-                # Without a limit of its own the topic would get the brokers', seven days.
+                # Without its own limit the topic would have the brokers' seven days.
                 **({"retention.ms": "-1"} if topic.expires else {}),
             }
         case Keep.FOREVER:
@@ -109,14 +111,14 @@ def _kept(topic: Topic) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Differences:
-    """How topics differ from what they should be, a phrase for each difference."""
+    """Differences between the topics and their required state, as phrases."""
 
     appliable: tuple[str, ...] = ()
-    """What `Topics.apply` would make or change."""
+    """Differences that `Topics.apply` would create or change."""
     refused: tuple[str, ...] = ()
-    """What `Topics.apply` would refuse to change."""
+    """Differences that `Topics.apply` would refuse to change."""
     kept: tuple[str, ...] = ()
-    """What an operator has set and may keep."""
+    """Values that an operator has set and may keep."""
 
 
 class Topics:
@@ -125,7 +127,7 @@ class Topics:
     def __init__(self, settings: KafkaSettings) -> None:
         if settings.partitions and KEY_GROUPS % settings.partitions:
             raise BadSettings(
-                f"kafka.partitions is {settings.partitions}, which does not divide {KEY_GROUPS}"
+                f"kafka.partitions is {settings.partitions}, but must divide {KEY_GROUPS}"
             )
         self._settings = settings
         self._trouble = Trouble(settings.servers)
@@ -134,15 +136,16 @@ class Topics:
         """What differs and was left as it is: a sentence each."""
 
     def counts(self) -> dict[str, int]:
-        """Return how many partitions each topic has, by its name without the prefix."""
+        """Return the number of partitions of each topic, by its name without the prefix."""
         found = topics_of(self._admin, self._trouble, self._settings.timeout)
         names = {one.name: one.topic.name for one in wanted(self._settings)}
         return {names[name]: len(one.partitions) for name, one in found.items() if name in names}
 
     def resize(self, partitions: int) -> Iterator[str]:
-        """Have each topic that services read by site so many *partitions*; yield a line each.
+        """Change the number of *partitions* of each topic that is keyed by site, and yield a line
+        for each.
 
-        Topics that are to have fewer are made anew, without their records.
+        Topics with too many partitions are recreated without their records.
         """
         settings = self._settings.model_copy(update={"partitions": partitions})
         resized = [one for one in wanted(settings) if one.topic.name in RESIZED]
@@ -157,13 +160,13 @@ class Topics:
                 grown = self._admin.create_partitions([NewPartitions(one.name, one.partitions)])
                 if _done(grown[one.name], KafkaError.INVALID_PARTITIONS):
                     before = counts[one.topic.name]
-                    yield f"{one.name}: partitions were {before}, now {one.partitions}"
+                    yield f"{one.name}: partitions changed from {before} to {one.partitions}"
             self._await_partitions(resized)
         except KafkaException as failure:
             raise self._translate_error(error_of(failure)) from failure
 
     def _delete(self, topics: list[Wanted]) -> None:
-        """Delete *topics*, and wait until they are gone."""
+        """Delete *topics* and wait until they are gone."""
         if not topics:
             return
         for deleted in self._admin.delete_topics([one.name for one in topics]).values():
@@ -172,18 +175,18 @@ class Topics:
         until = clock.steady() + self._settings.timeout
         while left := names & self.counts().keys():
             if clock.steady() > until:
-                raise Unavailable(f"Kafka does not delete {', '.join(sorted(left))}")
+                raise Unavailable(f"Kafka has not deleted {', '.join(sorted(left))} in time")
             clock.pause(RETRY_PAUSE)
 
     def _await_partitions(self, topics: list[Wanted]) -> None:
         until = clock.steady() + self._settings.timeout
         while any(self.counts().get(one.topic.name, 0) < one.partitions for one in topics):
             if clock.steady() > until:
-                raise Unavailable("Kafka does not bring up the new partitions")
+                raise Unavailable("Kafka has not created the new partitions in time")
             clock.pause(RETRY_PAUSE)
 
     def compare(self) -> Differences:
-        """Compare the topics with what they should be; change nothing.
+        """Compare the topics with their required state, without changes.
 
         Raise Unavailable if the brokers do not answer.
         """
@@ -200,20 +203,20 @@ class Topics:
             count, copies = _shape(found[topic.name])
             refused += _refusals(topic, count, copies)
             if _may_grow(topic, count):
-                appliable.append(f"{topic.name}: partitions are {count}, not {topic.partitions}")
+                appliable.append(f"{topic.name}: has {count} partitions, not {topic.partitions}")
             config = configs[topic.name]
             for name, value in _differing(topic, config).items():
                 appliable.append(f"{topic.name}: {name} is {_value(config, name)}, not {value}")
             kept += _kept_by_operator(topic, config)
         for name in {topic.name for topic in topics} & found.keys():
             if not _is_usable(found[name]):
-                refused.append(f"{name}: the brokers do not bring it up: see their logs")
+                refused.append(f"{name}: has no usable partitions: see the logs of the brokers")
         return Differences(tuple(appliable), tuple(refused), tuple(kept))
 
     def apply(self) -> Iterator[str]:
-        """Create what is missing and change what differs, yielding a line each.
+        """Create missing topics and change differing ones, and yield a line for each change.
 
-        What must not be changed is left, and is in `refused` afterwards.
+        Differences that must not be changed are in `refused` afterwards.
         """
         topics = wanted(self._settings)
         try:
@@ -231,7 +234,7 @@ class Topics:
         self._admin.poll(0)
         if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
             return GossamerError(
-                f"Kafka at {self._settings.servers} has too few brokers for so many copies "
+                f"Kafka at {self._settings.servers} has too few brokers for the replication factor "
                 f"({error.str()}): set kafka.replication"
             )
         return self._trouble.translate_error(error)
@@ -249,8 +252,8 @@ class Topics:
         )
         for topic in new:
             if _done(made[topic.name], KafkaError.TOPIC_ALREADY_EXISTS):
-                shape = f"{topic.partitions} partitions, copies: {topic.replication}"
-                yield f"{topic.name}: made, {shape}"
+                shape = f"{topic.partitions} partitions, replication factor {topic.replication}"
+                yield f"{topic.name}: created with {shape}"
 
     def _visible(self, topics: list[Wanted]) -> dict[str, Any]:
         """Return the brokers' metadata of the topics, once all of them have it."""
@@ -262,7 +265,7 @@ class Topics:
             if not unknown:
                 return found
             if clock.steady() > until:
-                raise Unavailable(f"Kafka does not bring up {', '.join(unknown)}")
+                raise Unavailable(f"Kafka has not created {', '.join(unknown)} in time")
             clock.pause(RETRY_PAUSE)
 
     def _partitions(self, topic: Wanted, found: Any) -> Iterator[str]:
@@ -270,12 +273,12 @@ class Topics:
         self.refused += _refusals(topic, count, copies)
         if _may_grow(topic, count):
             grown = self._admin.create_partitions([NewPartitions(topic.name, topic.partitions)])
-            # Another process may have done it just now.
+            # Another process may have added them just now.
             if _done(grown[topic.name], KafkaError.INVALID_PARTITIONS):
-                yield f"{topic.name}: partitions were {count}, now {topic.partitions}"
+                yield f"{topic.name}: partitions changed from {count} to {topic.partitions}"
 
     def _await_configs(self, topics: list[Wanted]) -> None:
-        """Wait until the brokers report the configuration that they were given."""
+        """Wait until the brokers report the new configuration."""
         until = clock.steady() + self._settings.timeout
         while clock.steady() < until:
             configs = self._configs(topics)
@@ -301,7 +304,7 @@ class Topics:
         resource = ConfigResource(ResourceType.TOPIC, topic.name, incremental_configs=changes)
         self._admin.incremental_alter_configs([resource])[resource].result()
         for name, value in differs.items():
-            yield f"{topic.name}: {name} was {_value(found, name)}, now {value}"
+            yield f"{topic.name}: {name} changed from {_value(found, name)} to {value}"
 
 
 def _is_usable(found: Any) -> bool:
@@ -309,35 +312,36 @@ def _is_usable(found: Any) -> bool:
 
 
 def _shape(found: Any) -> tuple[int, int]:
-    """Return the number of partitions of a topic, and of copies of each."""
+    """Return the number of partitions of a topic and the number of replicas of each."""
     return len(found.partitions), len(found.partitions[0].replicas)
 
 
 def _refusals(topic: Wanted, count: int, copies: int) -> Iterator[str]:
-    """Yield what differs and must not be changed by the way, with what to do."""
+    """Yield a sentence for each difference that `apply` must not change, with instructions."""
     if copies != topic.replication:
         yield (
-            f"{topic.name}: copies are {copies}, not {topic.replication}: move them with "
-            "Kafka's kafka-reassign-partitions.sh, or set kafka.replication"
+            f"{topic.name}: has replication factor {copies}, not {topic.replication}: change it "
+            "with Kafka's kafka-reassign-partitions.sh, or set kafka.replication"
         )
     if not _counts(topic):
         return
     if count > topic.partitions:
         yield (
             f"{topic.name}: has {count} partitions, not {topic.partitions}: set kafka.partitions "
-            f"to {count}. Kafka cannot take partitions away; gossamer topics resize makes "
-            "them anew"
+            f"to {count}, or run gossamer topics resize, which recreates the topic; Kafka cannot "
+            "remove partitions"
         )
     elif count < topic.partitions and not topic.grows:
         yield (
             f"{topic.name}: has {count} partitions, not {topic.partitions}: set kafka.partitions "
-            f"to {count}. More would move sites and keys away from what is known of them; gossamer "
-            "topics resize moves that, too"
+            f"to {count}, or run gossamer topics resize; new partitions alone would separate "
+            "sites and keys from their data"
         )
 
 
 def _counts(topic: Wanted) -> bool:
-    """Whether the number of partitions matters: some topics nobody of ours reads by partition."""
+    """Whether the number of partitions matters. Our services do not consume some topics by
+    partition."""
     return topic.topic.partitioned_by != "site" or topic.topic.name in SITE_KEYED
 
 
@@ -348,7 +352,7 @@ def _may_grow(topic: Wanted, count: int) -> bool:
 def _kept_by_operator(topic: Wanted, found: dict[str, Any]) -> Iterator[str]:
     for name, value in topic.kept.items():
         if _is_set(found.get(name)) and found[name].value != value:
-            yield f"{topic.name}: {name} is {found[name].value}, and stays so (not {value})"
+            yield f"{topic.name}: {name} stays {found[name].value}, not {value}"
 
 
 def _value(found: dict[str, Any], name: str) -> str:
@@ -356,18 +360,19 @@ def _value(found: dict[str, Any], name: str) -> str:
 
 
 def _differing(topic: Wanted, found: dict[str, Any]) -> dict[str, str]:
-    """Return what is to be set: what is fixed and differs, and what the topic has none of."""
+    """Return the values to set: fixed ones that differ, and missing ones of the topic."""
     fixed = {n: v for n, v in topic.fixed.items() if n not in found or found[n].value != v}
     return fixed | {n: v for n, v in topic.kept.items() if not _is_set(found.get(n))}
 
 
 def _is_set(entry: Any) -> bool:
-    """Whether somebody has set it for this topic, ourselves included."""
+    """Whether the topic has its own value, from an operator or from us."""
     return entry is not None and entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
 
 
 def _done(future: "Future[None]", unless: int) -> bool:
-    """Wait; return False if another process was quicker, so that it failed with *unless*."""
+    """Wait, and return False if another process did it first, so that *future* failed with
+    *unless*."""
     try:
         future.result()
     except KafkaException as failure:

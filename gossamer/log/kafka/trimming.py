@@ -1,12 +1,12 @@
-"""Deletes from Kafka what every reader of a topic has moved past.
+"""Deletes records from Kafka that every consumer of their topic has moved past.
 
-Kafka by itself keeps records for a time or up to a size, read or not. So topics that are kept until
-read have no such limit, and each member of a group looks after its own partitions: it deletes up to
-the smallest offset that the readers' groups have committed, and nothing until each of them has
-committed one. No group's offset is ever below the first record that is left.
+Kafka itself deletes records by time or size, whether consumed or not. Topics that are kept until
+read therefore have no such limit. Each member of a group deletes the records of its own partitions
+up to the smallest offset that the consumers' groups have committed, and none before each group has
+committed an offset. The offset of a group is therefore never below the oldest retained record.
 
-What a frontier has read stays for a while longer (`kafka.replay_window`): where a backup of the
-store is put back, the frontier reads it once more.
+Records that a frontier has consumed are retained for `kafka.replay_window`, so that it can consume
+them again after its store was restored from a backup.
 """
 
 from collections import defaultdict
@@ -25,13 +25,13 @@ from gossamer.settings.servers import KafkaSettings
 EVERY = 60.0
 """Seconds between two deletions."""
 TIMEOUT = 5.0
-"""Most seconds that a request may take: the caller has work to do."""
+"""Maximum seconds of a request, since it delays the caller's loop."""
 
 logger = structlog.get_logger()
 
 
 class Trimmer:
-    """Deletes what all readers of a partition have moved past."""
+    """Deletes records that all consumers of a partition have moved past."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings, self._trouble = settings, Trouble(settings.servers)
@@ -44,9 +44,9 @@ class Trimmer:
         self._warned = False
 
     def trim(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Delete what was read of *partitions*, topics and numbers, if that is due again.
+        """Delete consumed records of *partitions*, topics and numbers, if that is due.
 
-        What fails is tried again in a minute; the first refusal is logged as a warning.
+        A failure is retried in a minute, and the first refusal is logged as a warning.
         """
         if clock.steady() < self._due:
             return
@@ -65,7 +65,7 @@ class Trimmer:
                 by_group[group].append(at)
         ends: dict[tuple[str, int], int] = {}
         for group, asked in by_group.items():
-            # No offset is less than any.
+            # A missing offset is negative, and so the smallest.
             for at, offset in zip(asked, self._committed(group, asked), strict=True):
                 ends[at] = min(offset, ends.get(at, offset))
         fresh = {at: end for at, end in ends.items() if end > self._deleted.get(at, 0)}
@@ -99,7 +99,7 @@ class Trimmer:
         for at, one in zip(partitions, found, strict=True):
             if one.error:
                 raise KafkaException(one.error)
-            # None where all records are older.
+            # The offset is negative if all records are older.
             if one.offset >= 0:
                 yield at, one.offset
 
@@ -118,11 +118,11 @@ class Trimmer:
     def _failed(self, failure: KafkaException) -> None:
         error = error_of(failure)
         if error.code() not in REFUSED:
-            logger.info("records that were read are not deleted yet", why=error.str())
+            logger.info("consumed records not deleted yet", why=error.str())
         elif not self._warned:
             self._warned = True
             logger.warning(
-                "records that were read stay on Kafka, whose disks will fill: the user may not "
-                "delete them, or not ask how far their readers are",
+                "consumed records cannot be deleted, and will fill Kafka's disks: the user lacks "
+                "the permission to delete records, or to read the offsets of consumer groups",
                 why=error.str(),
             )
