@@ -1,7 +1,7 @@
 """The store port: typed rows, each with a partition key and a sort key, as in Cassandra.
 
-Writes are buffered, and flushed when the log advances (`gossamer.log.Reader.advance`): the store
-never lags behind the log. Reads see buffered writes at once. A row class names its keys:
+Writes are buffered, and flushed when the log advances (`gossamer.log.Reader.advance`), so the store
+never lags behind the log. Reads include buffered writes. A row class names its keys:
 
     class HostRow(Row, frozen=True):
         table = "hosts"
@@ -10,7 +10,7 @@ never lags behind the log. Reads see buffered writes at once. A row class names 
         host: str
         lease: Lease = Lease()
 
-A partition key may have several fields. Its value is then a tuple, in a call as well:
+A partition key may have several fields. Its value is then a tuple, in calls as well:
 
     class UrlRow(Row, frozen=True):
         table = "urls"
@@ -19,12 +19,12 @@ A partition key may have several fields. Its value is then a tuple, in a call as
     urls.get((crawl, host), url)
 
 A field whose type is a `ColumnGroup` is stored as the columns `<field>_<column>`, one for each
-field of the group: `lease_order` for the `order` of a `Lease`. Where `X | None` has the default
-None, and X is a number, a text, bytes or an enumeration of texts, None is stored as null.
+field of the group: `lease_order` for the `order` of a `Lease`. If the type is `X | None` with the
+default None, and X is a number, a text, bytes or an enumeration of texts, None is stored as null.
 
-Processes of two versions use a table at once during an upgrade. What an older one writes leaves the
-columns that it does not know as they are: null, or what a newer one wrote before. What it cannot
-read (a word that its enumeration lacks) raises Newer.
+Processes of two versions use a table at the same time during an upgrade. A write by the older
+version leaves columns that it does not know unchanged: null, or the value written by the newer
+version. A value that it cannot read, such as an unknown member of an enumeration, raises Newer.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,52 +33,55 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    # A command that reads a folder has none, and starts without the library behind them.
+    # Commands that only read a folder start without loading pydantic.
     from gossamer.settings import Settings
 
 
 class ColumnGroup(Struct, frozen=True, gc=False):
-    """The base of a group of columns, which a row has under one field, with a default.
+    """The base of a group of columns, which a row contains as one field with a default.
 
-    A group has no group in it and is never None. The keys of a row are not in a group.
+    A group contains no other group and is never None. The keys of a row are not in a group.
     """
 
 
 class Row(Struct, frozen=True, gc=False):
-    """The base of every row. Its fields are the columns; a new one needs a default.
+    """The base of every row. Its fields are the columns. A new field needs a default.
 
-    What is frozen is in no circle: the garbage collector need not look at the many that are kept.
+    Frozen rows cannot form reference cycles, so `gc=False` spares the garbage collector many rows.
     """
 
     table: ClassVar[str]
     partition_key: ClassVar[str | tuple[str, ...]]
-    """The field, or the several fields, whose values rows of one partition share; none is empty."""
+    """The field, or the several fields, that rows of one partition share. Their values are not
+    empty."""
     sort_key: ClassVar[str] = ""
-    """The field that orders the rows of a partition; "" where a partition is one row."""
+    """The field that orders the rows of a partition. "" means that a partition has one row."""
     newest_first: ClassVar[bool] = False
     """Whether a partition's rows are in descending order."""
     decides: ClassVar[bool] = False
-    """Whether rows of this class make others valid: they are written after all that do not."""
+    """Whether rows of this class make other rows valid. They are written after rows of other
+    classes."""
     holder: ClassVar[tuple[str, ...]] = ()
-    """The fields that say whose a row is, and under which lease, where rows are taken over
+    """The fields with the owner of a row and its lease, for rows that can be taken over
     (`Table.replace`)."""
     buckets: ClassVar[int] = 1
-    """In how many partitions Cassandra keeps what is one here, by a hash of the sort key: for those
-    that may grow large. A scan reads all of them."""
+    """Number of Cassandra partitions for one partition of large tables, by a hash of the sort key.
+    A scan reads all of them."""
     kept_for: ClassVar[str] = ""
-    """The setting, `section.name`, with the seconds after which a row goes by itself; "": it stays.
-    Cassandra counts them from the write, SQLite from the time in the field `aged_by`."""
+    """The setting, `section.name`, with the retention of rows in seconds. "" means no expiry.
+    Cassandra counts from the write, SQLite from the time in the field `aged_by`."""
     aged_by: ClassVar[str] = ""
-    """The field with the time, in epoch seconds, at which a row was last of use."""
+    """The field with the epoch seconds from which SQLite counts the retention."""
 
 
 def holder_of(row: Row) -> tuple[object, ...]:
-    """Return whose *row* is, and under which lease: what `Table.replace` compares."""
+    """Return the owner of *row* and its lease, which `Table.replace` compares."""
     return tuple(getattr(row, name) for name in row.holder)
 
 
 def lifetime_of(row: type[Row], settings: "Settings") -> float:
-    """Return for how many seconds *settings* keep a row of this class; 0: for ever."""
+    """Return the retention of rows of this class under *settings*, in seconds, or 0 for no
+    expiry."""
     section, _, name = row.kept_for.partition(".")
     return float(getattr(getattr(settings, section), name)) if name else 0.0
 
@@ -91,7 +94,7 @@ def partition_fields(row: type[Row]) -> tuple[str, ...]:
 
 R = TypeVar("R", bound=Row)
 Partition = str | tuple[str, ...]
-"""The value of a partition key: a tuple where the key has several fields."""
+"""The value of a partition key: a tuple if the key has several fields."""
 Sort = str | int | float | bytes
 
 
@@ -107,37 +110,39 @@ class Table(Protocol[R]):
         """Return the row, or None."""
 
     def put(self, row: R, last: bool = False) -> None:
-        """Write the whole row, replacing one with its keys; *last*: flush it with the drops."""
+        """Write the whole row over a row with its keys. *last*: flush it together with the
+        drops."""
 
     def get_many(self, partition: Partition, sorts: Sequence[Sort]) -> list[R]:
-        """Return the rows of *partition* with these sort keys that exist, in any order."""
+        """Return the existing rows of *partition* with these sort keys, in any order."""
 
     def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
-        """Return the rows with these partition and sort keys that exist, in any order.
+        """Return the existing rows with these partition and sort keys, in any order.
 
-        Many are read at a time.
+        Many rows are read concurrently.
         """
 
     def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
-        """Read the rows with these partition and sort keys, where that is cheaper together.
+        """Read the rows with these partition and sort keys, if reading them together is cheaper.
 
-        `get`, `get_many` and `get_all` then answer from memory until the next flush, also that a
-        row does not exist.
+        `get`, `get_many` and `get_all` then answer from memory until the next flush, also for rows
+        that do not exist.
         """
 
     def put_if_absent(self, row: R) -> R:
-        """Write *row* unless one with its keys exists; return the row that is there then.
+        """Write *row* unless a row with its keys exists. Return the row that is stored then.
 
-        Where several processes write, this is decided at once and not at the flush.
+        If several processes write, this is decided at once and not at the flush.
         """
 
     def put_all_if_absent(self, rows: Sequence[R]) -> list[R]:
-        """Do what `put_if_absent` does with each of *rows*, no two of one key, at once."""
+        """Apply `put_if_absent` to each of *rows* concurrently. No two of them may have equal
+        keys."""
 
     def replace(self, row: R, old: R) -> None:
-        """Write *row* if the row with its keys still has *old*'s `holder` fields.
+        """Write *row* if the stored row with its keys has the `holder` fields of *old*.
 
-        It is decided as `put_if_absent` is, which says what came of it if it is asked next.
+        It is decided at once, like `put_if_absent`. A later `put_if_absent` returns the result.
         """
 
     def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
@@ -146,7 +151,8 @@ class Table(Protocol[R]):
     def scan_all(
         self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
     ) -> list[R]:
-        """Return what `scan` returns of each of *partitions*. Many are read at a time."""
+        """Return the results of `scan` for each of *partitions*, many of which are read
+        concurrently."""
 
     def drop(self, partition: Partition) -> None:
         """Remove the whole partition."""
@@ -154,47 +160,49 @@ class Table(Protocol[R]):
     def erase(self, partition: Partition, sort: Sort = "") -> None:
         """Remove one row, if it exists.
 
-        It is flushed with the drops. Cassandra pays for it at later reads of the partition: this
-        is for what somebody asks to be erased, not for what is done with.
+        It is flushed together with the drops. On Cassandra it slows down later reads of the
+        partition. It is therefore for erasures on request and not for rows that are no longer
+        needed.
         """
 
     def everything(self) -> Iterator[R]:
-        """Yield all rows that were flushed, in any order: for tools, since it reads all of it."""
+        """Yield all flushed rows in any order. Tools use it, since it reads the whole table."""
 
 
 class Store(Protocol):
     """The tables of one service."""
 
     def table(self, row: type[R]) -> Table[R]:
-        """Return the table of *row*; a store that owns its tables creates a missing one."""
+        """Return the table of *row*. A store that owns its tables creates a missing one."""
 
     def flush(self) -> None:
-        """Write what was put, dropped and erased.
+        """Write all buffered rows, drops and erasures.
 
-        In one transaction, or else in this order: rows of classes that do not decide, rows of
-        those that do, then drops and rows put *last*. A crash in between leaves the old decision.
+        They are written in one transaction, or else in this order: rows of classes that do not
+        decide, rows of classes that do, then drops and rows put *last*. A crash in between leaves
+        the old decision.
         """
 
     def discard(self) -> None:
-        """Forget what was put and dropped since the last flush, as a crash would."""
+        """Forget all writes since the last flush, as in a crash."""
 
     def write(self, rows: Sequence[Row], timestamp: int) -> None:
-        """Write *rows* at once, beside what was put.
+        """Write *rows* at once, independently of the buffer.
 
-        Where several processes write, that is with *timestamp*, in microseconds since 1970: of two
-        writes of a row the one with the larger timestamp stands.
+        If several processes write, *timestamp* is the write timestamp in microseconds since 1970.
+        Of two writes of a row, the one with the larger timestamp wins.
         """
 
     def stamp(self, first: int, end: int) -> None:
-        """Stamp what is flushed with timestamps from *first* on, in microseconds, below *end*.
+        """Use write timestamps from *first* to below *end*, in microseconds, for the next flushes.
 
-        They follow the clock inside these limits. A write with a smaller timestamp never replaces
-        one with a larger one, however late it arrives.
+        They follow the clock within these limits. A write with a smaller timestamp never replaces
+        one with a larger timestamp, however late it arrives.
         """
 
     def guard(self, check: Callable[[], None]) -> None:
-        """Call *check* before each flush, and after each that writes.
+        """Call *check* before each flush, and after each flush that writes.
 
-        It raises if this process is not the owner any more: then nothing follows from what was
-        read, and what was written may be void.
+        It raises if this process is not the owner any more. Then nothing may follow from rows that
+        were read, and rows that were written may be fenced.
         """

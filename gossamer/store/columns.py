@@ -1,4 +1,4 @@
-"""The columns of a row: one for each field, or several for a field that is a group of columns."""
+"""The columns of a row: one for each field, or several for a column group."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import StrEnum
@@ -16,29 +16,29 @@ from gossamer.errors import Newer
 from gossamer.store import ColumnGroup, R, Row
 
 SCALARS = (str, int, float, bool, bytes)
-"""Types that every store has a column type for."""
+"""Types with their own column type in every store."""
 Reader = Callable[[Any], Any] | None
-"""Converts the value of a column to that of a field; None: the values are equal."""
+"""Converts a column value to a field value. None means that both are equal."""
 
 
 class Column(NamedTuple):
-    """A column, and the field whose value it holds."""
+    """A column, and the field that it stores."""
 
     name: str
     kind: Any
-    """The Python type; without `| None` if null stands for None."""
+    """The Python type, without `| None` if null represents None."""
     field: str
-    """The field of the row, or of the group."""
+    """The field of the row or of the group."""
     group_field: str = ""
-    """The field of the row that holds the group; "" if the column is not in a group."""
+    """The row's field with the group, or "" for a column outside of groups."""
     group: type[ColumnGroup] | None = None
     is_optional: bool = False
-    """Whether null stands for None."""
+    """Whether null represents None."""
 
 
 @cache
 def columns_of(row: type[Row]) -> tuple[Column, ...]:
-    """Return the columns of *row*, in order; raise TypeError if two have the same name."""
+    """Return the columns of *row* in order. Raise TypeError if two have the same name."""
     columns = tuple(_columns(row))
     if len({column.name for column in columns}) < len(columns):
         raise TypeError(f"two columns of {row.__name__} have the same name")
@@ -77,7 +77,7 @@ def _without_none(kind: Any) -> Any:
 
 
 def _stored_as(kind: Any) -> Any:
-    """Return the type behind *kind*, if that is a `NewType`."""
+    """Return the supertype of a `NewType`, and other types unchanged."""
     return kind.__supertype__ if isinstance(kind, NewType) else kind
 
 
@@ -91,27 +91,27 @@ def is_word(kind: Any) -> bool:
 
 
 class Group(NamedTuple):
-    """A group among the columns of a row."""
+    """A column group in a row."""
 
     start: int
     end: int
-    """Positions of its columns."""
+    """Positions of the group's columns."""
     field: int
-    """Position of its field in the row."""
+    """Position of the group's field in the row."""
     kind: type[ColumnGroup]
 
 
 class Codec(Generic[R]):
-    """Converts rows to the values of their columns, and back.
+    """Converts rows to column values and back.
 
-    In a row that is older than a column, the column is null, and the default of its field applies.
-    Where all columns of a group are null in such a row, the default of the row's field applies.
+    A null in a row from before the column was added becomes the field's default. If all columns of
+    a group are null, the default of the row's field applies.
     """
 
     def __init__(
         self, row: type[R], reader: Callable[[Any], Reader], json: Collection[str]
     ) -> None:
-        """*reader* returns the reader of a Python type; *json* names the columns that hold JSON."""
+        """*reader* returns the reader of a Python type. *json* names the columns with JSON."""
         self._row = row
         self._columns = columns = columns_of(row)
         in_json = [at for at, column in enumerate(columns) if column.name in json]
@@ -126,12 +126,12 @@ class Codec(Generic[R]):
         self._readers = [(at, read) for at, read in readers.items() if read]
         required = [at for at, column in enumerate(columns) if not column.is_optional]
         self._of_required = itemgetter(0, *required)  # Of two or more positions, it is a tuple.
-        # From the last to the first, so that the positions before a group stay as they are.
+        # In reverse, so that the positions before a group do not change.
         self._groups = [*reversed([*_groups(columns)])]
         self._group_fields = [group.field for group in self._groups]
 
     def values(self, row: R) -> Sequence[Any]:
-        """Return the values of the columns, in order."""
+        """Return the column values of *row*, in order."""
         if not self._groups and not self._json:
             return astuple(row)
         values = [*astuple(row)]
@@ -142,16 +142,16 @@ class Codec(Generic[R]):
         return values
 
     def row(self, values: Sequence[Any]) -> R:
-        """Return the row with these *values* of its columns, in order.
+        """Return the row with these column *values*, in order.
 
-        Raise Newer if one of them cannot be read here.
+        Raise Newer if a value cannot be read.
         """
         try:
             return self._read(values)
         except (ValueError, msgspec.MsgspecError) as error:
             raise Newer(
-                f"a row of {self._row.table} cannot be read: upgrade this service, if a newer "
-                f"version wrote it ({error})"
+                f"a row of {self._row.table} cannot be read: upgrade this service if a newer "
+                f"version wrote the row ({error})"
             ) from error
 
     def _read(self, values: Sequence[Any]) -> R:
@@ -168,7 +168,8 @@ class Codec(Generic[R]):
         return self._row(**dict(zip(self._fields, read, strict=True)))
 
     def _older_row(self, values: Sequence[Any], read: Sequence[Any]) -> R:
-        """Return the row with a default for each null among *values*, as *read*."""
+        """Return the row with the default for each null among *values*. *read* are the converted
+        values."""
         given = dict[str, Any]()
         groups = dict[str, tuple[type[ColumnGroup], dict[str, Any]]]()
         for column, value, its in zip(self._columns, values, read, strict=True):

@@ -1,4 +1,4 @@
-"""Buffered writes laid over what is stored, so that reads see both: the same for every store."""
+"""Buffered writes over stored rows, so that reads include both, for every store."""
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -8,27 +8,27 @@ from gossamer.store import Partition, R, Sort, partition_fields
 
 
 class Overlay(Generic[R]):
-    """The rows put and the partitions dropped in one table since the last flush."""
+    """The buffered rows, drops and erasures of one table since the last flush."""
 
     def __init__(self, row: type[R]) -> None:
         self._newest_first = row.newest_first
         self._partition = attrgetter(*partition_fields(row))
         self._sort = attrgetter(row.sort_key) if row.sort_key else None
         self.rows: dict[Partition, dict[Sort, R]] = {}
-        """By partition key and sort key."""
+        """The buffered rows by partition key and sort key."""
         self.dropped: set[Partition] = set()
-        """Partitions; rows of theirs in `rows` were put afterwards."""
+        """The dropped partitions. Their rows in `rows` were put afterwards."""
         self.erased: set[tuple[Partition, Sort]] = set()
-        """Keys of the rows that were erased; those in `rows` were put afterwards."""
+        """The keys of erased rows. Such rows in `rows` were put afterwards."""
         self.last: set[tuple[Partition, Sort]] = set()
         """Keys of the rows that are flushed with the drops."""
 
     def keys(self, row: R) -> tuple[Partition, Sort]:
-        """Return the partition key and the sort key of *row*; the latter is "" if it has none."""
+        """Return the partition key and the sort key of *row*. The sort key may be ""."""
         return self._partition(row), self.sort_of(row)
 
     def sort_of(self, row: R) -> Sort:
-        """Return the sort key of *row*; "" if it has none."""
+        """Return the sort key of *row*, or "" if it has none."""
         return self._sort(row) if self._sort else ""
 
     def put(self, row: R, last: bool = False) -> None:
@@ -41,12 +41,12 @@ class Overlay(Generic[R]):
             self.last.discard(keys)
 
     def drop(self, partition: Partition) -> None:
-        """Hide all that is stored of *partition*, and forget what was put into it."""
+        """Hide the stored rows of *partition*, and forget its buffered rows."""
         self.rows.pop(partition, None)
         self.dropped.add(partition)
 
     def erase(self, partition: Partition, sort: Sort) -> None:
-        """Hide the row with these keys, and forget it if it was put."""
+        """Hide the stored row with these keys, and forget the buffered one."""
         self.rows.get(partition, {}).pop(sort, None)
         self.last.discard((partition, sort))
         self.erased.add((partition, sort))
@@ -56,7 +56,7 @@ class Overlay(Generic[R]):
         return self.rows.get(partition, {}).get(sort)
 
     def covers(self, partition: Partition, sort: Sort) -> bool:
-        """Return whether the answer for these keys is here, and not in what is stored."""
+        """Return whether the buffer, and not the stored table, decides about these keys."""
         return (
             partition in self.dropped
             or sort in self.rows.get(partition, ())
@@ -70,7 +70,8 @@ class Overlay(Generic[R]):
         limit: int,
         stored: Callable[[Partition, Sort | None, int], Sequence[R]],
     ) -> list[R]:
-        """Return the rows beyond *after* in order: buffered ones over those *stored* returns."""
+        """Return the rows beyond *after* in order: buffered rows override those that *stored*
+        returns."""
         erased = sum(at == partition for at, _ in self.erased)
         found = () if partition in self.dropped else stored(partition, after, limit + erased)
         below = [row for row in found if self.keys(row) not in self.erased] if erased else found
@@ -89,11 +90,11 @@ class Overlay(Generic[R]):
         return sort < after if self._newest_first else sort > after  # type: ignore[operator]
 
     def __bool__(self) -> bool:
-        """Return whether there is anything to write."""
+        """Return whether there is anything to flush."""
         return bool(self.rows or self.dropped or self.erased)
 
     def clear(self) -> None:
-        """Forget everything, once it is stored."""
+        """Forget everything after a flush."""
         self.rows.clear()
         self.dropped.clear()
         self.erased.clear()

@@ -1,4 +1,4 @@
-"""The store on one SQLite file: a table for each row class, with typed columns to query."""
+"""The store in a SQLite file: a table for each row class, with typed columns for queries."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,9 +19,9 @@ from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
 
 EXPIRED = 1000
-"""The most rows that one flush removes because of their age."""
+"""Maximum number of expired rows that one flush removes."""
 PAGE = 1000
-"""Rows that are read at once of a whole table."""
+"""Number of rows of one read of a whole table."""
 
 COLUMN_TYPES: dict[Any, str] = {
     str: "TEXT",
@@ -33,24 +33,24 @@ COLUMN_TYPES: dict[Any, str] = {
 
 
 class SqliteStore:
-    """The tables of one service in *database*; see `gossamer.store.Store`."""
+    """The tables of one service in *database*. See `gossamer.store.Store`."""
 
     def __init__(
         self, database: Database, lifetime: Callable[[type[Row]], float] = lambda row: 0.0
     ) -> None:
-        """*lifetime*: for how many seconds rows of a class are kept; 0: for ever."""
+        """*lifetime* returns the retention of a class of rows in seconds, or 0 for no expiry."""
         self._database, self._lifetime = database, lifetime
         self._tables: dict[type[Row], Any] = {}
 
     def table(self, row: type[R]) -> "SqliteTable[R]":
-        """Return the table of *row*, created if it is missing."""
+        """Return the table of *row*, which is created if it is missing."""
         if row not in self._tables:
             self._tables[row] = SqliteTable(self._database, row, self._lifetime(row))
         table: SqliteTable[R] = self._tables[row]
         return table
 
     def flush(self) -> None:
-        """Write what was put and dropped, in one transaction."""
+        """Write all buffered rows and drops in one transaction."""
         changed = [table for table in self._tables.values() if table.changed]
         if not changed:
             return
@@ -59,25 +59,25 @@ class SqliteStore:
                 table.flush(db)
 
     def discard(self) -> None:
-        """Forget what was put and dropped since the last flush."""
+        """Forget all writes since the last flush."""
         for table in self._tables.values():
             table.discard()
 
     def write(self, rows: Sequence[Row], timestamp: int) -> None:
-        """Write *rows* at once; the timestamp is of no use, since nobody else writes."""
+        """Write *rows* at once. The timestamp is not needed, since there is no other writer."""
         with self._database.transaction() as db:
             for row in rows:
                 self.table(type(row)).write(db, row)
 
     def stamp(self, first: int, end: int) -> None:
-        """Do nothing: the lock on the folder keeps other writers out."""
+        """Do nothing, because the lock on the folder excludes other writers."""
 
     def guard(self, check: Callable[[], None]) -> None:
-        """Do nothing, for the same reason."""
+        """Do nothing, because the lock on the folder excludes other owners."""
 
 
 class SqliteTable(Generic[R]):
-    """All rows of one class; see `gossamer.store.Table`."""
+    """All rows of one class. See `gossamer.store.Table`."""
 
     def __init__(self, database: Database, row: type[R], lifetime: float = 0.0) -> None:
         self._database, self._row, self._lifetime = database, row, lifetime
@@ -96,7 +96,7 @@ class SqliteTable(Generic[R]):
         self._within = "WHERE " + " AND ".join(f'"{key}" = ?' for key in partition)
         self._get = f"SELECT {self._columns} FROM {self._name} WHERE {where}"
         slots = ", ".join("?" * len(self._types))
-        # Not REPLACE: a column that a newer version has added keeps its value.
+        # Not REPLACE, so that a column of a newer version keeps its value.
         given = ", ".join(f'"{one}" = excluded."{one}"' for one in self._types.keys() - self._keys)
         self._put = (
             f"INSERT INTO {self._name} ({self._columns}) VALUES ({slots}) "
@@ -129,7 +129,7 @@ class SqliteTable(Generic[R]):
 
     def get(self, partition: Partition, sort: Sort = "") -> R | None:
         """Return the row, or None."""
-        # In this order: meanwhile another thread may flush.
+        # In this order, because another thread may flush in between.
         row = self._overlay.get(partition, sort)
         if row is not None or self._overlay.covers(partition, sort):
             return row
@@ -142,11 +142,11 @@ class SqliteTable(Generic[R]):
         return (*values, sort) if self._row.sort_key else values
 
     def put(self, row: R, last: bool = False) -> None:
-        """Write the whole row, replacing one with its keys."""
+        """Write the whole row over a row with its keys."""
         self._overlay.put(row, last)
 
     def get_many(self, partition: Partition, sorts: Sequence[Sort]) -> list[R]:
-        """Return the rows of *partition* with these sort keys that exist, in any order."""
+        """Return the existing rows of *partition* with these sort keys, in any order."""
         if not self._row.sort_key:
             return self.get_all([(partition, "")])
         covered = [sort for sort in sorts if self._overlay.covers(partition, sort)]
@@ -163,27 +163,27 @@ class SqliteTable(Generic[R]):
         ]
 
     def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
-        """Return the rows with these partition and sort keys that exist, in any order."""
+        """Return the existing rows with these partition and sort keys, in any order."""
         with self._database.reading():
             found = [self.get(*each) for each in keys]
         return [row for row in found if row is not None]
 
     def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
-        """Read nothing: a row costs no less with others."""
+        """Do nothing, because reading rows together is not cheaper."""
 
     def put_if_absent(self, row: R) -> R:
-        """Write *row* unless one with its keys exists; return the row that is there then."""
+        """Write *row* unless a row with its keys exists. Return the row that is stored then."""
         found = self.get(*self._overlay.keys(row))
         if found is None:
             self.put(row)
         return row if found is None else found
 
     def put_all_if_absent(self, rows: Sequence[R]) -> list[R]:
-        """Do what `put_if_absent` does with each of *rows*."""
+        """Apply `put_if_absent` to each of *rows*."""
         return [self.put_if_absent(row) for row in rows]
 
     def replace(self, row: R, old: R) -> None:
-        """Write *row* if the row with its keys still has *old*'s `holder` fields."""
+        """Write *row* if the stored row with its keys has the `holder` fields of *old*."""
         found = self.get(*self._overlay.keys(row))
         if found and holder_of(found) == holder_of(old):
             self.put(row)
@@ -205,7 +205,7 @@ class SqliteTable(Generic[R]):
     def scan_all(
         self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
     ) -> list[R]:
-        """Return what `scan` returns of each of *partitions*."""
+        """Return the results of `scan` for each of *partitions*."""
         return [row for partition in partitions for row in self.scan(partition, after, limit)]
 
     def drop(self, partition: Partition) -> None:
@@ -217,7 +217,7 @@ class SqliteTable(Generic[R]):
         self._overlay.erase(partition, sort)
 
     def everything(self) -> Iterator[R]:
-        """Yield all rows that were flushed, page by page, so that others may write meanwhile."""
+        """Yield all flushed rows, page by page, so that others can write in between."""
         keys = self._keys
         names, beyond, last = ", ".join(f'"{key}"' for key in keys), "", tuple[Any, ...]()
         while True:
@@ -236,11 +236,11 @@ class SqliteTable(Generic[R]):
 
     @property
     def changed(self) -> bool:
-        """Whether anything was put or dropped since the last flush."""
+        """Whether anything was written since the last flush."""
         return bool(self._overlay)
 
     def discard(self) -> None:
-        """Forget what was put and dropped."""
+        """Forget all buffered writes."""
         self._overlay.clear()
 
     def write(self, db: sqlite3.Connection, row: R) -> None:
@@ -259,14 +259,14 @@ class SqliteTable(Generic[R]):
             db.executemany(self._put, rows)
         if self._lifetime and rows:
             buffered = (row for part in self._overlay.rows.values() for row in part.values())
-            # The earliest, since a clock may have been ahead for some of them.
+            # The earliest time, because a clock may have been ahead for some rows.
             now = min(getattr(row, self._row.aged_by) for row in buffered)
             db.execute(self._expire, (now - self._lifetime,))
         self._overlay.clear()
 
 
 def _column_type(kind: Any) -> str | None:
-    """Return the column type that holds a *kind* as it is; None if it is stored as JSON."""
+    """Return the column type for a *kind*, or None if it is stored as JSON."""
     return "TEXT" if is_word(kind) else COLUMN_TYPES.get(kind)
 
 

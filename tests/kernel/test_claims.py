@@ -101,7 +101,7 @@ class Fleet:
             try:
                 yield
             except Unavailable:
-                # It joins anew.
+                # It joins again.
                 for known in (self._owners, self._claimants, self._claimed):
                     known.pop(who, None)
 
@@ -180,7 +180,7 @@ def test_an_owner_whose_partition_was_claimed_learns_it_before_the_log_moves() -
     others.claim([2], NOON)
     owner.flush()
     others.claim([1], NOON - 60)
-    with pytest.raises(Unavailable, match="claimed 1: this one joins anew"):
+    with pytest.raises(Unavailable, match="claimed 1: this one joins again"):
         owner.flush()
     mine.release([1])
     owner.flush()

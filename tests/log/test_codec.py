@@ -312,7 +312,7 @@ def test_fields_that_are_not_known_are_left_out() -> None:
 def test_a_version_that_is_not_known_waits_for_a_newer_version(kind: type[Event]) -> None:
     newest = msgspec.structs.fields(kind)[0].default
     tag = str(kind.__struct_config__.tag)
-    why = f"{tag}, version 7: only versions up to {newest} are known here"
+    why = f"{tag}, version 7: this process knows versions up to {newest}"
     for fields in (example(kind) | {"version": 7}, {"event": tag, "version": 7}):
         with pytest.raises(Newer, match=why):
             decode(record(topics.TOPIC_OF[kind].name, msgspec.json.encode(fields)))

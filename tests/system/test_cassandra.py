@@ -109,9 +109,9 @@ def test_options_of_operator_are_named_and_reset_on_request(
     code, out, _ = apply(made)
     compaction, compression = out.splitlines()
     assert code == 0
-    assert "table digests: compaction is " in compaction and "SizeTiered" in compaction
-    assert "and stays so (not {'class': 'UnifiedCompactionStrategy'" in compaction
-    assert "table digests: compression is " in compression and "'16'" in compression
+    assert "table digests: compaction stays " in compaction and "SizeTiered" in compaction
+    assert ", not {'class': 'UnifiedCompactionStrategy'" in compaction
+    assert "table digests: compression stays " in compression and "'16'" in compression
     found = _options(made, driver, "digests")
     assert found.compaction["class"].endswith("SizeTieredCompactionStrategy")
     assert found.compression["chunk_length_in_kb"] == "16"
@@ -273,7 +273,7 @@ def test_to_ask_one_of_several_copies_is_refused(
     )
     refused(copied, BadSettings, consistency, "3 copies", "LOCAL_QUORUM")
     code, out, err = apply(copied)
-    assert (code, out) == (2, "") and "3 copies" in err
+    assert (code, out) == (2, "") and "3 replicas" in err
 
 
 def test_to_ask_the_only_copy_is_fine(made: CassandraSettings) -> None:

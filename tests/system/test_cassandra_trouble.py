@@ -200,7 +200,7 @@ def test_a_delete_in_cqlsh_stands_and_hides_nothing_that_an_owner_writes_later(
 def test_a_node_that_answers_before_it_writes_is_warned_of(guarded: Guarded) -> None:
     code, _, err = apply(guarded.settings("cassandra", "cassandra"))
     assert code == 0
-    assert err.startswith("gossamer: warning: keyspace guarded has one copy")
+    assert err.startswith("gossamer: warning: keyspace guarded has one replica")
     assert "commitlog_sync: batch" in err
 
 
@@ -227,5 +227,5 @@ def test_who_may_not_write_is_told_so(guarded: Guarded) -> None:
     with opened(guarded.settings("reader", "r")) as store:
         assert store.table(HostRow).get("nobody", "") is None
         store.table(HostRow).put(HostRow("example.org", "https://example.org"))
-        with pytest.raises(GossamerError, match="'reader' may not"):
+        with pytest.raises(GossamerError, match="'reader' lacks a permission"):
             store.flush()

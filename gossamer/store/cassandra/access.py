@@ -1,4 +1,4 @@
-"""How nodes are reached: credentials, TLS, consistency, and which requests are retried."""
+"""How nodes are reached: credentials, TLS, consistency levels, and the retry policy."""
 
 import ssl
 from typing import Any
@@ -18,19 +18,20 @@ from gossamer.errors import BadSettings
 from gossamer.settings.servers import CassandraSettings
 
 CONDITIONAL, SERIAL_READ = "conditional", "serial read"
-"""Profiles beside the default: for IF NOT EXISTS, and to read what such a write has decided."""
+"""Execution profiles besides the default: for conditional writes, and for reads of their
+results."""
 TRIES = 3
 
 
 def credentials(settings: CassandraSettings) -> PlainTextAuthProvider | None:
-    """Return the user and password of *settings*; None if no user is named."""
+    """Return the user and password of *settings*, or None without a user."""
     return (
         PlainTextAuthProvider(settings.username, settings.secret()) if settings.username else None
     )
 
 
 def tls(settings: CassandraSettings) -> dict[str, Any]:
-    """Return the TLS arguments of `Cluster`; raise BadSettings if a file cannot be used."""
+    """Return the TLS arguments of `Cluster`. Raise BadSettings if a file is unusable."""
     if not (settings.tls or settings.ca_file or settings.cert_file):
         return {}
     try:
@@ -39,10 +40,10 @@ def tls(settings: CassandraSettings) -> dict[str, Any]:
             context.load_cert_chain(settings.cert_file, settings.key_file)
     except (ssl.SSLError, OSError) as error:
         raise BadSettings(
-            f"cassandra.ca_file, cert_file or key_file is not what it should be: {error}"
+            f"cassandra.ca_file, cert_file or key_file is invalid: {error}"
         ) from error
-    # Clients find nodes by address, which certificates seldom name. A private authority signs for
-    # nobody else; under a public one the certificate must name the first host.
+    # Clients find nodes by address, which certificates seldom contain. A private authority signs
+    # only our nodes. Under a public one, the certificate must contain the first host.
     context.check_hostname = settings.ca_file is None
     return {"ssl_context": context, "ssl_options": {"server_hostname": settings.hosts[0]}}
 
@@ -71,12 +72,12 @@ def profiles(settings: CassandraSettings) -> dict[Any, ExecutionProfile]:
 
 
 class Retry(RetryPolicy):  # type: ignore[misc]
-    """Retries what timed out, writes too: with the same timestamp they are idempotent."""
+    """Retries timed-out requests. Writes are idempotent, because a retry has the same timestamp."""
 
     def on_read_timeout(self, *args: Any, retry_num: int, **info: Any) -> tuple[int, None]:
-        """Retry until there have been TRIES."""
+        """Retry up to TRIES times."""
         return (self.RETRY if retry_num < TRIES else self.RETHROW), None
 
     def on_write_timeout(self, *args: Any, retry_num: int, **info: Any) -> tuple[int, None]:
-        """Retry until there have been TRIES."""
+        """Retry up to TRIES times."""
         return (self.RETRY if retry_num < TRIES else self.RETHROW), None

@@ -1,11 +1,11 @@
-"""Rows in CQL: columns, statements, tables, and how an existing table differs from its row class.
+"""Rows in CQL: columns, statements, tables, and differences between tables and row classes.
 
-Collections are frozen: overwriting an unfrozen one leaves a tombstone each time. A null that is
-written is a tombstone, too, and nodes warn of a read that meets more than a thousand. So None is
-the default only in tables whose rows are read one by one, or a few at a time.
+Collections are frozen, because overwriting an unfrozen one leaves a tombstone each time. Writing a
+null also leaves a tombstone, and nodes warn about reads of more than a thousand. None is therefore
+a default only in tables whose rows are read one by one, or a few at a time.
 
-A row class with several `buckets` has one column more, which no row knows: with the partition key
-it is Cassandra's partition key.
+A row class with several `buckets` has an additional column that its rows do not contain. Together
+with the partition key it forms Cassandra's partition key.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,26 +29,27 @@ TYPES: dict[Any, str] = {
     tuple[int, ...]: "frozen<list<bigint>>",
 }
 FIXED = frozenset({"default_time_to_live"})
-"""Properties of a table that the services rely on: rows that expire early are URLs that are lost.
-All others are the operator's, once the table is made."""
+"""Table properties that the services rely on: rows that expire early are lost URLs. Operators may
+change all other properties of an existing table."""
 BUCKET = "bucket"
-"""The column of a row's bucket, where its class has several."""
+"""The column with a row's bucket, if its class has several."""
 JSON = "text"
-"""The column type of all other kinds."""
+"""The column type of all other Python types."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How Cassandra keeps a table. All use UnifiedCompactionStrategy, which Cassandra 5 has."""
+    """Storage options of a table. All tables use UnifiedCompactionStrategy of Cassandra 5."""
 
     scaling: str = "T4"
-    """`T4` merges four files of a size, as Cassandra does by default; `L4` keeps levels."""
+    """`T4` is tiered compaction of four files, as in Cassandra's default. `L4` is levelled
+    compaction."""
     chunk: int = 4
-    """KiB that are compressed together, and that a read of one row has to decompress."""
+    """KiB of a compression chunk, which a read of one row decompresses."""
     grace: int = 0
-    """Seconds for which tombstones are kept; 0: Cassandra's ten days."""
+    """Retention of tombstones in seconds. 0 means Cassandra's default of ten days."""
     lifetime: int = 0
-    """Seconds after which a row goes; 0: it stays."""
+    """Seconds after which a row expires. 0 means no expiry."""
 
     def properties(self) -> dict[str, str]:
         """Return the properties of the table in CQL."""
@@ -63,7 +64,7 @@ class Options:
         return found
 
     def differing(self, found: "FoundOptions") -> list[str]:
-        """Return the names of the properties that a table has with other values."""
+        """Return the names of the properties whose values differ in the *found* table."""
         compaction, compression, grace, lifetime = found
         same = {
             "compaction": compaction.get("class", "").endswith("UnifiedCompactionStrategy")
@@ -84,7 +85,7 @@ class FoundOptions(NamedTuple):
     lifetime: int
 
     def properties(self) -> dict[str, str]:
-        """Return these options under the names that they have in CQL."""
+        """Return these options under their names in CQL."""
         return {
             "compaction": str(dict(self.compaction)),
             "compression": str(dict(self.compression)),
@@ -94,15 +95,15 @@ class FoundOptions(NamedTuple):
 
 
 SMALL_ROWS = Options()
-"""For tables of rows of at most some KiB, which are read one by one."""
+"""For tables with rows of at most some KiB, which are read one by one."""
 LARGE_ROWS = Options(chunk=16)
 SHORT_LIVED = Options(scaling="L4", grace=10800)
-"""For tables whose partitions are dropped whole and never read again.
+"""For tables whose partitions are dropped as a whole and never read again.
 
-A partition and its tombstone lie in different files, and take up space until these are compacted.
-Levelled compaction does that often, so that what was dropped is a small part of what is stored.
-The grace of three hours is how long hints are kept for a node that is down; a node that was down
-for longer may bring a dropped partition back, but nobody reads it.
+A partition and its tombstone are in different files, and use space until these are compacted.
+Levelled compaction does that often, so that dropped data is a small part of the stored data. The
+grace of three hours is the retention of hints for a node that is down. A node that was down for
+longer may restore a dropped partition, but nobody reads it.
 """
 
 
@@ -112,7 +113,7 @@ def columns_of(row: type[Row]) -> dict[str, str]:
 
 
 def all_columns_of(row: type[Row]) -> dict[str, str]:
-    """Return the same with the column of the bucket, if there is one."""
+    """Return the CQL type of each column, including the bucket's column."""
     return columns_of(row) | ({BUCKET: TYPES[int]} if row.buckets > 1 else {})
 
 
@@ -122,12 +123,12 @@ def partition_key_of(row: type[Row]) -> list[str]:
 
 
 def bucket_of(row: type[Row], sort: Sort) -> int:
-    """Return the bucket of the rows of a partition with this sort key, from 0."""
+    """Return the bucket, from 0, of a row with this sort key."""
     return crc32(str(sort).encode()) % row.buckets
 
 
 class Statements:
-    """The statements on one table of *keyspace*."""
+    """The CQL statements for one table of *keyspace*."""
 
     def __init__(self, keyspace: str, row: type[Row]) -> None:
         table, names = f'"{keyspace}"."{row.table}"', list(all_columns_of(row))
@@ -136,17 +137,17 @@ class Statements:
         self.everything = f"SELECT {_listed(columns_of(row))} FROM {table}"
         read = f"{self.everything} {within}"
         self.get = f'{read} AND "{row.sort_key}" = ?' if row.sort_key else read
-        # Of several buckets in one request.
+        # One request reads several buckets.
         many = read.replace(f'"{BUCKET}" = ?', f'"{BUCKET}" IN ?') if row.buckets > 1 else read
         self.get_many = f'{many} AND "{row.sort_key}" IN ?'
-        # The last field of the partition key has several values.
+        # One request reads several values of the partition key's last field.
         self.get_several = f"{read.removesuffix('= ?')}IN ?"
         self.scan = f"{read} LIMIT ?"
         self.scan_beyond = f'{read} AND "{row.sort_key}" {"<>"[not row.newest_first]} ? LIMIT ?'
         self.put = f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
         self.put_if_absent = f"{self.put} IF NOT EXISTS"
         keys = [*partition_key_of(row), *filter(None, [row.sort_key])]
-        # Keys are last among what is bound, before the holder.
+        # Keys are bound last, before the holder.
         self.replaced = [name for name in names if name not in keys] + keys
         given = ", ".join(f'"{name}" = ?' for name in names if name not in keys)
         where = " AND ".join(f'"{key}" = ?' for key in keys)
@@ -171,16 +172,17 @@ class Columns(Generic[R]):
         self._codec = Codec(row, _reader, json)
 
     def values(self, row: R) -> Sequence[Any]:
-        """Return the column values in the order of the fields, and the bucket if there is one."""
+        """Return the column values in the order of the fields, followed by the bucket if there is
+        one."""
         values = self._codec.values(row)
         return [*values, bucket_of(self._row, self._sort(row))] if self._sort else values
 
     def row(self, values: Sequence[Any]) -> R:
-        """Return the row with column values in the order of the fields."""
+        """Return the row with these column values in the order of the fields."""
         return self._codec.row(values)
 
     def named_row(self, values: Mapping[str, Any]) -> R:
-        """Return the row with column values by name."""
+        """Return the row with these column values by name."""
         return self._codec.row([values[name] for name in self._names])
 
 
@@ -206,9 +208,8 @@ def create_table(row: type[Row], keyspace: str = "", options: Options = SMALL_RO
     order = "DESC" if row.newest_first else "ASC"
     ordered = f'CLUSTERING ORDER BY ("{row.sort_key}" {order})' if row.sort_key else ""
     comment = f"comment = '{_quoted((row.__doc__ or '').strip().splitlines()[0])}'"
-    wanted = options.properties()
-    # A new table has no lifetime unless it is given one.
-    given = [f"{name} = {value}" for name, value in wanted.items() if value != "0"]
+    # A new table has no time to live by default.
+    given = [f"{name} = {value}" for name, value in options.properties().items() if value != "0"]
     properties = "\n  AND ".join(filter(None, (ordered, comment, *given)))
     columns = "".join(f'  "{name}" {kind},\n' for name, kind in all_columns_of(row).items())
     partition = _listed(partition_key_of(row))
@@ -222,7 +223,7 @@ def create_table(row: type[Row], keyspace: str = "", options: Options = SMALL_RO
 
 
 def alter_table(row: type[Row], keyspace: str, options: Options, names: Iterable[str]) -> str:
-    """Return the statement that sets the *options* called *names*."""
+    """Return the statement that sets the *options* with these *names*."""
     properties = options.properties()
     given = " AND ".join(f"{name} = {properties[name]}" for name in names)
     return f'ALTER TABLE "{keyspace}"."{row.table}" WITH {given}'
@@ -242,7 +243,7 @@ class FoundColumn:
     role: str
     """`partition_key`, `clustering` or `regular`."""
     order: str
-    """`asc` or `desc` for a clustering column, else `none`."""
+    """`asc` or `desc` for a clustering column, otherwise `none`."""
 
 
 SELECT_COLUMNS = (
@@ -264,7 +265,8 @@ def missing_columns(row: type[Row], found: Mapping[str, FoundColumn]) -> list[st
 
 
 def mismatches(row: type[Row], found: Mapping[str, FoundColumn]) -> Iterator[str]:
-    """Yield a sentence for each difference of the *found* table that no new column can repair."""
+    """Yield a sentence for each difference of the *found* table that adding columns cannot
+    repair."""
     keys = [*partition_key_of(row), row.sort_key]
     for name, kind in all_columns_of(row).items():
         actual, expected = found.get(name), _expected(row, name, kind)
@@ -275,7 +277,7 @@ def mismatches(row: type[Row], found: Mapping[str, FoundColumn]) -> Iterator[str
             yield f"{name} is {_words(actual)}, not {_words(expected)}"
     for name, actual in found.items():
         if actual.role in ("partition_key", "clustering") and name not in keys:
-            yield f"{name} is a key there ({actual.role}), not here"
+            yield f"{name} is a key of the table ({actual.role}), but not of the rows"
 
 
 def _expected(row: type[Row], name: str, kind: str) -> FoundColumn:

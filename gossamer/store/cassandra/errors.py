@@ -1,4 +1,4 @@
-"""Translates the driver's exceptions into ours, whose messages say what to do."""
+"""Translates the driver's exceptions into ours, with messages that say what to do."""
 
 import logging
 import ssl
@@ -26,8 +26,8 @@ from cassandra.protocol import (
 from gossamer.errors import GossamerError, Unavailable
 from gossamer.settings.servers import CassandraSettings
 
-# Errors are raised, and logged by whoever knows what they mean. The driver also logs all of them,
-# with tracebacks, once for every try to reach a node that is down.
+# Errors are raised, and callers log them. The driver would also log each of them with a traceback,
+# for every attempt to reach a node that is down.
 logging.getLogger("cassandra").setLevel(logging.CRITICAL)
 
 UNREACHABLE = (NoHostAvailable, UnresolvableContactPoints, ConnectionException)
@@ -40,28 +40,28 @@ TOO_SLOW = (
     IsBootstrappingErrorMessage,
 )
 CAS_UNKNOWN = 0x1700
-"""A node's word for a conditional write that another one interrupted: it may be applied yet."""
+"""The error code for a conditional write that another one interrupted, and that may still be
+applied."""
 
 
 @contextmanager
 def translate_errors(where: str, settings: CassandraSettings) -> Iterator[None]:
-    """Raise GossamerError for an error of the driver; Unavailable if a retry may help."""
+    """Raise GossamerError for an error of the driver, and Unavailable if a retry may help."""
     try:
         yield
     except (DriverException, ErrorMessage, *UNREACHABLE) as error:
-        # What nodes answer is no DriverException unless the driver knows it well.
+        # The driver maps only some error responses of nodes to a DriverException.
         raise _translate(error, where, settings) from error
 
 
 def is_broken_off(error: NoHostAvailable) -> bool:
-    """Return whether a connection broke while it was made: the driver loses its place in what a
-    node sends, rarely ("CRC mismatch", its issue PYTHON-1337).
-    """
+    """Return whether a connection failed during its setup, because the driver rarely loses its
+    position in the node's stream ("CRC mismatch", its issue PYTHON-1337)."""
     return any(isinstance(cause, ConnectionShutdown) for cause in _by_node(error))
 
 
 def is_undecided(error: Exception) -> bool:
-    """Return whether a conditional write may have been applied, or may be yet."""
+    """Return whether a conditional write may have been applied, or may still be."""
     if isinstance(error, ErrorMessage):
         return bool(error.code == CAS_UNKNOWN)
     return isinstance(error, Timeout | OperationTimedOut)
@@ -76,32 +76,30 @@ def _translate(error: Exception, where: str, settings: CassandraSettings) -> Gos
     causes = [error, *_by_node(error)]
     text = _one_line(causes[-1])
     if any(isinstance(cause, AuthenticationFailed) for cause in causes):
-        who = f"user {settings.username!r}" if settings.username else "a client without a name"
+        user = f"user {settings.username!r}" if settings.username else "a client without a username"
         return GossamerError(
-            f"{where} does not let {who} in: see cassandra.username and password ({text})"
+            f"{where} refuses {user}: check cassandra.username and password ({text})"
         )
     if any(isinstance(cause, ssl.SSLError) or "[SSL" in str(cause) for cause in causes):
-        # The driver replaces the SSLError by one of its own, and keeps only the text.
+        # The driver replaces the SSLError by its own error, and keeps only the text.
         return GossamerError(
-            f"{where} and this client agree on no TLS: see cassandra.tls, ca_file and cert_file "
-            f"({text})"
+            f"{where}: TLS failed: check cassandra.tls, ca_file and cert_file ({text})"
         )
     if isinstance(error, UNREACHABLE):
         return Unavailable(
-            f"{where} does not answer ({text}): see that it runs, and whether cassandra.tls is "
-            "as it wants it"
+            f"{where} does not answer ({text}): check that it is running, and cassandra.tls"
         )
     if is_temporary(error):
         return Unavailable(
-            f"{where} was too slow or overloaded, or too few of its nodes are up for consistency "
+            f"{where} timed out or is overloaded, or too few of its nodes are up for consistency "
             f"{settings.consistency} ({text})"
         )
     if isinstance(error, Unauthorized):
         return GossamerError(
-            f"{where}: user {settings.username!r} may not do this; grant it what it needs on "
-            f"keyspace {settings.keyspace} ({text})"
+            f"{where}: user {settings.username!r} lacks a permission: grant it on keyspace "
+            f"{settings.keyspace} ({text})"
         )
-    return GossamerError(f"{where} refuses: {text}")
+    return GossamerError(f"{where} refused the request: {text}")
 
 
 def _by_node(error: Exception) -> list[Exception]:

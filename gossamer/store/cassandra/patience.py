@@ -1,9 +1,9 @@
-"""Requests to nodes that are away for a moment are made again.
+"""Retries requests to nodes that are unavailable for a moment.
 
-A failed request ends the work of a process: log and store are opened anew, and all partitions are
-claimed and loaded again. So a moment is waited for here, whatever the request is part of. All
-requests have the effect of one if they are repeated: a write has a timestamp of ours, and a
-conditional write returns the row that stands, which may be the one that it has written itself.
+A failed request ends the work of a process: log and store are reopened, and all partitions are
+claimed and loaded again. Short outages are therefore bridged here, for all requests. Every request
+may be repeated without a further effect: a write has our timestamp, and a conditional write returns
+the stored row, which may be its own.
 """
 
 from collections.abc import Callable
@@ -18,27 +18,26 @@ from gossamer.retries import waits
 logger = structlog.get_logger()
 
 LIMIT = 5.0
-"""Seconds that failed requests, and the waits after them, may take between two flushes: a loop that
-waits for longer does not poll, and looks dead."""
+"""Maximum total seconds of failed requests and their waits between two flushes. A loop that waits
+longer does not poll, and its group considers it crashed."""
 
 T = TypeVar("T")
 
 
 class Patience:
-    """What is left of the seconds for failed requests, until it is renewed."""
+    """The remaining time for failed requests, until it is renewed."""
 
     def __init__(self) -> None:
         self._left = LIMIT
 
     def renew(self) -> None:
-        """Begin to count anew."""
+        """Reset the remaining time."""
         self._left = LIMIT
 
     def ask(self, request: Callable[[], T]) -> T:
-        """Return the answer to *request*, which may be made several times.
+        """Return the result of *request*, which may be made several times.
 
-        Raise Unavailable if it fails, and the time that is left does not suffice for another
-        attempt.
+        Raise Unavailable if it fails and the remaining time does not suffice for another attempt.
         """
         for wait in waits():
             began = clock.steady()

@@ -1,8 +1,9 @@
-"""One session with Cassandra's nodes: the part of the driver that the store needs.
+"""A session with Cassandra's nodes: the part of the driver that the store needs.
 
-Every statement is prepared once. Writes are idempotent, and the driver retries them: rows are
-written whole, with a timestamp from the caller. A conditional write
-(:meth:`Cassandra.insert_if_absent`) is not: where its outcome is open it is read instead.
+Every statement is prepared once. Writes are idempotent and the driver retries them: rows are
+written as a whole, with the caller's timestamp. A conditional write
+(:meth:`Cassandra.insert_if_absent`) is not idempotent. If its outcome is unknown, it is read
+instead.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -38,31 +39,32 @@ from gossamer.store.cassandra.writes import (
 )
 
 PROTOCOL = 5
-"""Cassandra 4 and later. Named, so that the driver does not try others and warn of each."""
+"""The protocol of Cassandra 4 and later. It is set so that the driver does not try and warn about
+others."""
 AGREEMENT = 60.0
-"""Seconds for all nodes to agree on the schema after a change."""
+"""Maximum seconds until all nodes agree on a changed schema."""
 
 Values = Sequence[Any]
 Nodes = Hashable
-"""Stands for those that keep a row: equal where they are the same."""
+"""The replicas of a row, as a value that is equal for equal replicas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One statement on one partition, for each of *rows*, with their timestamp."""
+    """A statement on one partition, executed for each of *rows* with the same timestamp."""
 
     timestamp: int
-    """Microseconds since 1970; of two writes to a cell, the one with the larger wins."""
+    """Microseconds since 1970. Of two writes to a cell, the one with the larger timestamp wins."""
     cql: str
     rows: Iterable[Values]
 
 
 class Cassandra:
-    """A session with the nodes that *settings* name."""
+    """A session with the nodes of *settings*."""
 
     def __init__(self, settings: CassandraSettings) -> None:
         if not settings.hosts:
-            raise BadSettings("cassandra.hosts is empty: name at least one node")
+            raise BadSettings("cassandra.hosts is empty: set at least one node")
         self.where = f"Cassandra at {', '.join(settings.hosts)}, port {settings.port}"
         self._errors = partial(translate_errors, self.where, settings)
         self._timestamp = 1
@@ -93,12 +95,12 @@ class Cassandra:
             with self._errors():
                 return self._connected(settings)
         except BaseException as error:
-            known = {host.datacenter for host in self._cluster.metadata.all_hosts()} - {None}
+            centres = {host.datacenter for host in self._cluster.metadata.all_hosts()} - {None}
             self.close()
-            if isinstance(error, Unavailable) and known and settings.datacenter not in known:
+            if isinstance(error, Unavailable) and centres and settings.datacenter not in centres:
                 raise GossamerError(
-                    f"{self.where}: there is no data centre {settings.datacenter!r}, but "
-                    f"{', '.join(sorted(known))}: name that in cassandra.datacenter"
+                    f"{self.where} has no data centre {settings.datacenter!r}, only "
+                    f"{', '.join(sorted(centres))}: change cassandra.datacenter"
                 ) from None
             raise
 
@@ -108,7 +110,7 @@ class Cassandra:
         except NoHostAvailable as error:
             if not is_broken_off(error):
                 raise
-        # One that has failed is shut down.
+        # A cluster object that failed to connect is shut down.
         self._cluster = self._make_cluster(settings)
         return self._cluster.connect()
 
@@ -117,24 +119,25 @@ class Cassandra:
         self._cluster.shutdown()
 
     def query(self, cql: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of the answer."""
+        """Return all rows of the result."""
         with self._errors():
             return list(self._session.execute(self._bound(cql, values)))
 
     def query_each_node(self, cql: str) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
-        """Yield the address and the answer of each connected node, as each of them is asked."""
+        """Yield the address and the result of each connected node."""
         with self._errors():
             bound = self._bound(cql, ())
             for host in sorted((pool.host for pool in self._session.get_pools()), key=str):
                 yield str(host.address), list(self._session.execute(bound, host=host))
 
     def query_whole(self, cql: str) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of the answer, of which the driver reads a page at a time."""
+        """Yield the rows of the result, which the driver reads page by page."""
         with self._errors():
             yield from self._session.execute(self._bound(cql, ()))
 
     def query_all(self, cql: str, each: Sequence[Values]) -> list[tuple[Any, ...]]:
-        """Return all rows of all answers, to *cql* with each of these values; many at a time."""
+        """Return all rows of the results of *cql* for each of these values, with concurrent
+        requests."""
         with self._errors():
             answers = execute_concurrent_with_args(
                 self._session, self._prepare(cql), each, concurrency=IN_FLIGHT
@@ -151,22 +154,22 @@ class Cassandra:
     def _parts(
         self, writes: Iterable[Write]
     ) -> Iterator[tuple[tuple[int, Nodes], Iterable[BoundStatement]]]:
-        """Yield the rows of each of *writes*, with their timestamp and the nodes that keep them."""
+        """Yield the rows of each of *writes*, with their timestamp and their replicas."""
         for write in writes:
             bound = map(self._prepare(write.cql).bind, write.rows)
             if (first := next(bound, None)) is None:
                 continue
             nodes = self._cluster.metadata.get_replicas(first.keyspace, first.routing_key)
-            # Where it is not known who keeps them, nothing shares a batch with them.
+            # Rows with unknown replicas do not share a batch.
             yield (write.timestamp, tuple(nodes) or first.routing_key), chain([first], bound)
 
     def insert_if_absent(
         self, insert: str, rows: Sequence[Values], select: str, keys: Sequence[Values]
     ) -> list[dict[str, Any]]:
-        """Run *insert*, which is IF NOT EXISTS, for each of *rows*, many at a time; return the rows
-        that were there, {} where none was.
+        """Run *insert*, which is IF NOT EXISTS, concurrently for each of *rows*. Return the rows
+        that existed before, or {} for each row that was inserted.
 
-        Where that is open, *select* reads by its *keys* what has been decided.
+        If an outcome is unknown, *select* reads it with the row's *keys*.
         """
         with self._errors():
             stood = self._insert_all(insert, rows)
@@ -178,7 +181,7 @@ class Cassandra:
 
     def _settled(self, insert: str, values: Values, select: str, keys: Values) -> dict[str, Any]:
         for _ in range(TRIES):
-            # It may have been applied, or may be yet: a serial read completes or rules it out.
+            # It may have been applied, or may still be. A serial read completes it or rules it out.
             if found := self._serial_read(select, keys):
                 return found
             if (stood := self._decided(insert, values)) is not None:
@@ -186,15 +189,15 @@ class Cassandra:
         return self._insert(insert, values)
 
     def update_if(self, update: str, values: Values) -> None:
-        """Run *update*, which has a condition, so that the nodes decide whether it applies.
+        """Run the conditional *update*, for which the nodes decide whether it applies.
 
-        Where that stays open, the next `insert_if_absent` of the row settles it.
+        If the outcome is unknown, the next `insert_if_absent` of the row completes it.
         """
         with self._errors():
             self._decided(update, values)
 
     def _decided(self, insert: str, values: Values) -> dict[str, Any] | None:
-        """Return what `_insert` does, None if that is open."""
+        """Return the result of `_insert`, or None if the outcome is unknown."""
         try:
             return self._insert(insert, values)
         except (DriverException, ErrorMessage) as error:
@@ -203,7 +206,7 @@ class Cassandra:
             raise
 
     def _insert_all(self, insert: str, rows: Sequence[Values]) -> list[dict[str, Any] | None]:
-        """Return what `_decided` does, for each of *rows*."""
+        """Return the result of `_decided` for each of *rows*."""
         if len(rows) == 1:
             return [self._decided(insert, rows[0])]
         answers = execute_concurrent_with_args(
@@ -228,10 +231,11 @@ class Cassandra:
         return dict(self._session.execute(bound, execution_profile=SERIAL_READ).one() or {})
 
     def change(self, cql: str) -> None:
-        """Run a statement that creates or alters, and wait until all nodes agree."""
+        """Run a statement that creates or alters something, and wait until all nodes agree on the
+        schema."""
         with self._errors():
-            # Concurrent changes all go to one node, which puts them in an order; two nodes could
-            # each make the same table.
+            # All changes go to one node, which serialises them. Two nodes could each create the
+            # same table.
             host = min((pool.host for pool in self._session.get_pools()), key=str)
             self._session.execute(cql, timeout=AGREEMENT, host=host)
 
@@ -245,6 +249,6 @@ class Cassandra:
 
 
 def _stood(answer: ResultSet) -> dict[str, Any]:
-    """Return the row that was there, by the *answer* to a conditional write; {} if none was."""
+    """Return the row that existed before the conditional write with this *answer*, or {}."""
     found = dict(answer.one())
     return {} if found.pop("[applied]") else found

@@ -1,10 +1,10 @@
-"""The store on Cassandra: a table for each row class, with typed columns to query in `cqlsh`.
+"""The store on Cassandra: a table for each row class, with typed columns for queries in `cqlsh`.
 
-Every write carries a timestamp of ours, so that writes that are repeated or arrive out of order
-change nothing. It follows the clock; an owner's stays inside the window that it has leased, so what
-a former owner writes, however late, never replaces what the owner has written.
+Every write has our timestamp, so that repeated or reordered writes change nothing. Timestamps
+follow the clock. Those of an owner stay inside its leased window, so that late writes of a former
+owner never replace the owner's writes.
 
-A request to nodes that are away for a moment is made again (`patience.py`).
+Requests to nodes that are unavailable for a moment are retried (`patience.py`).
 """
 
 from collections import defaultdict
@@ -26,13 +26,13 @@ from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
 
 SEVERAL = 10
-"""Partitions that one request reads."""
+"""Maximum number of partitions in one read request."""
 ROWS = 100
-"""Rows of a partition that one request reads."""
+"""Maximum number of a partition's rows in one read request."""
 
 
 class CassandraStore:
-    """The tables of one service in a keyspace; see `gossamer.store.Store`. For one thread."""
+    """The tables of one service in a keyspace, for one thread. See `gossamer.store.Store`."""
 
     def __init__(self, settings: CassandraSettings) -> None:
         self._nodes = Cassandra(settings)
@@ -52,7 +52,7 @@ class CassandraStore:
         self._nodes.close()
 
     def table(self, row: type[R]) -> "CassandraTable[R]":
-        """Return the table of *row*; raise GossamerError if it is missing or differs."""
+        """Return the table of *row*. Raise GossamerError if it is missing or differs."""
         if row not in self._tables:
             self._check(row)
             self._tables[row] = CassandraTable(
@@ -71,9 +71,9 @@ class CassandraStore:
             )
 
     def flush(self) -> None:
-        """Write what was put and dropped; the buffers are cleared once all of it is acknowledged.
+        """Write all buffered rows and drops, and clear the buffers once everything is acknowledged.
 
-        Deletes are sent last with an older timestamp, so later puts survive.
+        Deletes are sent last with an older timestamp, so that later puts survive.
         """
         self._guard()
         tables = [table for table in self._tables.values() if table.overlay]
@@ -86,7 +86,7 @@ class CassandraStore:
             self._guard()
 
     def _write(self, tables: "list[CassandraTable[Any]]", dropped: int, put: int) -> None:
-        """Write what *tables* have, with the timestamps of deletes and of puts."""
+        """Write the buffers of *tables*, with separate timestamps for deletes and puts."""
         for decides in (False, True):
             stage = [table for table in tables if table.row.decides is decides]
             self._nodes.write(chain.from_iterable(table.puts(put, last=False) for table in stage))
@@ -97,7 +97,7 @@ class CassandraStore:
         )
 
     def discard(self) -> None:
-        """Forget what was put and dropped since the last flush."""
+        """Forget all writes since the last flush."""
         self._patience.renew()
         for table in self._tables.values():
             table.clear()
@@ -108,7 +108,7 @@ class CassandraStore:
         self._patience.ask(partial(self._nodes.write, writes))
 
     def stamp(self, first: int, end: int) -> None:
-        """Stamp what is flushed with timestamps from *first* on, below *end*."""
+        """Use write timestamps from *first* to below *end* for the next flushes."""
         self._timestamps.stamp(first, end)
 
     def guard(self, check: Callable[[], None]) -> None:
@@ -117,11 +117,11 @@ class CassandraStore:
 
 
 def _all_is_well() -> None:
-    """Nothing has been claimed, so nothing can be void."""
+    """Accept every flush, because nothing has been claimed yet."""
 
 
 class CassandraTable(Generic[R]):
-    """All rows of one class; see `gossamer.store.Table`."""
+    """All rows of one class. See `gossamer.store.Table`."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class CassandraTable(Generic[R]):
 
     def get(self, partition: Partition, sort: Sort = "") -> R | None:
         """Return the row, or None."""
-        # In this order: meanwhile another thread may flush.
+        # In this order, because another thread may flush in between.
         row = self.overlay.get(partition, sort)
         if row is not None or self.overlay.covers(partition, sort):
             return row
@@ -150,16 +150,17 @@ class CassandraTable(Generic[R]):
         return found[0] if found else None
 
     def put(self, row: R, last: bool = False) -> None:
-        """Write the whole row, replacing one with its keys; *last*: flush it with the drops."""
+        """Write the whole row over a row with its keys. *last*: flush it together with the
+        drops."""
         self.overlay.put(row, last)
 
     def get_many(self, partition: Partition, sorts: Sequence[Sort]) -> list[R]:
-        """Return the rows of *partition* with these sort keys that exist, in any order."""
+        """Return the existing rows of *partition* with these sort keys, in any order."""
         buffered = [self.overlay.get(partition, sort) for sort in sorts]
         others = [sort for sort in sorts if not self.overlay.covers(partition, sort)]
-        known = self._ahead  # One mapping for both lines: another thread may flush in between.
-        asked = [sort for sort in others if (partition, sort) not in known]
-        ahead = [known.get((partition, sort)) for sort in others]
+        cached = self._ahead  # The same mapping for both lines: another thread may flush.
+        asked = [sort for sort in others if (partition, sort) not in cached]
+        ahead = [cached.get((partition, sort)) for sort in others]
         found = self._stored_many(partition, asked) if asked else []
         return [*found, *(row for row in [*buffered, *ahead] if row is not None)]
 
@@ -173,16 +174,16 @@ class CassandraTable(Generic[R]):
         return self._query(self._statements.get_many, *values, buckets, sorts)
 
     def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
-        """Return the rows with these partition and sort keys that exist, in any order."""
+        """Return the existing rows with these partition and sort keys, in any order."""
         others = [each for each in keys if not self.overlay.covers(*each)]
-        known = self._ahead  # As in `get_many`.
-        asked = [self._keys(*each) for each in others if each not in known]
-        here = [self.overlay.get(*each) for each in keys]
-        ahead = [known.get(each) for each in others]
-        return [*self._stored_all(asked), *(row for row in [*here, *ahead] if row is not None)]
+        cached = self._ahead  # As in `get_many`.
+        asked = [self._keys(*each) for each in others if each not in cached]
+        buffered = [self.overlay.get(*each) for each in keys]
+        ahead = [cached.get(each) for each in others]
+        return [*self._stored_all(asked), *(row for row in [*buffered, *ahead] if row is not None)]
 
     def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
-        """Read the rows that `get` and its like will be asked for until the next flush."""
+        """Cache the rows with these keys for reads until the next flush."""
         asked: dict[tuple[Partition, Sort], R | None] = dict.fromkeys(
             each for each in keys if each not in self._ahead and not self.overlay.covers(*each)
         )
@@ -190,12 +191,12 @@ class CassandraTable(Generic[R]):
         self._ahead |= asked | {self.overlay.keys(row): row for row in found}
 
     def clear(self) -> None:
-        """Forget what was put, dropped and read ahead."""
+        """Forget buffered writes and cached rows."""
         self.overlay.clear()
         self._ahead = {}
 
     def _stored_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
-        # A request costs more than a row.
+        # Grouped, because a request costs more than a row.
         if self.row.sort_key:
             cql, requests = self._statements.get_many, _by_partition(keys, self.row.buckets > 1)
         else:
@@ -204,14 +205,14 @@ class CassandraTable(Generic[R]):
         return map(self._columns.row, found)
 
     def put_if_absent(self, row: R) -> R:
-        """Write *row* unless one with its keys exists; return the row that is there then.
+        """Write *row* unless a row with its keys exists. Return the row that is stored then.
 
-        At once, unless we have put or dropped what is there since the last flush.
+        It is written at once, unless we have put or dropped the row since the last flush.
         """
         return self.put_all_if_absent([row])[0]
 
     def put_all_if_absent(self, rows: Sequence[R]) -> list[R]:
-        """Do what `put_if_absent` does with each of *rows*, many at a time."""
+        """Apply `put_if_absent` to each of *rows* concurrently."""
         keys = [self.overlay.keys(row) for row in rows]
         asked = [at for at, each in enumerate(keys) if not self.overlay.covers(*each)]
         stand = dict(zip(asked, self._decided([rows[at] for at in asked]), strict=True))
@@ -240,7 +241,7 @@ class CassandraTable(Generic[R]):
         return [self._columns.named_row(values) if values else row for values, row in found]
 
     def replace(self, row: R, old: R) -> None:
-        """Write *row* if the row with its keys still has *old*'s `holder` fields."""
+        """Write *row* if the stored row with its keys has the `holder` fields of *old*."""
         holder = holder_of(old)
         keys = self.overlay.keys(row)
         if self.overlay.covers(*keys):
@@ -260,7 +261,8 @@ class CassandraTable(Generic[R]):
     def scan_all(
         self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
     ) -> list[R]:
-        """Return what `scan` returns of each of *partitions*. Many are read at a time."""
+        """Return the results of `scan` for each of *partitions*, many of which are read
+        concurrently."""
         pages = self._pages(partitions, after, limit + len(self.overlay.erased))
 
         def stored(partition: Partition, _: Sort | None, most: int) -> list[R]:
@@ -294,7 +296,7 @@ class CassandraTable(Generic[R]):
         return list(islice(rows, limit))
 
     def _parts(self, partition: Partition) -> Iterator[tuple[Sort, ...]]:
-        """Yield the keys of Cassandra's partitions in which the rows of *partition* are."""
+        """Yield the keys of Cassandra's partitions with the rows of *partition*."""
         values: tuple[Sort, ...] = partition_values(partition)
         if self.row.buckets == 1:
             yield values
@@ -302,7 +304,7 @@ class CassandraTable(Generic[R]):
             yield from ((*values, bucket) for bucket in range(self.row.buckets))
 
     def everything(self) -> Iterator[R]:
-        """Yield all rows that were flushed, in any order."""
+        """Yield all flushed rows in any order."""
         found = self._nodes.query_whole(self._statements.everything)
         return (self._columns.row(values) for values in found)
 
@@ -320,7 +322,7 @@ class CassandraTable(Generic[R]):
         self.overlay.erase(partition, sort)
 
     def puts(self, timestamp: int, last: bool) -> Iterator[Write]:
-        """Yield the writes of the rows put *last*, or of all others."""
+        """Yield the writes of the rows put *last*, or of all other rows."""
         put_last = self.overlay.last
         if last and not put_last:
             return
@@ -362,7 +364,7 @@ class CassandraTable(Generic[R]):
 
 
 def _by_partition(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterator[Sequence[Any]]:
-    """Yield the values of requests for *keys*, each for rows of one partition of Cassandra."""
+    """Yield the values of read requests for *keys*, each for rows of one partition of Cassandra."""
     for partition, sorts in _by_first_values(keys).items():
         values: Sequence[Any] = (*partition[:-1], [partition[-1]]) if has_buckets else partition
         for at in range(0, len(sorts), ROWS):
@@ -370,15 +372,15 @@ def _by_partition(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterat
 
 
 def _several(keys: Iterable[tuple[Sort, ...]]) -> Iterator[Sequence[Any]]:
-    """Yield the values of requests for *keys*, each for several partitions of Cassandra: these
-    differ in the last field of their keys."""
+    """Yield the values of read requests for *keys*, each for several partitions of Cassandra that
+    differ only in the last field of their keys."""
     for values, last in _by_first_values(keys).items():
         for at in range(0, len(last), SEVERAL):
             yield *values, last[at : at + SEVERAL]
 
 
 def _by_first_values(keys: Iterable[tuple[Sort, ...]]) -> dict[tuple[Sort, ...], list[Sort]]:
-    """Return the last value of each of *keys*, by all values before it."""
+    """Group the last values of *keys* by all values before them."""
     found = defaultdict[tuple[Sort, ...], list[Sort]](list)
     for *values, last in keys:
         found[tuple(values)].append(last)

@@ -1,4 +1,4 @@
-"""The tables of a keyspace: which exist, how they differ from the row classes, creating them."""
+"""The tables of a keyspace: their creation, and their differences from the row classes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,11 +12,12 @@ Tables = dict[str, dict[str, cql.FoundColumn]]
 
 
 def found_tables(nodes: Cassandra, keyspace: str) -> Tables:
-    """Return the columns of each table of *keyspace*; raise GossamerError if that is missing."""
+    """Return the columns of each table of *keyspace*. Raise GossamerError if the keyspace is
+    missing."""
     if not nodes.query(cql.SELECT_KEYSPACE, [keyspace]):
         raise GossamerError(
             f"{nodes.where} has no keyspace {keyspace}: run gossamer store apply, "
-            "or name another in cassandra.keyspace"
+            "or change cassandra.keyspace"
         )
     tables: Tables = {}
     for table, name, kind, role, order in nodes.query(cql.SELECT_COLUMNS, [keyspace]):
@@ -25,49 +26,50 @@ def found_tables(nodes: Cassandra, keyspace: str) -> Tables:
 
 
 def check_consistency(nodes: Cassandra, settings: CassandraSettings) -> None:
-    """Raise BadSettings unless every read meets a copy that every write before it has reached."""
+    """Raise BadSettings unless every read includes a replica that every earlier write has
+    reached."""
     consistency, keyspace = settings.consistency, settings.keyspace
     centres = _copies_by_centre(nodes, keyspace)
     copies = sum(centres.values())
     if consistency == "LOCAL_QUORUM" and len(centres) > 1:
         raise BadSettings(
-            f"cassandra.consistency is LOCAL_QUORUM, and keyspace {keyspace} has copies in "
-            f"{len(centres)} data centres ({', '.join(sorted(centres))}): processes that ask "
-            "different ones would both hold a claim, and both visit one host; set "
-            "cassandra.consistency to QUORUM for all processes, or keep the copies in "
-            f"{settings.datacenter} only (ALTER KEYSPACE)"
+            f"cassandra.consistency is LOCAL_QUORUM, and keyspace {keyspace} has replicas in "
+            f"{len(centres)} data centres ({', '.join(sorted(centres))}): processes in different "
+            "data centres could hold the same claim and visit the same host; set "
+            "cassandra.consistency to QUORUM for all processes, or keep replicas only in "
+            f"{settings.datacenter} (ALTER KEYSPACE)"
         )
     if consistency in ("ONE", "LOCAL_ONE") and copies > 1:
         raise BadSettings(
             f"cassandra.consistency is {consistency}, and keyspace {keyspace} has "
-            f"{copies} copies: what one of them was told another may not know, so that a claim is "
-            "missed and two ask one host; set cassandra.consistency to LOCAL_QUORUM"
+            f"{copies} replicas: a read may miss a claim that was written to another replica, and "
+            "two fetchers would visit the same host; set cassandra.consistency to LOCAL_QUORUM"
         )
 
 
 def _copies(nodes: Cassandra, keyspace: str) -> int:
-    """Return how many copies *keyspace* has, in all data centres together."""
+    """Return the number of replicas of *keyspace* in all data centres together."""
     return sum(_copies_by_centre(nodes, keyspace).values())
 
 
 def _copies_by_centre(nodes: Cassandra, keyspace: str) -> dict[str, int]:
-    """Return how many copies *keyspace* has in each data centre that has any.
+    """Return the number of replicas of *keyspace* in each data centre that has any.
 
-    SimpleStrategy, which knows no data centres, counts as one.
+    SimpleStrategy, which ignores data centres, counts as one.
     """
     (replication,) = nodes.query(cql.SELECT_REPLICATION, [keyspace])[0]
-    # Transient replication writes 3/1: three, one of them transient.
+    # Transient replication is written as 3/1: three replicas, one of them transient.
     numbers = {name: text.split("/")[0] for name, text in replication.items() if name != "class"}
     return {name: int(text) for name, text in numbers.items() if text.isdigit() and int(text)}
 
 
 def table_problems(row: type[Row], tables: Tables) -> list[str]:
-    """Return why *row* cannot be stored in these tables, a sentence each; [] if it can."""
+    """Return why *row* cannot be stored in these tables, as sentences, or [] if it can."""
     if row.table not in tables:
-        return [f"there is no table {row.table}"]
+        return [f"table {row.table} is missing"]
     found = tables[row.table]
-    # What no new column can mend is said first: more columns would be of no use.
-    mismatches = [f"table {row.table}: {what}" for what in cql.mismatches(row, found)]
+    # Mismatches come first, because adding columns would not repair them.
+    mismatches = [f"table {row.table}: {text}" for text in cql.mismatches(row, found)]
     return mismatches or [
         f"table {row.table} has no column {name}" for name in cql.missing_columns(row, found)
     ]
@@ -79,16 +81,17 @@ def make_tables(
     rows: Mapping[type[Row], cql.Options],
     reset: bool = False,
 ) -> Iterator[str]:
-    """Create what is missing for *rows*, with the options of each; yield a line for each change,
-    and for each option that differs and is left as it is.
+    """Create missing tables of *rows* with their options. Yield a line for each change, and for
+    each differing option that is not changed.
 
-    Tables that exist get missing columns and their `FIXED` options; with *reset*, all options.
-    Several processes may do this at once.
+    Existing tables get missing columns and their `FIXED` options, or with *reset* all options.
+    Several processes may do this at the same time.
     """
     name = settings.keyspace
     if not nodes.query(cql.SELECT_KEYSPACE, [name]):
         nodes.change(cql.create_keyspace(name, settings.datacenter, settings.replication))
-        yield f"keyspace {name}: made, copies in {settings.datacenter}: {settings.replication}"
+        factor = f"replication factor {settings.replication} in {settings.datacenter}"
+        yield f"keyspace {name}: created with {factor}"
     check_consistency(nodes, settings)
     tables = found_tables(nodes, name)
     _refuse_mismatches(nodes, name, list(rows), tables)
@@ -96,7 +99,7 @@ def make_tables(
     for row, options in rows.items():
         if row.table not in tables:
             nodes.change(cql.create_table(row, name, options))
-            yield f"table {row.table}: made"
+            yield f"table {row.table}: created"
             continue
         for column in cql.missing_columns(row, tables[row.table]):
             nodes.change(cql.add_column(row, name, column))
@@ -114,8 +117,8 @@ def make_tables(
 def option_problems(
     nodes: Cassandra, keyspace: str, rows: Mapping[type[Row], cql.Options]
 ) -> tuple[list[str], list[str]]:
-    """Return which options of the tables of *rows* that are there differ: those that the services
-    rely on, and those that an operator may keep; a phrase each."""
+    """Return phrases about differing options of the existing tables of *rows*: first options that
+    the services rely on, then options that an operator may keep."""
     fixed, kept = list[str](), list[str]()
     found = _found_options(nodes, keyspace)
     for row, options in rows.items():
@@ -137,8 +140,8 @@ def _found_options(nodes: Cassandra, keyspace: str) -> dict[str, cql.FoundOption
 
 
 def _stays(row: type[Row], wanted: cql.Options, there: cql.FoundOptions, name: str) -> str:
-    values = f"{there.properties()[name]}, and stays so (not {wanted.properties()[name]})"
-    return f"table {row.table}: {name} is {values}"
+    values = f"{there.properties()[name]}, not {wanted.properties()[name]}"
+    return f"table {row.table}: {name} stays {values}"
 
 
 def _values(wanted: cql.Options, there: cql.FoundOptions, name: str) -> str:
@@ -149,16 +152,16 @@ def _refuse_mismatches(
     nodes: Cassandra, keyspace: str, rows: Sequence[type[Row]], tables: Tables
 ) -> None:
     problems = [
-        f"table {row.table}: {what}"
+        f"table {row.table}: {text}"
         for row in rows
-        for what in cql.mismatches(row, tables.get(row.table) or {})
+        for text in cql.mismatches(row, tables.get(row.table) or {})
         if row.table in tables
     ]
     if problems:
         raise GossamerError(
-            f"{nodes.where}, keyspace {keyspace}: {'; '.join(problems)}; nothing was changed: "
-            "what is there is another version's, or somebody else's; name another keyspace in "
-            "cassandra.keyspace, or move these tables away"
+            f"{nodes.where}, keyspace {keyspace}: {'; '.join(problems)}; nothing was changed, "
+            "because these tables belong to another version or program; change "
+            "cassandra.keyspace, or move the tables away"
         )
 
 
@@ -167,10 +170,10 @@ def durability_warnings(nodes: Cassandra, keyspace: str) -> Iterator[str]:
     try:
         modes = nodes.query(cql.SELECT_SETTING, ["commitlog_sync"])
     except GossamerError:
-        return  # This user may not read it.
+        return  # The user may not read the setting.
     if _copies(nodes, keyspace) == 1 and ("periodic",) in modes:
         yield (
-            f"keyspace {keyspace} has one copy, on a node with commitlog_sync: periodic: what it "
-            "acknowledged in its last moments is lost when it is killed, and URLs with it; "
-            "set commitlog_sync: batch in its cassandra.yaml"
+            f"keyspace {keyspace} has one replica, on a node with commitlog_sync: periodic: if the "
+            "node is killed, it loses its last acknowledged writes, and URLs with them; set "
+            "commitlog_sync: batch in its cassandra.yaml"
         )

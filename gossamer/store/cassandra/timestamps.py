@@ -1,21 +1,20 @@
-"""The timestamps of our writes to Cassandra, by which the last one wins.
+"""The timestamps of our writes to Cassandra, which keeps the write with the largest one.
 
-They follow the clock. Those of an owner stay inside the window that it has leased
-(`gossamer.store.claims`).
+They follow the clock. Those of an owner stay inside its leased window (`gossamer.store.claims`).
 """
 
 from gossamer import clock
 from gossamer.errors import Unavailable
 
 A_LITTLE = 0.002
-"""Seconds; a node's timestamps are whole milliseconds."""
+"""Seconds until a node's timestamps, in whole milliseconds, are certainly later."""
 SPARE = 1000
-"""Microseconds at the end of a window that only counting reaches: an owner whose clock has passed
-the end, since it was paused before a flush, still has timestamps for that flush."""
+"""Microseconds at the end of a window that are reached only by counting: an owner whose clock has
+passed the end, after a pause before a flush, still has timestamps for this flush."""
 
 
 class Timestamps:
-    """Issues the timestamps of writes, in microseconds: they only grow."""
+    """Issues increasing timestamps of writes, in microseconds."""
 
     def __init__(self) -> None:
         self._last = 0
@@ -23,23 +22,24 @@ class Timestamps:
         self._issued_at = 0.0
 
     def next(self) -> int:
-        """Return one that is larger than all before; raise Unavailable if the window has none."""
+        """Return a timestamp larger than all before. Raise Unavailable if the window is used up."""
         self._issued_at = clock.steady()
         now = int(clock.now() * 1e6)
         issued = max(self._last + 1, now if self._end is None else min(now, self._end - SPARE))
         if self._end is not None and issued >= self._end:
-            raise Unavailable("the leased window of write timestamps is used up: a new one is due")
+            raise Unavailable("the leased window of write timestamps is used up")
         self._last = issued
         return issued
 
     def stamp(self, first: int, end: int) -> None:
-        """Issue timestamps from *first* on, below *end*."""
+        """Issue timestamps from *first* to below *end*."""
         self._last, self._end = max(self._last, first - 1), end
 
     def wait_to_pass(self) -> None:
-        """Wait until the timestamps that nodes give, in whole milliseconds, are later than ours.
+        """Wait until timestamps of nodes, in whole milliseconds, are later than ours.
 
-        By a clock that nobody sets: one that is set back by minutes must not stop us for as long.
+        It uses the steady clock, because a clock that is set back by minutes must not stop us for
+        minutes.
         """
         while clock.steady() <= self._issued_at + A_LITTLE:
             clock.pause(0.0005)

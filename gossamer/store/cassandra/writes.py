@@ -1,4 +1,4 @@
-"""Many writes in flight at once: in batches, a bounded number, all of them awaited."""
+"""Concurrent writes: batched, bounded in number, and all of them awaited."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -13,17 +13,19 @@ from cassandra.query import BatchStatement, BatchType, BoundStatement, Statement
 
 IN_FLIGHT = 64
 BATCH_ROWS, BATCH_BYTES = 100, 40 << 10
-"""Nodes may refuse a batch above 50 KiB; a row that is larger goes alone."""
+"""Maximum rows and bytes of a batch. Nodes may refuse more than 50 KiB. A larger row is sent
+alone."""
 SHARED, SHARED_BYTES = 10, 4 << 10
-"""Partitions in a batch, and bytes of one that has several: nodes warn of more than 10, and of more
-than 5 KiB with what belongs to rows."""
+"""Maximum partitions and bytes of a batch with several partitions. Nodes warn about more than 10
+partitions and about more than 5 KiB including overhead."""
 To = TypeVar("To", bound=Hashable)
 
 
 class Connection(LibevConnection):  # type: ignore[misc]
-    """A connection that accepts requests however slow the network is.
+    """A connection that accepts requests on slow networks.
 
-    The driver's own refuses them while the last one is still being sent, as if the node were down.
+    The driver's own connection refuses requests while the last one is being sent, as if the node
+    were down.
     """
 
     _socket_writable = property(lambda self: True, lambda self, writable: None)
@@ -32,9 +34,9 @@ class Connection(LibevConnection):  # type: ignore[misc]
 def batches(
     parts: Iterable[tuple[To, Iterable[BoundStatement]]],
 ) -> Iterator[tuple[To, list[BoundStatement]]]:
-    """Yield *parts*, rows of one partition each and where they go, in batches of bounded size.
+    """Yield *parts*, the rows of one partition with their destination, in batches of bounded size.
 
-    Small ones that go to the same place share a batch: a request costs more than a row does.
+    Small parts with the same destination share a batch, because a request costs more than a row.
     """
     waiting: dict[To, list[list[BoundStatement]]] = {}
     sizes = Counter[To]()
@@ -66,10 +68,10 @@ def _of_partition(rows: Iterable[BoundStatement]) -> Iterator[tuple[list[BoundSt
 
 
 def statement(rows: Sequence[BoundStatement]) -> Statement:
-    """Return what writes *rows* with one request."""
+    """Return the statement that writes *rows* with one request."""
     if len(rows) == 1:
         return rows[0]
-    # A logged batch costs another round trip; of one partition all is atomic without.
+    # A logged batch costs another round trip. Writes to one partition are atomic without it.
     batch = BatchStatement(BatchType.UNLOGGED)
     for row in rows:
         batch.add(row)
@@ -78,9 +80,9 @@ def statement(rows: Sequence[BoundStatement]) -> Statement:
 
 @contextmanager
 def concurrent_writes(session: Session) -> Iterator[Callable[[Statement], None]]:
-    """Yield a function that sends a write without waiting for its answer.
+    """Yield a function that sends a write without waiting for its acknowledgement.
 
-    Leaving the block waits for all answers, and raises the first error among them.
+    Leaving the block waits for all acknowledgements and raises the first error.
     """
     room, errors = Semaphore(IN_FLIGHT), list[Exception]()
 
