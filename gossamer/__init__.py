@@ -1,1 +1,1 @@
-"""The kernel: words, ports and the loop that every service stands on. It knows no service."""
+"""The kernel: events, ports and the runtime of all services. It does not know any service."""

@@ -1,16 +1,16 @@
-"""The blocklist: what operators have said is never to be requested (hazard `blacklisted`).
+"""The blocklist: URLs, hosts and networks that must never be requested (hazard `blacklisted`).
 
-A rule is a text whose form says what it is about, whatever the scheme:
+The form of a rule determines its subject, whatever the scheme:
 
     www.example.org               a host, on all of its ports
-    www.example.org:8080          that port of it
+    www.example.org:8080          one port of a host
     *.example.org                 a domain: the name itself, and all names below it
-    example.org/private/*         all URLs that begin so
+    example.org/private/*         all URLs with this prefix
     example.org/a?b               one URL
-    192.0.2.0/24, 2001:db8::/32   all hosts that have an address in it; an address alone is one, too
+    192.0.2.0/24, 2001:db8::/32   all hosts with an address in a network, or one address
 
-Which addresses a host has is known once it was resolved: what a network forbids the fetcher alone
-can tell. All others go by the URL, and everybody does who passes one on.
+The addresses of a host are known only after its resolution, so only the fetcher checks rules of
+networks. Every service that passes a URL on checks all other rules.
 """
 
 import re
@@ -25,14 +25,14 @@ from gossamer.web.url import BadUrl, canonicalize, host_name, is_address
 
 ROBOTS = "/robots.txt"
 DIGITS = frozenset("0123456789]")
-"""What an address ends with. To look for one in each name would be most of the work."""
+"""Last characters of addresses. Other names are not parsed as addresses, which would be slow."""
 _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 
 
 def parse_rule(text: str) -> str:
-    """Return the one spelling of the rule that a person means by *text*.
+    """Return the canonical form of the typed rule *text*.
 
-    Raise BadSettings, with what is wrong, if it is none.
+    Raise BadSettings with the reason if it is invalid.
     """
     found = _scheme.match(text.strip())
     scheme, rest = (found[1].lower(), found[2]) if found else ("", text.strip())
@@ -44,7 +44,7 @@ def parse_rule(text: str) -> str:
         if rest.startswith("*.") and "/" not in rest:
             return f"*.{_name(rest[2:])}"
         if scheme not in ("", "http", "https"):
-            raise BadSettings(f"{text}: only http: and https: are visited anyhow")
+            raise BadSettings(f"{text}: only http: and https: URLs are ever visited")
         prefix = "/" in rest and rest.endswith("*")
         url = canonicalize(f"{scheme or 'https'}://{rest.removesuffix('*') if prefix else rest}")
     except BadUrl as error:
@@ -61,7 +61,7 @@ def parse_rule(text: str) -> str:
 
 
 def _ambiguous(text: str, rule: str) -> BadSettings:
-    return BadSettings(f"{text}: a URL, or a network? {rule} is one, {rule}* is URLs")
+    return BadSettings(f"{text}: ambiguous: write {rule} for a network, or {rule}* for URLs")
 
 
 def _network(text: str) -> str:
@@ -75,12 +75,12 @@ def _name(text: str) -> str:
     url = canonicalize(f"http://{text}/")
     name = host_name(url)
     if url != f"http://{name}/" or ":" in text or is_address(name):
-        raise BadSettings(f"*.{text}: a domain is a name alone, such as *.example.org")
+        raise BadSettings(f"*.{text}: a domain must be a name, such as *.example.org")
     return name
 
 
 def meaning(rule: str) -> str:
-    """Return what *rule*, spelt as `parse_rule` does, is about, in words."""
+    """Return the subject of a canonical *rule* in words."""
     if _network(rule):
         return f"hosts with an address in {rule}"
     if rule.startswith("*."):
@@ -91,30 +91,30 @@ def meaning(rule: str) -> str:
 
 
 def forbidden_by(rule: str) -> str:
-    """Return why nothing is asked that *rule* is about."""
+    """Return the reason for not requesting the subject of *rule*."""
     return f"blocklisted, by {rule}"
 
 
 class Blocklist:
-    """The rules in force, as far as they are known here."""
+    """The active rules that this process has read."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.rules: dict[str, BlocklistChanged] = {}
-        """By rule, what set it."""
+        """Rule → the event that set it."""
         self._lifted: dict[str, int] = {}
         self.lifted = 0
-        """Another number after a rule was lifted, of those that go by the URL; 0 while none is.
-        Whoever has read the same has the same."""
+        """A number that changes when a rule about URLs is lifted, and 0 without lifted rules.
+        Processes that have read the same events have the same number."""
         self._prefixes = defaultdict[str, set[str]](set)
-        """By authority."""
+        """Authority → forbidden prefixes of URLs."""
         self._networks = defaultdict[tuple[int, int], set[int]](set)
-        """By version and length, the bits of each prefix."""
+        """IP version and prefix length → the bits of each forbidden network."""
         for event in events:
             if isinstance(event, BlocklistChanged):
                 self.change(event)
 
     def change(self, event: BlocklistChanged) -> None:
-        """Go by *event* from now on; raise Poison if its rule is none."""
+        """Apply *event*. Raise Poison if its rule is invalid."""
         try:
             rule = parse_rule(event.rule)
         except BadSettings as error:
@@ -142,14 +142,14 @@ class Blocklist:
         (set.discard if lifted else set.add)(self._networks[at], bits)
 
     def state_of(self, rule: str) -> str:
-        """Return "in force", or a text that differs each time that *rule* is lifted."""
+        """Return "in force", or a text that changes each time *rule* is lifted."""
         return "in force" if rule in self.rules else f"lifted {self._lifted.get(rule, 0):x}"
 
     def of_url(self, url: str) -> str:
-        """Return the rule that forbids a canonical *url*; "" if none does.
+        """Return the rule that forbids a canonical *url*, or "".
 
-        A robots.txt may be asked for unless its whole host is forbidden: without it no page of the
-        host could be visited.
+        A robots.txt may be requested unless its whole host is forbidden, because no page of the
+        host could be visited without it.
         """
         if not self.rules:
             return ""
@@ -164,7 +164,7 @@ class Blocklist:
         return next((f"{prefix}*" for prefix in prefixes if rest.startswith(prefix)), "")
 
     def of_host(self, url: str) -> str:
-        """Return the rule that forbids the whole host of a canonical *url*; "" if none does."""
+        """Return the rule that forbids the whole host of a canonical *url*, or ""."""
         name, authority = host_name(url), url.split("/", 3)[2]
         for rule in (name, authority):
             if rule in self.rules:
@@ -178,9 +178,9 @@ class Blocklist:
         return ""
 
     def of_address(self, address: IPv4Address | IPv6Address) -> str:
-        """Return the rule that forbids *address*; "" if none does."""
-        bits, most = int(address), address.max_prefixlen
+        """Return the rule that forbids *address*, or ""."""
+        bits, width = int(address), address.max_prefixlen
         for (version, length), prefixes in self._networks.items():
-            if version == address.version and bits >> (most - length) in prefixes:
+            if version == address.version and bits >> (width - length) in prefixes:
                 return str(ip_network((address, length), strict=False))
         return ""

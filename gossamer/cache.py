@@ -1,21 +1,22 @@
-"""A cache that is bounded by bytes: for everything that strangers can fill."""
+"""A cache with a limit in bytes, for data that strangers control."""
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 ENTRY_BYTES = 200
-"""Bytes that an entry takes beside its texts."""
+"""Bytes of an entry besides its texts."""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
 class ByteCache(Generic[K, V]):
-    """The values used last: at most *limit* bytes by *size*, and *owner_limit* of one owner.
+    """The most recently used values: at most *limit* bytes by *size*, and *owner_limit* for one
+    owner.
 
-    An owner is whoever can fill the cache, such as a site: one that fills its part evicts only its
-    own values. A value that is larger than a limit is not kept.
+    An owner is a party that can fill the cache, such as a site. An owner that fills its part evicts
+    only its own values. A value that is larger than a limit is not cached.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class ByteCache(Generic[K, V]):
         return key in self._values
 
     def get(self, key: K) -> V | None:
-        """Return the value of *key* and mark it as used; None if it is not cached."""
+        """Return the value of *key* and mark it as used. Return None if it is not cached."""
         if (found := self._values.get(key)) is None:
             return None
         self._values.move_to_end(key)
@@ -46,7 +47,8 @@ class ByteCache(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, owner: str = "") -> None:
-        """Cache *value* under *key*, and evict the values used longest ago if space is needed."""
+        """Cache *value* under *key*, and evict the least recently used values if space is
+        needed."""
         self.remove(key)
         size = self._size(value)
         if size > min(self._limit, self._owner_limit):

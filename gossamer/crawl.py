@@ -1,4 +1,4 @@
-"""From what an operator asks for to the definition of a crawl and its canonical seeds."""
+"""Creates the definition of a crawl and its canonical seeds from an operator's request."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -30,15 +30,15 @@ from gossamer.web.url_steps import ALL_STEPS, check_steps, merged
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 SCOPES = ("host", "site", "any")
 CHOICES = ("url_steps", "external_links", "relevant", "follow_irrelevant")
-"""Settings of the crawl that are in its definition under the same name."""
+"""Settings of the crawl with the same names in its definition."""
 
 
 @dataclass(frozen=True)
 class CrawlRequest:
     """The canonical seeds of a run, and its limits.
 
-    *scope* is one of SCOPES or an expression; empty for the scope that the crawl has, or the sites
-    of the seeds if it has none.
+    *scope* is one of SCOPES or an expression. "" means the crawl's current scope, or the sites of
+    the seeds for a new crawl.
     """
 
     seeds: tuple[str, ...]
@@ -46,18 +46,18 @@ class CrawlRequest:
     max_depth: int
     max_pages: int
     revisit: str = ""
-    """A revisit policy; empty for the one that the crawl has, or `none`."""
+    """A revisit policy. "" means the crawl's current one, or `none`."""
     budget: float | None = None
-    """Visits a day; None for as many as the crawl has."""
+    """Visits a day. None means the crawl's current budget."""
     discovery_share: float | None = None
     choices: Mapping[str, Any] = field(default_factory=dict)
-    """What else is asked for, by the name in `CHOICES`; for all others as the crawl has it."""
+    """Other requested settings, by their names in `CHOICES`. All others do not change."""
 
 
 def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the canonical URLs of *lines*; blank ones and comments (#) are left out.
+    """Return the canonical URLs of *lines*, without blank lines and comments (#).
 
-    A bare host name is taken for a https: URL. Raise BadSettings naming every line that is no URL.
+    A bare host name is read as a https: URL. Raise BadSettings with all invalid lines.
     """
     seeds: dict[str, None] = {}
     wrong = []
@@ -75,25 +75,25 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def typed(text: str) -> str:
-    """Return the canonical URL that a person means by *text*."""
+    """Return the canonical URL of a typed *text*."""
     return canonicalize(in_full(text))
 
 
 def in_full(text: str) -> str:
-    """Return the URL that a person means by *text*: `example.org/x` is a https: URL."""
+    """Return the URL of a typed *text*: `example.org/x` is a https: URL."""
     return f"https://{text}" if _bare.fullmatch(text) else text
 
 
 def define(
     request: CrawlRequest, before: CrawlDefined | None, pages: int, now: float
 ) -> CrawlDefined:
-    """Return the definition that *request* asks for; *before* is the one in force.
+    """Return the definition that *request* asks for. *before* is the active one.
 
-    *pages* is how many the crawl has already. Raise BadSettings if a seed is out of scope, or if
-    there is no seed and the crawl is not yet defined.
+    *pages* is the number of pages that the crawl already has. Raise BadSettings if a seed is out of
+    scope, or if a new crawl has no seed.
     """
     if not request.seeds and before is None:
-        raise BadSettings("name at least one seed: a URL, or --seeds FILE")
+        raise BadSettings("no seed: give a URL, or --seeds FILE")
     scope = _scope(request, before)
     for seed in request.seeds:
         evaluation = parse_scope(scope).evaluate(seed, 0)
@@ -112,9 +112,9 @@ def define(
 def completed(
     crawl: CrawlDefined, before: CrawlDefined | None, request: CrawlRequest
 ) -> CrawlDefined:
-    """Return *crawl* with all else that *request* asks for; the rest of it is as in *before*.
+    """Return *crawl* with the other requested settings. Unrequested ones are those of *before*.
 
-    Raise BadSettings if that would change what cannot be changed.
+    Raise BadSettings if an immutable setting would change.
     """
     old = before or replace(crawl, url_steps=request.choices.get("url_steps", ALL_STEPS))
     share = request.discovery_share
@@ -129,12 +129,12 @@ def completed(
 
 
 def _chosen(choices: Mapping[str, Any], old: CrawlDefined) -> dict[str, Any]:
-    asked = {"url_steps": old.url_steps, **choices}["url_steps"]
-    if set(asked) != set(old.url_steps):
+    url_steps = {"url_steps": old.url_steps, **choices}["url_steps"]
+    if set(url_steps) != set(old.url_steps):
         raise BadSettings(
-            f"crawl.url_steps: this crawl was begun with {', '.join(old.url_steps) or 'none'}, and "
-            "goes on with them: by others, pages that it has would have other URLs, and be visited "
-            "and published again under these. Begin anew, in another folder or fleet"
+            f"crawl.url_steps: this crawl was started with {', '.join(old.url_steps) or 'none'}, "
+            "which cannot change: its pages would be visited and published again under other "
+            "URLs. Start another crawl in another folder or fleet"
         )
     return {**{name: getattr(old, name) for name in CHOICES}, **choices}
 
@@ -162,9 +162,8 @@ def _of_seeds(kind: str, seeds: list[str]) -> str:
 def party_of(
     crawl: CrawlDefined, name: str, seeds: tuple[str, ...], asked: Mapping[str, Any]
 ) -> CrawlDefined:
-    """Return *crawl* with the limits of the party *name* that are *asked* for, by field; all others
-    stay. A scope may be one of SCOPES, of *seeds*.
-    """
+    """Return *crawl* with the requested limits, *asked* by field, of the party *name*. Other limits
+    do not change. A scope may be one of SCOPES, for *seeds*."""
     party = replace(crawl.parties.get(name, NO_PARTY), **asked)
     if party.scope in SCOPES:
         scope = ANYWHERE if party.scope == "any" else _of_seeds(party.scope, list(seeds))
@@ -177,16 +176,16 @@ def party_of(
 
 
 def check_crawl(event: Event) -> None:
-    """Raise Poison if *event* is of another crawl than the only one."""
+    """Raise Poison if *event* belongs to another crawl than the only supported one."""
     if event.crawl != DEFAULT_CRAWL:
         raise Poison(
-            f"there is one crawl, {DEFAULT_CRAWL!r}, and this is for {event.crawl!r}: several at a "
-            "time are not supported yet; take another folder, or another fleet, for it"
+            f"unknown crawl {event.crawl!r}: a fleet or a folder has only the crawl "
+            f"{DEFAULT_CRAWL!r}; use another folder or fleet for another crawl"
         )
 
 
 def accept(event: CrawlDefined | SeedAdded) -> None:
-    """Raise Poison if *event* is of a crawl, a scope or a policy that no service can go by."""
+    """Raise Poison if *event* has another crawl, or an invalid scope or policy."""
     check_crawl(event)
     if isinstance(event, CrawlDefined):
         try:
@@ -204,51 +203,51 @@ def accept(event: CrawlDefined | SeedAdded) -> None:
 def known_as(crawl: CrawlDefined, url: str) -> str:
     """Return the URL under which *crawl* visits the page of a canonical *url*.
 
-    Raise BadUrl if it visits none. What single hosts have shown is not known here.
+    Raise BadUrl if the crawl excludes it. Rules that hosts have proven are not considered.
     """
     found = merged(url, crawl.url_steps)
     if not found.url:
-        raise BadUrl(url, f"the crawl leaves it out, by {found.steps[-1]}")
+        raise BadUrl(url, f"the crawl excludes it by {found.steps[-1]}")
     return found.url
 
 
 def why_idle(crawl: CrawlDefined | None, queued: int) -> str:
-    """Return why nothing is fetched although all is well, and what to do; "" if nothing forbids it.
+    """Return why nothing is fetched without any failure, and what to do, or "".
 
-    *queued* is how many URLs wait.
+    *queued* is the number of queued URLs.
     """
     if crawl is None:
         return (
-            f"no crawl is defined, so nothing is fetched (URLs queued: {queued:,}): gossamer seed "
-            "URL --scope SCOPE does that, or crawl.scope with gossamer topics apply"
+            f"no crawl is defined, so nothing is fetched (URLs queued: {queued:,}): define it with "
+            "gossamer seed URL --scope SCOPE, or with crawl.scope and gossamer topics apply"
         )
     return "the crawl is paused" if crawl.paused else ""
 
 
 def blocklist_of(log: Log) -> Blocklist:
-    """Return what is forbidden now."""
+    """Return the current blocklist."""
     return Blocklist(in_force(log).values())
 
 
 def overrides_of(log: Log) -> dict[str, SiteOverridden]:
-    """Return by site what is different there."""
+    """Return the overrides of each site."""
     events = [one for one in in_force(log).values() if isinstance(one, SiteOverridden)]
     return {one.site: one for one in events if one != SiteOverridden(at=one.at, site=one.site)}
 
 
 def host_overrides_of(log: Log) -> dict[str, HostOverridden]:
-    """Return by its name what is different at a host alone."""
+    """Return the overrides of each host, by its name."""
     events = [one for one in in_force(log).values() if isinstance(one, HostOverridden)]
     return {one.host: one for one in events if one != HostOverridden(at=one.at, host=one.host)}
 
 
 def speed_of(log: Log) -> SpeedSet:
-    """Return how fast the crawl may go."""
+    """Return the current rate limits."""
     event = in_force(log).get(f"speed_set/{DEFAULT_CRAWL}")
     return event if isinstance(event, SpeedSet) else SpeedSet(at=0.0)
 
 
 def last_definition(log: Log) -> CrawlDefined | None:
-    """Return the definition in force; None if the crawl never had one."""
+    """Return the active definition, or None if the crawl was never defined."""
     event = in_force(log).get(f"crawl_defined/{DEFAULT_CRAWL}")
     return event if isinstance(event, CrawlDefined) else None

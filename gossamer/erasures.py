@@ -1,9 +1,9 @@
-"""What was erased on demand: a record of it, and the rule by which it does not come back.
+"""Records of erasures, and the rule that keeps erased data from coming back.
 
-Pages of an order that was out at the erasure may lie anywhere between a fetcher and who writes
-about them. Orders of a partition are numbered, and the number is in the id of each visit. So each
-service that has erased its part keeps the number of the last order before the erasure, and drops
-what comes of that order and of those before. No clock is asked.
+Pages of orders that were in flight at the erasure may be anywhere between a fetcher and the
+services that write about them. Orders of a partition are numbered, and the id of each visit
+contains the number. Each service that has erased its part stores the number of the last order
+before the erasure, and drops results of that order and of earlier ones. No clock is involved.
 """
 
 from collections.abc import Container, Mapping
@@ -15,31 +15,31 @@ from gossamer.web.url import host_key, site_of
 
 
 class ErasureRow(Row, frozen=True):
-    """What one service has erased of a URL, a host or a site, when, and who asked for it."""
+    """The record of what one service has erased about a URL, a host or a site."""
 
     table = "erasures"
     partition_key, sort_key = "crawl", "key"
     kept_for, aged_by = "frontier.erasures_age", "at"
-    # Of one partition: there are few, and who takes over a partition reads all of them.
+    # One store partition has all rows: there are few, and a new owner reads all of them.
 
     crawl: str
     key: str
     """The time, the service, the part of the erasure, and the target."""
     service: str
     target: str
-    """A URL, the key of a host, or a site."""
+    """A URL, a host key, or a site."""
     key_group: int
     """The key group of the site."""
     at: float
-    """When the erasure was asked for."""
+    """Epoch seconds of the request."""
     requested_by: str
-    """Who asked for the erasure."""
+    """The person who requested the erasure."""
     orders: int
     """The number of the last order before the erasure."""
     ended: bool
-    """Whether this part of the service is erased."""
+    """Whether the service has completed this part."""
     rows: dict[str, int]
-    """Table → how many rows of it were erased."""
+    """Table → number of erased rows."""
 
 
 class Erasures:
@@ -48,25 +48,25 @@ class Erasures:
     def __init__(self, store: Store, service: str, crawl: str = DEFAULT_CRAWL) -> None:
         self._rows, self._service, self._crawl = store.table(ErasureRow), service, crawl
         self._begun: dict[str, Erasure] = {}
-        """By target, the erasure with the latest order that does not count."""
+        """Target → the erasure with the largest number of an ignored order."""
         self._pending: dict[str, float] = {}
-        """Target → when the erasure was asked for that has begun and not ended."""
+        """Target → epoch seconds of the request for the unfinished erasure."""
 
     def load(self, groups: Container[int] = range(KEY_GROUPS)) -> None:
-        """Read the erasures in key *groups*, and forget all others."""
+        """Read the erasures of key *groups*, and forget all others."""
         self._begun, self._pending = {}, {}
         after = ""
         while rows := self._rows.scan(self._crawl, after):
             after = rows[-1].key
             for row in rows:
-                # Other services may have got further: that is no rule for this one.
+                # Erasures of other services do not bind this one.
                 if row.service == self._service and row.key_group in groups:
                     self._learn(row)
 
     def begin(self, erasure: Erasure) -> None:
-        """Let visits from before *erasure* count no more, also before it is written down."""
-        known = self._begun.get(erasure.target)
-        if known is None or known.orders <= erasure.orders:
+        """Ignore visits from before *erasure*, even before the erasure is recorded."""
+        before = self._begun.get(erasure.target)
+        if before is None or before.orders <= erasure.orders:
             self._begun[erasure.target] = erasure
 
     def _learn(self, row: ErasureRow) -> None:
@@ -79,13 +79,13 @@ class Erasures:
     def add(
         self, erasure: Erasure, rows: Mapping[str, int], part: int = 0, ended: bool = True
     ) -> None:
-        """Write down how many *rows* of a *part* of an erasure were erased, by table."""
+        """Record the number of erased *rows*, by table, of a *part* of an erasure."""
         key = f"{erasure.requested_at:017.6f} {self._service} {part:04d} {erasure.target}"
         counted = {name: count for name, count in rows.items() if count}
-        # Once more after a crash: then less was left to erase.
-        if known := self._rows.get(self._crawl, key):
-            names = known.rows | counted
-            counted = {n: max(known.rows.get(n, 0), counted.get(n, 0)) for n in names}
+        # After a crash this is repeated with fewer rows left to erase.
+        if recorded := self._rows.get(self._crawl, key):
+            names = recorded.rows | counted
+            counted = {n: max(recorded.rows.get(n, 0), counted.get(n, 0)) for n in names}
         row = ErasureRow(
             crawl=self._crawl,
             key_group=erasure.key_group,
@@ -102,16 +102,16 @@ class Erasures:
         self._learn(row)
 
     def covers(self, visit: Visit) -> bool:
-        """Return whether *visit* is of an order from before its URL was erased."""
+        """Return whether *visit* belongs to an order from before its URL was erased."""
         return self._of(visit.id, visit.url) is not None
 
     def of_link(self, via: str, url: str) -> Erasure | None:
-        """Return the erasure by which a link to *url*, that the visit *via* found, does not count.
+        """Return the erasure that invalidates a link to *url*, found by the visit *via*, or None.
 
-        None: it counts, since the page with the link is not erased itself.
+        A link is valid unless the page with the link is erased, too.
         """
         visit, _, page = via.partition("@")
-        # Others, such as those of seeds, name no page.
+        # Other ids, such as those of seeds, do not contain a page.
         if not self._begun or not visit[:1].isdecimal() or "://" not in page:
             return None
         erasure = self._of(via, page)
@@ -130,16 +130,16 @@ class Erasures:
 
 
 def order_number(visit_id: str) -> int:
-    """Return the number of the order of a visit; ids are `EPOCH.ORDER.INDEX@URL`."""
+    """Return the order number of a visit id, `EPOCH.ORDER.INDEX@URL`."""
     number = visit_id.split(".", 2)[1:2]
     return int(number[0]) if number and number[0].isdecimal() else 0
 
 
 def is_about(url: str, target: str) -> bool:
-    """Return whether *url* is *target*, or of that host or site."""
+    """Return whether *url* is *target* or belongs to the host or site *target*."""
     return target in _names(url)
 
 
 def _names(url: str) -> tuple[str, str, str]:
-    """Return all targets that *url* belongs to."""
+    """Return all targets that include *url*."""
     return url, host_key(url), site_of(url)

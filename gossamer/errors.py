@@ -1,40 +1,40 @@
-"""Failures, named by what becomes of them, so that whoever catches one need not guess.
+"""Exceptions, named by their consequence.
 
-What the Web does wrong is no exception here: it is an outcome (`gossamer.events.Outcome`).
+Failures of the Web are not exceptions but outcomes (`gossamer.events.Outcome`).
 """
 
 
 class GossamerError(Exception):
-    """Something a person has to know: the message says what, where, and what to do."""
+    """An error for a person: the message states what failed, where, and what to do."""
 
 
 class Poison(GossamerError):
-    """A record that cannot be read: it goes to the dead letters, and the log moves on."""
+    """An unreadable record: it becomes a dead letter, and the log advances."""
 
 
 class Newer(GossamerError):
-    """Something that a newer version wrote: it waits for a process that knows it."""
+    """Data written by a newer version: it waits for a process that can read it."""
 
 
 class BadSettings(GossamerError):
-    """Settings that make no sense: refused by name at the start."""
+    """Invalid settings: refused by name at the start."""
 
 
 class Unavailable(GossamerError):
-    """A server does not answer: retry, since it may be on its way."""
+    """A server does not answer: retry, because it may be starting."""
 
 
 class Fenced(Unavailable):
-    """This member of a group is one no longer: only what is opened anew works again."""
+    """This process is not a member of the group any more: log and store must be reopened."""
 
 
 class Corrupt(GossamerError):
-    """A data file is not what was written: leave it as it is, and stop."""
+    """A damaged data file: leave it unchanged, and stop."""
 
 
 class NoSpace(GossamerError):
-    """The disk is full: stop here; the next run goes on from the last commit."""
+    """The disk is full: stop, and continue from the last commit in the next run."""
 
 
 class Locked(GossamerError):
-    """Another crawl holds the data folder."""
+    """Another crawl holds the lock of the data folder."""

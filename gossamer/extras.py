@@ -1,7 +1,7 @@
-"""The libraries that only some uses need, and what to say where they are missing.
+"""Optional libraries, and the error message if they are missing.
 
-They are large, so `pip install gossamer` leaves them out. The packages that use them ask here
-before they import them: a person then reads what to install, and not where an import failed.
+They are large, so `pip install gossamer` omits them. Packages check here before they import them,
+so that a person reads what to install instead of an ImportError.
 """
 
 import sys
@@ -14,11 +14,11 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "bench": ("matplotlib",),
 }
-"""The modules that each extra in pyproject.toml installs."""
+"""The modules that each extra of pyproject.toml installs."""
 
 
 def need(extra: str) -> None:
-    """Return if everything in *extra* is installed; else raise GossamerError that says how."""
+    """Raise GossamerError with instructions unless everything in *extra* is installed."""
     missing = [module for module in EXTRAS[extra] if not _installed(module)]
     if missing:
         raise GossamerError(
@@ -28,5 +28,5 @@ def need(extra: str) -> None:
 
 
 def _installed(module: str) -> bool:
-    # Faust replaces itself when it is imported, by a module that no longer says where it is from.
+    # After its import, Faust is another module without a spec.
     return sys.modules.get(module) is not None or find_spec(module) is not None

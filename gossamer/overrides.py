@@ -1,4 +1,4 @@
-"""What is different at a site, or at a host of it: what was set for the host itself comes first."""
+"""Operators' overrides for sites and hosts. Those of a host take precedence."""
 
 from msgspec.structs import replace
 
@@ -15,37 +15,37 @@ def site_of_host(name: str) -> str:
 
 
 def site_overridden(event: Overridden) -> str:
-    """Return the site that *event* is about, or of which it is about a host."""
+    """Return the site of *event*, or the site of its host."""
     return event.site if isinstance(event, SiteOverridden) else site_of_host(event.host)
 
 
 class Overrides:
-    """By site and by the name of a host, what is different there."""
+    """The overrides by site, and by the name of a host."""
 
     def __init__(self) -> None:
         self._sites: dict[str, SiteOverridden] = {}
         self._hosts: dict[str, HostOverridden] = {}
 
     def change(self, event: Overridden) -> None:
-        """Go by *event* from now on."""
+        """Apply *event*."""
         if isinstance(event, SiteOverridden):
             self._sites[event.site] = event
         else:
             self._hosts[event.host] = event
 
     def of_site(self, site: str) -> SiteOverridden:
-        """Return what is different at all hosts of *site* for which nothing else was set."""
+        """Return the overrides of *site*, which apply to its hosts without overrides."""
         return self._sites.get(site, NOTHING)
 
     def of(self, site: str, host: str) -> SiteOverridden:
-        """Return what is different at the host with the key *host* of *site*."""
+        """Return the overrides of the host with the key *host* of *site*."""
         whole = self.of_site(site)
         own = self._hosts.get(host_name(host)) if self._hosts else None
         return with_own(whole, own) if own else whole
 
 
 def with_own(whole: SiteOverridden, own: HostOverridden) -> SiteOverridden:
-    """Return what holds at a host: its *own*, and as far as that says nothing what its site has."""
+    """Return the site's overrides *whole* with the host's overrides *own* applied over them."""
     return replace(
         whole,
         delay=whole.delay if own.delay is None else own.delay,

@@ -1,17 +1,18 @@
-"""Relevance: which of the pages that are fetched a crawl keeps (viuva-negra, 4.1).
+"""Relevance: the fetched pages that a crawl publishes and archives (viuva-negra, 4.1).
 
-An expression like a scope's, over what was read instead of where it lies:
+A relevance expression resembles a scope, but also uses the contents of the page:
 
     language("pt", "gl") and type("text/html") and not pattern("/print/")
 
-`language(…)`: ISO 639 codes, as the parser found them; "" is a page of which it found none.
-`type(…)`: media types, where `*` stands for anything. `classifier("name")`: what somebody has
-installed under that name, as an entry point of the group `gossamer.relevance`. And the rules of
-scopes: `any`, `host`, `domain`, `prefix`, `pattern`, `depth`.
+`language(…)` takes ISO 639 codes of the detected language, and "" for an unknown one. `type(…)`
+takes media types, in which `*` matches anything. `classifier("name")` is a function that was
+installed under this name, as an entry point of the group `gossamer.relevance`. The rules of scopes
+are also available: `any`, `host`, `domain`, `prefix`, `pattern`, `depth`.
 
-Before a page is read only some of it is known; then a rule may say so (None). A classifier that
-fails does not know either: the page is kept and the failure reported, for nobody is to lose a page
-because of a mistake in one. A name that is not installed is refused when a crawl is defined.
+Before a page is parsed, only a part of its facts is known, and a rule may return None. A failing
+classifier also returns None: the page counts as relevant and the failure is reported, so that a bug
+in a classifier does not lose pages. An expression with a missing classifier is refused when a crawl
+is defined.
 """
 
 import ast
@@ -31,32 +32,32 @@ from gossamer.web.scope import Found
 
 GROUP = "gossamer.relevance"
 MAX_REASON = 300
-"""Characters of a classifier's error that are reported."""
+"""Maximum number of characters of a classifier's reported error."""
 Classifier = Callable[[PageParsed], bool]
-"""Says whether a page is relevant, by all that was read of it."""
+"""Returns whether a page is relevant, from its whole parsed contents."""
 
 logger = structlog.get_logger()
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a page; None: not yet."""
+    """The known facts about a page. None means that a fact is not known yet."""
 
     found: Found
     content_type: str | None = None
     page: PageParsed | None = None
     failures: dict[str, str] = field(default_factory=dict, compare=False)
-    """Classifiers that failed on the page so far, by name, and why."""
+    """The classifiers that have failed on the page, by name, with the error."""
 
 
 def facts_of(page: PageParsed) -> Facts:
-    """Return all that is known of a page that was read."""
+    """Return all facts about a parsed page."""
     return Facts(Found(page.visit.url, page.visit.depth), page.content_type, page)
 
 
 @lru_cache(maxsize=64)
 def parse_relevance(text: str) -> Expression[Facts]:
-    """Parse *text*; raise BadSettings, with what is wrong, if it is no such expression."""
+    """Parse *text*. Raise BadSettings with the reason if it is invalid."""
     return parse(text, RULES, "relevant")
 
 
@@ -70,14 +71,14 @@ def _of_scope(make: Callable[..., Holds[Found]]) -> Callable[..., Holds[Facts]]:
 
 def _language(*codes: str) -> Holds[Facts]:
     if not codes or not all(isinstance(code, str) and code == code.lower() for code in codes):
-        raise ValueError('it takes language codes in small letters, such as "pt", "en"')
+        raise ValueError('it takes lower-case language codes such as "pt", "en"')
     return lambda facts: facts.page.language in codes if facts.page else None
 
 
 def _type(*types: str) -> Holds[Facts]:
     wanted = some(types)
     if wrong := [one for one in wanted if "/" not in one or one != one.lower()]:
-        raise ValueError(f"{wrong[0]!r} is no media type such as text/html or text/*")
+        raise ValueError(f"{wrong[0]!r} is not a media type such as text/html or text/*")
 
     def holds(facts: Facts) -> bool | None:
         kind = facts.content_type
@@ -97,7 +98,7 @@ def _classified(name: str, facts: Facts) -> bool | None:
     try:
         return bool(_installed(name)(facts.page))
     except Exception as error:
-        # Whatever goes wrong in somebody else's code is no reason to stop.
+        # Errors of external code must not stop the service.
         why = f"{type(error).__name__}: {error}"[:MAX_REASON].encode("utf-8", "replace").decode()
         facts.failures[name] = why
         logger.warning("classifier failed", classifier=name, url=facts.page.visit.url, why=why)
@@ -105,7 +106,7 @@ def _classified(name: str, facts: Facts) -> bool | None:
 
 
 def check_classifiers(text: str) -> None:
-    """Raise BadSettings if a classifier that the expression *text* names cannot be loaded here."""
+    """Raise BadSettings if a classifier in the expression *text* cannot be loaded."""
     parse_relevance(text)
     for node in ast.walk(ast.parse(text.strip(), mode="eval")):
         match node:
@@ -119,8 +120,8 @@ def _check_installed(name: str) -> None:
     except Exception as error:
         there = ", ".join(sorted({repr(one.name) for one in entry_points(group=GROUP)}))
         raise BadSettings(
-            f"relevant: the classifier {name!r} cannot be used ({type(error).__name__}: {error}); "
-            f"installed are: {there or 'none'}"
+            f"relevant: the classifier {name!r} cannot be loaded "
+            f"({type(error).__name__}: {error}); installed classifiers: {there or 'none'}"
         ) from error
 
 
@@ -128,7 +129,7 @@ def _check_installed(name: str) -> None:
 def _installed(name: str) -> Classifier:
     found = entry_points(group=GROUP, name=name)
     if not found:
-        raise LookupError(f"no entry point of {GROUP} has this name")
+        raise LookupError(f"{GROUP} has no entry point of this name")
     classifier: Classifier = next(iter(found)).load()
     return classifier
 

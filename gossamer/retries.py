@@ -1,13 +1,14 @@
-"""How long to wait before a server that was unavailable is asked again."""
+"""The waits before retries of an unavailable server."""
 
 from collections.abc import Iterator
 
 FIRST_WAIT, LONGEST_WAIT = 0.25, 5.0
-"""Seconds."""
+"""Minimum and maximum seconds of a wait."""
 
 
 def waits() -> Iterator[float]:
-    """Yield the seconds to wait before each further attempt: twice as long each time, for ever."""
+    """Yield the seconds before each further attempt, without end. Each wait is twice the one
+    before."""
     wait = FIRST_WAIT
     while True:
         yield wait

@@ -1,8 +1,8 @@
-"""How fast the crawl goes, by weekday and hour: pages and bytes a second, of all fetchers together.
+"""Rate limits of the crawl by weekday and hour: pages and bytes a second, over all fetchers.
 
-Operators set it as a few speeds, each with the times when it holds, such as `mon-fri 08:00-18:00`
-(UTC); the first one that holds is in force, and where none does there is no limit. Frontiers order
-no faster (`services.frontier.pacing`), and fetchers hand back what was ordered at another speed.
+Operators set a list of limits with their times, such as `mon-fri 08:00-18:00` (UTC). The first one
+that applies now is active, and without one there is no limit. Frontiers order no faster
+(`services.frontier.pacing`), and fetchers return orders that were made under another limit.
 """
 
 import re
@@ -17,7 +17,7 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 FIRST = 3
 """The weekday of 1970-01-01, a Thursday."""
 LAG = 2.0
-"""Seconds in which all frontiers have read that there is another speed."""
+"""Seconds until all frontiers have read a new limit."""
 HOUR, MINUTE = 3600.0, 60.0
 ALWAYS = ""
 NO_LIMIT = Speed(ALWAYS)
@@ -28,8 +28,8 @@ _days = re.compile(rf"({_day})(?:-({_day}))?")
 
 
 class When(NamedTuple):
-    """Times of a week: from *begin* on each of *days*, in seconds after midnight UTC, until *end*,
-    perhaps on the next day; the whole day where these are equal."""
+    """Times of a week: on each of *days* from *begin*, in seconds after midnight UTC, to *end*,
+    perhaps on the next day. Equal values mean the whole day."""
 
     days: frozenset[int]
     begin: float
@@ -45,8 +45,11 @@ class When(NamedTuple):
 
 
 def parse_when(text: str) -> When:
-    """Return the times that *text* means: `mon-fri 08:00-18:00`, `sat,sun`, `22:00-06:00`; always
-    if it is empty. Raise ValueError, with what may be written, if it means none."""
+    """Return the times of a text such as `mon-fri 08:00-18:00`, `sat,sun` or `22:00-06:00`; "" is
+    always.
+
+    Raise ValueError with the syntax if it is invalid.
+    """
     days, begin, end = frozenset[int](), 0.0, 0.0
     words = text.lower().split()
     try:
@@ -58,7 +61,7 @@ def parse_when(text: str) -> When:
             days |= _range(part)
     except ValueError as error:
         raise ValueError(
-            f"{text!r}: write mon-fri 08:00-18:00, sat,sun or 22:00-06:00; times are UTC"
+            f"{text!r}: write mon-fri 08:00-18:00, sat,sun or 22:00-06:00; times are in UTC"
         ) from error
     return When(days, begin, end)
 
@@ -73,8 +76,7 @@ def _range(text: str) -> frozenset[int]:
 
 
 def parse_hours(text: str) -> tuple[float, float]:
-    """Return the seconds after midnight that a text such as `08:00-18:30` means; else raise
-    ValueError."""
+    """Return the seconds after midnight of a text such as `08:00-18:30`, or raise ValueError."""
     found = _hours.fullmatch(text)
     if not found:
         raise ValueError(text)
@@ -85,12 +87,12 @@ def parse_hours(text: str) -> tuple[float, float]:
 
 
 def spelled_hours(begin: float, end: float) -> str:
-    """Return the hours that `parse_hours` reads."""
+    """Return the text that `parse_hours` reads."""
     return "-".join(f"{int(at // HOUR):02}:{int(at % HOUR // MINUTE):02}" for at in (begin, end))
 
 
 class Speeds:
-    """What is set, and what is in force at a time."""
+    """The rate limits that are set, and the active one."""
 
     def __init__(self, event: SpeedSet | None = None) -> None:
         self._set_at = 0.0
@@ -99,7 +101,7 @@ class Speeds:
             self.change(event)
 
     def change(self, event: SpeedSet) -> None:
-        """Go by *event* from now on; raise Poison if its times are none."""
+        """Apply *event*. Raise Poison if its times are invalid."""
         try:
             self._speeds = [(parse_when(speed.when), speed) for speed in event.speeds]
         except ValueError as error:
@@ -107,18 +109,19 @@ class Speeds:
         self._set_at = event.at
 
     def at(self, now: float) -> Speed:
-        """Return the speed in force."""
+        """Return the active limit."""
         return next((speed for when, speed in self._speeds if when.holds(now)), NO_LIMIT)
 
     def until(self, now: float) -> float:
-        """Return until when that is so at least; infinity if nothing else is set."""
+        """Return the earliest time at which the active limit may change, or infinity."""
         midnight = now - now % DAY
         ends = {end for when, _ in self._speeds for end in (when.begin, when.end, DAY)}
         later = (midnight + end + day for end in ends for day in (0.0, DAY))
         return min((end for end in later if end > now), default=inf)
 
     def is_outdated(self, ordered_at: float, now: float) -> bool:
-        """Return whether what was ordered then was ordered at another speed than is in force."""
+        """Return whether an order made at *ordered_at* was made under another limit than the active
+        one."""
         speed = self.at(now)
         if speed.pages is None and speed.bytes is None:
             return False

@@ -1,8 +1,8 @@
-"""One SQLite file under the embedded log and store, so that both share one transaction.
+"""The SQLite file of the embedded log and store, so that both share one transaction.
 
-Several processes may have it open: readers never wait (write-ahead log), writers take turns.
-A killed process loses nothing that it committed. After a power cut the file is consistent, and at
-most the last commits are missing.
+Several processes may open it. Readers never wait (write-ahead log), and writers wait for each
+other. A killed process loses nothing that it committed. After a power failure the file is
+consistent, and at most the last commits are missing.
 """
 
 import sqlite3
@@ -21,9 +21,10 @@ APPLICATION_ID = 0x47534D52
 FORMAT = 1
 BUSY_TIMEOUT = 60.0
 POLL, LONGEST_POLL = 0.005, 0.25
-"""Seconds between two looks whether anybody has committed; they grow while nobody does."""
+"""Minimum and maximum seconds between two checks for new commits. They grow while there are
+none."""
 
-# A checkpoint at 32 MB and not at 8: a page that many commits change is written back less often.
+# Checkpoints at 32 MB instead of 8: pages that many commits change are written back less often.
 PRAGMAS = """
 PRAGMA page_size = 8192;
 PRAGMA journal_mode = WAL;
@@ -35,7 +36,7 @@ PRAGMA cache_size = -32768;
 
 
 class Database:
-    """One connection, usable from several threads of this process, one at a time."""
+    """One connection, which several threads of this process use one at a time."""
 
     def __init__(self, path: Path | str, create: bool = True) -> None:
         self.path = Path(path)
@@ -54,7 +55,7 @@ class Database:
                 check_same_thread=False,
                 uri=True,
             )
-            # Closed when collected, for whoever forgets it; sqlite3 would warn.
+            # Closed when garbage-collected, if a caller forgets it. sqlite3 would warn.
             self.close = weakref.finalize(self, self._db.close)
             try:
                 self._identify()
@@ -63,14 +64,14 @@ class Database:
                 raise
 
     def _identify(self) -> None:
-        # Tables are counted first: who creates them has set the other two before.
+        # Tables are counted first, because they are created after the two pragmas are set.
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         (found,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if tables and (found, version) != (APPLICATION_ID, FORMAT):
             raise Corrupt(
                 f"{self.path} is not a data file of this version of Gossamer: "
-                "name another folder with --data, or move the file away"
+                "use another folder with --data, or move the file away"
             )
         self._prepare()
         if not tables:
@@ -91,7 +92,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Commit all of the block or nothing; an inner transaction is part of the outer one."""
+        """Commit the whole block or nothing. An inner transaction is part of the outer one."""
         with self._lock, translate_errors(self.path):
             if self._depth == 0:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -110,7 +111,7 @@ class Database:
             self._commits += 1
 
     def read(self, query: str, values: Sequence[Any]) -> list[Any]:
-        """Return what one query finds; it is a snapshot by itself."""
+        """Return the result of one query, which is a consistent snapshot."""
         with self._lock:
             try:
                 return self._db.execute(query, values).fetchall()
@@ -119,7 +120,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Hold one consistent snapshot of everything during the block; writing in it fails."""
+        """Hold one consistent snapshot during the block. Writes in it fail."""
         with self._lock, translate_errors(self.path):
             if self._db.in_transaction:
                 yield self._db
@@ -131,7 +132,7 @@ class Database:
                 self._db.execute("ROLLBACK")
 
     def changed_since(self, version: tuple[int, int] | None) -> tuple[int, int] | None:
-        """Return the current version if anybody has committed since *version*, else None."""
+        """Return the current version if there was a commit since *version*, else None."""
         with self._lock, translate_errors(self.path):
             (others,) = self._db.execute("PRAGMA data_version").fetchone()
         current = (others, self._commits)
@@ -148,7 +149,7 @@ class Database:
         return current
 
     def check(self) -> None:
-        """Read the whole file; raise Corrupt if SQLite finds a fault in it."""
+        """Read the whole file. Raise Corrupt if SQLite finds an error in it."""
         with self._lock, translate_errors(self.path):
             (verdict,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
@@ -157,7 +158,7 @@ class Database:
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Raise GossamerError for an error of SQLite, with a message that says what to do."""
+    """Raise GossamerError for an error of SQLite, with instructions."""
     try:
         yield
     except sqlite3.Error as error:
@@ -173,12 +174,12 @@ def _translate(error: sqlite3.Error, path: Path) -> GossamerError:
             return corrupt(path, str(error))
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             return GossamerError(
-                f"{path} cannot be opened for writing ({error}): see that its folder is there and "
-                "that you may write to it, or name another with --data"
+                f"{path} cannot be opened for writing ({error}): check that its folder exists and "
+                "is writable, or use another one with --data"
             )
         case sqlite3.SQLITE_BUSY:
             return GossamerError(
-                f"{path} is kept locked by another process: end that, then run this again"
+                f"{path} is locked by another process: stop that process, then run this again"
             )
     return GossamerError(f"{path}: {error}")
 
@@ -186,13 +187,13 @@ def _translate(error: sqlite3.Error, path: Path) -> GossamerError:
 def no_space(folder: Path) -> NoSpace:
     """Return the error for a full disk under *folder*."""
     return NoSpace(
-        f"no space left for {folder}: free some, then run the same command again; nothing is lost"
+        f"no space left for {folder}: free some, then run the same command again; nothing was lost"
     )
 
 
 def corrupt(path: Path, what: str) -> Corrupt:
     """Return the error for a corrupt file, with *what* SQLite found."""
     return Corrupt(
-        f"{path} is damaged ({what}): restore it from a backup, or name another folder with --data "
-        "and start afresh; the WARC files beside it are not affected"
+        f"{path} is damaged ({what}): restore it from a backup, or start a new crawl in another "
+        "folder with --data; the WARC files beside it are not affected"
     )

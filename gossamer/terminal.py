@@ -1,8 +1,8 @@
-"""What came from the Web, made fit for a terminal: whatever a person may see passes here.
+"""Escapes text from the Web before it is printed on a terminal.
 
-A control character could move the cursor, set the title of the window, answer for the keyboard, or
-show text in another order than it has. There are those of ASCII (C0 and DEL), those of Latin 1
-(C1), line and paragraph separators, and the marks of bidirectional text.
+A control character could move the cursor, set the window's title, simulate keyboard input, or show
+text in another order. The control characters are those of ASCII (C0 and DEL) and Latin 1 (C1), line
+and paragraph separators, and the marks of bidirectional text.
 """
 
 import re
@@ -11,14 +11,14 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 
 
 def printable(text: str, most: int = 150) -> str:
-    """Return *text* with `?` for whatever is not printable, cut to *most* characters."""
+    """Return the first *most* characters of *text*, with `?` for each unprintable one."""
     return "".join(c if c.isprintable() else "?" for c in text[:most])
 
 
 def escaped(text: str, keep: str = "") -> str:
-    r"""Return *text* with its control characters as `\u009b`, but for those in *keep*.
+    r"""Return *text* with control characters as `\u009b`, except those in *keep*.
 
-    JSON means the same afterwards.
+    JSON keeps its meaning.
     """
     if text.isprintable():
         return text
@@ -26,7 +26,7 @@ def escaped(text: str, keep: str = "") -> str:
 
 
 def json_line(encoded: bytes) -> str:
-    """Return JSON as it is printed: without control characters but for the ends of its lines."""
+    """Return JSON for printing, without control characters except line ends."""
     return escaped(encoded.decode(errors="replace"), keep="\n")
 
 

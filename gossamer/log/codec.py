@@ -169,7 +169,7 @@ def _event(record: Record) -> Event:
     except UNREADABLE as error:
         reason = why_newer(record)
         if not reason and str(error).startswith(UNKNOWN_VALUE):
-            reason = f"{_tag_of(record).event}: {error}"
+            reason = f"{_tag_of(record).event or record.topic}: {error}"
         if reason:
             raise Newer(reason) from error
         raise Poison(f"not an event of {record.topic}: {error}") from error

@@ -1,7 +1,7 @@
-"""Brings a log and a store together again of which one was replaced by an older state.
+"""Aligns a log and a store after one of them was replaced by an older state.
 
-A group goes back to where the store has what followed from its records: they are handled once more,
-as after a crash. What the log does not have any more is lost, and said to be.
+A group returns to the positions up to which the store includes its records. Later records are
+handled again, as after a crash. Records that the log no longer has are lost, and reported.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,27 +17,27 @@ from gossamer.store import Store
 
 @dataclass(frozen=True)
 class Aligned:
-    """What became of a group; all empty if store and log were in step."""
+    """The result for a group. Everything is empty if store and log agreed."""
 
     group: str
     moved: Mapping[At, int]
-    """Where the group went back, and to which offset."""
+    """The altered offsets of the group, by topic and partition."""
     repeated: int = 0
-    """Records that are handled again."""
+    """Number of records that are handled again."""
     deleted: int = 0
-    """Records that were not handled, or are not in the store, and that the log has no longer."""
+    """Number of records that the store does not include and that the log no longer has."""
     lost: int = 0
-    """Records that an older log lacks, and that the store or the group has seen."""
+    """Number of records that an older log lacks, and that the store or the group has handled."""
     rows: Sequence[PositionRow] = ()
-    """The positions as they are now."""
+    """The new positions."""
 
 
 def align(
     group: str, standing: Mapping[At, Standing], rows: Iterable[PositionRow], may_lack: bool
 ) -> Aligned:
-    """Return what brings *group* and the store together, whose positions are *rows*.
+    """Return the changes that align *group* with the store, whose positions are *rows*.
 
-    *may_lack*: a partition without a row is where the group is.
+    *may_lack*: a partition without a row is at the group's committed offset.
     """
     rows = [*rows]
     stored = {(topic, int(row.partition)): at for row in rows for topic, at in row.offsets.items()}
@@ -55,7 +55,7 @@ def align(
         if position < target or position > end:
             positions[at] = target
     for at in stored.keys() - standing.keys():
-        # A log that knows nothing of the group: it begins with the oldest record.
+        # Without committed offsets, the group starts with the oldest record.
         if stored[at]:
             lost += stored[at]
             positions[at] = 0
@@ -68,7 +68,7 @@ def align(
 
 
 def forget_positions(store: Store, group: str, topics: Collection[str]) -> None:
-    """Forget the positions of *group* on *topics*, which were recreated, with the next flush."""
+    """Forget the positions of *group* on recreated *topics* with the next flush."""
     table = store.table(PositionRow)
     for row in table.get_all([((group, str(number)), "") for number in range(KEY_GROUPS)]):
         left = {topic: at for topic, at in row.offsets.items() if topic not in topics}
@@ -76,7 +76,7 @@ def forget_positions(store: Store, group: str, topics: Collection[str]) -> None:
 
 
 def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Aligned:
-    """Bring the group of *service* on *log* and *store* together; return what that took.
+    """Align the group of *service* on *log* and *store*, and return the changes.
 
     The rows are flushed with the next flush of *store*. *is_new*: the store was empty.
     """
@@ -89,7 +89,7 @@ def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) 
 
 
 def skip_gaps(log: Log, group: str, topics: Sequence[str]) -> Aligned:
-    """Have *group*, which keeps nothing in the store, go on behind records that were deleted."""
+    """Move *group*, which stores nothing, past deleted records."""
     skipped = align(group, log.standing(group, topics), (), may_lack=True)
     if skipped.moved:
         log.move(group, skipped.moved)
@@ -97,12 +97,12 @@ def skip_gaps(log: Log, group: str, topics: Sequence[str]) -> Aligned:
 
 
 def compare_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Aligned:
-    """Return what would bring the group of *service* on *log* and *store* together.
+    """Return the changes that would align the group of *service* on *log* and *store*.
 
-    Its members may be running. *is_new*: the store was empty.
+    Members of the group may be running. *is_new*: the store was empty.
     """
     group, topics = service.name, [topic.name for topic in service.reads]
-    # What is committed is read before the positions, and the ends after them: each grows.
+    # Committed offsets are read before the positions, and ends after them, because all grow.
     before = log.standing(group, topics)
     numbers = sorted({*range(log.partitions), *(number for _, number in before)})
     rows = store.table(PositionRow).get_all([((group, str(number)), "") for number in numbers])

@@ -1,4 +1,4 @@
-"""From records to a processor's answers: messages to append, or dead letters."""
+"""Turns records into a processor's results: messages to append, or dead letters."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -19,15 +19,15 @@ logger = structlog.get_logger()
 
 
 def events_of(decoded: Iterable[Decoded]) -> list[Event]:
-    """Return the events of those records that have one."""
+    """Return the events of the records that could be decoded."""
     return [event for _, event in decoded if not isinstance(event, GossamerError)]
 
 
 def reads_of(processor: Processor, events: Sequence[Event]) -> Iterator[list[Key]]:
     """Yield the groups of rows that *processor* needs for *events*.
 
-    If it fails on an event, there are no more groups: its handler reports what is wrong with the
-    event, and reads rows itself.
+    If it fails, no more groups follow: the handler then reports the failing event, and reads rows
+    itself.
     """
     try:
         for group in processor.reads_of(events):
@@ -35,11 +35,11 @@ def reads_of(processor: Processor, events: Sequence[Event]) -> Iterator[list[Key
     except GossamerError:
         raise
     except Exception:
-        logger.warning("nothing is read ahead", exc_info=True)
+        logger.warning("read-ahead failed", exc_info=True)
 
 
 def read_ahead(store: Store, groups: Iterable[Iterable[Key]]) -> None:
-    """Read from *store* each of *groups* of rows, before the next one is asked for."""
+    """Read each of *groups* of rows from *store*, before the next group is requested."""
     for group in groups:
         keys: dict[type[Row], list[tuple[Partition, Sort]]] = {}
         for row, partition, sort in group:
@@ -51,9 +51,9 @@ def read_ahead(store: Store, groups: Iterable[Iterable[Key]]) -> None:
 def answer_all(
     processor: Processor, decoded: Sequence[Decoded], clock: Clock, restart: Callable[[], None]
 ) -> list[list[Message]]:
-    """Return the answers of *processor* to each record of *decoded*.
+    """Return the messages of *processor* for each record of *decoded*.
 
-    A handler that fails half-way has changed rows and memory. *restart* undoes everything since the
+    A handler that fails halfway has changed rows and memory. *restart* undoes everything since the
     last advance, and the records are handled again without the one that failed.
     """
     letters: dict[Record, list[Message]] = {}
@@ -75,10 +75,10 @@ def answer_all(
 def answer(
     processor: Processor, decoded: Decoded, now: float, undo: Callable[[], None] = lambda: None
 ) -> list[Message]:
-    """Return the answers of *processor* to one record, or a dead letter if it cannot be handled.
+    """Return the messages of *processor* for one record, or a dead letter if it cannot be handled.
 
-    *undo* is called if the handler failed half-way. Raise GossamerError where the record is not to
-    blame.
+    *undo* is called if the handler failed halfway. Raise GossamerError for a failure that the
+    record has not caused.
     """
     record, event = decoded
     try:
@@ -102,7 +102,7 @@ def answer(
 
 
 def dead_letter_for(record: Record, service: str, error: Exception, now: float) -> Event:
-    """Return the dead letter for a *record* that could not be handled; count it and log it."""
+    """Return, count and log the dead letter of a *record* that could not be handled."""
     reason = str(error) if isinstance(error, Poison) else f"{type(error).__name__}: {error}"
     count("gossamer_dead_letters_total", service=service)
     logger.warning(

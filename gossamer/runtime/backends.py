@@ -1,4 +1,4 @@
-"""The log and the store of a fleet, as its settings name them."""
+"""Opens the log and the store of a fleet, as the settings name them."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -8,7 +8,7 @@ from gossamer.errors import BadSettings
 from gossamer.extras import need
 
 if TYPE_CHECKING:
-    # At run time only when they are opened, so that what is missing can be said in words.
+    # Imported at run time only when opened, so that missing libraries give a clear error.
     from gossamer.log.kafka.log import KafkaLog
     from gossamer.settings import Settings
     from gossamer.store.cassandra.store import CassandraStore
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_fleet(settings: "Settings", member: str) -> Iterator[tuple["KafkaLog", "CassandraStore"]]:
-    """Open both; raise Unavailable if one does not answer. *member* is our name in groups."""
+    """Open log and store. Raise Unavailable if one does not answer. *member* is our name in
+    groups."""
     with open_log(settings, member) as log, open_store(settings) as store:
         yield log, store
 
@@ -29,7 +30,7 @@ def open_log(settings: "Settings", member: str = "") -> "AbstractContextManager[
 
 
 def open_store(settings: "Settings") -> "AbstractContextManager[CassandraStore]":
-    """Open the store; raise BadSettings if none is named."""
+    """Open the store. Raise BadSettings if none is named."""
     check_fleet(settings)
     from gossamer.store.cassandra.store import CassandraStore
 
@@ -44,12 +45,10 @@ def check_fleet(settings: "Settings") -> None:
     need("fleet")
     wrong = []
     if not settings.kafka.servers:
-        wrong.append(
-            "kafka.servers is empty: name brokers, as in GOSSAMER_KAFKA__SERVERS=HOST:PORT"
-        )
+        wrong.append("kafka.servers is empty: set brokers, as in GOSSAMER_KAFKA__SERVERS=HOST:PORT")
     if not settings.cassandra.hosts:
         wrong.append(
-            "cassandra.hosts is empty: name a node, as in GOSSAMER_CASSANDRA__HOSTS='[\"HOST\"]'"
+            "cassandra.hosts is empty: set a node, as in GOSSAMER_CASSANDRA__HOSTS='[\"HOST\"]'"
         )
     if wrong:
         raise BadSettings(f"settings: {'; '.join(wrong)}")

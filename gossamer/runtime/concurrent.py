@@ -1,14 +1,14 @@
-"""The strategy for work on many records at once: fetching, parsing.
+"""The strategy for concurrent work on many records: fetching and parsing.
 
-Records are finished in any order. The answers to one are appended when the log moves past it, that
-is when everything before it in its partition is finished: what a crash interrupts is done again,
-and nothing is appended twice. Work that must not be done twice says so (`begins_once`): then the
-log moves before the work starts, answers are appended as they come, and a crash under way is for
-somebody else to notice (the frontier's lease).
+Records finish in any order. The messages of a record are appended when the log advances past it,
+after all earlier records of its partition have finished. Interrupted work is therefore repeated
+after a crash, and nothing is appended twice. If work must not be repeated (`begins_once`), the log
+advances before the work starts, and messages are appended at once. Another service then detects a
+crash during the work (by the frontier's lease).
 
-A log that is unavailable costs none of that work. What is under way goes on, its answers are kept,
-and all that an advance was to move is moved by the next one that succeeds. A member that was fenced
-joins anew beside it. Only work that may be done again is dropped: log and store are opened anew.
+An unavailable log does not cost this work. Work in progress continues, its messages are held, and
+the next successful advance includes everything that a failed one did not move. Meanwhile a fenced
+member joins its group again. Only work that may be repeated is dropped: log and store are reopened.
 """
 
 import asyncio
@@ -35,26 +35,28 @@ from gossamer.runtime.trace import handling
 from gossamer.store import Store
 
 IDLE_WAIT, LONGEST_IDLE_WAIT = 0.02, 0.25
-"""Seconds between two polls while nothing finishes; they grow while nothing happens."""
+"""Minimum and maximum seconds between two polls while work is in progress. They grow while nothing
+happens."""
 IDLE_POLL, LONGEST_IDLE_POLL = 0.1, 0.5
-"""Seconds that one poll waits while nothing is under way; they grow while nothing happens. The
-control topic, and whether to stop, are looked at between polls."""
+"""Minimum and maximum seconds of one poll while no work is in progress. They grow while nothing
+happens. The control topic and the stop event are checked between polls."""
 GROUP = 0.1
-"""Seconds between two advances with one append and one commit each, while there is much to move:
-what is alone under way is moved as soon as it ends."""
+"""Minimum seconds between two advances under load, each with one append and one commit. The result
+of a lone record is advanced as soon as it finishes."""
 ANSWERS_LIMIT = 500
-"""Start nothing while so many answers wait behind one."""
+"""Maximum number of finished records that wait for an earlier one, before no new work starts."""
 WAITING_BYTES = 64 << 20
-"""Stop what is under way when answers of so many bytes wait for a log that is unavailable."""
+"""Maximum bytes of messages that wait for an unavailable log, before work in progress is
+cancelled."""
 STOP_LIMIT = 10.0
-"""Most seconds that the end waits for a log that is unavailable."""
+"""Maximum seconds that the shutdown waits for an unavailable log."""
 logger = structlog.get_logger()
 
 
 class Concurrent:
-    """Have up to *limit* records under way; see `Strategy`. It runs in an event loop.
+    """Has up to *limit* records in progress, in an event loop. See `Strategy`.
 
-    What follows from a record has its partition's number, but where its sender has asked.
+    The messages of a record go to its partition number, unless their sender names another one.
     """
 
     def __init__(self, processor: AsyncProcessor, clock: Clock, limit: int) -> None:
@@ -70,41 +72,41 @@ class Concurrent:
         self._started: list[Decoded] = []
         self._passed: list[Record] = []
         self._outbox: list[Message] = []
-        """These three until an advance has succeeded."""
+        """Messages to append. Like the two lists above, it is cleared after an advance."""
         self._collected = 0
-        """How many messages of the outbox the advance has that is under way."""
+        """Number of messages in the outbox that the current advance includes."""
         self._answers: dict[tuple[str, int, int], list[Message]] = {}
-        """By topic, partition and offset: what waits for the log to move past that record."""
+        """Messages of finished records that the log has not advanced past, by the record."""
         self._working: set[asyncio.Task[None]] = set()
         self._wakeup = asyncio.Event()
         self._quiet = Quiet()
 
     @property
     def under_way(self) -> int:
-        """How many records are worked on."""
+        """Number of records in progress."""
         return len(self._working)
 
     @property
     def is_at_stake(self) -> bool:
-        """Whether something would be lost with this process."""
+        """Whether work would be lost with this process."""
         return self._begins_once and bool(self._working or self._outbox)
 
     @property
     def unsent(self) -> int:
-        """How many answers to work that is not done again the log does not have yet."""
+        """Number of messages of unrepeatable work that the log does not have yet."""
         return len(self._outbox) if self._begins_once else 0
 
     @property
     def waiting_bytes(self) -> int:
-        """The bytes of all answers that the log does not have yet."""
+        """Bytes of all messages that the log does not have yet."""
         return sum(len(message.value) for message in self._outbox)
 
     def due(self) -> float | None:
-        """Return None: answers wake the loop."""
+        """Return None, because finished work wakes the loop."""
         return None
 
     def assign(self, partitions: frozenset[int]) -> None:
-        """Forget what belongs to partitions that other members have now."""
+        """Forget the records of partitions that are assigned to other members now."""
         self._partitions = partitions
         self._offsets.release(partitions)
         self._started = [one for one in self._started if one.record.partition in partitions]
@@ -113,16 +115,16 @@ class Concurrent:
             del self._answers[at]
 
     def prepare(self) -> bool:
-        """Return True: nothing is kept here that has to be restored."""
+        """Return True, because there is no state to restore."""
         return True
 
     def room(self) -> int:
-        """Return how many records can begin."""
+        """Return the number of records that can start."""
         free = self._limit - len(self._working) - len(self._started)
         return min(BATCH, free) if len(self._answers) < ANSWERS_LIMIT else 0
 
     def control(self, records: Sequence[Record]) -> None:
-        """Tell the processor."""
+        """Pass *records* to the processor."""
         self._quiet.end()
         for record in records:
             try:
@@ -131,7 +133,7 @@ class Concurrent:
                 self._emit(self._dead_letter(record, error))
 
     def submit(self, decoded: Sequence[Decoded]) -> None:
-        """Begin this work; first, the log moves past what must not begin twice."""
+        """Start this work. Work that must not be repeated starts after the log has advanced."""
         if decoded:
             self._found = True
             self._quiet.end()
@@ -144,7 +146,7 @@ class Concurrent:
                 self._begin(one)
 
     def collect(self) -> Batch | None:
-        """Return what was finished; seldom while work is under way."""
+        """Return the finished batch, at most once in `GROUP` seconds while work is in progress."""
         if self._working and clock.steady() < self._advanced_at + GROUP:
             return None
         for record in self._offsets.passed():
@@ -156,7 +158,7 @@ class Concurrent:
         return Batch(self._passed[:], self._outbox[:])
 
     def advanced(self, ours: bool, seconds: float) -> None:
-        """Begin what may begin now."""
+        """Start the work that waited for the advance."""
         self._advanced_at = clock.steady()
         self._passed.clear()
         del self._outbox[: self._collected]
@@ -193,16 +195,16 @@ class Concurrent:
         self._wakeup.set()
 
     def _released(self, record: Record) -> Iterator[Message]:
-        """Yield the answers to *record* and to those of its partition before it."""
+        """Yield the messages of *record* and of the earlier records of its partition."""
         partition = record.topic, record.partition
         mine = [at for at in self._answers if at[:2] == partition and at[2] <= record.offset]
         for at in sorted(mine):
             yield from self._answers.pop(at)
 
     def timeout(self) -> float | None:
-        """Return the seconds that a poll may wait; None if none is due.
+        """Return the maximum seconds of the next poll, or None if no poll is due.
 
-        Polls are patient while there is nothing to do, and rare while there is enough.
+        Polls are long without work, and rare at the limit of concurrent work.
         """
         if not self._working:
             self._found = False
@@ -216,9 +218,9 @@ class Concurrent:
         return 0.0
 
     async def rest(self, moved: bool) -> None:
-        """Wait until there may be something to do, while work is under way."""
+        """Wait until there may be something to do, while work is in progress."""
         if moved and self._begins_once and self._working:
-            # Nothing begins before the next advance, whatever ends meanwhile.
+            # No work starts before the next advance.
             rest = max(0.0, self._advanced_at + GROUP - clock.steady())
             await asyncio.wait(self._working, timeout=rest)
         elif self._working:
@@ -228,15 +230,15 @@ class Concurrent:
             self._quiet.end()
 
     def raise_failures(self) -> None:
-        """Raise what ended the work on a record and must end the service."""
+        """Raise errors of work that must stop the service."""
         for task in [task for task in self._working if task.done()]:
             self._working.discard(task)
             if not task.cancelled():
                 task.result()
 
     async def cancel(self) -> None:
-        """Cancel what is under way."""
-        # Let every task run once: one that is cancelled before could not clean up.
+        """Cancel all work in progress."""
+        # Every task runs once, because a task that is cancelled before could not clean up.
         await asyncio.sleep(0)
         for task in self._working:
             task.cancel()
@@ -245,7 +247,7 @@ class Concurrent:
 
 
 class ConcurrentRunner:
-    """The loop of *processor* beside an event loop, with up to *limit* records under way."""
+    """Runs *processor* beside an event loop, with up to *limit* records in progress."""
 
     def __init__(
         self,
@@ -260,13 +262,13 @@ class ConcurrentRunner:
         self._processor = processor
         self._strategy = Concurrent(processor, clock, limit)
         self._loop = Loop(self._strategy, log, store, hold, report)
-        # SQLite and librdkafka block: one thread of their own keeps the event loop free of them.
+        # Blocking calls of SQLite and librdkafka run in one separate thread.
         self._thread = ThreadPoolExecutor(1, "log")
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until *stop*; what is under way then is left to the next reader.
+        """Work until *stop*. Work in progress is then left to the next reader.
 
-        Raise what stops a service: GossamerError where the record is not to blame.
+        Raise the error that stops the service: GossamerError if no record has caused it.
         """
         try:
             await self._steps(stop)
@@ -288,13 +290,13 @@ class ConcurrentRunner:
                 moved = await self._loop.step_in(self._thread, timeout)
                 await strategy.rest(moved)
                 if timeout is not None:
-                    # A step without a poll does not show whether the member was fenced again.
+                    # Only a step with a poll shows that the member was not fenced again.
                     growing, fenced = waits(), False
             except Unavailable as error:
                 if fenced or not strategy.is_at_stake:
                     raise
                 if fenced := isinstance(error, Fenced):
-                    # What has begun is nobody else's, and goes on.
+                    # Work in progress belongs to no other member, and continues.
                     await self._loop.rejoin_in(self._thread)
                 logger.warning("waiting", why=str(error), under_way=strategy.under_way)
                 if strategy.waiting_bytes > WAITING_BYTES:
@@ -303,17 +305,17 @@ class ConcurrentRunner:
             strategy.raise_failures()
 
     async def _report(self) -> None:
-        """Append what work that is not done again has answered, if the log takes it in time."""
+        """Append the messages of unrepeatable work, if the log accepts them in time."""
         growing, until = waits(), clock.steady() + STOP_LIMIT
         if self._strategy.unsent:
-            # The log moves no further: what was polled and has not begun is the next reader's.
+            # Polled work that has not started is left to the next reader.
             self._strategy.assign(frozenset())
         while self._strategy.unsent:
             try:
                 await self._loop.flush_in(self._thread)
             except GossamerError as error:
                 if not isinstance(error, Unavailable) or clock.steady() > until:
-                    logger.error("answers are lost", count=self._strategy.unsent, why=str(error))
+                    logger.error("messages lost", count=self._strategy.unsent, why=str(error))
                     return
                 await asyncio.sleep(next(growing))
 
@@ -324,5 +326,5 @@ async def _wait_for(event: asyncio.Event, seconds: float) -> None:
 
 
 def _add(messages: list[Message], *events: Event) -> None:
-    # All of them, or none if one is too large.
+    # Encoding first appends either all events, or none if one is too large.
     messages.extend([encode(event) for event in events])

@@ -1,5 +1,7 @@
-"""What operators have set, in the store too: the topic `control` is one disk's loss away from a
-crawl without its blocklist. Frontiers write it there as they read it."""
+"""A copy of the control topic in the store, so that a lost disk does not cost the blocklist.
+
+Frontiers write it as they read the topic.
+"""
 
 from collections.abc import Iterator
 
@@ -11,16 +13,16 @@ from gossamer.store import Row, Store
 
 
 class ControlRow(Row, frozen=True):
-    """The newest event of one key of `control`."""
+    """The newest event of a key of `control`."""
 
     table = "control"
     partition_key, sort_key = "crawl", "key"
 
     crawl: str
     key: str
-    """As on the topic: `blocklist_changed/example.org`."""
+    """The key on the topic: `blocklist_changed/example.org`."""
     value: str
-    """The event, in JSON."""
+    """The event in JSON."""
 
 
 def control_row(event: Event) -> ControlRow:
@@ -30,7 +32,7 @@ def control_row(event: Event) -> ControlRow:
 
 
 def control_events(store: Store, crawl: str) -> Iterator[Event]:
-    """Yield the events of *crawl* that *store* has; raise Poison for one that cannot be read."""
+    """Yield the events of *crawl* in *store*. Raise Poison for an unreadable one."""
     table, after = store.table(ControlRow), None
     while rows := table.scan(crawl, after):
         after = rows[-1].key

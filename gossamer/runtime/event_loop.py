@@ -1,15 +1,15 @@
-"""Work in an event loop, in a process that is told to stop by a thread."""
+"""Runs an event loop in a process that a thread stops."""
 
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 
 STOP_INTERVAL = 0.2
-"""Seconds between two looks at whether the work is to stop."""
+"""Seconds between two checks of the stop event."""
 
 
 def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.Event) -> None:
-    """Run *work* in an event loop; the event it is given is set when *stop* is."""
+    """Run *work* in an event loop. The asyncio event that it gets is set when *stop* is."""
 
     async def until_stopped() -> None:
         ended = asyncio.Event()
@@ -21,7 +21,7 @@ def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.
 
 
 async def _forward(stop: threading.Event, ended: asyncio.Event) -> None:
-    # A thread that waits for it would have to be woken when the work ends on its own.
+    # Polled, because a waiting thread would have to be woken when the work ends by itself.
     while not stop.is_set():
         await asyncio.sleep(STOP_INTERVAL)
     ended.set()

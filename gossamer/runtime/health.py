@@ -1,9 +1,9 @@
-"""Liveness, readiness and metrics of a process of a fleet, over HTTP.
+"""Serves liveness, readiness and metrics of a process of a fleet over HTTP.
 
-`/healthz` is 200 while the service's loop turns: an orchestrator restarts what is stuck.
-`/readyz` is 200 while it does its work, with a note where an operator should do something, else 503
-with the reason. `/metrics` is for Prometheus.
-Threads of their own answer all three, so that a loop that hangs cannot hold up the answer.
+`/healthz` is 200 while the service's loop runs. An orchestrator restarts a stuck process. `/readyz`
+is 200 while the process works, with a note if an operator should act, and otherwise 503 with the
+reason. `/metrics` is for Prometheus. Separate threads serve all three, so that a stuck loop does
+not delay the response.
 """
 
 import threading
@@ -20,22 +20,22 @@ from gossamer.settings.servers import ServiceSettings
 from gossamer.telemetry import gauge, gauges, show_counters
 
 FRESH = 2.0
-"""Seconds for which an answer of the servers is reused."""
+"""Seconds for which a lag query's result is reused."""
 PATIENCE = 2.0
-"""Seconds that a probe or a scrape waits for the servers."""
+"""Maximum seconds that a probe or a scrape waits for a lag query."""
 SILENCE = 10.0
-"""Seconds of silence after which the servers count as unavailable."""
+"""Seconds without a result of a lag query after which the servers count as unavailable."""
 
 logger = structlog.get_logger()
 
 LagQuery = Callable[[], Mapping[str, int]]
-"""Asks the servers for the lag of each topic; may fail, or take long."""
+"""Queries the servers for the lag of each topic. It may fail or take long."""
 
 
 class Health:
-    """The health of one process: its loop reports, any thread may ask.
+    """The health of one process. Its loop reports it, and any thread may read it.
 
-    It is stuck *stuck_after* seconds after the last turn of its loop.
+    The process is stuck if its loop has not reported for *stuck_after* seconds.
     """
 
     def __init__(self, service: str, instance: str, stuck_after: float = 60.0) -> None:
@@ -47,62 +47,62 @@ class Health:
             instance=instance,
         )
         self._beat_at, self._stuck_after = clock.steady(), stuck_after
-        self._why_not, self._hindered, self._note = "it is starting", "", ""
+        self._why_not, self._hindered, self._note = "starting", "", ""
         self._outdated = ""
         self._servers = _Cached(lambda: {})
 
     def beat(self) -> None:
-        """Report that the loop has turned."""
+        """Report that the loop runs."""
         self._beat_at = clock.steady()
 
     def ready(self) -> None:
-        """Report that the process does its work."""
+        """Report that the process works."""
         self.beat()
         if self._why_not:
             logger.info("ready")
         self._why_not = ""
 
     def waiting(self, why: str) -> None:
-        """Report *why* it cannot work for now; that is no reason to restart it."""
+        """Report why the process cannot work now. This is not a reason to restart it."""
         self.beat()
         self._why_not = why
 
     def hindered(self, why: str) -> None:
-        """Report *why* it cannot do its work as it should though its loop turns; "": it can."""
+        """Report a limitation of the process although its loop runs, or "" for none."""
         self._hindered = why
 
     def outdated(self, why: str) -> None:
-        """Report *why* it must be upgraded before it can do all of its work; "": it can."""
+        """Report why the process needs an upgrade to do all of its work, or "" if it does not."""
         self._outdated = why
 
     def note(self, what: str) -> None:
-        """Report *what* should be known of it although it works; "": nothing."""
+        """Report a note about the working process, or "" for none."""
         if what and what != self._note:
             logger.warning(what)
         self._note = what
 
     def watch(self, ask: LagQuery) -> None:
-        """Use *ask* from now on to find out whether the servers answer, and the lag."""
+        """Use *ask* from now on to query the lag, and whether the servers answer."""
         self._servers = _Cached(ask)
 
     @property
     def alive(self) -> bool:
-        """Whether its loop turns."""
+        """Whether the loop runs."""
         return clock.steady() - self._beat_at < self._stuck_after
 
     def why_not_ready(self) -> str:
-        """Return why it does not do its work; "" if it does.
+        """Return why the process is not ready, or "".
 
-        An idle loop may not notice that servers are gone, so they are asked too.
+        The servers are queried, too, because an idle loop may not notice an outage.
         """
         if not self.alive:
-            return f"its loop has not turned for {self._stuck_after:.0f} s"
+            return f"the loop has not completed a step for {self._stuck_after:.0f} s"
         if not self._why_not:
             self._servers.read()
         return self._why_not or self._outdated or self._hindered or self._servers.trouble
 
     def when_ready(self) -> str:
-        """Return what is said of it when it does its work."""
+        """Return the text of a ready process."""
         return f"ready; {self._note}" if self._note else "ready"
 
     def metrics(self) -> bytes:
@@ -112,21 +112,22 @@ class Health:
         return generate_latest()
 
     def listen(self, settings: ServiceSettings) -> int:
-        """Answer HTTP until the process ends; return the port, GossamerError if it is taken."""
+        """Serve HTTP until the process ends, and return the port. Raise GossamerError if it is in
+        use."""
         show_counters()
         try:
             server = _Server((settings.address, settings.port), self)
         except OSError as error:
             raise GossamerError(
-                f"health and metrics cannot be shown on {settings.address}:{settings.port} "
-                f"({error.strerror}): name another port with service.port"
+                f"health and metrics cannot be served on {settings.address}:{settings.port} "
+                f"({error.strerror}): set another service.port"
             ) from error
         threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
         return server.server_port
 
 
 class _Cached:
-    """What the servers answered last. Nobody waits long, and one question is open at a time."""
+    """The last result of the lag query. Waits are short, and only one query runs at a time."""
 
     def __init__(self, ask: LagQuery) -> None:
         self._ask, self._known = ask, dict[str, int]()
@@ -137,7 +138,7 @@ class _Cached:
         self._lock = threading.Lock()
 
     def read(self) -> Mapping[str, int]:
-        """Return the lag by topic; empty if the servers do not say."""
+        """Return the lag by topic, or nothing if the servers do not report it."""
         with self._lock:
             if not self._asking or not self._asking.is_alive():
                 if clock.steady() - self._answered_at < FRESH:
@@ -151,17 +152,17 @@ class _Cached:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the servers; "" if nothing is."""
+        """The failure of the servers, or ""."""
         silent = clock.steady() - self._asked_at
         if self._asking and self._asking.is_alive() and silent > SILENCE:
-            return f"its servers have not answered for {silent:.0f} s"
+            return f"the servers have not answered for {silent:.0f} s"
         return self._failure
 
     def _learn(self) -> None:
         try:
             self._known, self._failure = dict(self._ask()), ""
         except Exception as error:
-            # Whatever it is, the service meets it too as soon as it has something to do.
+            # The service meets the same failure as soon as it has work.
             self._known, self._failure = {}, str(error) or repr(error)
         self._answered_at = clock.steady()
 
@@ -174,7 +175,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore a client that goes away before the answer."""
+        """Ignore a client that disconnects before the response."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -182,7 +183,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        """Answer by the path alone; nobody is authenticated."""
+        """Serve a path, without authentication."""
         health = self.server.health
         match self.path.partition("?")[0]:
             case "/healthz":
@@ -192,7 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "/metrics":
                 self._send(200, CONTENT_TYPE_LATEST, health.metrics())
             case _:
-                self._send_text(404, "answered here: /healthz, /readyz and /metrics")
+                self._send_text(404, "not found; this port serves /healthz, /readyz and /metrics")
 
     def _report(self, trouble: str, ok: str) -> None:
         self._send_text(503 if trouble else 200, trouble or ok)
@@ -208,4 +209,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: probes come every few seconds."""
+        """Log nothing, because probes are frequent."""

@@ -1,12 +1,12 @@
-"""The identity of a fleet, or of a laptop's folder: what it was begun with, on each of its parts.
+"""The identity of a fleet, or of a folder of one machine, which each of its parts states.
 
-That is an id, the number of partitions, and the version of the public suffix list. The last two
-decide where everything about a site lies. It is stated on the `control` topic, in the store, and in
-folders on disks; a part that was replaced by an older one, an empty one, or one of another fleet is
-found out at the next start, before anything is read or written.
+It consists of an id, the number of partitions, and the version of the Public Suffix List. The last
+two determine where all data of a site is stored. The identity is stated on the `control` topic, in
+the store, and in folders on disks. If a part was replaced by an older or an empty one, or by one of
+another fleet, the next start detects this before anything is read or written.
 
-A crawl that is moved keeps its id. `control` then also says where it went, so that nobody continues
-it in two places.
+A moved crawl keeps its id. `control` then also states the new location, so that nobody continues
+the crawl in two places.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ FILE = "fleet.json"
 
 
 class IdentityRow(Row, frozen=True):
-    """What the fleet was begun with: as the store has it, and as the topics were given it."""
+    """The identity of the fleet in the store, and as it was stated on the topics."""
 
     table = "identity"
     partition_key = "part"
@@ -36,20 +36,20 @@ class IdentityRow(Row, frozen=True):
     part: str
     """`store`, or `topics` once the event `fleet_begun` is on `control`."""
     id: str
-    """Of the fleet, the same in all of its parts."""
+    """The id of the fleet, the same in all of its parts."""
     partitions: int
-    """Of each topic that is keyed by site."""
+    """Number of partitions of each topic that is keyed by site."""
     suffix_list: str
-    """The version of the public suffix list."""
+    """The publication time of the Public Suffix List."""
 
 
 def identify(log: Log, store: Store, now: float) -> str:
-    """State the identity where there is none yet, and return the id.
+    """State the identity of a new fleet, and return the id.
 
-    Raise GossamerError unless *log* and *store* are of one fleet, and complete.
+    Raise GossamerError unless *log* and *store* belong to the same fleet and are complete.
     """
     rows = store.table(IdentityRow)
-    # In this order: another process may be the first one at the same time.
+    # In this order, because another process may also be the first one.
     was_stated = rows.get(TOPICS) is not None
     stated = check_topics(log)
     _compare(log, rows.get(STORE), stated, was_stated)
@@ -66,12 +66,12 @@ def identify(log: Log, store: Store, now: float) -> str:
 
 
 def check_identity(log: Log, store: Store) -> str | None:
-    """Return the id of the fleet, None if it has not begun; state nothing.
+    """Return the id of the fleet, or None if it has not begun, without stating it.
 
-    Raise GossamerError unless *log* and *store* are of one fleet, and complete.
+    Raise GossamerError unless *log* and *store* belong to the same fleet and are complete.
     """
     rows = store.table(IdentityRow)
-    # In this order: the topics are stated after the store, and recorded there last.
+    # In this order, because the store is stated first, and the topics are recorded in it last.
     was_stated = rows.get(TOPICS) is not None
     stated = check_topics(log)
     mine = rows.get(STORE)
@@ -84,14 +84,14 @@ def _compare(
 ) -> None:
     """Raise GossamerError unless *mine*, of the store, and *stated*, on the topics, agree.
 
-    *was_stated*: the store knows that the topics had it.
+    *was_stated*: the store has recorded that the topics stated it.
     """
     if mine is None:
         if stated:
             raise GossamerError(
-                f"the topics are of the fleet {stated.id}, and the store has no fleet. Name the "
-                "keyspace of that fleet; if it is lost, gossamer restore --align begins a new "
-                "store, which learns what the topics still have"
+                f"the topics belong to the fleet {stated.id}, and the store has no fleet: set "
+                "cassandra.keyspace to the keyspace of that fleet; if it is lost, run gossamer "
+                "restore --align, which starts a new store from the remaining records"
             )
         return
     _check_list("store", mine.suffix_list)
@@ -100,18 +100,18 @@ def _compare(
     if stated is None:
         if was_stated:
             raise GossamerError(
-                f"the topic control of the fleet {mine.id} is lost, and with it the crawl's "
-                "definition and the blocklist: gossamer restore --align writes it from the store"
+                f"the topic control of the fleet {mine.id} is lost, with the crawl's definition "
+                "and the blocklist: run gossamer restore --align, which restores it from the store"
             )
     elif stated.id != mine.id:
         raise GossamerError(
-            f"the topics are of the fleet {stated.id}, and the store of the fleet {mine.id}: see "
-            "that kafka.prefix and cassandra.keyspace name parts of the same fleet"
+            f"the topics belong to the fleet {stated.id}, and the store to the fleet {mine.id}: "
+            "check kafka.prefix and cassandra.keyspace"
         )
 
 
 def adopt(log: Log, store: Store) -> str:
-    """Have a new *store* be of the fleet of *log*; return what was done.
+    """State the fleet of *log* in a new *store*. Return a sentence about it.
 
     Raise GossamerError if the log has no fleet either.
     """
@@ -123,16 +123,16 @@ def adopt(log: Log, store: Store) -> str:
     for row in states(stated):
         rows.put(row)
     store.flush()
-    return f"store: is of the fleet {stated.id} now"
+    return f"store: belongs to the fleet {stated.id} now"
 
 
 def begun(row: IdentityRow, now: float) -> FleetBegun:
-    """Return the event that states the identity of *row*."""
+    """Return the event with the identity of *row*."""
     return FleetBegun(at=now, id=row.id, partitions=row.partitions, suffix_list=row.suffix_list)
 
 
 def states(event: FleetBegun) -> tuple[IdentityRow, IdentityRow]:
-    """Return the rows of the fleet that *event* states: as the store has it, and as the topics."""
+    """Return the rows with the identity of *event*: for the store and for the topics."""
     store, topics = (
         IdentityRow(part, event.id, event.partitions, event.suffix_list) for part in (STORE, TOPICS)
     )
@@ -141,17 +141,17 @@ def states(event: FleetBegun) -> tuple[IdentityRow, IdentityRow]:
 
 def _resized(began: int, now: int) -> GossamerError:
     return GossamerError(
-        f"this fleet was begun with {began} partitions of each topic, and the topics have {now} "
-        "now: sites would move to other partitions, away from what is known of them"
+        f"this fleet was started with {began} partitions of each topic, and the topics have {now} "
+        "now: sites would be in other partitions than their data"
     )
 
 
 def set_partitions(log: Log, store: Store, now: float) -> None:
-    """State that the fleet has as many partitions as *log* from now on."""
+    """State that the fleet now has the number of partitions of *log*."""
     table = store.table(IdentityRow)
     rows = [row for part in (STORE, TOPICS) if (row := table.get(part))]
     changed = [replace(row, partitions=log.partitions) for row in rows]
-    # The store last: as long as it has the former number, the command that resizes goes on.
+    # The store comes last: while it has the former number, a repeated resize continues.
     log.append([encode(begun(row, now)) for row in changed if row.part == STORE])
     for row in changed:
         table.put(row)
@@ -159,10 +159,10 @@ def set_partitions(log: Log, store: Store, now: float) -> None:
 
 
 def check_topics(log: Log) -> FleetBegun | None:
-    """Return what *log* says of its fleet, None if that has not begun.
+    """Return the identity that *log* states, or None if the fleet has not begun.
 
-    Raise GossamerError for another suffix list, and for a crawl that is not here: it was moved
-    away, or its move to here has not ended.
+    Raise GossamerError for another suffix list, for a crawl that was moved away, and for an
+    unfinished move.
     """
     event = stated_in(log)
     if event is None:
@@ -170,19 +170,19 @@ def check_topics(log: Log) -> FleetBegun | None:
     _check_list("topics", event.suffix_list)
     if event.moved_to:
         raise GossamerError(
-            f"this crawl was moved to {event.moved_to}: go on there, or bring it back with "
+            f"this crawl was moved to {event.moved_to}: continue it there, or move it back with "
             "gossamer move"
         )
     if event.moving_from:
         raise GossamerError(
-            f"the move of this crawl from {event.moving_from} has not ended: run gossamer move "
+            f"the move of this crawl from {event.moving_from} is not finished: run gossamer move "
             "again"
         )
     return event
 
 
 def stated_in(log: Log) -> FleetBegun | None:
-    """Return what *log* says of its fleet, whatever that is; None if it says nothing."""
+    """Return the identity that *log* states, valid or not, or None."""
     event = in_force(log).get(f"fleet_begun/{DEFAULT_CRAWL}")
     return event if isinstance(event, FleetBegun) else None
 
@@ -190,10 +190,10 @@ def stated_in(log: Log) -> FleetBegun | None:
 def _check_list(where: str, version: str) -> None:
     if version != SUFFIX_LIST:
         raise GossamerError(
-            f"the {where} of this fleet were filled by the public suffix list of {version}, and "
-            f"this version of Gossamer has that of {SUFFIX_LIST}: sites would move to other "
-            "partitions, away from what is known of them. Go on with the version of Gossamer that "
-            "has the older list, or begin anew, in another folder or fleet"
+            f"this fleet uses the Public Suffix List of {version} ({where}), and this version of "
+            f"Gossamer has the list of {SUFFIX_LIST}: sites would be in other partitions than "
+            "their data. Continue with the version of Gossamer that has the older list, or start "
+            "again in another folder or fleet"
         )
 
 
@@ -202,7 +202,8 @@ class _Stated(msgspec.Struct):
 
 
 def check_folder(folder: Path, fleet: str) -> None:
-    """State in *folder* that it is of *fleet*; raise GossamerError if it is of another one."""
+    """State in *folder* that it belongs to *fleet*. Raise GossamerError if it belongs to another
+    one."""
     file = folder / FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -214,7 +215,7 @@ def check_folder(folder: Path, fleet: str) -> None:
 
 
 def check_stated_folder(folder: Path, fleet: str) -> None:
-    """Raise GossamerError if *folder* says that it is of another fleet than *fleet*."""
+    """Raise GossamerError if *folder* states that it belongs to another fleet than *fleet*."""
     file = folder / FILE
     try:
         if not file.exists():
@@ -224,8 +225,8 @@ def check_stated_folder(folder: Path, fleet: str) -> None:
         raise _unusable(file, error) from error
     if found != fleet:
         raise GossamerError(
-            f"{folder} is of the fleet {found}, and the servers are of the fleet {fleet}: name "
-            "another folder, or remove this one if its fleet is no more"
+            f"{folder} belongs to the fleet {found}, and the servers to the fleet {fleet}: use "
+            "another folder, or remove this one if its fleet does not exist any more"
         )
 
 

@@ -1,15 +1,16 @@
-"""The loop that carries a service's logic along the log.
+"""The loop that drives a service's logic along the log.
 
-A step polls, hands the records to a strategy, and advances the log past what the strategy has
-finished. It is written once, as a generator that yields each call that may block: `Loop.step` makes
-these calls where it is, `Loop.step_in` makes them in a thread, beside an event loop.
+A step polls, passes the records to a strategy, and advances the log past the records that the
+strategy has finished. It is written once, as a generator that yields each call that may block.
+`Loop.step` makes these calls itself, and `Loop.step_in` makes them in a thread, beside an event
+loop.
 
-A record that only a newer version can read waits for it. The loop gives its partition up, as if
-another member had it, and polls no more of it: nothing is skipped, and whoever has the partition
-next begins with what the group has not moved past. All other partitions go on.
+A record that only a newer version can decode waits for that version. The loop gives its partition
+up, as if it were another member's, and polls no more of it. No record is skipped: the next owner of
+the partition starts at the committed offset. All other partitions continue.
 
-While the fleet is quiesced (`quiescing.py`), a loop whose strategy keeps rows rests: it finishes
-its step, notes so in the store, and then only polls, so that it stays a member.
+While the fleet is quiesced (`quiescing.py`), a loop whose strategy stores rows pauses: it finishes
+its step, records this in the store, and then polls only to remain a member.
 """
 
 import asyncio
@@ -35,74 +36,77 @@ from gossamer.telemetry.timing import timed
 T = TypeVar("T")
 
 IDLE_HOLD_INTERVAL = 5.0
-"""Seconds between two questions whether others are behind, while no record comes."""
+"""Seconds between two lag checks while no record arrives."""
 
 REST_TURN = 0.2
-"""Seconds between two polls of a member that rests: it is no longer than this in going on."""
+"""Seconds between two polls of a paused member, and so the maximum delay of its resumption."""
 
 logger = structlog.get_logger()
 
 Report = Callable[[str], None]
-"""Is given what a service cannot do before it is upgraded; "" once it can do everything."""
+"""Receives a text about work that needs an upgrade of the service, or "" once no work needs it."""
 
 Blocking: TypeAlias = Generator[Callable[[], Any], Any, T]
-"""Yields calls that may block, is sent what they return, and returns a T."""
+"""Yields calls that may block, receives their results, and returns a T."""
 
 
 class Batch(NamedTuple):
-    """What one advance of the log moves past and appends."""
+    """The records and messages of one advance of the log."""
 
     records: Sequence[Record]
     messages: Sequence[Message]
 
 
 class Strategy(Protocol):
-    """What becomes of records between their poll and the advance past them."""
+    """Handles records between their poll and the advance past them."""
 
     name: str
-    """The group that it reads under."""
+    """The name of the consumer group."""
     topics: list[str]
-    """What it reads, besides the control topic."""
+    """The consumed topics, besides the control topic."""
 
     @property
     def positions(self) -> Positions | None:
-        """How far the store has its records; None if it keeps nothing in the store."""
+        """The positions up to which the store includes the records. None if the strategy stores
+        nothing."""
 
     def assign(self, partitions: frozenset[int]) -> None:
-        """Take over *partitions* and give up all others; what this writes is flushed at once."""
+        """Take over *partitions* and give up all others. Writes of this call are flushed at
+        once."""
 
     def prepare(self) -> bool:
-        """Return whether records can be handled; until then, only the membership is kept."""
+        """Return whether records can be handled. Until then, only the membership is kept."""
 
     def room(self) -> int:
-        """Return how many records may be submitted now."""
+        """Return the number of records that may be submitted now."""
 
     def control(self, records: Sequence[Record]) -> None:
-        """Learn what operators have set."""
+        """Apply settings of operators."""
 
     def submit(self, decoded: Sequence[Decoded]) -> None:
-        """Handle these records, or begin to."""
+        """Handle these records, or start to."""
 
     def collect(self) -> Batch | None:
-        """Return what an advance should move now, or None; until `advanced`, it is returned
-        again."""
+        """Return the batch to advance now, or None. It is returned again until `advanced` is
+        called."""
 
     def advanced(self, ours: bool, seconds: float) -> None:
-        """The log was advanced in a step that took *seconds*, unless its partitions are not
-        *ours*."""
+        """Note that the log was advanced in a step of *seconds*. *ours* is False if this member was
+        fenced."""
 
     def due(self) -> float | None:
-        """Return when a step is due even if no record comes; None if there is no timer."""
+        """Return when a step is due without any record, or None without a timer."""
 
 
 def ignore(why: str) -> None:
-    """Report to nobody."""
+    """Ignore a report."""
 
 
 class Loop:
-    """One *strategy* on the log. No records of the partitions that *hold* returns are polled.
+    """Drives *strategy* along the log. Records of the partitions that *hold* returns are not
+    polled.
 
-    *report* is called whenever other partitions than before wait for a newer version.
+    *report* is called whenever the set of partitions that wait for a newer version changes.
     """
 
     def __init__(
@@ -118,44 +122,45 @@ class Loop:
         self._reader = self._open()
         self._control = ControlTail(log)
         self._news: list[Record] = []
-        """What was read of the control topic, and not given to the strategy yet."""
+        """Records of the control topic that the strategy has not got yet."""
         self._asked = Asked()
         self._rests: str | None = None
-        """The id of the event since which nothing is written, if the store says so."""
+        """The id of the event since which nothing is written, if the store contains the note."""
         self._assigned: frozenset[int] | None = None
         self._waiting: dict[int, str] = {}
-        """The partitions that wait for a newer version, and for what."""
+        """The partitions that wait for a newer version, with the reason."""
         self._polled: list[Decoded] = []
-        """What was not submitted yet: a server was lost since the poll."""
+        """Polled records that were not submitted, because a server became unavailable."""
         self._paused = NO_PARTITIONS
         self._asked_at = float("-inf")
         self._is_idle = False
         """Whether the last poll returned no record."""
         self.began = 0.0
-        """When the last step had its records, by the steady clock."""
+        """The steady time at which the last step had its records."""
 
     def due(self) -> float | None:
-        """Return when a step is due even if no record comes; None if there is no timer."""
+        """Return when a step is due without any record, or None without a timer."""
         return self._strategy.due()
 
     def step(self, timeout: float = 0.0) -> bool:
-        """Take one step; return whether there was anything to do.
+        """Take one step, and return whether there was anything to do.
 
-        It waits up to *timeout* for records. Raise GossamerError where no record is to blame; then
-        the log has not moved.
+        It waits up to *timeout* seconds for records. Raise GossamerError for a failure that no
+        record has caused. The log has not advanced then.
         """
         return _run(self._step(timeout))
 
     async def step_in(self, thread: Executor, timeout: float | None) -> bool:
-        """Take one step, blocking in *thread* alone; with None, nothing is polled."""
+        """Take one step with all blocking calls in *thread*. With *timeout* None, nothing is
+        polled."""
         return await _run_in(thread, self._step(timeout))
 
     async def rejoin_in(self, thread: Executor) -> None:
-        """Become another member of the group."""
+        """Leave the group and join it again as a new member."""
         await _run_in(thread, self._rejoin())
 
     async def flush_in(self, thread: Executor) -> None:
-        """Advance the log past what is finished."""
+        """Advance the log past all finished records."""
         self.began = clock.steady()
         await _run_in(thread, self._advance())
 
@@ -174,17 +179,16 @@ class Loop:
             self._polled += decode_all(found)
             self._is_idle = not found
             self._look_for_newer()
-            # Partitions change inside the poll: the strategy learns that before it sees their
-            # records.
+            # Partitions change inside the poll. The strategy must know before it gets records.
             yield from self._assign()
         self.began = clock.steady()
         if not ready:
-            # See whether the claims stand.
+            # This checks the claims.
             yield partial(self._reader.advance, (), ())
             return True
         if timeout is not None:
-            # The control topic is read to its end, and only now, since a takeover takes a while: an
-            # order by an older definition may be out of the crawl's scope, or too soon.
+            # The control topic is read to its end just before the records, because a takeover takes
+            # time, and orders by an older definition might be out of scope or too fast.
             yield from self._read_control()
             if self._news:
                 strategy.control(self._news)
@@ -197,18 +201,19 @@ class Loop:
         return moved
 
     def _read_control(self, timeout: float = 0.0) -> Blocking[None]:
-        """Read the control topic to its end, waiting there up to *timeout* for the first news."""
+        """Read the control topic to its end, waiting up to *timeout* seconds for the first
+        records."""
         while news := (yield partial(self._control.poll, timeout)):
             self._asked.learn(news)
             self._news += news
             timeout = 0.0
 
     def _begin_to_rest(self) -> Blocking[None]:
-        """Note in the store that nothing more is written, if that is asked for."""
+        """If the fleet is being quiesced, record in the store that nothing more is written."""
         positions, asked = self._strategy.positions, self._asked.id
         if positions is None or asked is None:
             return
-        # What the step has left behind comes first: the note must not be there before it.
+        # Buffered writes are flushed first, because the note must not precede them.
         yield partial(self._reader.advance, (), ())
         positions.note_quiesced(asked)
         yield partial(self._reader.advance, (), ())
@@ -216,9 +221,9 @@ class Loop:
         logger.info("quiesced", service=self._strategy.name)
 
     def _keep_delayed(self) -> Blocking[bool]:
-        """Only poll while the fleet is quiesced; return whether it is.
+        """Only poll while the fleet is quiesced, and return whether it is.
 
-        A member that has just started rests as well, before it claims anything.
+        A member that has just started also pauses, before it claims anything.
         """
         positions = self._strategy.positions
         if positions is None or not (self._rests or self._assigned is None):
@@ -232,20 +237,20 @@ class Loop:
         yield partial(self._reader.poll, 0.0, 0, self._paused | self._waiting.keys())
         fresh = self._reader.partitions - self._waiting.keys() - (self._assigned or NO_PARTITIONS)
         if fresh and not (yield partial(positions.are_quiesced, fresh, asked)):
-            # Whoever had them died before it could note that: take them over, and then rest.
+            # Their member crashed before it wrote its note. Take them over, and then pause.
             yield from self._go_on()
             return False
         self._rests = asked
         return True
 
     def _go_on(self) -> Blocking[None]:
-        """Take the note back before anything else is written."""
+        """Withdraw the note in the store before anything else is written."""
         if self._rests:
             self._rests = None
             assert self._strategy.positions
             self._strategy.positions.note_quiesced(None)
             yield partial(self._reader.advance, (), ())
-            logger.info("quiesced no longer", service=self._strategy.name)
+            logger.info("not quiesced any more", service=self._strategy.name)
 
     def _assign(self) -> Blocking[None]:
         partitions = self._reader.partitions - self._waiting.keys()
@@ -256,7 +261,7 @@ class Loop:
             yield partial(self._reader.advance, (), ())
 
     def _look_for_newer(self) -> None:
-        """Note which of our partitions wait for a newer version; report it when that changes."""
+        """Find our partitions that wait for a newer version, and report changes."""
         ours = self._reader.partitions
         waiting = {number: why for number, why in self._waiting.items() if number in ours}
         for record, event in self._polled:
@@ -274,8 +279,8 @@ class Loop:
                 )
         if waiting != self._waiting:
             self._waiting = waiting
-            those = "; ".join(waiting[number] for number in sorted(waiting))
-            self._report(f"upgrade this service: it waits at {those}" if those else "")
+            places = "; ".join(waiting[number] for number in sorted(waiting))
+            self._report(f"upgrade this service: it waits at {places}" if places else "")
 
     def _check_hold(self) -> Blocking[None]:
         is_quiet = self._is_idle and not self._paused

@@ -1,7 +1,7 @@
-"""A log that reports to health: whether its readers poll, which partitions they have, their lag.
+"""A log that reports to health: heartbeats of its readers, their partitions and their lag.
 
-Whatever the loop of a service looks like, it polls a reader in every turn. So health is observed
-here, and no loop has to know of it.
+Every service's loop polls a reader in each step. Health is therefore observed here, and loops need
+not report it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -31,22 +31,23 @@ logger = structlog.get_logger()
 
 
 class ObservedLog:
-    """*log*, whose readers report to *health*; see `gossamer.log.Log`."""
+    """A *log* whose readers report to *health*. See `gossamer.log.Log`."""
 
     def __init__(self, log: Log, health: Health) -> None:
         self._log, self._health = log, health
 
     @property
     def partitions(self) -> int:
-        """How many partitions every topic has that is keyed by site."""
+        """Number of partitions of every topic that is keyed by site."""
         return self._log.partitions
 
     def append(self, messages: Iterable[Message]) -> Ends:
-        """Return, once every message is durable, where the last one lies in each partition."""
+        """Return once every message is durable, with the offset of the last message in each
+        partition."""
         return self._log.append(messages)
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> Reader:
-        """Join *group*; from now on its lag is shown."""
+        """Join *group*, and show its lag from now on."""
         self.watch(group, topics, store)
         return ObservedReader(self._log.reader(group, topics, store), self._health)
 
@@ -65,34 +66,35 @@ class ObservedLog:
         return self._log.tail(topics, starts)
 
     def lag(self, group: str, topic: str) -> int:
-        """Return how many records *group* has not moved past."""
+        """Return the number of records that *group* has not moved past."""
         with _reporting(self._health):
             return self._log.lag(group, topic)
 
     def lag_by_partition(self, group: str, topic: str) -> Mapping[int, int]:
-        """Return the same of each partition that has any records."""
+        """Return the lag of *group* in each partition that has any records."""
         with _reporting(self._health):
             return self._log.lag_by_partition(group, topic)
 
     def standing(self, group: str, topics: Sequence[str]) -> Mapping[At, Standing]:
-        """Return where *group* stands in each partition of *topics* in which it has ever moved."""
+        """Return the position of *group* in each partition of *topics* in which it has committed an
+        offset."""
         with _reporting(self._health):
             return self._log.standing(group, topics)
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:
-        """Have *group* go on from *offsets*."""
+        """Set the committed offsets of *group* to *offsets*."""
         self._log.move(group, offsets)
 
     def lag_by_group(self, topic: str) -> Mapping[str, Mapping[int, int]]:
-        """Return the same of each group without which no record of *topic* is deleted, by name."""
+        """Return the lag by partition of each group that must consume the records of *topic*."""
         with _reporting(self._health):
             return self._log.lag_by_group(topic)
 
 
 class ObservedReader:
-    """*reader*, whose every poll is a heartbeat; see `gossamer.log.Reader`.
+    """A *reader* whose polls are heartbeats. See `gossamer.log.Reader`.
 
-    Each change of its partitions is one line of the log, and in a metric.
+    Each change of its partitions is logged and updates a metric.
     """
 
     def __init__(self, reader: Reader, health: Health) -> None:
@@ -101,7 +103,7 @@ class ObservedReader:
 
     @property
     def partitions(self) -> frozenset[int]:
-        """The partitions that are this member's now."""
+        """The partitions assigned to this member."""
         return self._reader.partitions
 
     def poll(
@@ -127,7 +129,7 @@ class ObservedReader:
             )
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
-        """Flush the store's writes, append *messages*, move past *records*."""
+        """Flush the store's writes, append *messages*, and commit past *records*."""
         with _reporting(self._health):
             return self._reader.advance(records, messages)
 
@@ -138,7 +140,7 @@ class ObservedReader:
 
 @contextmanager
 def _reporting(health: Health) -> Iterator[None]:
-    # A loop that waits for a server with work under way turns all the same.
+    # A loop that waits for a server is still running.
     try:
         yield
     except Unavailable as error:

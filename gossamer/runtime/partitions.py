@@ -1,7 +1,7 @@
-"""The life of a partition in a loop, from its assignment to its loss: one table.
+"""The life of a partition in a loop, from its assignment to its loss, as one table of transitions.
 
-`Partitions` alone changes it, and holds each change against the table, so the table is all that can
-happen to a partition; `docs/partition-life.md` is drawn from it.
+Only `Partitions` changes the state of a partition, and checks each change against the table.
+`docs/partition-life.md` is generated from it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from gossamer.log import Log, Record
 
 
 class Life(StrEnum):
-    """How far a member is with a partition. One that it does not have is lost."""
+    """The state of a partition for a member. A partition of another member is lost."""
 
     LOST = "lost"
     CLAIMED = "claimed"
@@ -23,15 +23,15 @@ class Life(StrEnum):
 
 
 LIVES = {
-    Life.LOST: "Another member has it, or nobody.",
-    Life.CLAIMED: "It is ours. The processor restores what it keeps outside the store.",
-    Life.CATCHING_UP: "Records are handled; what must know all that came before (`awaits`) waits.",
-    Life.SERVING: "Everything that lay on the log when it was claimed was handled.",
+    Life.LOST: "The partition is assigned to another member, or to none.",
+    Life.CLAIMED: "The member has claimed the partition, and restores its state outside the store.",
+    Life.CATCHING_UP: "Records are handled. Work that needs all earlier records (`awaits`) waits.",
+    Life.SERVING: "All records from before the claim were handled.",
 }
 
 
 class Cause(StrEnum):
-    """What changes a partition's life."""
+    """The cause of a transition."""
 
     ASSIGNED = "assigned"
     RESTORED = "restored"
@@ -42,7 +42,8 @@ class Cause(StrEnum):
 
 
 class Transition(NamedTuple):
-    """A partition that is *before* becomes *after* by *cause*; *meaning* is for people."""
+    """A transition from the state *before* to *after* by *cause*. *meaning* is a sentence for
+    people."""
 
     before: Life
     cause: Cause
@@ -55,38 +56,41 @@ TRANSITIONS = (
         Life.LOST,
         Cause.ASSIGNED,
         Life.CLAIMED,
-        "The group gave it to this member, which claims it before it reads any row.",
+        "The group assigned the partition to this member, which claims it before reading rows.",
     ),
     Transition(
         Life.CLAIMED,
         Cause.RESTORED,
         Life.CATCHING_UP,
-        "The processor has all that it needs to handle records.",
+        "The processor's state is complete, and it can handle records.",
     ),
     Transition(
         Life.CATCHING_UP,
         Cause.CAUGHT_UP,
         Life.SERVING,
-        "What lay on the awaited topics was handled.",
+        "All earlier records of the awaited topics were handled.",
     ),
     Transition(
         Life.SERVING,
         Cause.MUST_CATCH_UP,
         Life.CATCHING_UP,
-        "A lease is over, and its answer may lie on the log.",
+        "A lease has expired, and its outcome may be on the log.",
     ),
     *(
         Transition(
             before,
             Cause.WENT_BACK,
             Life.CLAIMED,
-            "A handler failed half-way, or the clock was set: memory is read from the store again.",
+            "A handler failed halfway, or the clock was set. Memory is reloaded from the store.",
         )
         for before in (Life.CLAIMED, Life.CATCHING_UP, Life.SERVING)
     ),
     *(
         Transition(
-            before, Cause.REVOKED, Life.LOST, "The group gives it to another member, or we leave."
+            before,
+            Cause.REVOKED,
+            Life.LOST,
+            "The group assigns the partition to another member, or this member leaves.",
         )
         for before in (Life.CLAIMED, Life.CATCHING_UP, Life.SERVING)
     ),
@@ -96,11 +100,11 @@ _AFTER = {(row.before, row.cause): row.after for row in TRANSITIONS}
 
 @dataclass
 class Partition:
-    """A partition that a member has."""
+    """A partition assigned to the member."""
 
     life: Life = Life.LOST
     left: dict[str, int] = field(default_factory=dict)
-    """Records of each awaited topic to handle until it has caught up."""
+    """Number of records of each awaited topic that must be handled to catch up."""
 
 
 class Partitions:
@@ -113,7 +117,7 @@ class Partitions:
         """Those that are ours; None before the first assignment."""
 
     def assign(self, numbers: frozenset[int]) -> None:
-        """Take *numbers* over, and lose all others."""
+        """Take over *numbers*, and lose all other partitions."""
         for lost in self._all.keys() - numbers:
             self._move([lost], Cause.REVOKED)
             del self._all[lost]
@@ -123,17 +127,18 @@ class Partitions:
         self.assigned = numbers
 
     def go_back(self) -> None:
-        """Return all partitions to the claimed state: the memory of the processor was dropped."""
+        """Return all partitions to the claimed state, because the processor's memory was
+        dropped."""
         self._move(self._all, Cause.WENT_BACK)
 
     def restored(self) -> None:
-        """The processor can handle records; what lies on the log now is to be caught up with."""
+        """Note that the processor can handle records. Claimed partitions start to catch up."""
         if claimed := self._of(Life.CLAIMED):
             self._move(claimed, Cause.RESTORED)
             self._count(claimed)
 
     def catch_up(self) -> None:
-        """What lies on the log now is to be caught up with."""
+        """Let all partitions catch up with the current records of the awaited topics."""
         self._move(self._of(Life.SERVING), Cause.MUST_CATCH_UP)
         self._count(self._of(Life.CATCHING_UP))
 
@@ -144,13 +149,13 @@ class Partitions:
                 self._all[number].left[topic.name] = counts.get(number, 0)
 
     def handled(self, record: Record) -> None:
-        """Take note that *record* was handled."""
+        """Note that *record* was handled."""
         left = self._all[record.partition].left if record.partition in self._all else {}
         if record.topic in left:
             left[record.topic] -= 1
 
     def caught_up(self) -> frozenset[int]:
-        """Return, once, the partitions that have caught up: they serve from now on."""
+        """Return the partitions that have just caught up, once. They serve from now on."""
         catching_up = self._of(Life.CATCHING_UP)
         ended = [n for n in catching_up if all(left <= 0 for left in self._all[n].left.values())]
         self._move(ended, Cause.CAUGHT_UP)

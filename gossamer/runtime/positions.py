@@ -1,9 +1,9 @@
-"""How far the store has the records of a group: what tells a restored store from the present one.
+"""Positions in the store, which detect a restored store or log.
 
-A step flushes what follows from its records before the log moves past them. With it goes the
-*position* in each partition, so that the store is never behind the group. Where it is, an older
-store was put back: what followed from the records in between is lost, and nobody would notice.
-Where its positions lie beyond the end of a partition, the log is the older one.
+A step flushes the effects of its records before the log advances past them. The flush includes the
+*position* in each partition, so that the store is never behind the group. If it is behind, an older
+store was restored, and the effects of the records in between would be lost silently. If its
+position is beyond the end of a partition, the log is the older one.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -18,23 +18,24 @@ from gossamer.store import Row, Store
 
 
 class PositionRow(Row, frozen=True):
-    """Up to where what followed from the records of a group is in the store, in one partition."""
+    """The position of a group in one partition: the store includes the effects of all earlier
+    records."""
 
     table = "positions"
     partition_key = "group", "partition"
 
     group: str
     partition: str
-    """Its number."""
+    """The number of the partition."""
     offsets: dict[str, int] = field(default_factory=dict)
-    """Topic → the offset of the first record of which nothing is in the store."""
+    """Topic → the offset of the first record whose effects the store does not include."""
     quiesced: str | None = None
-    """The id of the event `fleet_quiesced` since which nothing is written about the partition; None
+    """The id of the event `fleet_quiesced` since which nothing is written for the partition. None
     while its member works."""
 
 
 class Positions:
-    """The positions of the group of *processor*, which reads *log*, in *store*."""
+    """The positions in *store* of the group of *processor*, which reads *log*."""
 
     def __init__(self, log: Log, store: Store, processor: Processor) -> None:
         self._log, self._group = log, processor.name
@@ -45,15 +46,15 @@ class Positions:
         self._known: dict[int, PositionRow] = {}
 
     def assign(self, partitions: frozenset[int]) -> None:
-        """Read the positions in those of *partitions* that were not ours; forget all others.
+        """Read the positions of newly assigned *partitions*, and forget those of others.
 
-        Raise GossamerError if the store is older than the log, or the log than the store.
+        Raise GossamerError if the store is older than the log, or the log older than the store.
         """
         gained, self._ours = partitions - self._ours, partitions
         self._known = {n: row for n, row in self._known.items() if self._home(n) in partitions}
         if not gained:
             return
-        # In this order: a former owner may be about to commit what it has flushed.
+        # In this order, because a former owner may still commit records that it has flushed.
         standing = self._log.standing(self._group, self._topics)
         fresh = {at: one for at, one in standing.items() if self._home(at[1]) in gained}
         numbers = gained | {number for _, number in fresh}
@@ -66,13 +67,14 @@ class Positions:
         self._note(None, numbers & self._known.keys())
 
     def _trust(self, standing: Mapping[At, Standing], numbers: Collection[int]) -> None:
-        """Believe that what the group has moved past in *numbers* is in the store."""
+        """Assume that the store includes all records before the committed offsets of *numbers*."""
         for number in numbers:
             offsets = {at[0]: one.committed for at, one in standing.items() if at[1] == number}
             self._known[number] = PositionRow(self._group, str(number), offsets)
 
     def _home(self, number: int) -> int:
-        """Return the partition of a site-keyed topic that partition *number* of any goes with."""
+        """Return the partition of a site-keyed topic that determines the owner of partition
+        *number*."""
         return number % self._log.partitions
 
     def _compare(self, at: At, standing: Standing) -> None:
@@ -81,21 +83,21 @@ class Positions:
         stored = row.offsets.get(topic, 0) if row else 0
         if stored < committed:
             raise GossamerError(
-                f"the store is older than the log: the group {self._group} has moved to offset "
-                f"{committed} of {topic}, partition {number}, and the store has only what followed "
-                f"up to {stored}. Where a backup was put back: stop all services, and run "
-                "gossamer restore --align"
+                f"the store is older than the log: the group {self._group} has committed offset "
+                f"{committed} of {topic}, partition {number}, and the store includes records only "
+                f"up to {stored}. If a backup was restored, stop all services and run gossamer "
+                "restore --align"
             )
         if stored > end:
             raise GossamerError(
                 f"the log is older than the store: {topic}, partition {number}, ends at offset "
-                f"{end}, and the store has what followed up to {stored}. Where Kafka has lost "
-                "records: stop all services, and run gossamer restore --align"
+                f"{end}, and the store includes records up to {stored}. If Kafka has lost records, "
+                "stop all services and run gossamer restore --align"
             )
 
     def note_quiesced(self, id: str | None) -> None:
-        """Write with the next flush that nothing is written about our partitions since the event
-        *id*; None: that it is."""
+        """With the next flush, record that nothing is written for our partitions since the event
+        *id*, or withdraw that with None."""
         self._note(id, self._ours)
 
     def _note(self, id: str | None, numbers: Iterable[int]) -> None:
@@ -106,14 +108,14 @@ class Positions:
                 self._rows.put(row)
 
     def are_quiesced(self, numbers: Iterable[int], id: str) -> bool:
-        """Return whether the store says of all partitions *numbers*, whoever had them, that nothing
-        is written about them since the event *id*."""
+        """Return whether the store contains the note about the event *id* for all partitions
+        *numbers*, whichever member wrote it."""
         keys = [((self._group, str(number)), "") for number in numbers]
         noted = [row for row in self._rows.get_all(keys) if row.quiesced == id]
         return len(noted) == len(keys)
 
     def passed(self, records: Iterable[Record]) -> None:
-        """Write the positions behind *records* with the next flush."""
+        """Write the positions after *records* with the next flush."""
         changed: dict[int, dict[str, int]] = {}
         for record in records:
             number = record.partition
@@ -123,5 +125,5 @@ class Positions:
             offsets[record.topic] = max(offsets.get(record.topic, 0), record.offset + 1)
         for number, offsets in changed.items():
             row = self._known[number] = PositionRow(self._group, str(number), offsets)
-            # A copy of the store that is made during the flush must not have it before the rest.
+            # Flushed last, so that a copy made during the flush has no position without its rows.
             self._rows.put(row, last=True)

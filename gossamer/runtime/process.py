@@ -1,8 +1,8 @@
-"""What every process of a fleet does around its work: settings, logs, health, retries, stopping.
+"""The common parts of all processes of a fleet: settings, logs, health, retries, stopping.
 
-Servers come and go. While one is unavailable the process waits for it, logs so and is not ready;
-when it is back, log and store are opened anew and the work goes on from what they hold. That is
-what happens after a crash, which every service has to survive anyway.
+While a server is unavailable, the process waits for it, logs this, and is not ready. When the
+server is back, log and store are reopened and work continues from their contents, as after a crash,
+which every service has to survive anyway.
 """
 
 import signal
@@ -29,40 +29,40 @@ from gossamer.store import Store
 from gossamer.telemetry import configure_logs
 
 TURN = 0.5
-"""Most seconds that a loop waits for records, so that it notices that it is to stop."""
+"""Maximum seconds of one poll, after which the loop checks whether to stop."""
 
 GROUP = 0.2
-"""Seconds between two steps of a service that is busy: what comes meanwhile is one flush, one
-append and one commit. What comes to a service that was idle is handled at once."""
+"""Minimum seconds between two steps of a busy service. Records of this time share one flush, append
+and commit. A record for an idle service is handled at once."""
 
 logger = structlog.get_logger()
 
 
 @dataclass(frozen=True)
 class Process:
-    """One process of a fleet, which runs *service*."""
+    """A process of a fleet that runs *service*."""
 
     service: str
     settings: Settings
     health: Health
     stop: threading.Event = field(default_factory=threading.Event)
-    """Set when it is to stop."""
+    """Set when the process shall stop."""
 
     @property
     def member(self) -> str:
-        """Its name in consumer groups."""
+        """The process's name in consumer groups."""
         return f"{self.service}-{self.settings.service.instance}"
 
 
 @dataclass(frozen=True)
 class Backends:
-    """The log and the store that work uses until a server is lost."""
+    """The log and the store of the work, until a server becomes unavailable."""
 
     process: Process
     log: ObservedLog
     store: Store
     fleet: str
-    """The id of the fleet that both are of."""
+    """The id of the fleet of log and store."""
 
     @property
     def settings(self) -> Settings:
@@ -71,16 +71,18 @@ class Backends:
 
     @property
     def stop(self) -> threading.Event:
-        """Set when the work is to stop in good order."""
+        """Set when the work shall stop in good order."""
         return self.process.stop
 
 
 Work = Callable[[Backends], None]
-"""Works until `stop`; raises Unavailable when a server is lost, and is called again."""
+"""Works until `stop`. It raises Unavailable if a server becomes unavailable, and is then called
+again."""
 
 
 def run(service: str, work: Work) -> int:
-    """Run a process that does *work*; return its status: 0, 1 for a failure, 2 for settings."""
+    """Run a process with *work*. Return its exit status: 0, or 1 for a failure, or 2 for bad
+    settings."""
     try:
         process = begin(service)
     except GossamerError as error:
@@ -93,17 +95,17 @@ def run(service: str, work: Work) -> int:
             try:
                 work(Backends(process, ObservedLog(log, process.health), store, fleet))
             finally:
-                process.health.watch(dict)  # What is closed cannot be asked.
+                process.health.watch(dict)  # The closed servers cannot be queried.
 
     return retry(process, attempt)
 
 
 def begin(service: str) -> Process:
-    """Read settings, start to log and to answer probes, and stop at SIGTERM or SIGINT."""
+    """Load settings, configure logs, serve probes, and stop at SIGTERM or SIGINT."""
     settings = load_settings()
     check_fleet(settings)
     instance, logs = settings.service.instance, settings.logs
-    # Programs read the logs of a fleet: JSON, and more of it than a person wants to see.
+    # Programs read the logs of a fleet, so the default is JSON with more lines.
     as_json = logs.json_lines if "json_lines" in logs.model_fields_set else True
     level = logs.level if "level" in logs.model_fields_set else "info"
     configure_logs(as_json, level, service=service, instance=instance)
@@ -117,9 +119,9 @@ def begin(service: str) -> Process:
 
 
 def retry(process: Process, attempt: Callable[[], None]) -> int:
-    """Repeat *attempt* while a server is unavailable; return the exit status once it ends.
+    """Repeat *attempt* while a server is unavailable. Return the exit status.
 
-    The waits between attempts grow; other failures are not retried.
+    The waits between attempts grow. Other failures are not retried.
     """
     growing = waits()
     try:
@@ -136,17 +138,17 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
                 process.health.waiting(str(error))
                 process.stop.wait(wait)
     except GossamerError as error:
-        logger.error("cannot go on", why=str(error))
+        logger.error("failed", why=str(error))
         return 2 if isinstance(error, BadSettings) else 1
     except Exception:
-        logger.exception("unexpected")
+        logger.exception("internal error")
         return 1
     logger.info("stopped")
     return 0
 
 
 def run_processor(backends: Backends, processor: Processor, hold: Hold = hold_nothing) -> None:
-    """Run *processor* along the log until it is to stop; *hold* as of `Loop`."""
+    """Run *processor* along the log until the process shall stop. *hold* is that of `Loop`."""
     limit = backends.settings.service.step_limit
     log, store = backends.log, backends.store
     strategy = Sequential(processor, log, store, clock.now, clock.Steps(), limit)

@@ -1,8 +1,8 @@
-"""What a service's logic looks like: a processor is given events and the time, and returns events.
+"""The interface of a service's logic: a processor gets events and the time, and returns events.
 
-It reads no clock, opens no socket and never sleeps: the runtime owns log, store and time, so that a
-test runs a whole crawl in virtual time. Its state lies in the tables that it was given; what it
-writes to them is flushed with the log's next advance.
+It reads no clock, opens no socket and never sleeps. The runtime owns log, store and time, so that a
+test can run a whole crawl in virtual time. Its state is in the tables that it was given. Its writes
+to them are flushed with the next advance of the log.
 """
 
 from abc import ABC, abstractmethod
@@ -19,108 +19,109 @@ Answer = Iterable[Event | Tombstone]
 Key = tuple[type[Row], Partition, Sort]
 """The class, partition key and sort key of a row."""
 Handler = Callable[[Any, float], Answer | None]
-"""Handles one kind of event at a time; None: nothing follows from it."""
+"""Handles one kind of event at a given time. It may return None if nothing follows."""
 Emitter = Callable[..., None]
-"""Takes events; those of one call are appended together or not at all."""
+"""Accepts events. All events of a call are appended, or none."""
 
 
 def complete(handled: Mapping[type[Event], object], reads: Iterable[Topic], name: str) -> None:
-    """Raise LookupError unless the processor *name* has *handled* every kind of event on the topics
-    that it *reads* and on the control topic."""
+    """Raise LookupError unless *handled* includes every kind of event on the control topic and on
+    the topics that the processor *name* *reads*."""
     kinds = [kind.type for topic in (*reads, CONTROL) for kind in topic.events]
     check_complete(kinds, handled, f"the table of handlers of {name}")
 
 
 class Processor(ABC):
-    """The logic of one service. After a crash records come again, so handlers are idempotent."""
+    """The logic of one service. Handlers are idempotent, because records are repeated after a
+    crash."""
 
     name: ClassVar[str]
-    """The group it reads under."""
+    """The name of the consumer group."""
     reads: ClassVar[tuple[Topic, ...]]
-    """The topics whose records it handles; every processor gets the control topic besides."""
+    """The consumed topics. Every processor also gets the control topic."""
     awaits: ClassVar[tuple[Topic, ...]] = ()
-    """Those of which it is told when it has caught up."""
+    """The consumed topics for which `caught_up` is called."""
     has_other_engine: ClassVar[bool] = False
-    """Whether another engine may have handled its records, which writes no positions."""
+    """Whether another engine, which stores no positions, may have handled records."""
 
     def assign(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
-        """Take over *partitions* and give up all others; called before any record of them."""
+        """Take over *partitions* and give up all others, before any of their records."""
 
     def restore(self) -> bool:
-        """Read some of what `assign` needs and other services may keep us waiting for.
+        """Read some of the state for assigned partitions that other services may delay.
 
-        Return whether that is complete: until then the loop hands over no records.
+        Return whether the state is complete. Until then the loop passes no records.
         """
         return True
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Drop all memory and reload it from the store, after a handler failed half way.
+        """Drop all memory and reload it from the store, after a handler failed halfway.
 
-        The claims on *partitions* stay as they are.
+        The claims on *partitions* do not change.
         """
         self.assign(partitions, now)
 
     def clock_set(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
-        """Take *partitions* over again, after the clock was set, if times are written down."""
+        """Reload *partitions* after the clock was set, if their state contains times."""
 
     def must_catch_up(self, now: float) -> bool:
-        """Return whether what `awaits` holds of all partitions by now is to be read first.
+        """Return whether all current records of the topics in `awaits` must be handled first.
 
-        `caught_up` tells when that is done; meanwhile all else goes on.
+        `caught_up` is called after that. All other work continues in between.
         """
         return False
 
     def caught_up(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
-        """All that `awaits` held of *partitions* has been handled: when they were assigned, or when
-        `must_catch_up` asked."""
+        """Note that all awaited records of *partitions* were handled, since their assignment or
+        since `must_catch_up` returned True."""
 
     def locate(self, record: Record) -> None:  # noqa: B027
-        """Learn which record the event lies in that is handled next, if rows remember that."""
+        """Note the record of the next handled event, if rows refer to it."""
 
     @abstractmethod
     def handle(self, event: Event, now: float) -> Answer:
-        """Return what follows from one event.
+        """Return the events that follow from one event.
 
-        Raise Poison, before anything is changed, if it cannot be handled.
+        Raise Poison before any change if the event cannot be handled.
         """
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
-        """Yield the rows that `handle` will read for *events*, a group at a time.
+        """Yield the rows that `handle` will read for *events*, in groups.
 
-        The loop reads a group together before it asks for the next one, which may depend on it.
+        The loop reads each group before it requests the next one, which may depend on it.
         """
         return iter(())
 
     def due(self) -> float | None:
-        """Return when `wake` is next to be called; no timer by default."""
+        """Return when `wake` shall be called next, or None without a timer."""
         return None
 
     def wake(self, now: float, most: int = BATCH) -> Answer:
         """Return the events that are due at *now* without any record: about *most* at a time.
 
-        The rest is due in the next step.
+        The remaining events are due in the next step.
         """
         return ()
 
     def note(self) -> str:
-        """Return what an operator should know although the service works; "" if nothing."""
+        """Return a note for operators about a working service, or ""."""
         return ""
 
     def settle(self) -> None:  # noqa: B027
-        """Make durable what is held outside the store; called before each advance of the log."""
+        """Make state outside the store durable. It is called before each advance of the log."""
 
 
 class AsyncProcessor(Protocol):
     """The logic of a service whose work on a record takes time."""
 
     name: str
-    """The group it reads under."""
+    """The name of the consumer group."""
     reads: tuple[Topic, ...]
     begins_once: bool
-    """Whether the log moves past a record before the work on it starts."""
+    """Whether the log advances past a record before the work on it starts."""
 
     def control(self, event: Event) -> None:
-        """Take in what operators have set."""
+        """Apply a setting of operators."""
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Answer one event through *emit*, now or over time."""
+        """Handle one event, and emit its results through *emit* during or after the work."""

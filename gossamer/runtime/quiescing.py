@@ -1,21 +1,22 @@
-"""Quiescing a fleet: no service writes to the store for a while, so that copies are consistent.
+"""Quiesces a fleet: no service writes to the store for a while, so that copies are consistent.
 
-Cassandra's nodes copy one table after the other. A copy that is made while services write has a
-step's writes in one table and not in another: a URL's plan without the entry of its queue, a
-position behind records that have left no rows.
+Cassandra's nodes copy one table after another. A copy that is made while services write may contain
+the writes of a step in one table and not in another: a URL's plan without its entry in the queue,
+or a position behind records without their rows.
 
-**How.** A command puts `fleet_quiesced` on the control topic. A member that keeps rows ends its
-step, and *then* notes in the rows of its partitions (`PositionRow.quiesced`) that it writes no
-more. Once all rows say so, the command has the copy made. It looks at the rows again before it
-takes the copy for consistent: a member that goes on takes its notes back before it writes.
+**Procedure.** A command appends `fleet_quiesced` to the control topic. A member that stores rows
+finishes its step, and *then* records in the rows of its partitions (`PositionRow.quiesced`) that it
+writes no more. Once all rows contain this note, the command starts the copy. It reads the notes
+again before it declares the copy consistent: a member that continues withdraws its notes before it
+writes.
 
-**A member that dies during a snapshot** either has written its notes: then nobody claims its
-partitions before the end. Or it has not: then another one claims them, rests, and writes the notes.
+**A crash of a member during a snapshot.** If it has written its notes, nobody claims its partitions
+before the end. Otherwise another member claims them, pauses, and writes the notes.
 
-**Whatever happens to the command**, the event names an instant at which all go on.
+**A crash of the command.** The event contains a time at which all members continue.
 
-**Fetchers and parsers go on**: what they answer waits on the log, as at any time, and of theirs the
-store has only the leases of addresses, which are over when a copy is put back.
+**Fetchers and parsers continue.** Their results wait on the log, as at any time. The store contains
+only their leases of addresses, which have expired when a copy is restored.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,33 +36,34 @@ from gossamer.runtime.positions import PositionRow
 from gossamer.store import Store
 
 PATIENCE = 60.0
-"""Seconds in which all members note that they rest: a step takes a second, and the partitions of a
-dead member move after `kafka.session`."""
+"""Maximum seconds until all members have written their notes. A step takes a second, and the
+partitions of a crashed member are reassigned after `kafka.session`."""
 LOOK = 0.1
-"""Seconds between two looks at the notes."""
+"""Seconds between two reads of the notes."""
 
 
 class Asked:
-    """What the newest event says; one that ends a snapshot says nothing of another one."""
+    """The newest request to quiesce the fleet. The end of one snapshot does not end another one."""
 
     def __init__(self) -> None:
         self.event: FleetQuiesced | None = None
 
     def learn(self, records: Sequence[Record]) -> None:
-        """Go by *records* of the control topic."""
+        """Apply *records* of the control topic."""
         for record in records:
-            with suppress(Poison):  # Its dead letter is written by whoever handles it.
+            with suppress(Poison):  # The processor writes the dead letter.
                 event = decode(record)
                 if isinstance(event, FleetQuiesced) and not self._is_of_another(event):
                     self.event = event
 
     def _is_of_another(self, event: FleetQuiesced) -> bool:
-        """Return whether *event* ends an older snapshot, since which another command has begun."""
+        """Return whether *event* ends an older snapshot, after which another command has
+        started."""
         return event.until is None and self.event is not None and event.id != self.event.id
 
     @property
     def id(self) -> str | None:
-        """The id of the event by which nothing is to be written now; None if there is none."""
+        """The id of the event that forbids writes now, or None."""
         event = self.event
         if event is None or event.until is None or clock.now() >= event.until:
             return None
@@ -69,31 +71,31 @@ class Asked:
 
 
 Notes = Mapping[tuple[str, int], PositionRow]
-"""By group and partition."""
+"""The notes by group and partition."""
 
 
 @dataclass(frozen=True)
 class Quiesced:
-    """A fleet in which nobody writes to the store."""
+    """A quiesced fleet."""
 
     event: FleetQuiesced
     notes: Notes
-    """The positions at which the members rest."""
+    """The positions at which the members paused."""
 
     @property
     def until(self) -> float:
-        """Epoch seconds at which members go on by themselves."""
+        """Epoch seconds at which members continue without a further event."""
         assert self.event.until
         return self.event.until
 
 
 @contextmanager
 def quiesced(log: Log, store: Store, groups: Collection[str], limit: float) -> Iterator[Quiesced]:
-    """Quiesce the fleet on *log* and *store* for the block, and *limit* seconds at most.
+    """Quiesce the fleet on *log* and *store* for the block, for at most *limit* seconds.
 
-    *groups* are those that keep rows. Raise GossamerError if another command has quiesced the
-    fleet, if not all members rest within PATIENCE, or at the end of the block if one of them has
-    gone on meanwhile. Whatever is raised, the fleet goes on.
+    *groups* are the groups that store rows. Raise GossamerError if another command has quiesced the
+    fleet, if a member does not pause within PATIENCE, or at the end of the block if a member has
+    continued in between. The fleet continues after any error.
     """
     control, asked = ControlTail(log), Asked()
     _read(control, asked)
@@ -102,8 +104,8 @@ def quiesced(log: Log, store: Store, groups: Collection[str], limit: float) -> I
         assert asked.event and asked.event.until
         left = asked.event.until - began
         raise GossamerError(
-            "the fleet is quiesced for another snapshot: wait until that is taken. Where its "
-            f"command was killed, the fleet goes on by itself, in {left:.0f} s"
+            "the fleet is quiesced for another snapshot: wait for its end. If its command was "
+            f"killed, the fleet continues without it in {left:.0f} s"
         )
     event = FleetQuiesced(at=began, id=uuid4().hex, until=began + limit)
     log.append([encode(event)])
@@ -113,8 +115,8 @@ def quiesced(log: Log, store: Store, groups: Collection[str], limit: float) -> I
         _read(control, asked)
         if _notes(log, store, groups) != notes or asked.event != event:
             raise GossamerError(
-                "services went on before the copy was complete, so that it is not consistent: "
-                "give it more time (--limit), and see that the clocks of all machines agree"
+                "services continued before the copy was complete, so it is not consistent: give it "
+                "more time (--limit), and check that the clocks of all machines agree"
             )
     finally:
         log.append([encode(replace(event, at=clock.now(), until=None))])
@@ -146,7 +148,7 @@ def _await(
     while True:
         _read(control, asked)
         if is_read and asked.event != event:
-            raise GossamerError("another snapshot has begun at the same time: wait for that one")
+            raise GossamerError("another snapshot was started at the same time: wait for its end")
         is_read = asked.event == event
         notes = _notes(log, store, groups)
         delayed = {at for at, row in notes.items() if row.quiesced == event.id}
@@ -159,8 +161,8 @@ def _await(
             return notes
         if clock.steady() > until:
             raise GossamerError(
-                f"not all services stopped writing: {'; '.join(missing)}. See that a process of "
-                "each runs and is ready, of this version, and dedup not on Faust, which cannot be "
+                f"not all services stopped writing: {'; '.join(missing)}. Check that a process of "
+                "each service is running, is ready, and has this version. Dedup on Faust cannot be "
                 "quiesced"
             )
         clock.pause(LOOK)

@@ -1,4 +1,4 @@
-"""The strategy for logic that answers at once: records are handled in the order of the log."""
+"""The strategy for immediate logic: records are handled in the order of the log."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -38,15 +38,15 @@ def sequential_loop(
     hold: Hold = hold_nothing,
     report: Report = ignore,
 ) -> Loop:
-    """Return a loop of *processor*; see `Sequential` and `Loop`."""
+    """Return a loop of *processor*. See `Sequential` and `Loop`."""
     return Loop(Sequential(processor, log, store, clock, steps, limit), log, store, hold, report)
 
 
 class Sequential:
-    """Read, handle and wake in one go; see `Strategy`.
+    """Reads, handles and wakes in one step. See `Strategy`.
 
-    A step takes about *limit* seconds at most (`service.step_limit`): there is room for as many
-    records as earlier steps say. *steps* reports whether *clock* was set; without it nobody looks.
+    A step takes about *limit* seconds at most (`service.step_limit`). Earlier steps determine its
+    number of records. *steps* reports whether *clock* was set. Without it, this is not checked.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class Sequential:
         self._records: Sequence[Record] = ()
         self._answers: list[Message] = []
         self.is_full = False
-        """Whether the last step was as large as it may be, so that more is likely waiting."""
+        """Whether the last step reached its limit, so that more records are likely waiting."""
 
     def due(self) -> float | None:
-        """Return when the processor is to be woken."""
+        """Return when the processor shall be woken."""
         return self._processor.due()
 
     def assign(self, partitions: frozenset[int]) -> None:
-        """Let the processor claim what is fresh."""
+        """Let the processor claim newly assigned partitions."""
         self._took_over = True
         self.positions.assign(partitions)
         self._partitions.assign(partitions)
@@ -83,7 +83,8 @@ class Sequential:
         self._processor.settle()
 
     def prepare(self) -> bool:
-        """Look whether the clock was set or the log is to be read first; restore the processor."""
+        """Check whether the clock was set or the processor must catch up, and restore the
+        processor."""
         if self._clock_was_set():
             logger.warning("the clock was set", service=self.name)
             self._was_set = False
@@ -97,15 +98,15 @@ class Sequential:
         return True
 
     def room(self) -> int:
-        """Return what a step can handle in time."""
+        """Return the number of records that a step can handle in time."""
         return self._size.records
 
     def control(self, records: Sequence[Record]) -> None:
-        """Handle *records* with those that are submitted next."""
+        """Handle *records* together with the next submitted ones."""
         self._answers += self._handle(decode_all(records))
 
     def submit(self, decoded: Sequence[Decoded]) -> None:
-        """Read what these records need, and handle them."""
+        """Read the rows that these records need, and handle the records."""
         self._records = records = [one.record for one in decoded]
         if not records:
             return
@@ -117,7 +118,7 @@ class Sequential:
             self._partitions.handled(record)
 
     def collect(self) -> Batch | None:
-        """Wake the processor if it is due, and return what came of the step."""
+        """Wake the processor if it is due, and return the results of the step."""
         now, size = self._clock(), self._size.records
         if ended := self._partitions.caught_up():
             self._processor.caught_up(ended, now)
@@ -135,7 +136,7 @@ class Sequential:
         return Batch(self._records, self._answers)
 
     def advanced(self, ours: bool, seconds: float) -> None:
-        """Let the next step be larger or smaller."""
+        """Adapt the size of the next step."""
         self._records, self._answers = (), []
         self._size.adapt(seconds, self.is_full or self._is_overdue(self._clock()))
 
@@ -147,8 +148,8 @@ class Sequential:
         return due is not None and due <= now
 
     def _is_due(self, now: float) -> bool:
-        # A takeover may have lasted, and polling says that we live. If the clock was set since the
-        # step began, what is due is known once times are computed anew.
+        # After a takeover, which may take long, the next poll comes first. If the clock was set in
+        # this step, due times must be recomputed first.
         took_over, self._took_over = self._took_over, False
         return not took_over and not self._clock_was_set() and self._is_overdue(now)
 
@@ -164,7 +165,7 @@ class Sequential:
         self._go_back(self._processor.restart)
 
     def _go_back(self, begin: Callable[[frozenset[int], float], None]) -> None:
-        """Go back to the last advance: what is in memory is neither kept nor known."""
+        """Return to the last advance: drop memory and buffered writes."""
         self._store.discard()
         begin(self._partitions.assigned or frozenset(), self._clock())
         self._partitions.go_back()
@@ -174,6 +175,6 @@ class Sequential:
             try:
                 yield encode(event)
             except Poison as error:
-                # No record is to blame. An order that does not go out ends with its lease.
+                # No record has caused this. A dropped order expires with its lease.
                 count("gossamer_dead_letters_total", service=self.name)
-                logger.error("answer dropped", service=self.name, reason=str(error))
+                logger.error("event dropped", service=self.name, reason=str(error))

@@ -1,17 +1,17 @@
-"""How much one step of a loop takes on, so that it ends in time."""
+"""The size of a loop's next step, so that it ends in time."""
 
 from gossamer.log import BATCH
 
 FIRST_STEP = 32
-"""Records of the first step: little is known of how long one takes."""
+"""Number of records of the first step, whose duration is unknown."""
 
 
 class StepSize:
-    """The records of the next step: as many as were handled within *limit* seconds before.
+    """Number of records for the next step: as many as were recently handled within *limit* seconds.
 
-    A loop that does not poll looks dead to its consumer group and to its liveness probe, and what
-    a step does is lost if the process is killed in it. So a step is bounded by time, not only by
-    records and bytes.
+    A loop that does not poll seems stuck to its consumer group and to its liveness probe, and the
+    work of a step is lost if the process is killed. A step is therefore bounded by time, not only
+    by records and bytes.
     """
 
     def __init__(self, limit: float) -> None:
@@ -19,7 +19,8 @@ class StepSize:
         self.records = FIRST_STEP
 
     def adapt(self, seconds: float, is_full: bool) -> None:
-        """Shrink in proportion to a step beyond the limit; double after a quick full one."""
+        """Shrink in proportion after a step beyond the limit, and double after a quick full
+        step."""
         if seconds > self._limit:
             self.records = max(1, int(self.records * self._limit / seconds))
         elif is_full and 2 * seconds <= self._limit:

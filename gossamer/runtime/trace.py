@@ -1,7 +1,7 @@
-"""The trace of a URL: one id by which it is found in every event and every service's log.
+"""The trace of a URL: one id that identifies it in the events and logs of all services.
 
-It is the URL's fingerprint, so that whoever has the URL has the id. Every line that a service logs
-while it handles an event carries the traces of the URLs that the event is about.
+It is the URL's fingerprint, so that it can be computed from the URL. Every log line of a service
+about an event contains the traces of the event's URLs.
 """
 
 from collections.abc import Iterator
@@ -18,26 +18,27 @@ logger = structlog.get_logger()
 
 
 def traces(event: Event) -> list[str]:
-    """Return the ids of all URLs that *event* is about."""
+    """Return the traces of all URLs of *event*."""
     match event:
         case UrlsDiscovered() | UrlsAdmitted():
             found = [url.trace for url in event.urls]
         case HostCheckedOut():
             found = [visit.trace for visit in event.visits]
         case _:
-            about = getattr(event, "visit", event)
-            found = [getattr(about, "trace", "")]
+            subject = getattr(event, "visit", event)
+            found = [getattr(subject, "trace", "")]
     return [trace for trace in found if trace]
 
 
 @contextmanager
 def handling(event: Event) -> Iterator[None]:
-    """Log at debug that *event* is handled; put its traces on whatever is logged meanwhile."""
-    about = traces(event)
-    if not about:
+    """Log at debug level that *event* is handled, and add its traces to all log lines in the
+    block."""
+    found = traces(event)
+    if not found:
         yield
         return
-    named = {"trace": about[0]} if len(about) == 1 else {"traces": about}
-    with structlog.contextvars.bound_contextvars(**named):
+    fields = {"trace": found[0]} if len(found) == 1 else {"traces": found}
+    with structlog.contextvars.bound_contextvars(**fields):
         logger.debug("handling", event_type=event.__struct_config__.tag)
         yield

@@ -133,7 +133,7 @@ def test_missing_topics_and_what_an_operator_has_set_are_told_apart() -> None:
         "topics", f"{len(TOPICS)} topics as they should be"
     )
     kept = check_topics(Differences(kept=("pages: segment.ms stays 1, not 2",)))
-    assert kept.remedy is None and "set by an operator: pages: segment.ms is 1" in kept.found
+    assert kept.remedy is None and "set by an operator: pages: segment.ms stays 1" in kept.found
     missing = check_topics(Differences(appliable=tuple(f"t{n} is missing" for n in range(5))))
     assert missing == Finding(
         "topics",
@@ -153,14 +153,14 @@ def test_parts_of_two_fleets_are_found() -> None:
     lost = check_parts(other, store)
     assert "topic control" in lost.found and "gossamer restore --align" in lost.found
     identify(other, SqliteStore(Database(":memory:")), 1.0)
-    assert "and the store of the fleet" in check_parts(other, store).found
+    assert "and the store to the fleet" in check_parts(other, store).found
 
 
 def test_a_folder_of_another_fleet_is_found(tmp_path: Path) -> None:
     check_folder(tmp_path, "one")
     assert check_folder_identity(tmp_path, "one").remedy is None
     found = check_folder_identity(tmp_path, "two")
-    assert "is of the fleet one" in found.found and found.remedy
+    assert "belongs to the fleet one" in found.found and found.remedy
 
 
 def test_a_store_behind_the_log_is_to_be_aligned() -> None:

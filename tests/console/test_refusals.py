@@ -139,5 +139,5 @@ def test_a_classifier_that_is_not_installed_is_named(
 ) -> None:
     relevant = 'not (type("image/*") or classifier("nosuch"))'
     said = refused(*words, "http://a.example/", "--relevant", relevant)
-    assert "the classifier 'nosuch' cannot be used" in said
-    assert "installed are: none" in said
+    assert "the classifier 'nosuch' cannot be loaded" in said
+    assert "installed classifiers: none" in said

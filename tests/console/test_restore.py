@@ -57,7 +57,7 @@ def test_a_new_store_becomes_one_of_the_fleet_and_has_what_operators_have_set() 
     log, store = new_log(), new_store()
     fleet = begin(log, new_store())
     first, *_ = align(log, store, 9.0)
-    assert first == f"store: is of the fleet {fleet} now"
+    assert first == f"store: belongs to the fleet {fleet} now"
     assert identify(log, store, 10.0) == fleet
     assert next(align(new_log(), store, 11.0)) == "control: written from the store, 4 records"
 

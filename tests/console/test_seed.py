@@ -122,8 +122,8 @@ def test_revisits_hold_from_now_on(seed: SeedCommand) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--revisit", "often"], "'often' is no revisit policy: none, fixed"),
-        (["--revisit", "fixed:1y"], "'1y' is no duration: 90m"),
+        (["--revisit", "often"], "'often' is not a revisit policy: choose from none, fixed"),
+        (["--revisit", "fixed:1y"], "'1y' is not a duration such as 90m"),
         (["--revisit", "optimal:1d"], "optimal:1d"),
         (["--budget", "-1"], "crawl.budget"),
         (["--discovery-share", "2"], "crawl.discovery_share"),
@@ -144,7 +144,7 @@ def test_a_crawl_refuses_a_policy_that_is_none(
     words = ["crawl", "--data", str(data), "--contact", "a@a.example", "http://a.example/"]
     assert main([*words, "--revisit", "nonsense"]) == 2
     said = capsys.readouterr().err
-    assert "crawl.revisit: 'nonsense' is no revisit policy: none, fixed" in said
+    assert "crawl.revisit: 'nonsense' is not a revisit policy: choose from none, fixed" in said
     assert not data.exists()
 
 

@@ -72,7 +72,7 @@ def test_a_crawl_is_named_with_its_limits() -> None:
 
 def test_seeds_without_a_definition_wait_and_it_is_said_for_what() -> None:
     text = said(Progress(queued=2), None, fleet=True)
-    assert "no crawl is defined, so nothing is fetched (URLs queued: 2): gossamer seed" in text
+    assert "no crawl is defined, so nothing is fetched (URLs queued: 2): define it with" in text
 
 
 def test_a_pause_is_said_and_who_ends_it() -> None:

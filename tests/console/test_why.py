@@ -95,7 +95,7 @@ def test_a_visit_is_explained_with_its_meaning_and_what_was_before() -> None:
     before = HistoryRow(DEFAULT_CRAWL, url=URL, at=NOW - 86400, outcome="busy", status=429)
     shown = why(visit=visit(origin=Origin(2, hops=1)), history=(before,), met=True)
     assert "visited: 2033-05-18 03:33:20 UTC: page 200" in shown
-    assert "meaning: A page came back" in shown
+    assert "meaning: The server sent a page" in shown
     assert "before: 2033-05-17 03:33:20 UTC: busy 429" in shown
     assert "depth: 2, after 1 redirect\n" in shown + "\n"
 
@@ -111,7 +111,7 @@ def test_of_many_refusals_by_one_rule_those_without_a_row_are_explained() -> Non
     trapped = SiteRow("a.example", refused={"trap_urls": SAMPLE + 1, "redirect": SAMPLE})
     shown = why(site=trapped, via="seed", met=True)
     assert f"\nrefused: by trap_urls, which refused {SAMPLE + 1} URLs of a.example" in shown
-    assert "beyond what is taken of its host" in shown and "redirect" not in shown
+    assert "has reached its maximum number of URLs" in shown and "redirect" not in shown
     assert "perhaps refused: by trap_urls" in why(site=trapped, definition=DEFINED, fleet=True)
     two = SiteRow("a.example", refused={"trap_urls": 5000, "robots_excluded": 7000})
     assert why(site=two, met=True).count("perhaps refused: by") == 2
@@ -122,7 +122,9 @@ def test_of_many_refusals_by_one_rule_those_without_a_row_are_explained() -> Non
 def test_a_document_that_is_gone_or_may_be_is_named() -> None:
     gone = DocumentRow(DEFAULT_CRAWL, URL, NOW, gone=Gone.MOVED, missed=1)
     shown = why(document=gone, met=True)
-    assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects for good")
+    assert shown.startswith(
+        "gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects permanently"
+    )
     hidden = DocumentRow(DEFAULT_CRAWL, URL, NOW + 9, gone=Gone.NOINDEX, missed=2, missed_since=NOW)
     shown = why(document=hidden, met=True)
     assert shown.startswith("not in pages: The page asks not to be indexed.")

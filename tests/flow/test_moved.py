@@ -159,7 +159,7 @@ def test_a_crawl_that_was_moved_is_refused_where_it_was(tmp_path: Path) -> None:
         lambda: identify(laptop.log, SqliteStore(laptop.database), laptop.now),
         lambda: moved(laptop, crawl_in(tmp_path / "other", web, 4), "another fleet"),
     ):
-        with pytest.raises(GossamerError, match="was moved to the fleet: go on there"):
+        with pytest.raises(GossamerError, match="was moved to the fleet: continue it there"):
             again()
 
 
@@ -169,7 +169,7 @@ def test_a_move_that_failed_is_repeated_and_nobody_starts_meanwhile(tmp_path: Pa
     pages_after(laptop, 10)
     steps = move(side("the laptop", laptop), side("the fleet", fleet), laptop.now)
     assert len([*islice(steps, 8)]) == 8
-    with pytest.raises(GossamerError, match="from the laptop has not ended: run gossamer move"):
+    with pytest.raises(GossamerError, match="from the laptop is not finished: run gossamer move"):
         identify(fleet.log, SqliteStore(fleet.database), fleet.now)
 
     # Meanwhile, the crawl may go on where it is.

@@ -148,7 +148,7 @@ def test_a_classifier_that_fails_or_is_not_installed_loses_no_page(
     assert published(crawl) == set(SITE)
     why = {
         "broken": "RuntimeError: no model",
-        "missing": "LookupError: no entry point of gossamer.relevance has this name",
+        "missing": "LookupError: gossamer.relevance has no entry point of this name",
     }
     expected = f"treated as relevant, because the classifier '{name}' failed: {why[name]}"
     assert judged(crawl, "/").reason == expected

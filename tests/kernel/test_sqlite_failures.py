@@ -151,7 +151,7 @@ def test_a_folder_that_is_read_only_is_named(folder: Path, there: bool) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1, "it was written all the same"
     assert f"{path} cannot be opened for writing (" in done.stderr
-    assert "that you may write to it" in done.stderr and "--data" in done.stderr
+    assert "its folder exists and is writable" in done.stderr and "--data" in done.stderr
     folder.chmod(0o755)
     assert os.listdir(folder) == (["gossamer.db"] if there else [])
     assert not there or records(path) == 300
@@ -207,7 +207,7 @@ def test_a_file_that_somebody_keeps_locked_is_named(
     first, second = filled(tmp_path / "gossamer.db", 1), Database(tmp_path / "gossamer.db")
     with (
         first.transaction(),
-        pytest.raises(GossamerError, match=r"gossamer\.db is kept locked by another"),
+        pytest.raises(GossamerError, match=r"gossamer\.db is locked by another"),
         second.transaction(),
     ):
         pass

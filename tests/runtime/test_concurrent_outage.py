@@ -195,7 +195,7 @@ async def test_a_stop_does_not_wait_for_ever(
         async with start(processor):
             await until(lambda: processor.open() == {"a"})
             log.down = True
-    assert [line["count"] for line in lines if line["event"] == "answers are lost"] == [1]
+    assert [line["count"] for line in lines if line["event"] == "messages lost"] == [1]
 
 
 @pytest.mark.parametrize("kind", [Manual, ManualOnce])

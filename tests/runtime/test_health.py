@@ -86,7 +86,7 @@ def test_what_whoever_runs_it_should_know_is_said_beside_and_logged_once(asked: 
 
 def test_it_lives_before_it_is_ready_and_says_why_it_is_not(asked: Asked) -> None:
     assert asked.get("/healthz")[0] == 200
-    assert asked.get("/readyz") == (503, "it is starting")
+    assert asked.get("/readyz") == (503, "starting")
     asked.health.waiting("nobody listens on kafka:9092")
     assert asked.get("/healthz")[0] == 200
     assert asked.get("/readyz") == (503, "nobody listens on kafka:9092")
@@ -103,7 +103,7 @@ def test_a_loop_that_does_not_turn_is_found_and_forgiven(asked: Asked, later: li
     assert asked.get("/healthz")[0] == asked.get("/readyz")[0] == 200
     later[0] += 1
     for path in ("/healthz", "/readyz"):
-        assert asked.get(path) == (503, "its loop has not turned for 60 s")
+        assert asked.get(path) == (503, "the loop has not completed a step for 60 s")
     asked.health.beat()
     assert asked.get("/healthz")[0] == asked.get("/readyz")[0] == 200
 
@@ -175,7 +175,7 @@ def test_servers_that_fail_or_hang_hold_up_nobody_who_asks(
     assert asked.get("/readyz") == (503, "no broker"), "until they answer"
     later[0] += 20
     status, why = asked.get("/readyz")
-    assert status == 503 and re.fullmatch(r"its servers have not answered for \d+ s", why)
+    assert status == 503 and re.fullmatch(r"the servers have not answered for \d+ s", why)
     assert sum(thread.name == "asking" for thread in threading.enumerate()) == 1
     hung.set()
     monkeypatch.setattr(health, "PATIENCE", 30.0)

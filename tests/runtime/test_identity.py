@@ -82,7 +82,7 @@ def test_parts_of_two_fleets_are_refused() -> None:
 def test_a_process_with_another_list_refuses_to_start_and_says_what_to_do(where: str) -> None:
     log, store = new_log(), new_store()
     of_another_list(where, log, store)
-    with pytest.raises(GossamerError, match=f"(?s)the {where} .*{OTHER}.*Go on with the version"):
+    with pytest.raises(GossamerError, match=rf"(?s){OTHER} \({where}\).*Continue with the version"):
         identify(log, store, 1.0)
 
 
@@ -90,14 +90,14 @@ def test_topics_with_another_number_of_partitions_are_refused() -> None:
     log, store = new_log(), new_store()
     identify(log, store, 1.0)
     log.partitions = 8
-    with pytest.raises(GossamerError, match=r"begun with 4 partitions.* 8 now"):
+    with pytest.raises(GossamerError, match=r"started with 4 partitions.* 8 now"):
         identify(log, store, 1.0)
 
 
 def test_a_folder_of_another_fleet_is_refused(tmp_path: Path) -> None:
     check_folder(tmp_path / "warc", "one")
     check_folder(tmp_path / "warc", "one")
-    with pytest.raises(GossamerError, match=r"warc is of the fleet one, .* of the fleet two"):
+    with pytest.raises(GossamerError, match=r"warc belongs to the fleet one, .* to the fleet two"):
         check_folder(tmp_path / "warc", "two")
 
 

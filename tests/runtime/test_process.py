@@ -165,7 +165,7 @@ def test_what_waiting_does_not_mend_ends_it(
         process.await_ready()
         process.servers(answer)
     assert process.wait() == status
-    (said,) = process.lines("cannot go on")
+    (said,) = process.lines("failed")
     assert said["level"] == "error" and "Traceback" not in process.stderr()
     assert said["why"] in ("the password is wrong", "settings: there is no such keyspace")
 

@@ -177,7 +177,7 @@ def test_a_copy_that_took_longer_than_the_limit_is_refused(
 ) -> None:
     there.loop.step()
     with (
-        pytest.raises(GossamerError, match="went on before the copy"),
+        pytest.raises(GossamerError, match="continued before the copy"),
         there.quiesce(),
     ):
         there.time += LIMIT

@@ -8,7 +8,7 @@ from tests.simulation.run import Result, simulate
 LINES = 20
 """Lines of a story beside the harms and the broken promises."""
 WIDTH = 180
-TELLING = ("rebalance", "waiting", "cannot go on", "dead letter", "the clock was set", "stopped")
+TELLING = ("rebalance", "waiting", "failed", "dead letter", "the clock was set", "stopped")
 """What the processes log of why something went another way."""
 
 

@@ -253,7 +253,11 @@ def test_missing_tables_are_named(cassandra: int, driver: Session) -> None:
     driver.execute(f"CREATE KEYSPACE {empty} WITH replication = "
                    "{'class': 'SimpleStrategy', 'replication_factor': 1}")  # fmt: skip
     refused(
-        settings(cassandra, empty), GossamerError, "no table hosts", empty, "gossamer store apply"
+        settings(cassandra, empty),
+        GossamerError,
+        "table hosts is missing",
+        empty,
+        "gossamer store apply",
     )
 
 
@@ -271,7 +275,7 @@ def test_to_ask_one_of_several_copies_is_refused(
         f"CREATE KEYSPACE {copied.keyspace} WITH replication = "
         "{'class': 'NetworkTopologyStrategy', 'datacenter1': 3}"
     )
-    refused(copied, BadSettings, consistency, "3 copies", "LOCAL_QUORUM")
+    refused(copied, BadSettings, consistency, "3 replicas", "LOCAL_QUORUM")
     code, out, err = apply(copied)
     assert (code, out) == (2, "") and "3 replicas" in err
 
