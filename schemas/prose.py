@@ -70,8 +70,8 @@ def poor_descriptions() -> Iterator[str]:
 
 def descriptions() -> Iterator[tuple[str, str]]:
     """Yield the name and the text of every description."""
-    for metric, about in {**COUNTERS, **GAUGES, **HISTOGRAMS}.items():
-        yield f"metric {metric}", about.sentence
+    for name, metric in {**COUNTERS, **GAUGES, **HISTOGRAMS}.items():
+        yield f"metric {name}", metric.help
     for section, schema in sections().items():
         for setting, found in schema["properties"].items():
             yield f"setting {section}.{setting}", found.get("description", "")
