@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from bench.processes import cpu, family
 from bench.reading import fetched
 from gossamer.log.codec import encode
-from gossamer.log.kafka.client import consumer, producer
+from gossamer.log.kafka.client import consumer_config, producer_config
 from gossamer.settings.servers import KafkaSettings
 from tests.servers import Server, running
 
@@ -86,7 +86,7 @@ def produced(broker: Broker, values: list[bytes], changes: Mapping[str, Any]) ->
     """Append *values*; print what it took; return the topic."""
     settings, topic = KafkaSettings(servers=broker.servers), broker.topic()
     client = Producer(
-        {"bootstrap.servers": broker.servers, **QUIET, **producer(settings), **changes}
+        {"bootstrap.servers": broker.servers, **QUIET, **producer_config(settings), **changes}
     )
     spent, own, began = broker.spent(), time.process_time(), time.monotonic()
     for start in range(0, len(values), GROUP):
@@ -102,7 +102,7 @@ def produced(broker: Broker, values: list[bytes], changes: Mapping[str, Any]) ->
 def consumed(broker: Broker, topic: str, count: int, changes: Mapping[str, Any]) -> None:
     """Read *count* records of *topic*; print what it took."""
     client: Any = Consumer(
-        {"bootstrap.servers": broker.servers, **QUIET, **consumer("bench"), **changes}
+        {"bootstrap.servers": broker.servers, **QUIET, **consumer_config("bench"), **changes}
     )
     spent, own, began = broker.spent(), time.process_time(), time.monotonic()
     client.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])

@@ -18,8 +18,13 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from gossamer.log import BATCH, Message
-from gossamer.log.kafka.client import Trouble, client, consumer, producer
+from gossamer.log import MAX_POLL_RECORDS, Message
+from gossamer.log.kafka.client import (
+    ConnectionErrors,
+    client_config,
+    consumer_config,
+    producer_config,
+)
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.settings.servers import KafkaSettings
@@ -45,8 +50,8 @@ def append_by_log(log: KafkaLog, body: bytes) -> Work:
     """Return what appends."""
 
     def work(events: int) -> None:
-        for start in range(0, events, BATCH):
-            sites = (SITES[n % 1000] for n in range(start, start + BATCH))
+        for start in range(0, events, MAX_POLL_RECORDS):
+            sites = (SITES[n % 1000] for n in range(start, start + MAX_POLL_RECORDS))
             log.append([Message(TOPIC, site, body, site) for site in sites])
 
     return work
@@ -57,15 +62,15 @@ def append_by_client(settings: KafkaSettings, body: bytes) -> Work:
     failed: list[object] = []
     plain = Producer(
         {
-            **client(settings, Trouble(settings.servers)),
-            **producer(settings),
+            **client_config(settings, ConnectionErrors(settings.servers)),
+            **producer_config(settings),
             "on_delivery": lambda error, _: failed.append(error),
         }
     )
 
     def work(events: int) -> None:
-        for start in range(0, events, BATCH):
-            for n in range(start, start + BATCH):
+        for start in range(0, events, MAX_POLL_RECORDS):
+            for n in range(start, start + MAX_POLL_RECORDS):
                 plain.produce(TOPIC, body, SITES[n % 1000].encode())
             assert plain.flush(60) == 0 and not failed
 
@@ -91,13 +96,15 @@ def read_by_client(settings: KafkaSettings) -> Work:
     """Return what consumes the same, and commits."""
 
     def work(events: int) -> None:
-        trouble = Trouble(settings.servers)
-        plain = Consumer({**client(settings, trouble), **consumer(f"plain{next(_numbers)}")})
+        trouble = ConnectionErrors(settings.servers)
+        plain = Consumer(
+            {**client_config(settings, trouble), **consumer_config(f"plain{next(_numbers)}")}
+        )
         plain.subscribe([TOPIC])
         found = 0
         while found < events:
             ends: dict[int, int] = {}
-            for message in plain.consume(BATCH, 1.0 if not found else 0.05):
+            for message in plain.consume(MAX_POLL_RECORDS, 1.0 if not found else 0.05):
                 assert not message.error() and message.value() and message.key()
                 ends[message.partition() or 0] = (message.offset() or 0) + 1
                 found += 1
@@ -138,12 +145,12 @@ def bench(settings: KafkaSettings, events: int) -> None:
             start = log.lag("nobody", TOPIC)
             body = os.urandom(size // 2).hex().encode()
             for work in (append_by_log(log, body), append_by_client(settings, body)):
-                work(BATCH)
+                work(MAX_POLL_RECORDS)
             compare(
                 f"append, {size:,} bytes",
                 append_by_log(log, body),
                 append_by_client(settings, body),
-                number // BATCH * BATCH,
+                number // MAX_POLL_RECORDS * MAX_POLL_RECORDS,
             )
             there = log.lag("nobody", TOPIC)
             compare(

@@ -33,7 +33,7 @@ from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore
-from gossamer.store.cassandra.tables import make_tables
+from gossamer.store.cassandra.tables import create_tables
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import site_of
@@ -147,7 +147,7 @@ def cassandra_store(folder: Path) -> Iterator[Store]:
             hosts=("127.0.0.1",), port=server.port, keyspace="bench", timeout=60.0
         )
         with closing(Cassandra(settings)) as nodes:
-            list(make_tables(nodes, settings, tables(Settings())))
+            list(create_tables(nodes, settings, tables(Settings())))
         with closing(CassandraStore(settings)) as store:
             yield store
     finally:

@@ -33,7 +33,7 @@ from gossamer.sqlite import Database
 from gossamer.store import Row, Store
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore
-from gossamer.store.cassandra.tables import make_tables
+from gossamer.store.cassandra.tables import create_tables
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
@@ -183,7 +183,7 @@ def cassandra(folder: Path, count: int) -> dict[str, float]:
             hosts=("127.0.0.1",), port=server.port, keyspace=KEYSPACE, timeout=60.0
         )
         with closing(Cassandra(found)) as nodes:
-            list(make_tables(nodes, found, tables(Settings())))
+            list(create_tables(nodes, found, tables(Settings())))
         with closing(CassandraStore(found)) as store:
             fill(store, count)
         for words in (("flush", KEYSPACE), ("compact", KEYSPACE)):

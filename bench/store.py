@@ -24,7 +24,7 @@ from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.cql import Columns, columns_of
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore
-from gossamer.store.cassandra.tables import make_tables
+from gossamer.store.cassandra.tables import create_tables
 from services.frontier.rows import Origin, QueuedUrl
 from tests.servers import Server
 
@@ -147,7 +147,7 @@ def measure(port: int, count: int) -> None:
     """Print the table."""
     settings = CassandraSettings(hosts=("127.0.0.1",), port=port, keyspace=KEYSPACE, timeout=60.0)
     with closing(Cassandra(settings)) as nodes:
-        list(make_tables(nodes, settings, tables(Settings())))
+        list(create_tables(nodes, settings, tables(Settings())))
     cluster = Cluster(["127.0.0.1"], port, protocol_version=5)
     print(f"{'':34} {'rows/s':>26} {'rows per CPU second':>28}")
     print(

@@ -17,9 +17,9 @@ from console.figures import alignment, counts, duration, percent, plural, size
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Keep
-from gossamer.extras import need
+from gossamer.extras import require_extra
 from gossamer.log import Log
-from gossamer.runtime.alignment import Aligned, compare_group
+from gossamer.runtime.alignment import Alignment, compare_group
 from gossamer.runtime.backends import check_fleet
 from gossamer.runtime.identity import FILE, check_identity, check_stated_folder
 from gossamer.runtime.processor import Processor
@@ -219,7 +219,7 @@ def _inside(folder: Path) -> Sequence[Path]:
 
 def _has_libraries() -> bool:
     try:
-        need("fleet")
+        require_extra("fleet")
     except GossamerError:
         return False
     return True
@@ -262,10 +262,10 @@ def check_topics(differences: "Differences") -> Finding:
 def check_tables(nodes: "Cassandra", settings: Settings) -> Finding:
     """Check the tables of the keyspace; raise GossamerError if that is missing."""
     from console.tables import tables
-    from gossamer.store.cassandra.tables import found_tables, option_problems, table_problems
+    from gossamer.store.cassandra.tables import option_problems, read_tables, table_problems
 
     keyspace, wanted = settings.cassandra.keyspace, tables(settings)
-    found = found_tables(nodes, keyspace)
+    found = read_tables(nodes, keyspace)
     wrong = [problem for row in wanted for problem in table_problems(row, found)]
     fixed, kept = option_problems(nodes, keyspace, wanted)
     if wrong or fixed:
@@ -306,7 +306,7 @@ def check_folder_identity(folder: Path, fleet: str) -> Finding:
     return Finding("identity", f"{folder} is of this fleet")
 
 
-def check_positions(found: Aligned) -> Finding:
+def check_positions(found: Alignment) -> Finding:
     """Check that log and store are in step for one group."""
     remedy = "Stop all services, and run gossamer restore --align."
     is_wrong = found.repeated or found.deleted or found.lost

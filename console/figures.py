@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gossamer.runtime.alignment import Aligned
+    from gossamer.runtime.alignment import Alignment
 
 MOST = 10
 """The most parts that a list of counts has."""
@@ -56,7 +56,7 @@ def largest(items: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     return sorted(items, key=lambda item: (-item[1], item[0]))[:MOST]
 
 
-def alignment(found: "Aligned") -> str:
+def alignment(found: "Alignment") -> str:
     """Return how log and store of a group stand to each other, for a person."""
     parts = [
         f"{plural(count, 'record')} {what}"

@@ -23,7 +23,7 @@ from gossamer.runtime.identity import (
     check_topics,
 )
 from gossamer.runtime.positions import PositionRow
-from gossamer.runtime.quiescing import Quiesced, quiesced
+from gossamer.runtime.quiescing import QuiescedFleet, quiesce
 from gossamer.settings import Settings
 from gossamer.store import Store
 from services.archive.files.segment import OPEN_SUFFIX
@@ -74,7 +74,7 @@ def take_fleet_snapshot(
     settings: Settings,
     target: Path,
     limit: float,
-    copy: Callable[[Quiesced], None],
+    copy: Callable[[QuiescedFleet], None],
 ) -> tuple[FleetSnapshot, float]:
     """Have *copy* copy the tables while no service writes, and write *target*/snapshot.json.
 
@@ -96,7 +96,7 @@ def take_fleet_snapshot(
     archives = settings.archive.folder
     check_stated_folder(archives, fleet)
     began = clock.steady()
-    with quiesced(log, store, GROUPS, limit) as delayed:
+    with quiesce(log, store, GROUPS, limit) as delayed:
         segments = [*store.table(SegmentRow).everything()]
         snapshot = FleetSnapshot(
             version=version("gossamer"),
@@ -125,7 +125,7 @@ def _offsets(log: Log) -> dict[str, dict[str, dict[int, int]]]:
     found: dict[str, dict[str, dict[int, int]]] = {}
     for group in sorted({name for topic in TOPICS.values() for name in topic.consumers}):
         topics = [topic.name for topic in TOPICS.values() if group in topic.consumers]
-        for (topic, number), standing in sorted(log.standing(group, topics).items()):
+        for (topic, number), standing in sorted(log.group_positions(group, topics).items()):
             found.setdefault(group, {}).setdefault(topic, {})[number] = standing.committed
     return found
 

@@ -30,14 +30,14 @@ from gossamer.errors import GossamerError, Newer, Poison
 from gossamer.events import DEFAULT_CRAWL, FleetBegun, UrlsSeen
 from gossamer.events.topics import CONTROL, DEAD_LETTERS, TOPICS, URLS_SEEN
 from gossamer.log import Log, Message, Record, partition_of
-from gossamer.log.codec import copied, decode, encode
+from gossamer.log.codec import copy_message, decode, encode
 from gossamer.runtime.identity import (
     STORE,
     IdentityRow,
     check_identity,
     check_topics,
-    stated_in,
-    states,
+    identity_rows,
+    stated_identity,
 )
 from gossamer.runtime.positions import PositionRow
 from gossamer.store import Partition, Row, Store, partition_fields
@@ -98,7 +98,7 @@ def move(source: Side, target: Side, now: float) -> Iterator[str]:
 
 def _arrived(source: Side, target: Side) -> FleetBegun | None:
     """Return what *target* states if it has all of *source*, and a former move ended just then."""
-    left, arriving = stated_in(source.log), stated_in(target.log)
+    left, arriving = stated_identity(source.log), stated_identity(target.log)
     if not left or not arriving or left.id != arriving.id:
         return None
     is_between_them = (left.moved_to, arriving.moving_from) == (target.name, source.name)
@@ -108,7 +108,7 @@ def _arrived(source: Side, target: Side) -> FleetBegun | None:
 def _copy(source: Side, target: Side, event: FleetBegun, now: float) -> Iterator[str]:
     _make_room(target, event.id)
     _state(target, replace(event, moving_from=source.name))
-    for identity in states(event):
+    for identity in identity_rows(event):
         target.store.table(IdentityRow).put(identity)
     target.store.flush()
     yield from _copy_rows(source, target)
@@ -126,10 +126,10 @@ def _copy(source: Side, target: Side, event: FleetBegun, now: float) -> Iterator
 
 def _make_room(target: Side, crawl: str) -> None:
     """Drop what a former move of *crawl* has written; raise GossamerError if there is more."""
-    stated = stated_in(target.log)
+    stated = stated_identity(target.log)
     identity = target.store.table(IdentityRow).get(STORE)
     is_ours = stated and stated.moving_from and stated.id == crawl
-    if stated and is_ours and (identity is None or identity in states(stated)):
+    if stated and is_ours and (identity is None or identity in identity_rows(stated)):
         _clear(target)
         return
     topics = [name for name in TOPICS if name != CONTROL.name]
@@ -263,7 +263,7 @@ def _as_new_record(record: Record) -> Message:
 
     A dead letter is kept under the offset of its record, and the other log counts from 0 again.
     """
-    message = copied(record)
+    message = copy_message(record)
     if record.topic == DEAD_LETTERS.name and MOVED not in record.key:
         with suppress(Poison, Newer):
             return replaced(message, key=f"{record.key}{MOVED}{decode(record).at:.6f}")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from console.figures import instant
 from console.open_crawl import OpenCrawl
 from gossamer import clock
-from gossamer.crawl import in_full, last_definition
+from gossamer.crawl import complete_url, last_definition
 from gossamer.errors import BadSettings
 from gossamer.store import Store
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of, spellings
@@ -29,7 +29,7 @@ def known(crawl: OpenCrawl, text: str) -> Known:
     Where the crawl has visited it as it stands, that is its URL.
     """
     try:
-        full = in_full(text)
+        full = complete_url(text)
         url = canonicalize(full)
         steps = [_said(*one) for one in spellings(full) if one[1] != f"{full}/"]
     except BadUrl as error:

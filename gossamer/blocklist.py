@@ -79,7 +79,7 @@ def _name(text: str) -> str:
     return name
 
 
-def meaning(rule: str) -> str:
+def describe_rule(rule: str) -> str:
     """Return the subject of a canonical *rule* in words."""
     if _network(rule):
         return f"hosts with an address in {rule}"

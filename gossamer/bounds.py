@@ -15,7 +15,7 @@ from gossamer.web.scope import parse_scope
 ANYWHERE = "any()"
 
 
-class LeftOut(NamedTuple):
+class Exclusion(NamedTuple):
     """Why a crawl excludes a URL: the hazard under which it is counted, and a sentence."""
 
     rule: Hazard
@@ -41,7 +41,7 @@ class Located(Protocol):
 NO_PARTY = Party()
 
 
-def left_out(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> LeftOut | None:
+def exclusion_of(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> Exclusion | None:
     """Return why *crawl*, its party or *blocklist* excludes the URL, or None.
 
     Callers park excluded URLs, because a wider definition or a lifted rule may include them later.
@@ -50,15 +50,15 @@ def left_out(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> LeftO
     max_depth = crawl.max_depth if party.max_depth is None else party.max_depth
     of = f" of party {found.party}" if party is not NO_PARTY else ""
     if rule := blocklist.of_url(url):
-        return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule))
+        return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule))
     if depth > max_depth:
-        return LeftOut(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {max_depth}{of}")
+        return Exclusion(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {max_depth}{of}")
     evaluation = parse_scope(crawl.scope).evaluate(url, depth)
     if not evaluation.inside:
-        return LeftOut(Hazard.OUT_OF_SCOPE, f"out of scope, by {evaluation.rule}")
+        return Exclusion(Hazard.OUT_OF_SCOPE, f"out of scope, by {evaluation.rule}")
     evaluation = parse_scope(party.scope or ANYWHERE).evaluate(url, depth)
     if not evaluation.inside:
-        return LeftOut(Hazard.OUT_OF_SCOPE, f"out of scope{of}, by {evaluation.rule}")
+        return Exclusion(Hazard.OUT_OF_SCOPE, f"out of scope{of}, by {evaluation.rule}")
     return None
 
 

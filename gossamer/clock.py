@@ -10,11 +10,11 @@ now: Clock = time.time
 steady: Clock = time.monotonic
 """Seconds that are not affected by corrections of the clock, for measuring durations."""
 pause = time.sleep
-STEP = 1.0
+MIN_JUMP = 1.0
 """Minimum seconds of a jump of the clock. Gradual corrections are smaller."""
 
 
-class Steps:
+class JumpDetector:
     """Detects that the clock was set or the machine slept: the clock moved by another time than the
     steady clock."""
 
@@ -24,10 +24,10 @@ class Steps:
     def seen(self) -> bool:
         """Return whether the clock was set since the last call."""
         before, self._apart = self._apart, now() - steady()
-        return abs(self._apart - before) > STEP
+        return abs(self._apart - before) > MIN_JUMP
 
 
-class Quiet:
+class IdleTimer:
     """Measures how long nothing has happened, which determines the next poll interval."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from gossamer.events import (
     SpeedSet,
 )
 from gossamer.log import Log
-from gossamer.log.control import in_force
+from gossamer.log.control import newest_events
 from gossamer.policies import parse_policy
 from gossamer.relevance import parse_relevance
 from gossamer.web.scope import parse_scope
@@ -66,7 +66,7 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
         if not text or text.startswith("#"):
             continue
         try:
-            seeds[typed(text)] = None
+            seeds[canonical_of_typed(text)] = None
         except BadUrl as error:
             wrong.append(f"seed {number}: {error}")
     if wrong:
@@ -74,12 +74,12 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(seeds)
 
 
-def typed(text: str) -> str:
+def canonical_of_typed(text: str) -> str:
     """Return the canonical URL of a typed *text*."""
-    return canonicalize(in_full(text))
+    return canonicalize(complete_url(text))
 
 
-def in_full(text: str) -> str:
+def complete_url(text: str) -> str:
     """Return the URL of a typed *text*: `example.org/x` is a https: URL."""
     return f"https://{text}" if _bare.fullmatch(text) else text
 
@@ -106,10 +106,10 @@ def define(
         max_pages=request.max_pages,
         pages_before=pages,
     )
-    return completed(crawl, before, request)
+    return apply_request(crawl, before, request)
 
 
-def completed(
+def apply_request(
     crawl: CrawlDefined, before: CrawlDefined | None, request: CrawlRequest
 ) -> CrawlDefined:
     """Return *crawl* with the other requested settings. Unrequested ones are those of *before*.
@@ -120,7 +120,7 @@ def completed(
     share = request.discovery_share
     return replace(
         crawl,
-        **_chosen(request.choices, old),
+        **_merge_choices(request.choices, old),
         parties=old.parties,
         revisit=request.revisit or old.revisit,
         budget=old.budget if request.budget is None else request.budget,
@@ -128,7 +128,7 @@ def completed(
     )
 
 
-def _chosen(choices: Mapping[str, Any], old: CrawlDefined) -> dict[str, Any]:
+def _merge_choices(choices: Mapping[str, Any], old: CrawlDefined) -> dict[str, Any]:
     url_steps = {"url_steps": old.url_steps, **choices}["url_steps"]
     if set(url_steps) != set(old.url_steps):
         raise BadSettings(
@@ -159,7 +159,7 @@ def _of_seeds(kind: str, seeds: list[str]) -> str:
     return f"{rule}({', '.join(repr(name) for name in names)})" if names else ""
 
 
-def party_of(
+def define_party(
     crawl: CrawlDefined, name: str, seeds: tuple[str, ...], asked: Mapping[str, Any]
 ) -> CrawlDefined:
     """Return *crawl* with the requested limits, *asked* by field, of the party *name*. Other limits
@@ -200,7 +200,7 @@ def accept(event: CrawlDefined | SeedAdded) -> None:
             raise Poison(str(error)) from error
 
 
-def known_as(crawl: CrawlDefined, url: str) -> str:
+def crawl_url(crawl: CrawlDefined, url: str) -> str:
     """Return the URL under which *crawl* visits the page of a canonical *url*.
 
     Raise BadUrl if the crawl excludes it. Rules that hosts have proven are not considered.
@@ -226,28 +226,28 @@ def why_idle(crawl: CrawlDefined | None, queued: int) -> str:
 
 def blocklist_of(log: Log) -> Blocklist:
     """Return the current blocklist."""
-    return Blocklist(in_force(log).values())
+    return Blocklist(newest_events(log).values())
 
 
 def overrides_of(log: Log) -> dict[str, SiteOverridden]:
     """Return the overrides of each site."""
-    events = [one for one in in_force(log).values() if isinstance(one, SiteOverridden)]
+    events = [one for one in newest_events(log).values() if isinstance(one, SiteOverridden)]
     return {one.site: one for one in events if one != SiteOverridden(at=one.at, site=one.site)}
 
 
 def host_overrides_of(log: Log) -> dict[str, HostOverridden]:
     """Return the overrides of each host, by its name."""
-    events = [one for one in in_force(log).values() if isinstance(one, HostOverridden)]
+    events = [one for one in newest_events(log).values() if isinstance(one, HostOverridden)]
     return {one.host: one for one in events if one != HostOverridden(at=one.at, host=one.host)}
 
 
 def speed_of(log: Log) -> SpeedSet:
     """Return the current rate limits."""
-    event = in_force(log).get(f"speed_set/{DEFAULT_CRAWL}")
+    event = newest_events(log).get(f"speed_set/{DEFAULT_CRAWL}")
     return event if isinstance(event, SpeedSet) else SpeedSet(at=0.0)
 
 
 def last_definition(log: Log) -> CrawlDefined | None:
     """Return the active definition, or None if the crawl was never defined."""
-    event = in_force(log).get(f"crawl_defined/{DEFAULT_CRAWL}")
+    event = newest_events(log).get(f"crawl_defined/{DEFAULT_CRAWL}")
     return event if isinstance(event, CrawlDefined) else None

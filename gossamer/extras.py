@@ -17,9 +17,9 @@ EXTRAS = {
 """The modules that each extra of pyproject.toml installs."""
 
 
-def need(extra: str) -> None:
+def require_extra(extra: str) -> None:
     """Raise GossamerError with instructions unless everything in *extra* is installed."""
-    missing = [module for module in EXTRAS[extra] if not _installed(module)]
+    missing = [module for module in EXTRAS[extra] if not _is_installed(module)]
     if missing:
         raise GossamerError(
             f"{', '.join(missing)} not installed: pip install 'gossamer[{extra}]', "
@@ -27,6 +27,6 @@ def need(extra: str) -> None:
         )
 
 
-def _installed(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     # After its import, Faust is another module without a spec.
     return sys.modules.get(module) is not None or find_spec(module) is not None

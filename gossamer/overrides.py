@@ -14,7 +14,7 @@ def site_of_host(name: str) -> str:
     return site_of(f"http://{name}/")
 
 
-def site_overridden(event: Overridden) -> str:
+def overridden_site(event: Overridden) -> str:
     """Return the site of *event*, or the site of its host."""
     return event.site if isinstance(event, SiteOverridden) else site_of_host(event.host)
 
@@ -41,10 +41,10 @@ class Overrides:
         """Return the overrides of the host with the key *host* of *site*."""
         whole = self.of_site(site)
         own = self._hosts.get(host_name(host)) if self._hosts else None
-        return with_own(whole, own) if own else whole
+        return merge_overrides(whole, own) if own else whole
 
 
-def with_own(whole: SiteOverridden, own: HostOverridden) -> SiteOverridden:
+def merge_overrides(whole: SiteOverridden, own: HostOverridden) -> SiteOverridden:
     """Return the site's overrides *whole* with the host's overrides *own* applied over them."""
     return replace(
         whole,

@@ -89,14 +89,14 @@ def _type(*types: str) -> Holds[Facts]:
 
 def _classifier(name: str) -> Holds[Facts]:
     some((name,))
-    return lambda facts: _classified(name, facts) if facts.page else None
+    return lambda facts: _classify(name, facts) if facts.page else None
 
 
-def _classified(name: str, facts: Facts) -> bool | None:
+def _classify(name: str, facts: Facts) -> bool | None:
     if facts.page is None or name in facts.failures:
         return None
     try:
-        return bool(_installed(name)(facts.page))
+        return bool(_load_classifier(name)(facts.page))
     except Exception as error:
         # Errors of external code must not stop the service.
         why = f"{type(error).__name__}: {error}"[:MAX_REASON].encode("utf-8", "replace").decode()
@@ -111,12 +111,12 @@ def check_classifiers(text: str) -> None:
     for node in ast.walk(ast.parse(text.strip(), mode="eval")):
         match node:
             case ast.Call(func=ast.Name(id="classifier"), args=[ast.Constant(value=str(name))]):
-                _check_installed(name)
+                _check_classifier(name)
 
 
-def _check_installed(name: str) -> None:
+def _check_classifier(name: str) -> None:
     try:
-        _installed(name)
+        _load_classifier(name)
     except Exception as error:
         there = ", ".join(sorted({repr(one.name) for one in entry_points(group=GROUP)}))
         raise BadSettings(
@@ -126,7 +126,7 @@ def _check_installed(name: str) -> None:
 
 
 @cache
-def _installed(name: str) -> Classifier:
+def _load_classifier(name: str) -> Classifier:
     found = entry_points(group=GROUP, name=name)
     if not found:
         raise LookupError(f"{GROUP} has no entry point of this name")

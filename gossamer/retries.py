@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-FIRST_WAIT, LONGEST_WAIT = 0.25, 5.0
+FIRST_WAIT, MAX_WAIT = 0.25, 5.0
 """Minimum and maximum seconds of a wait."""
 
 
@@ -12,4 +12,4 @@ def waits() -> Iterator[float]:
     wait = FIRST_WAIT
     while True:
         yield wait
-        wait = min(2 * wait, LONGEST_WAIT)
+        wait = min(2 * wait, MAX_WAIT)

@@ -14,9 +14,9 @@ from gossamer.events import Speed, SpeedSet
 from gossamer.policies import DAY
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-FIRST = 3
+EPOCH_WEEKDAY = 3
 """The weekday of 1970-01-01, a Thursday."""
-LAG = 2.0
+PROPAGATION_SECONDS = 2.0
 """Seconds until all frontiers have read a new limit."""
 HOUR, MINUTE = 3600.0, 60.0
 ALWAYS = ""
@@ -37,7 +37,7 @@ class When(NamedTuple):
 
     def holds(self, at: float) -> bool:
         """Return whether *at* is one of these times."""
-        today, into = int(at // DAY + FIRST) % 7, at % DAY
+        today, into = int(at // DAY + EPOCH_WEEKDAY) % 7, at % DAY
         if self.begin < self.end:
             return today in self.days and self.begin <= into < self.end
         before = (today - 1) % 7 in self.days and into < self.end
@@ -86,7 +86,7 @@ def parse_hours(text: str) -> tuple[float, float]:
     return hours[0], hours[1]
 
 
-def spelled_hours(begin: float, end: float) -> str:
+def format_hours(begin: float, end: float) -> str:
     """Return the text that `parse_hours` reads."""
     return "-".join(f"{int(at // HOUR):02}:{int(at % HOUR // MINUTE):02}" for at in (begin, end))
 
@@ -125,4 +125,4 @@ class Speeds:
         speed = self.at(now)
         if speed.pages is None and speed.bytes is None:
             return False
-        return ordered_at < self._set_at + LAG or self.at(ordered_at) != speed
+        return ordered_at < self._set_at + PROPAGATION_SECONDS or self.at(ordered_at) != speed

@@ -14,13 +14,13 @@ from threading import RLock
 from typing import Any
 
 from gossamer import clock
-from gossamer.clock import Quiet
+from gossamer.clock import IdleTimer
 from gossamer.errors import Corrupt, GossamerError, NoSpace
 
 APPLICATION_ID = 0x47534D52
 FORMAT = 1
 BUSY_TIMEOUT = 60.0
-POLL, LONGEST_POLL = 0.005, 0.25
+POLL, MAX_POLL = 0.005, 0.25
 """Minimum and maximum seconds between two checks for new commits. They grow while there are
 none."""
 
@@ -43,7 +43,7 @@ class Database:
         self._lock = RLock()
         self._depth = 0
         self._commits = 0
-        self._quiet = Quiet()
+        self._idle_timer = IdleTimer()
         mode = "rwc" if create else "rw"
         memory = str(path) == ":memory:"
         where = ":memory:" if memory else f"{self.path.absolute().as_uri()}?mode={mode}"
@@ -144,8 +144,8 @@ class Database:
         while (current := self.changed_since(version)) is None:
             if (left := until - clock.steady()) <= 0:
                 return None
-            clock.pause(min(self._quiet.poll_interval(POLL, LONGEST_POLL), left))
-        self._quiet.end()
+            clock.pause(min(self._idle_timer.poll_interval(POLL, MAX_POLL), left))
+        self._idle_timer.end()
         return current
 
     def check(self) -> None:

@@ -15,7 +15,7 @@ def printable(text: str, most: int = 150) -> str:
     return "".join(c if c.isprintable() else "?" for c in text[:most])
 
 
-def escaped(text: str, keep: str = "") -> str:
+def escape_controls(text: str, keep: str = "") -> str:
     r"""Return *text* with control characters as `\u009b`, except those in *keep*.
 
     JSON keeps its meaning.
@@ -27,7 +27,7 @@ def escaped(text: str, keep: str = "") -> str:
 
 def json_line(encoded: bytes) -> str:
     """Return JSON for printing, without control characters except line ends."""
-    return escaped(encoded.decode(errors="replace"), keep="\n")
+    return escape_controls(encoded.decode(errors="replace"), keep="\n")
 
 
 def _escape(character: str) -> str:

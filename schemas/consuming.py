@@ -9,7 +9,7 @@ from pathlib import Path
 from gossamer.events import Event, Page, PageArchived
 from schemas.compatible import Schema
 from schemas.generate import schema_of
-from schemas.markdown import filled, table
+from schemas.markdown import insert_lines, table
 
 HEAD = ("field", "type", "meaning")
 DOCS = Path(__file__).parents[1] / "docs" / "consuming.md"
@@ -24,7 +24,7 @@ def with_tables(text: str) -> str:
     """Return *text* with up-to-date tables."""
     for event in (Page, PageArchived):
         tag = event.__struct_config__.tag
-        text = filled(text, f"fields of {tag}", table(HEAD, _rows(event)))
+        text = insert_lines(text, f"fields of {tag}", table(HEAD, _rows(event)))
     return text
 
 

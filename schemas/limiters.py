@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.settings import FetcherSettings
-from schemas.markdown import filled, table
+from schemas.markdown import insert_lines, table
 from services.fetcher.http.limiters import Limiter, lookup_limiters, request_limiters
 from services.fetcher.turns import Crowds, OwnSlots
 
@@ -27,7 +27,7 @@ def with_table(text: str) -> str:
     lookups = lookup_limiters(settings.lookups_limit)
     limiters: tuple[Limiter[Any], ...] = (*requests, *lookups)
     rows = ((one.stage.value, one.name, one.text) for one in limiters)
-    return filled(text, "limiters", table(("when", "limiter", "guarantee"), rows))
+    return insert_lines(text, "limiters", table(("when", "limiter", "guarantee"), rows))
 
 
 if __name__ == "__main__":

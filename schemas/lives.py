@@ -6,7 +6,7 @@ python -m schemas.lives [FILE]      (run by scripts/schemas)
 import sys
 from pathlib import Path
 
-from gossamer.runtime.partitions import LIVES, TRANSITIONS
+from gossamer.runtime.partitions import STATE_MEANINGS, TRANSITIONS
 from schemas.states import page
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "partition-life.md"
@@ -27,7 +27,7 @@ def main(file: Path) -> None:
 def text() -> str:
     """Return the page."""
     changes = ((row.cause, row) for row in TRANSITIONS)
-    return page(HEAD, "state", LIVES, "lost", changes)
+    return page(HEAD, "state", STATE_MEANINGS, "lost", changes)
 
 
 if __name__ == "__main__":

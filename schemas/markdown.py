@@ -15,7 +15,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[st
     yield from (row(*cells) for cells in rows)
 
 
-def filled(text: str, name: str, lines: Iterable[str]) -> str:
+def insert_lines(text: str, name: str, lines: Iterable[str]) -> str:
     """Return *text* with *lines* between the marks of *name*. Raise ValueError if it has no such
     marks."""
     begin = f"<!-- {name}: written by scripts/schemas -->\n"

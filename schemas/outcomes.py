@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gossamer.events.gone import PATIENCE, Patience
+from gossamer.events.gone import GONE_RULES, GoneRule
 from gossamer.events.hazards import HAZARDS, Counting
 from gossamer.events.outcomes import OUTCOMES, Meaning, Wait
 
@@ -88,7 +88,7 @@ def text() -> str:
     )
     gone = _table(
         ("reason", "meaning", "consecutive visits", "minimum time"),
-        ((name, *_patience(row)) for name, row in PATIENCE.items()),
+        ((name, *_patience(row)) for name, row in GONE_RULES.items()),
     )
     return HEAD + "".join((outcomes, HOST, waits, COUNTED, hazards, DOCUMENTS, gone))
 
@@ -102,7 +102,7 @@ def _mark(holds: bool) -> str:
     return "yes" if holds else ""
 
 
-def _patience(row: Patience) -> tuple[str, ...]:
+def _patience(row: GoneRule) -> tuple[str, ...]:
     return row.text, str(row.visits), f"`{row.setting}`" if row.setting else ""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gossamer.events.topics import TOPICS, Topic
-from schemas.markdown import filled, table
+from schemas.markdown import insert_lines, table
 
 FILE = Path(__file__).parent / "README.md"
 COLUMNS = ("topic", "events", "key", "partitioned by", "retention", "producers", "consumers")
@@ -22,7 +22,7 @@ def main(file: Path) -> None:
 def with_table(text: str) -> str:
     """Return *text* with an up-to-date table."""
     rows = (tuple(_cells(topic)) for topic in TOPICS.values())
-    return filled(text, "topics", table(COLUMNS, rows))
+    return insert_lines(text, "topics", table(COLUMNS, rows))
 
 
 def _cells(topic: Topic) -> Iterator[str]:

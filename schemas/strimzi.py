@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from gossamer.log.kafka.topics import Wanted, wanted
+from gossamer.log.kafka.topics import TopicSpec, topic_specs
 from gossamer.settings.servers import KafkaSettings
 
 OVERLAY = Path(__file__).resolve().parents[1] / "k8s" / "overlays" / "production"
@@ -25,7 +25,7 @@ def main(file: Path) -> None:
 
 def text() -> str:
     """Return all topics as one YAML stream."""
-    topics = [_topic(one) for one in wanted(KafkaSettings(prefix=_prefix()))]
+    topics = [_topic(one) for one in topic_specs(KafkaSettings(prefix=_prefix()))]
     return HEAD + yaml.safe_dump_all(topics, sort_keys=False)
 
 
@@ -37,7 +37,7 @@ def _prefix() -> str:
     return prefix
 
 
-def _topic(one: Wanted) -> dict[str, Any]:
+def _topic(one: TopicSpec) -> dict[str, Any]:
     return {
         "apiVersion": "kafka.strimzi.io/v1",
         "kind": "KafkaTopic",

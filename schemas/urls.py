@@ -10,7 +10,7 @@ from pathlib import Path
 from gossamer.web.url import STEPS
 from gossamer.web.url_steps import HOST_STEPS
 from gossamer.web.url_steps import STEPS as OF_A_CRAWL
-from schemas.markdown import filled, table
+from schemas.markdown import insert_lines, table
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "urls.md"
 HEAD = ("step", "meaning", "source", "where", "switch")
@@ -30,7 +30,7 @@ def main(file: Path) -> None:
 
 def with_table(text: str) -> str:
     """Return *text* with an up-to-date table."""
-    return filled(text, "steps", table(HEAD, _rows()))
+    return insert_lines(text, "steps", table(HEAD, _rows()))
 
 
 def _rows() -> Iterator[tuple[str, ...]]:

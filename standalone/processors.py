@@ -43,7 +43,9 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     )
     limit = settings.service.step_limit
     loops = [
-        sequential_loop(processor, opened.log, store, clock.now, clock.Steps(), limit, hold, refuse)
+        sequential_loop(
+            processor, opened.log, store, clock.now, clock.JumpDetector(), limit, hold, refuse
+        )
         for processor, store, hold in zip(processors, stores, holds, strict=True)
     ]
     version = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from contextlib import suppress
 
-from gossamer.crawl import known_as, last_definition
+from gossamer.crawl import crawl_url, last_definition
 from gossamer.events.outcomes import Outcome
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
 from services.frontier.rows import HostRow, UrlRow
@@ -27,7 +27,7 @@ def no_page(opened: Opened, seeds: Iterable[str]) -> dict[str, str]:
 def _led_to(opened: Opened, url: str) -> tuple[str, UrlRow | None]:
     crawl, met = last_definition(opened.log), set[str]()
     with suppress(BadUrl):
-        url = known_as(crawl, url) if crawl and not _last_outcome(opened, url) else url
+        url = crawl_url(crawl, url) if crawl and not _last_outcome(opened, url) else url
     while (row := _last_outcome(opened, url)) and row.outcome == Outcome.REDIRECT:
         met.add(url)
         try:

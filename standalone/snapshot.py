@@ -33,7 +33,7 @@ from gossamer.events import (
     SpeedSet,
 )
 from gossamer.log.codec import encode
-from gossamer.log.control import in_force
+from gossamer.log.control import newest_events
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import STORE, IdentityRow
 from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translate_errors
@@ -280,7 +280,7 @@ def _read_later(folder: Folder, snapshot: Snapshot) -> Later:
                 },
                 settings=[
                     event
-                    for event in in_force(opened.log).values()
+                    for event in newest_events(opened.log).values()
                     if isinstance(event, KEPT) and event.at > since
                 ],
                 erased=sorted({erasure.target for erasure in erasures if erasure.at > since}),

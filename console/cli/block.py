@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from console.cli.options import add_crawl, lines_of, open_from
 from console.open_crawl import OpenCrawl
 from gossamer import clock
-from gossamer.blocklist import meaning, parse_rule
+from gossamer.blocklist import describe_rule, parse_rule
 from gossamer.crawl import blocklist_of
 from gossamer.errors import BadSettings
 from gossamer.events import BlocklistChanged
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         change(crawl, [rule for rule in rules if rule not in known], lifted=False)
     for rule in rules:
         word = "is blocked already" if rule in known else "is blocked"
-        print(printable(f"{rule} {word}: {meaning(rule)}", LONGEST))
+        print(printable(f"{rule} {word}: {describe_rule(rule)}", LONGEST))
     print("A request that is under way comes to its end. What waits is parked for when it is no")
     print("longer blocked; gossamer blocked lists the rules.")
     return 0

@@ -24,7 +24,7 @@ from gossamer.crawl import CHOICES, SCOPES, CrawlRequest, read_seeds
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
-from gossamer.terminal import escaped
+from gossamer.terminal import escape_controls
 from services.fetcher.identity import request_headers
 from services.frontier.conditions import Condition
 from standalone.folder import Folder
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
             structlog.get_logger().info("report", end=end.value, pages=progress.pages)
         waiting = read_waiting(folder.open().store, progress.conditions[Condition.BACKING_OFF])
         ended = Ended(end, progress, waiting, took, pages_before, folder)
-        print(escaped(report(ended), keep="\n"))
+        print(escape_controls(report(ended), keep="\n"))
         if failed:
             print(no_seed(failed))
     if end in INTERRUPTED:

@@ -11,7 +11,7 @@ from gossamer.errors import BadSettings, GossamerError, Poison
 from gossamer.events import DeadLetter
 from gossamer.events.topics import DEAD_LETTERS, TOPICS
 from gossamer.log import Log, Message
-from gossamer.log.codec import decode, replayed
+from gossamer.log.codec import decode, message_of_letter
 from gossamer.terminal import json_line, printable
 
 LONGEST = 500
@@ -72,7 +72,7 @@ def _batches(letters: Iterator[Named]) -> Iterator[list[Message]]:
     for name, letter in letters:
         if letter.topic not in TOPICS:
             raise GossamerError(f"dead letter {name} is of no topic of ours: {letter.topic!r}")
-        batch.append(replayed(letter))
+        batch.append(message_of_letter(letter))
         size += len(letter.value)
         if size > BATCH_BYTES:
             yield batch

@@ -21,7 +21,7 @@ from console.figures import instant, plural
 from console.open_crawl import OpenCrawl
 from gossamer import clock
 from gossamer.blocklist import parse_rule
-from gossamer.crawl import typed
+from gossamer.crawl import canonical_of_typed
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import DeadLetter, ErasureRequested, PageArchived
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
 def _asked(crawl: OpenCrawl, text: str) -> ErasureRequested:
     """Return what a person means by *text*."""
     try:
-        url = typed(text)
+        url = canonical_of_typed(text)
     except BadUrl as error:
         raise BadSettings(str(error)) from error
     site, key, by = site_of(url), host_key(url), f"{getpass.getuser()}@{socket.gethostname()}"
@@ -93,7 +93,7 @@ def _asked(crawl: OpenCrawl, text: str) -> ErasureRequested:
         return ErasureRequested(**about)  # type: ignore[arg-type]
     if "://" not in text:
         hosts = crawl.store().table(HostRow)
-        keys = [key, host_key(typed(f"http://{text}"))]
+        keys = [key, host_key(canonical_of_typed(f"http://{text}"))]
         key = next((one for one in keys if hosts.get(site, one)), key)
     return ErasureRequested(**about, host=key)  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 
 from gossamer.errors import BadSettings, GossamerError
-from gossamer.terminal import escaped
+from gossamer.terminal import escape_controls
 
 COMMANDS = {
     "crawl": "crawl from seeds, politely; the same command again goes on where it stopped",
@@ -51,10 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BadSettings as error:
-        print(escaped(f"gossamer: {error}", keep="\n"), file=sys.stderr)
+        print(escape_controls(f"gossamer: {error}", keep="\n"), file=sys.stderr)
         return 2
     except GossamerError as error:
-        print(escaped(f"gossamer: {error}", keep="\n"), file=sys.stderr)
+        print(escape_controls(f"gossamer: {error}", keep="\n"), file=sys.stderr)
         return 1
     except BrokenPipeError:
         # Whoever read our output has enough: that is no failure. Python would complain at exit.

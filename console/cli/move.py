@@ -12,7 +12,7 @@ from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.log import Log
 from gossamer.runtime.backends import check_fleet, open_fleet
-from gossamer.runtime.identity import stated_in
+from gossamer.runtime.identity import stated_identity
 from gossamer.settings import Settings
 from services.archive.files.repair import repair
 from services.archive.rows import SegmentRow
@@ -101,7 +101,7 @@ def _remove_former(folder: Folder, log: Log) -> None:
     if not folder.database.exists():
         return
     opened = folder.open()
-    former, crawl = stated_in(opened.log), stated_in(log)
+    former, crawl = stated_identity(opened.log), stated_identity(log)
     opened.database.close()
     if not former or not crawl or former.id != crawl.id or crawl.moved_to:
         return

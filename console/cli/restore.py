@@ -18,11 +18,11 @@ from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import TOPICS
 from gossamer.log import Log
 from gossamer.log.codec import encode
-from gossamer.log.control import in_force
+from gossamer.log.control import newest_events
 from gossamer.runtime.alignment import align_group, skip_gaps
 from gossamer.runtime.backends import open_fleet
 from gossamer.runtime.control_copy import ControlRow, control_events, control_row
-from gossamer.runtime.identity import STORE, IdentityRow, adopt, begun, check_topics
+from gossamer.runtime.identity import STORE, IdentityRow, adopt, check_topics, fleet_event
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
@@ -150,12 +150,12 @@ def align(log: Log, store: Store, now: float) -> Iterator[str]:
 def _state_again(log: Log, store: Store, now: float) -> Iterator[str]:
     """Write the topic `control` from the store, if it was lost; else the store's copy from it."""
     if check_topics(log):
-        for event in in_force(log).values():
+        for event in newest_events(log).values():
             store.table(ControlRow).put(control_row(event))
         return
     row = store.table(IdentityRow).get(STORE)
     assert row
-    events = [begun(row, now), *control_events(store, DEFAULT_CRAWL)]
+    events = [fleet_event(row, now), *control_events(store, DEFAULT_CRAWL)]
     messages = {message.key: message for message in map(encode, events)}
     log.append(messages.values())
     yield f"control: written from the store, {plural(len(messages), 'record')}"

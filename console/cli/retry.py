@@ -11,7 +11,7 @@ from console.cli.options import add_crawl, open_from
 from console.figures import instant, plural
 from console.open_crawl import OpenCrawl
 from gossamer import clock
-from gossamer.crawl import typed
+from gossamer.crawl import canonical_of_typed
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome, RetryRequested
 from gossamer.events.outcomes import FAILURES
@@ -70,9 +70,11 @@ def _by_name(crawl: OpenCrawl, what: list[str]) -> int:
 def _meant(text: str, store: Store) -> list[tuple[str, str]]:
     """Return the hosts, or the host and the URL, that a person means by *text*."""
     try:
-        url = typed(text)
+        url = canonical_of_typed(text)
         keys = (
-            [host_key(url)] if "://" in text else [host_key(url), host_key(typed(f"http://{text}"))]
+            [host_key(url)]
+            if "://" in text
+            else [host_key(url), host_key(canonical_of_typed(f"http://{text}"))]
         )
     except BadUrl as error:
         raise BadSettings(str(error)) from error

@@ -22,10 +22,10 @@ from gossamer.bounds import NO_PARTY
 from gossamer.crawl import (
     CHOICES,
     CrawlRequest,
-    completed,
+    apply_request,
     define,
+    define_party,
     last_definition,
-    party_of,
     read_seeds,
 )
 from gossamer.errors import BadSettings
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
         if before is None and opened.fleet and not settings.crawl.revisit:
             crawl = replace(crawl, revisit=IN_A_FLEET)
         if of_party or options.party in crawl.parties:
-            crawl = party_of(crawl, options.party, seeds, of_party)
+            crawl = define_party(crawl, options.party, seeds, of_party)
         if crawl != before:
             crawl = replace(crawl, at=now)
             # Before the seeds: they are judged by it.
@@ -156,7 +156,7 @@ def _with_choices(
         discovery_share=settings.discovery_share if "discovery_share" in asked else None,
         choices={name: getattr(settings, name) for name in CHOICES if name in asked},
     )
-    return completed(crawl, before, request)
+    return apply_request(crawl, before, request)
 
 
 def requested(

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from console.cli.options import add_crawl, open_from, seconds, whole
 from console.figures import number, plural
 from gossamer import clock
-from gossamer.crawl import host_overrides_of, overrides_of, typed
+from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of
 from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.log import Log
 from gossamer.log.codec import encode
 from gossamer.overrides import Overridden, site_of_host
-from gossamer.speed import parse_hours, spelled_hours
+from gossamer.speed import format_hours, parse_hours
 from gossamer.terminal import printable
 from gossamer.web.url import BadUrl, host_name, site_of
 from services.fetcher.http.tls import SHA256, trusting
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     if options.site is None:
         return _list(options, given)
     try:
-        url = typed(options.site)
+        url = canonical_of_typed(options.site)
         site, host = site_of(url), host_name(url)
     except BadUrl as error:
         raise BadSettings(f"{options.site}: {error}") from error
@@ -196,7 +196,7 @@ def _parts(at: Overridden) -> Iterator[str]:
     if at.off is not None and (at.off or isinstance(at, HostOverridden)):
         yield "off" if at.off else "not off"
     if isinstance(at, SiteOverridden) and at.quiet_from != at.quiet_until:
-        yield f"quiet hours {spelled_hours(at.quiet_from, at.quiet_until)} UTC"
+        yield f"quiet hours {format_hours(at.quiet_from, at.quiet_until)} UTC"
     if at.delay is not None:
         word = "exactly" if at.ours else "at least"
         yield f"{word} {number(at.delay)} s between two visits{_to(at)}"

@@ -16,7 +16,7 @@ from console.fleet_snapshot import take_fleet_snapshot
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.quiescing import Quiesced
+from gossamer.runtime.quiescing import QuiescedFleet
 from gossamer.settings import Settings
 from standalone.folder import Folder
 from standalone.snapshot import COPY, take_snapshot
@@ -78,7 +78,7 @@ def _of_fleet(options: argparse.Namespace, settings: Settings) -> int:
             "such as --run 'nodetool snapshot -t TAG KEYSPACE'"
         )
 
-    def copy(delayed: Quiesced) -> None:
+    def copy(delayed: QuiescedFleet) -> None:
         if command is None:
             _wait_for_enter(settings, delayed)
         else:
@@ -103,7 +103,7 @@ def _of_fleet(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _run(command: str, delayed: Quiesced) -> None:
+def _run(command: str, delayed: QuiescedFleet) -> None:
     try:
         done = subprocess.run(command, shell=True, timeout=delayed.until - clock.now())
     except subprocess.TimeoutExpired as error:
@@ -117,7 +117,7 @@ def _run(command: str, delayed: Quiesced) -> None:
         )
 
 
-def _wait_for_enter(settings: Settings, delayed: Quiesced) -> None:
+def _wait_for_enter(settings: Settings, delayed: QuiescedFleet) -> None:
     print(
         f"No service writes until {instant(delayed.until)}. Copy the keyspace "
         f"{settings.cassandra.keyspace} on all nodes now (nodetool snapshot), then press Enter."

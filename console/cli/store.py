@@ -7,7 +7,7 @@ from contextlib import closing
 from console.cli.options import add_config, settings_of
 from console.tables import tables
 from gossamer.store.cassandra.session import Cassandra
-from gossamer.store.cassandra.tables import durability_warnings, make_tables
+from gossamer.store.cassandra.tables import create_tables, durability_warnings
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     settings, wanted = given.cassandra, tables(given)
     with closing(Cassandra(settings)) as nodes:
         done = False
-        for what in make_tables(nodes, settings, wanted, options.reset_options):
+        for what in create_tables(nodes, settings, wanted, options.reset_options):
             print(what, flush=True)
             done = True
         if not done:

@@ -13,7 +13,7 @@ from console.figures import counts, plural, size
 from console.plot import day
 from gossamer import clock
 from gossamer.events.outcomes import OUTCOMES, Outcome
-from gossamer.terminal import escaped, printable
+from gossamer.terminal import escape_controls, printable
 from standalone.progress import Progress
 
 EVERY = 10.0
@@ -72,7 +72,7 @@ class Lines(NoView):
             structlog.get_logger().info("progress", pages_per_second=round(rate, 1), **figures)
         else:
             line = progress_line(progress, rate) + (f" ({notice})" if notice else "")
-            print(escaped(line), flush=True)
+            print(escape_controls(line), flush=True)
 
 
 class LiveView(NoView):

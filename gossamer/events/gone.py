@@ -25,7 +25,7 @@ class Gone(StrEnum):
 
 
 @dataclass(frozen=True)
-class Patience:
+class GoneRule:
     """The condition under which a document counts as gone."""
 
     visits: int
@@ -39,22 +39,22 @@ class Patience:
 
 
 # fmt: off
-PATIENCE: dict[Gone, Patience] = {
-    Gone.MOVED: Patience(1, "The URL redirects permanently (301, 308)."),
-    Gone.REMOVED: Patience(1, "The server reports that the page is permanently gone (410)."),
-    Gone.NOINDEX: Patience(1, "The page asks not to be indexed."),
-    Gone.LISTING: Patience(1, "The URL has a sitemap or a feed, which is not a document."),
-    Gone.IRRELEVANT: Patience(1, "The page is not relevant to the crawl (`crawl.relevant`)."),
-    Gone.MISSING: Patience(2, "The server does not find the page (404)."),
-    Gone.SOFT_404: Patience(
+GONE_RULES: dict[Gone, GoneRule] = {
+    Gone.MOVED: GoneRule(1, "The URL redirects permanently (301, 308)."),
+    Gone.REMOVED: GoneRule(1, "The server reports that the page is permanently gone (410)."),
+    Gone.NOINDEX: GoneRule(1, "The page asks not to be indexed."),
+    Gone.LISTING: GoneRule(1, "The URL has a sitemap or a feed, which is not a document."),
+    Gone.IRRELEVANT: GoneRule(1, "The page is not relevant to the crawl (`crawl.relevant`)."),
+    Gone.MISSING: GoneRule(2, "The server does not find the page (404)."),
+    Gone.SOFT_404: GoneRule(
         1, "The response has the host's signature for missing pages (soft 404)."),
-    Gone.REDIRECTED: Patience(2, "The URL redirects temporarily (302 and other codes)."),
-    Gone.REFUSED: Patience(
+    Gone.REDIRECTED: GoneRule(2, "The URL redirects temporarily (302 and other codes)."),
+    Gone.REFUSED: GoneRule(
         2, "The server refuses the page (any 4xx except 404, 410, 412 and 429).",
         "dedup.refused_limit"),
-    Gone.ERASED: Patience(
+    Gone.ERASED: GoneRule(
         0, "An operator erased the document with `gossamer forget`, without a visit."),
 }
 # fmt: on
 
-check_complete(Gone, PATIENCE, "PATIENCE")
+check_complete(Gone, GONE_RULES, "GONE_RULES")

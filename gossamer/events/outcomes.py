@@ -82,7 +82,7 @@ class Fate(Enum):
     """The consequence of an outcome for the URL. The documentation shows the values."""
 
     DONE = "the URL is done"
-    AGAIN = "the URL is retried later, and other URLs of its host are visited before"
+    RETRY = "the URL is retried later, and other URLs of its host are visited before"
     WAIT = "the host backs off, and the URL stays first in its queue"
     STAY = "the URL stays in its queue, because it was not visited"
 
@@ -152,7 +152,7 @@ class Meaning:
     health: Health
     wait: Wait
     """The host's backoff. It starts at once for Fate.WAIT, and after more than `retries` such
-    failures of the host for Fate.AGAIN."""
+    failures of the host for Fate.RETRY."""
     absence: Absence | None
     """Why the visit found no document. None means that it found one."""
     verdict_subject: VerdictSubject
@@ -194,7 +194,7 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Absence.REFUSED, VerdictSubject.ABSENCE, strains=False,
         text="The server refuses the request with another 4xx status."),
     Outcome.SERVER_ERROR: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,  # The wait applies to robots.txt.
+        Fate.RETRY, Health.UNCLEAR, Wait.MINUTES,  # The wait applies to robots.txt.
         Absence.DOWN, VerdictSubject.NOTHING, strains=True,
         text="The server failed (5xx, an unknown status, or a 304 to an unconditional request)."),
     Outcome.BUSY: Meaning(
@@ -218,23 +218,23 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Absence.DOWN, VerdictSubject.NOTHING, strains=False, ends_order=True,
         text="The TLS handshake failed, or the host's certificate is not trusted."),
     Outcome.SILENT_SERVER: Meaning(
-        Fate.AGAIN, Health.SILENCE, Wait.LONG,
+        Fate.RETRY, Health.SILENCE, Wait.LONG,
         Absence.DOWN, VerdictSubject.NOTHING, strains=True, ends_order=True,
         text="The server accepted the request and sent no byte before the timeout."),
     Outcome.MALFORMED_HEAD: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        Fate.RETRY, Health.UNCLEAR, Wait.MINUTES,
         Absence.DOWN, VerdictSubject.NOTHING, strains=False,
         text="The server disconnected within the response's headers, or sent invalid ones."),
     Outcome.CUT_BODY: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        Fate.RETRY, Health.UNCLEAR, Wait.MINUTES,
         Absence.DOWN, VerdictSubject.NOTHING, strains=False,
         text="The body was interrupted or too slow, and the received part is unusable."),
     Outcome.BROKEN: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        Fate.RETRY, Health.UNCLEAR, Wait.MINUTES,
         Absence.DOWN, VerdictSubject.NOTHING, strains=False,
         text="The received robots.txt is unreadable."),
     Outcome.INTERNAL_ERROR: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        Fate.RETRY, Health.UNCLEAR, Wait.MINUTES,
         Absence.DOWN, VerdictSubject.NOTHING, strains=False, ends_order=True,
         text="Internal error, or the memory budget for bodies was used up."),
     Outcome.PRIVATE_ADDRESS: Meaning(
@@ -258,7 +258,7 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Absence.REFUSED, VerdictSubject.NOTHING, strains=False, ends_order=True,
         text="The order ended before the visit to this URL."),
     Outcome.OTHER: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        Fate.RETRY, Health.UNCLEAR, Wait.MINUTES,
         Absence.DOWN, VerdictSubject.NOTHING, strains=True,
         text="A newer version of Gossamer wrote an outcome that this process does not know."),
 }

@@ -17,30 +17,34 @@ from gossamer.events.records import (
 )
 from gossamer.web.url import fingerprint, site_of
 
-MOST = 1000
+MAX_LINKS_PER_EVENT = 1000
 """Maximum number of links in an event. Each may have 2,000 characters."""
 
 
-def by_site(urls: Iterable[Discovery], via: str, crawl: str, now: float) -> list[UrlsDiscovered]:
+def group_by_site(
+    urls: Iterable[Discovery], via: str, crawl: str, now: float
+) -> list[UrlsDiscovered]:
     """Return *urls* in their order as `urls_discovered` events, one for each site, or several if
     one would be too large."""
     sites: dict[str, list[Discovery]] = defaultdict(list)
     for found in urls:
         sites[site_of(found.url)].append(found)
     return [
-        UrlsDiscovered(crawl=crawl, at=now, site=site, via=via, urls=tuple(found[n : n + MOST]))
+        UrlsDiscovered(
+            crawl=crawl, at=now, site=site, via=via, urls=tuple(found[n : n + MAX_LINKS_PER_EVENT])
+        )
         for site, found in sites.items()
-        for n in range(0, len(found), MOST)
+        for n in range(0, len(found), MAX_LINKS_PER_EVENT)
     ]
 
 
-def added(seed: SeedAdded, url: str) -> Discovery:
+def seed_discovery(seed: SeedAdded, url: str) -> Discovery:
     """Return *seed* as a discovery, with the canonical form *url*. The event contains its `via`."""
     trace = fingerprint(url)
     return Discovery(url, seed.depth, priority=seed.priority, trace=trace, party=seed.party)
 
 
-def linked(link: Link, visit: Visit) -> Discovery:
+def link_discovery(link: Link, visit: Visit) -> Discovery:
     """Return the discovery of *link* on the page of *visit*: one link deeper, or one redirect
     further.
 

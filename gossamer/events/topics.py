@@ -14,7 +14,7 @@ from gossamer.events.outcomes import check_complete
 from gossamer.events.pages import Contents
 from gossamer.events.records import Event
 
-OVERHEAD = 64 << 10
+OVERHEAD_BYTES = 64 << 10
 """Bytes of a record besides its event: its key, and what the log adds."""
 
 
@@ -76,7 +76,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def limit(self) -> int:
         """Maximum number of bytes of an encoded event."""
-        return self.max_message_bytes - OVERHEAD
+        return self.max_message_bytes - OVERHEAD_BYTES
 
 
 _EVENT_TYPES = {
@@ -118,6 +118,6 @@ SITE_KEYED = tuple(
 them."""
 TOPIC_OF = {kind.type: topic for topic in TOPICS.values() for kind in topic.events}
 check_complete(_EVENT_TYPES.values(), TOPIC_OF, "schemas/topics")
-LARGEST = max(topic.max_message_bytes for topic in TOPICS.values())
+MAX_RECORD_BYTES = max(topic.max_message_bytes for topic in TOPICS.values())
 """Maximum number of bytes of a record on any topic, which clients must be able to send and
 fetch."""

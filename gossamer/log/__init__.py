@@ -26,12 +26,12 @@ Ends: TypeAlias = Mapping[At, int]
 """The offset of the last appended message by partition. A partition is missing if the log does not
 know the offset."""
 
-BATCH = 500
+MAX_POLL_RECORDS = 500
 """Default for the maximum number of records of one poll."""
 NO_PARTITIONS: Set[int] = frozenset()
 KEY_GROUPS = 96
 """Maximum number of partitions. Every allowed number of partitions divides it."""
-REMEMBERED = 1 << 16
+PARTITION_CACHE_SIZE = 1 << 16
 """Keys in the cache of `partition_of`. Hashing a key costs as much as the rest of its
 processing."""
 
@@ -70,7 +70,7 @@ class Message:
         return partition_of(self.partition_key, partitions)
 
 
-class Standing(NamedTuple):
+class GroupPosition(NamedTuple):
     """The committed offset of a group in a partition, and the offsets that the partition
     contains."""
 
@@ -94,7 +94,7 @@ class Reader(Protocol):
         """
 
     def poll(
-        self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
+        self, timeout: float, most: int = MAX_POLL_RECORDS, paused: Set[int] = NO_PARTITIONS
     ) -> Sequence[Record]:
         """Return the next records, at most *most*, oldest first within a partition, or none.
 
@@ -162,7 +162,7 @@ class Log(Protocol):
     def lag_by_partition(self, group: str, topic: str) -> Mapping[int, int]:
         """Return the lag of *group* in each partition that has any records."""
 
-    def standing(self, group: str, topics: Sequence[str]) -> Mapping[At, Standing]:
+    def group_positions(self, group: str, topics: Sequence[str]) -> Mapping[At, GroupPosition]:
         """Return the position of *group* in each partition of *topics* in which it has committed an
         offset."""
 
@@ -177,7 +177,7 @@ class Log(Protocol):
         its deletion."""
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=PARTITION_CACHE_SIZE)
 def partition_of(partition_key: str, partitions: int) -> int:
     """Return the partition, as Java's default partitioner, Faust and librdkafka's murmur2 compute
     it."""

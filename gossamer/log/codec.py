@@ -19,7 +19,7 @@ from gossamer.events import (
     Tombstone,
     topics,
 )
-from gossamer.events.fitting import fitted
+from gossamer.events.fitting import fit_to_limit
 from gossamer.events.pages import Contents
 from gossamer.events.topics import TOPICS, Topic
 from gossamer.log import Headers, Message, Record
@@ -29,13 +29,13 @@ E = TypeVar("E", bound=Event)
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 UNKNOWN_VALUE = "Invalid enum value"
 """The start of msgspec's message about a value that its enumeration lacks."""
-LARGE = 1_000_000_000
+MAX_SEED_DEPTH = 1_000_000_000
 """Maximum depth of a seed, which fits the integers of every store."""
 TOMBSTONE_HEADERS = ("verdict", "redirects_to", "reason", "at", "status", "trace")
 NO_REDIRECT = ("redirects_to", "")
 UNCHANGED_HEADER = ("unchanged", "1")
 """The header of an unchanged document, which consumers may skip."""
-LONGEST_KEY, LONGEST_REASON = 16_384, 2_000
+MAX_KEY_CHARACTERS, MAX_REASON_CHARACTERS = 16_384, 2_000
 """Maximum number of characters of key and reason in a dead letter, so that it fits its topic."""
 
 
@@ -72,7 +72,7 @@ def encode(event: Event | Tombstone) -> Message:
         return Message(topics.PAGES.name, event.url, b"", event.site, headers)
     topic, value = topics.TOPIC_OF[type(event)], _encoder.encode(event)
     if len(value) > topic.limit and isinstance(event, Contents):
-        event = fitted(event, topic.limit)
+        event = fit_to_limit(event, topic.limit)
         value = _encoder.encode(event)
     if len(value) > topic.limit:
         raise Poison(
@@ -130,10 +130,10 @@ class Decoded(NamedTuple):
 
 def decode_all(records: Iterable[Record]) -> list[Decoded]:
     """Return *records* with their events."""
-    return [Decoded(record, _decoded(record)) for record in records]
+    return [Decoded(record, _try_decode(record)) for record in records]
 
 
-def _decoded(record: Record) -> Event | Poison | Newer:
+def _try_decode(record: Record) -> Event | Poison | Newer:
     try:
         return decode(record)
     except (Poison, Newer) as error:
@@ -147,7 +147,7 @@ def decode(record: Record) -> Event:
     """
     if record.topic == topics.SEEDS.name:
         # Any program may produce seeds, so no seed may stop a partition.
-        event: Event = _seed(record)
+        event: Event = _decode_seed(record)
         if event.version > _versions[SeedAdded]:
             raise Poison(f"unknown seed version {event.version}")
         return event
@@ -157,7 +157,7 @@ def decode(record: Record) -> Event:
     return event
 
 
-def validated(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
+def decode_valid(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
     """Decode the JSON *value*. Raise msgspec.MsgspecError if it is not of *kind* or a field is
     invalid."""
     return kind.decode(value)
@@ -165,7 +165,7 @@ def validated(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
 
 def _event(record: Record) -> Event:
     try:
-        return validated(record.value, _decoders[record.topic])
+        return decode_valid(record.value, _decoders[record.topic])
     except UNREADABLE as error:
         reason = why_newer(record)
         if not reason and str(error).startswith(UNKNOWN_VALUE):
@@ -200,7 +200,7 @@ def why_newer(record: Record) -> str:
     return f"{kind}, version {version}: this process knows versions up to {versions[kind]}"
 
 
-def _seed(record: Record) -> SeedAdded:
+def _decode_seed(record: Record) -> SeedAdded:
     origin = f"seed@{record.topic}/{record.partition}/{record.offset}"
     try:
         text = record.value.decode().strip()
@@ -208,15 +208,15 @@ def _seed(record: Record) -> SeedAdded:
             raise Poison("neither a URL nor a seed in JSON: the value is empty")
         if not text.startswith("{"):
             return SeedAdded(url=text, via=origin)
-        seed = validated(_tagged(record.value), _seed_decoder)
+        seed = decode_valid(_add_tag(record.value), _seed_decoder)
     except UNREADABLE as error:
         raise Poison(f"neither a URL nor a seed in JSON: {error}") from error
-    if not 0 <= seed.depth <= LARGE:
-        raise Poison(f"the depth of a seed must be from 0 to {LARGE}")
+    if not 0 <= seed.depth <= MAX_SEED_DEPTH:
+        raise Poison(f"the depth of a seed must be from 0 to {MAX_SEED_DEPTH}")
     return seed if seed.via else msgspec.structs.replace(seed, via=origin)
 
 
-def _tagged(value: bytes) -> bytes:
+def _add_tag(value: bytes) -> bytes:
     # Any program may produce a seed: {"url": …} suffices, without our tag.
     fields = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
     return msgspec.json.encode({"event": "seed_added", **fields})
@@ -230,19 +230,19 @@ def dead_letter(record: Record, service: str, reason: str, now: float) -> DeadLe
         topic=record.topic,
         partition=record.partition,
         offset=record.offset,
-        key=record.key[:LONGEST_KEY],
-        reason=reason[:LONGEST_REASON].encode("utf-8", "replace").decode(),
+        key=record.key[:MAX_KEY_CHARACTERS],
+        reason=reason[:MAX_REASON_CHARACTERS].encode("utf-8", "replace").decode(),
         value=record.value,
     )
 
 
-def replayed(letter: DeadLetter) -> Message:
+def message_of_letter(letter: DeadLetter) -> Message:
     """Return the record in *letter* as a message, with its original key."""
     at = letter.topic, letter.partition, letter.offset
-    return copied(Record(*at, letter.key, letter.value))
+    return copy_message(Record(*at, letter.key, letter.value))
 
 
-def copied(record: Record) -> Message:
+def copy_message(record: Record) -> Message:
     """Return *record* as a message for its own log or another one."""
     return Message(record.topic, record.key, record.value, _partition_key(record), record.headers)
 

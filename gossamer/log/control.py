@@ -52,7 +52,7 @@ class ControlTail:
         return not reason
 
 
-def in_force(log: Log) -> dict[str, Event]:
+def newest_events(log: Log) -> dict[str, Event]:
     """Return the current settings of operators: the newest event of each key.
 
     The keys are those of the current version. Unreadable records are omitted, since the services

@@ -12,10 +12,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from sqlite3 import Connection
 
 from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED, TOPICS, Keep
-from gossamer.log import BATCH, NO_PARTITIONS, At, Ends, Headers, Message, Record, Standing
+from gossamer.log import (
+    MAX_POLL_RECORDS,
+    NO_PARTITIONS,
+    At,
+    Ends,
+    GroupPosition,
+    Headers,
+    Message,
+    Record,
+)
 from gossamer.sqlite import Database
 from gossamer.store import Store
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 
 PARTITIONS = 4
 BATCH_BYTES = 8 << 20
@@ -96,7 +105,7 @@ class SqliteLog:
             by_partition[message.topic, message.partition_among(self.partitions)].append(message)
         if not by_partition:
             return {}
-        with timed("gossamer_log_append_seconds"), self._database.transaction():
+        with observe_duration("gossamer_log_append_seconds"), self._database.transaction():
             return {at: self._append(*at, group) for at, group in by_partition.items()}
 
     def _append(self, topic: str, partition: int, messages: list[Message]) -> int:
@@ -133,7 +142,7 @@ class SqliteLog:
         with self._database.reading() as db:
             return dict(db.execute(LAGS, (group, topic)))
 
-    def standing(self, group: str, topics: Sequence[str]) -> dict[At, Standing]:
+    def group_positions(self, group: str, topics: Sequence[str]) -> dict[At, GroupPosition]:
         """Return the position of *group* in each partition of *topics* in which it has committed an
         offset."""
         with self._database.reading() as db:
@@ -141,7 +150,7 @@ class SqliteLog:
             starts = {(topic, number): at for topic, number, at in db.execute(STARTS)}
             moved = [*db.execute(CURSORS, (group,))]
         return {
-            (topic, number): Standing(
+            (topic, number): GroupPosition(
                 at, starts.get((topic, number), ends[topic, number]), ends[topic, number]
             )
             for topic, number, at in moved
@@ -187,7 +196,7 @@ class SqliteTail:
         self._paused = NO_PARTITIONS
 
     def poll(
-        self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
+        self, timeout: float, most: int = MAX_POLL_RECORDS, paused: Set[int] = NO_PARTITIONS
     ) -> list[Record]:
         """Return the next records, at most *most*, of partitions that are not *paused*."""
         if not most:

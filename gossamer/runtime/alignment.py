@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from gossamer.log import KEY_GROUPS, At, Log, Standing
+from gossamer.log import KEY_GROUPS, At, GroupPosition, Log
 from gossamer.runtime.positions import PositionRow
 from gossamer.runtime.processor import Processor
 from gossamer.store import Store
 
 
 @dataclass(frozen=True)
-class Aligned:
+class Alignment:
     """The result for a group. Everything is empty if store and log agreed."""
 
     group: str
@@ -33,8 +33,8 @@ class Aligned:
 
 
 def align(
-    group: str, standing: Mapping[At, Standing], rows: Iterable[PositionRow], may_lack: bool
-) -> Aligned:
+    group: str, standing: Mapping[At, GroupPosition], rows: Iterable[PositionRow], may_lack: bool
+) -> Alignment:
     """Return the changes that align *group* with the store, whose positions are *rows*.
 
     *may_lack*: a partition without a row is at the group's committed offset.
@@ -64,7 +64,7 @@ def align(
         changed.setdefault(number, {})[topic] = offset
     numbers = {number for _, number in positions}
     new = [PositionRow(group, str(number), changed[number]) for number in sorted(numbers)]
-    return Aligned(group, moved, repeated, deleted, lost, new)
+    return Alignment(group, moved, repeated, deleted, lost, new)
 
 
 def forget_positions(store: Store, group: str, topics: Collection[str]) -> None:
@@ -75,7 +75,7 @@ def forget_positions(store: Store, group: str, topics: Collection[str]) -> None:
         table.put(replace(row, offsets=left))
 
 
-def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Aligned:
+def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Alignment:
     """Align the group of *service* on *log* and *store*, and return the changes.
 
     The rows are flushed with the next flush of *store*. *is_new*: the store was empty.
@@ -88,24 +88,24 @@ def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) 
     return aligned
 
 
-def skip_gaps(log: Log, group: str, topics: Sequence[str]) -> Aligned:
+def skip_gaps(log: Log, group: str, topics: Sequence[str]) -> Alignment:
     """Move *group*, which stores nothing, past deleted records."""
-    skipped = align(group, log.standing(group, topics), (), may_lack=True)
+    skipped = align(group, log.group_positions(group, topics), (), may_lack=True)
     if skipped.moved:
         log.move(group, skipped.moved)
     return skipped
 
 
-def compare_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Aligned:
+def compare_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Alignment:
     """Return the changes that would align the group of *service* on *log* and *store*.
 
     Members of the group may be running. *is_new*: the store was empty.
     """
     group, topics = service.name, [topic.name for topic in service.reads]
     # Committed offsets are read before the positions, and ends after them, because all grow.
-    before = log.standing(group, topics)
+    before = log.group_positions(group, topics)
     numbers = sorted({*range(log.partitions), *(number for _, number in before)})
     rows = store.table(PositionRow).get_all([((group, str(number)), "") for number in numbers])
-    after = log.standing(group, topics)
+    after = log.group_positions(group, topics)
     standing = {at: one._replace(end=after[at].end) for at, one in before.items() if at in after}
     return align(group, standing, rows, service.has_other_engine and not is_new)

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from gossamer.errors import BadSettings
-from gossamer.extras import need
+from gossamer.extras import require_extra
 
 if TYPE_CHECKING:
     # Imported at run time only when opened, so that missing libraries give a clear error.
@@ -42,7 +42,7 @@ def check_fleet(settings: "Settings") -> None:
 
     Raise GossamerError if its libraries are missing.
     """
-    need("fleet")
+    require_extra("fleet")
     wrong = []
     if not settings.kafka.servers:
         wrong.append("kafka.servers is empty: set brokers, as in GOSSAMER_KAFKA__SERVERS=HOST:PORT")

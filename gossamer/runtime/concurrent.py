@@ -20,10 +20,10 @@ from functools import partial
 import structlog
 
 from gossamer import clock
-from gossamer.clock import Clock, Quiet
+from gossamer.clock import Clock, IdleTimer
 from gossamer.errors import Fenced, GossamerError, Poison, Unavailable
 from gossamer.events import Event
-from gossamer.log import BATCH, Log, Message, Record
+from gossamer.log import MAX_POLL_RECORDS, Log, Message, Record
 from gossamer.log.codec import Decoded, decode, encode
 from gossamer.log.throttling import Hold
 from gossamer.retries import waits
@@ -34,21 +34,21 @@ from gossamer.runtime.processor import AsyncProcessor
 from gossamer.runtime.trace import handling
 from gossamer.store import Store
 
-IDLE_WAIT, LONGEST_IDLE_WAIT = 0.02, 0.25
+IDLE_WAIT, MAX_IDLE_WAIT = 0.02, 0.25
 """Minimum and maximum seconds between two polls while work is in progress. They grow while nothing
 happens."""
-IDLE_POLL, LONGEST_IDLE_POLL = 0.1, 0.5
+IDLE_POLL, MAX_IDLE_POLL = 0.1, 0.5
 """Minimum and maximum seconds of one poll while no work is in progress. They grow while nothing
 happens. The control topic and the stop event are checked between polls."""
-GROUP = 0.1
+MIN_ADVANCE_INTERVAL = 0.1
 """Minimum seconds between two advances under load, each with one append and one commit. The result
 of a lone record is advanced as soon as it finishes."""
 ANSWERS_LIMIT = 500
 """Maximum number of finished records that wait for an earlier one, before no new work starts."""
-WAITING_BYTES = 64 << 20
+MAX_WAITING_BYTES = 64 << 20
 """Maximum bytes of messages that wait for an unavailable log, before work in progress is
 cancelled."""
-STOP_LIMIT = 10.0
+MAX_STOP_SECONDS = 10.0
 """Maximum seconds that the shutdown waits for an unavailable log."""
 logger = structlog.get_logger()
 
@@ -79,7 +79,7 @@ class Concurrent:
         """Messages of finished records that the log has not advanced past, by the record."""
         self._working: set[asyncio.Task[None]] = set()
         self._wakeup = asyncio.Event()
-        self._quiet = Quiet()
+        self._idle_timer = IdleTimer()
 
     @property
     def under_way(self) -> int:
@@ -121,11 +121,11 @@ class Concurrent:
     def room(self) -> int:
         """Return the number of records that can start."""
         free = self._limit - len(self._working) - len(self._started)
-        return min(BATCH, free) if len(self._answers) < ANSWERS_LIMIT else 0
+        return min(MAX_POLL_RECORDS, free) if len(self._answers) < ANSWERS_LIMIT else 0
 
     def control(self, records: Sequence[Record]) -> None:
         """Pass *records* to the processor."""
-        self._quiet.end()
+        self._idle_timer.end()
         for record in records:
             try:
                 self._processor.control(decode(record))
@@ -136,7 +136,7 @@ class Concurrent:
         """Start this work. Work that must not be repeated starts after the log has advanced."""
         if decoded:
             self._found = True
-            self._quiet.end()
+            self._idle_timer.end()
         for one in decoded:
             self._offsets.begin(one.record)
             if self._begins_once:
@@ -146,12 +146,12 @@ class Concurrent:
                 self._begin(one)
 
     def collect(self) -> Batch | None:
-        """Return the finished batch, at most once in `GROUP` seconds while work is in progress."""
-        if self._working and clock.steady() < self._advanced_at + GROUP:
+        """Return the finished batch, seldom while work is in progress."""
+        if self._working and clock.steady() < self._advanced_at + MIN_ADVANCE_INTERVAL:
             return None
         for record in self._offsets.passed():
             self._passed.append(record)
-            self._outbox += self._released(record)
+            self._outbox += self._release_messages(record)
         if not self._passed and not self._outbox:
             return None
         self._collected = len(self._outbox)
@@ -194,7 +194,7 @@ class Concurrent:
         _add(self._outbox, *events)
         self._wakeup.set()
 
-    def _released(self, record: Record) -> Iterator[Message]:
+    def _release_messages(self, record: Record) -> Iterator[Message]:
         """Yield the messages of *record* and of the earlier records of its partition."""
         partition = record.topic, record.partition
         mine = [at for at in self._answers if at[:2] == partition and at[2] <= record.offset]
@@ -208,9 +208,9 @@ class Concurrent:
         """
         if not self._working:
             self._found = False
-            return self._quiet.poll_interval(IDLE_POLL, LONGEST_IDLE_POLL)
+            return self._idle_timer.poll_interval(IDLE_POLL, MAX_IDLE_POLL)
         has_room = len(self._working) + len(self._started) < self._limit
-        interval = (0.0 if self._found else IDLE_WAIT) if has_room else GROUP
+        interval = (0.0 if self._found else IDLE_WAIT) if has_room else MIN_ADVANCE_INTERVAL
         now = clock.steady()
         if now < self._polled_at + interval:
             return None
@@ -221,13 +221,13 @@ class Concurrent:
         """Wait until there may be something to do, while work is in progress."""
         if moved and self._begins_once and self._working:
             # No work starts before the next advance.
-            rest = max(0.0, self._advanced_at + GROUP - clock.steady())
+            rest = max(0.0, self._advanced_at + MIN_ADVANCE_INTERVAL - clock.steady())
             await asyncio.wait(self._working, timeout=rest)
         elif self._working:
-            await _wait_for(self._wakeup, self._quiet.poll_interval(IDLE_WAIT, LONGEST_IDLE_WAIT))
+            await _wait_for(self._wakeup, self._idle_timer.poll_interval(IDLE_WAIT, MAX_IDLE_WAIT))
         if self._wakeup.is_set():
             self._wakeup.clear()
-            self._quiet.end()
+            self._idle_timer.end()
 
     def raise_failures(self) -> None:
         """Raise errors of work that must stop the service."""
@@ -299,14 +299,14 @@ class ConcurrentRunner:
                     # Work in progress belongs to no other member, and continues.
                     await self._loop.rejoin_in(self._thread)
                 logger.warning("waiting", why=str(error), under_way=strategy.under_way)
-                if strategy.waiting_bytes > WAITING_BYTES:
+                if strategy.waiting_bytes > MAX_WAITING_BYTES:
                     await strategy.cancel()
                 await _wait_for(stop, next(growing))
             strategy.raise_failures()
 
     async def _report(self) -> None:
         """Append the messages of unrepeatable work, if the log accepts them in time."""
-        growing, until = waits(), clock.steady() + STOP_LIMIT
+        growing, until = waits(), clock.steady() + MAX_STOP_SECONDS
         if self._strategy.unsent:
             # Polled work that has not started is left to the next reader.
             self._strategy.assign(frozenset())

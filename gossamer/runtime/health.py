@@ -17,13 +17,13 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.settings.servers import ServiceSettings
-from gossamer.telemetry import gauge, gauges, show_counters
+from gossamer.telemetry import set_gauge, set_gauges, show_counters
 
-FRESH = 2.0
+LAG_CACHE_SECONDS = 2.0
 """Seconds for which a lag query's result is reused."""
-PATIENCE = 2.0
+LAG_TIMEOUT = 2.0
 """Maximum seconds that a probe or a scrape waits for a lag query."""
-SILENCE = 10.0
+MAX_SILENCE = 10.0
 """Seconds without a result of a lag query after which the servers count as unavailable."""
 
 logger = structlog.get_logger()
@@ -39,7 +39,7 @@ class Health:
     """
 
     def __init__(self, service: str, instance: str, stuck_after: float = 60.0) -> None:
-        gauge(
+        set_gauge(
             "gossamer_build_info",
             1,
             version=version("gossamer"),
@@ -49,7 +49,7 @@ class Health:
         self._beat_at, self._stuck_after = clock.steady(), stuck_after
         self._why_not, self._hindered, self._note = "starting", "", ""
         self._outdated = ""
-        self._servers = _Cached(lambda: {})
+        self._servers = _LagCache(lambda: {})
 
     def beat(self) -> None:
         """Report that the loop runs."""
@@ -67,11 +67,11 @@ class Health:
         self.beat()
         self._why_not = why
 
-    def hindered(self, why: str) -> None:
+    def report_limitation(self, why: str) -> None:
         """Report a limitation of the process although its loop runs, or "" for none."""
         self._hindered = why
 
-    def outdated(self, why: str) -> None:
+    def report_outdated(self, why: str) -> None:
         """Report why the process needs an upgrade to do all of its work, or "" if it does not."""
         self._outdated = why
 
@@ -83,7 +83,7 @@ class Health:
 
     def watch(self, ask: LagQuery) -> None:
         """Use *ask* from now on to query the lag, and whether the servers answer."""
-        self._servers = _Cached(ask)
+        self._servers = _LagCache(ask)
 
     @property
     def alive(self) -> bool:
@@ -107,8 +107,8 @@ class Health:
 
     def metrics(self) -> bytes:
         """Return all metrics in Prometheus's text format."""
-        gauge("gossamer_ready", not self.why_not_ready())
-        gauges("gossamer_consumer_lag", "topic", self._servers.read())
+        set_gauge("gossamer_ready", not self.why_not_ready())
+        set_gauges("gossamer_consumer_lag", "topic", self._servers.read())
         return generate_latest()
 
     def listen(self, settings: ServiceSettings) -> int:
@@ -126,7 +126,7 @@ class Health:
         return server.server_port
 
 
-class _Cached:
+class _LagCache:
     """The last result of the lag query. Waits are short, and only one query runs at a time."""
 
     def __init__(self, ask: LagQuery) -> None:
@@ -141,20 +141,20 @@ class _Cached:
         """Return the lag by topic, or nothing if the servers do not report it."""
         with self._lock:
             if not self._asking or not self._asking.is_alive():
-                if clock.steady() - self._answered_at < FRESH:
+                if clock.steady() - self._answered_at < LAG_CACHE_SECONDS:
                     return self._known
                 self._asked_at = clock.steady()
                 self._asking = threading.Thread(target=self._learn, name="asking", daemon=True)
                 self._asking.start()
             asking = self._asking
-        asking.join(PATIENCE)
+        asking.join(LAG_TIMEOUT)
         return {} if asking.is_alive() else self._known
 
     @property
     def trouble(self) -> str:
         """The failure of the servers, or ""."""
         silent = clock.steady() - self._asked_at
-        if self._asking and self._asking.is_alive() and silent > SILENCE:
+        if self._asking and self._asking.is_alive() and silent > MAX_SILENCE:
             return f"the servers have not answered for {silent:.0f} s"
         return self._failure
 

@@ -19,7 +19,7 @@ from gossamer.errors import GossamerError
 from gossamer.events import DEFAULT_CRAWL, FleetBegun
 from gossamer.log import Log
 from gossamer.log.codec import encode
-from gossamer.log.control import in_force
+from gossamer.log.control import newest_events
 from gossamer.store import Row, Store
 from gossamer.web.suffixes import SUFFIX_LIST
 
@@ -58,7 +58,7 @@ def identify(log: Log, store: Store, now: float) -> str:
     store.flush()
     _compare(log, mine, stated, was_stated)
     if stated is None:
-        log.append([encode(begun(mine, now))])
+        log.append([encode(fleet_event(mine, now))])
     if not was_stated:
         rows.put(IdentityRow(TOPICS, mine.id, mine.partitions, mine.suffix_list))
         store.flush()
@@ -96,7 +96,7 @@ def _compare(
         return
     _check_list("store", mine.suffix_list)
     if mine.partitions != log.partitions:
-        raise _resized(mine.partitions, log.partitions)
+        raise _partition_mismatch(mine.partitions, log.partitions)
     if stated is None:
         if was_stated:
             raise GossamerError(
@@ -118,20 +118,20 @@ def adopt(log: Log, store: Store) -> str:
     if (stated := check_topics(log)) is None:
         raise GossamerError("neither the topics nor the store have a fleet: nothing to restore")
     if stated.partitions != log.partitions:
-        raise _resized(stated.partitions, log.partitions)
+        raise _partition_mismatch(stated.partitions, log.partitions)
     rows = store.table(IdentityRow)
-    for row in states(stated):
+    for row in identity_rows(stated):
         rows.put(row)
     store.flush()
     return f"store: belongs to the fleet {stated.id} now"
 
 
-def begun(row: IdentityRow, now: float) -> FleetBegun:
+def fleet_event(row: IdentityRow, now: float) -> FleetBegun:
     """Return the event with the identity of *row*."""
     return FleetBegun(at=now, id=row.id, partitions=row.partitions, suffix_list=row.suffix_list)
 
 
-def states(event: FleetBegun) -> tuple[IdentityRow, IdentityRow]:
+def identity_rows(event: FleetBegun) -> tuple[IdentityRow, IdentityRow]:
     """Return the rows with the identity of *event*: for the store and for the topics."""
     store, topics = (
         IdentityRow(part, event.id, event.partitions, event.suffix_list) for part in (STORE, TOPICS)
@@ -139,7 +139,7 @@ def states(event: FleetBegun) -> tuple[IdentityRow, IdentityRow]:
     return store, topics
 
 
-def _resized(began: int, now: int) -> GossamerError:
+def _partition_mismatch(began: int, now: int) -> GossamerError:
     return GossamerError(
         f"this fleet was started with {began} partitions of each topic, and the topics have {now} "
         "now: sites would be in other partitions than their data"
@@ -152,7 +152,7 @@ def set_partitions(log: Log, store: Store, now: float) -> None:
     rows = [row for part in (STORE, TOPICS) if (row := table.get(part))]
     changed = [replace(row, partitions=log.partitions) for row in rows]
     # The store comes last: while it has the former number, a repeated resize continues.
-    log.append([encode(begun(row, now)) for row in changed if row.part == STORE])
+    log.append([encode(fleet_event(row, now)) for row in changed if row.part == STORE])
     for row in changed:
         table.put(row)
     store.flush()
@@ -164,7 +164,7 @@ def check_topics(log: Log) -> FleetBegun | None:
     Raise GossamerError for another suffix list, for a crawl that was moved away, and for an
     unfinished move.
     """
-    event = stated_in(log)
+    event = stated_identity(log)
     if event is None:
         return None
     _check_list("topics", event.suffix_list)
@@ -181,9 +181,9 @@ def check_topics(log: Log) -> FleetBegun | None:
     return event
 
 
-def stated_in(log: Log) -> FleetBegun | None:
+def stated_identity(log: Log) -> FleetBegun | None:
     """Return the identity that *log* states, valid or not, or None."""
-    event = in_force(log).get(f"fleet_begun/{DEFAULT_CRAWL}")
+    event = newest_events(log).get(f"fleet_begun/{DEFAULT_CRAWL}")
     return event if isinstance(event, FleetBegun) else None
 
 

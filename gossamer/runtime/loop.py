@@ -28,17 +28,17 @@ from gossamer.log.codec import Decoded, decode_all
 from gossamer.log.control import ControlTail
 from gossamer.log.throttling import HOLD_INTERVAL, Hold, hold_nothing
 from gossamer.runtime.positions import Positions
-from gossamer.runtime.quiescing import Asked
+from gossamer.runtime.quiescing import QuiesceRequest
 from gossamer.store import Store
 from gossamer.telemetry import observe
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 
 T = TypeVar("T")
 
 IDLE_HOLD_INTERVAL = 5.0
 """Seconds between two lag checks while no record arrives."""
 
-REST_TURN = 0.2
+PAUSED_POLL_TIMEOUT = 0.2
 """Seconds between two polls of a paused member, and so the maximum delay of its resumption."""
 
 logger = structlog.get_logger()
@@ -121,10 +121,10 @@ class Loop:
         self._open = partial(log.reader, strategy.name, strategy.topics, store)
         self._reader = self._open()
         self._control = ControlTail(log)
-        self._news: list[Record] = []
+        self._control_records: list[Record] = []
         """Records of the control topic that the strategy has not got yet."""
-        self._asked = Asked()
-        self._rests: str | None = None
+        self._quiesce_request = QuiesceRequest()
+        self._paused_by: str | None = None
         """The id of the event since which nothing is written, if the store contains the note."""
         self._assigned: frozenset[int] | None = None
         self._waiting: dict[int, str] = {}
@@ -132,7 +132,7 @@ class Loop:
         self._polled: list[Decoded] = []
         """Polled records that were not submitted, because a server became unavailable."""
         self._paused = NO_PARTITIONS
-        self._asked_at = float("-inf")
+        self._hold_checked_at = float("-inf")
         self._is_idle = False
         """Whether the last poll returned no record."""
         self.began = 0.0
@@ -167,7 +167,7 @@ class Loop:
     def _step(self, timeout: float | None) -> Blocking[bool]:
         strategy, ready = self._strategy, True
         if timeout is not None:
-            if (yield from self._keep_delayed()):
+            if (yield from self._stay_paused()):
                 return False
             yield from self._assign()
             if ready := strategy.prepare():
@@ -178,7 +178,7 @@ class Loop:
             found = yield partial(self._reader.poll, wait, room, paused)
             self._polled += decode_all(found)
             self._is_idle = not found
-            self._look_for_newer()
+            self._find_newer()
             # Partitions change inside the poll. The strategy must know before it gets records.
             yield from self._assign()
         self.began = clock.steady()
@@ -190,63 +190,63 @@ class Loop:
             # The control topic is read to its end just before the records, because a takeover takes
             # time, and orders by an older definition might be out of scope or too fast.
             yield from self._read_control()
-            if self._news:
-                strategy.control(self._news)
-                self._news = []
+            if self._control_records:
+                strategy.control(self._control_records)
+                self._control_records = []
         records, self._polled = self._polled, []
         strategy.submit(records)
         moved = yield from self._advance()
         if timeout is not None:
-            yield from self._begin_to_rest()
+            yield from self._pause_if_quiesced()
         return moved
 
     def _read_control(self, timeout: float = 0.0) -> Blocking[None]:
         """Read the control topic to its end, waiting up to *timeout* seconds for the first
         records."""
-        while news := (yield partial(self._control.poll, timeout)):
-            self._asked.learn(news)
-            self._news += news
+        while records := (yield partial(self._control.poll, timeout)):
+            self._quiesce_request.learn(records)
+            self._control_records += records
             timeout = 0.0
 
-    def _begin_to_rest(self) -> Blocking[None]:
+    def _pause_if_quiesced(self) -> Blocking[None]:
         """If the fleet is being quiesced, record in the store that nothing more is written."""
-        positions, asked = self._strategy.positions, self._asked.id
+        positions, asked = self._strategy.positions, self._quiesce_request.id
         if positions is None or asked is None:
             return
         # Buffered writes are flushed first, because the note must not precede them.
         yield partial(self._reader.advance, (), ())
         positions.note_quiesced(asked)
         yield partial(self._reader.advance, (), ())
-        self._rests = asked
+        self._paused_by = asked
         logger.info("quiesced", service=self._strategy.name)
 
-    def _keep_delayed(self) -> Blocking[bool]:
+    def _stay_paused(self) -> Blocking[bool]:
         """Only poll while the fleet is quiesced, and return whether it is.
 
         A member that has just started also pauses, before it claims anything.
         """
         positions = self._strategy.positions
-        if positions is None or not (self._rests or self._assigned is None):
+        if positions is None or not (self._paused_by or self._assigned is None):
             return False
         self.began = clock.steady()
-        yield from self._read_control(REST_TURN if self._rests else 0.0)
-        asked = self._asked.id
-        if asked is None or self._rests not in (None, asked):
-            yield from self._go_on()
+        yield from self._read_control(PAUSED_POLL_TIMEOUT if self._paused_by else 0.0)
+        asked = self._quiesce_request.id
+        if asked is None or self._paused_by not in (None, asked):
+            yield from self._resume()
             return False
         yield partial(self._reader.poll, 0.0, 0, self._paused | self._waiting.keys())
         fresh = self._reader.partitions - self._waiting.keys() - (self._assigned or NO_PARTITIONS)
         if fresh and not (yield partial(positions.are_quiesced, fresh, asked)):
             # Their member crashed before it wrote its note. Take them over, and then pause.
-            yield from self._go_on()
+            yield from self._resume()
             return False
-        self._rests = asked
+        self._paused_by = asked
         return True
 
-    def _go_on(self) -> Blocking[None]:
+    def _resume(self) -> Blocking[None]:
         """Withdraw the note in the store before anything else is written."""
-        if self._rests:
-            self._rests = None
+        if self._paused_by:
+            self._paused_by = None
             assert self._strategy.positions
             self._strategy.positions.note_quiesced(None)
             yield partial(self._reader.advance, (), ())
@@ -260,7 +260,7 @@ class Loop:
             self._strategy.assign(partitions)
             yield partial(self._reader.advance, (), ())
 
-    def _look_for_newer(self) -> None:
+    def _find_newer(self) -> None:
         """Find our partitions that wait for a newer version, and report changes."""
         ours = self._reader.partitions
         waiting = {number: why for number, why in self._waiting.items() if number in ours}
@@ -284,16 +284,18 @@ class Loop:
 
     def _check_hold(self) -> Blocking[None]:
         is_quiet = self._is_idle and not self._paused
-        if clock.steady() >= self._asked_at + (IDLE_HOLD_INTERVAL if is_quiet else HOLD_INTERVAL):
+        if clock.steady() >= self._hold_checked_at + (
+            IDLE_HOLD_INTERVAL if is_quiet else HOLD_INTERVAL
+        ):
             self._paused = yield self._hold
-            self._asked_at = clock.steady()
+            self._hold_checked_at = clock.steady()
 
     def _advance(self) -> Blocking[bool]:
         batch = self._strategy.collect()
         if batch is None:
             return False
         name = self._strategy.name
-        with timed("gossamer_step_phase_seconds", service=name, phase="advance"):
+        with observe_duration("gossamer_step_phase_seconds", service=name, phase="advance"):
             ours = yield partial(self._reader.advance, *batch)
         seconds = clock.steady() - self.began
         observe("gossamer_step_seconds", seconds, service=name)
@@ -303,7 +305,7 @@ class Loop:
     def _rejoin(self) -> Blocking[None]:
         yield self._reader.close
         self._reader = yield self._open
-        self._assigned, self._polled, self._waiting, self._rests = None, [], {}, None
+        self._assigned, self._polled, self._waiting, self._paused_by = None, [], {}, None
         self._strategy.assign(frozenset())
 
     def close(self) -> None:

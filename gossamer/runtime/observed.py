@@ -11,21 +11,21 @@ import structlog
 
 from gossamer.errors import Unavailable
 from gossamer.log import (
-    BATCH,
+    MAX_POLL_RECORDS,
     NO_PARTITIONS,
     At,
     Ends,
+    GroupPosition,
     Log,
     Message,
     Reader,
     Record,
-    Standing,
     Tail,
 )
 from gossamer.runtime.health import Health
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
-from gossamer.telemetry import gauge
+from gossamer.telemetry import set_gauge
 
 logger = structlog.get_logger()
 
@@ -75,11 +75,11 @@ class ObservedLog:
         with _reporting(self._health):
             return self._log.lag_by_partition(group, topic)
 
-    def standing(self, group: str, topics: Sequence[str]) -> Mapping[At, Standing]:
+    def group_positions(self, group: str, topics: Sequence[str]) -> Mapping[At, GroupPosition]:
         """Return the position of *group* in each partition of *topics* in which it has committed an
         offset."""
         with _reporting(self._health):
-            return self._log.standing(group, topics)
+            return self._log.group_positions(group, topics)
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:
         """Set the committed offsets of *group* to *offsets*."""
@@ -107,7 +107,7 @@ class ObservedReader:
         return self._reader.partitions
 
     def poll(
-        self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
+        self, timeout: float, most: int = MAX_POLL_RECORDS, paused: Set[int] = NO_PARTITIONS
     ) -> Sequence[Record]:
         """Return the next records."""
         with _reporting(self._health):
@@ -118,7 +118,7 @@ class ObservedReader:
 
     def _note_partitions(self) -> None:
         before, self._partitions = self._partitions, self._reader.partitions
-        gauge("gossamer_partitions", len(self._partitions))
+        set_gauge("gossamer_partitions", len(self._partitions))
         if before != self._partitions:
             gained, lost = self._partitions - before, before - self._partitions
             logger.info(

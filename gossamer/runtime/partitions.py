@@ -13,7 +13,7 @@ from gossamer.events.topics import Topic
 from gossamer.log import Log, Record
 
 
-class Life(StrEnum):
+class PartitionState(StrEnum):
     """The state of a partition for a member. A partition of another member is lost."""
 
     LOST = "lost"
@@ -22,11 +22,11 @@ class Life(StrEnum):
     SERVING = "serving"
 
 
-LIVES = {
-    Life.LOST: "The partition is assigned to another member, or to none.",
-    Life.CLAIMED: "The member has claimed the partition, and restores its state outside the store.",
-    Life.CATCHING_UP: "Records are handled. Work that needs all earlier records (`awaits`) waits.",
-    Life.SERVING: "All records from before the claim were handled.",
+STATE_MEANINGS = {
+    PartitionState.LOST: "The partition is assigned to another member, or to none.",
+    PartitionState.CLAIMED: "The member has claimed it, and restores its state outside the store.",
+    PartitionState.CATCHING_UP: "Records are handled. Work that needs all earlier ones waits.",
+    PartitionState.SERVING: "All records from before the claim were handled.",
 }
 
 
@@ -45,54 +45,54 @@ class Transition(NamedTuple):
     """A transition from the state *before* to *after* by *cause*. *meaning* is a sentence for
     people."""
 
-    before: Life
+    before: PartitionState
     cause: Cause
-    after: Life
+    after: PartitionState
     meaning: str
 
 
 TRANSITIONS = (
     Transition(
-        Life.LOST,
+        PartitionState.LOST,
         Cause.ASSIGNED,
-        Life.CLAIMED,
+        PartitionState.CLAIMED,
         "The group assigned the partition to this member, which claims it before reading rows.",
     ),
     Transition(
-        Life.CLAIMED,
+        PartitionState.CLAIMED,
         Cause.RESTORED,
-        Life.CATCHING_UP,
+        PartitionState.CATCHING_UP,
         "The processor's state is complete, and it can handle records.",
     ),
     Transition(
-        Life.CATCHING_UP,
+        PartitionState.CATCHING_UP,
         Cause.CAUGHT_UP,
-        Life.SERVING,
+        PartitionState.SERVING,
         "All earlier records of the awaited topics were handled.",
     ),
     Transition(
-        Life.SERVING,
+        PartitionState.SERVING,
         Cause.MUST_CATCH_UP,
-        Life.CATCHING_UP,
+        PartitionState.CATCHING_UP,
         "A lease has expired, and its outcome may be on the log.",
     ),
     *(
         Transition(
             before,
             Cause.WENT_BACK,
-            Life.CLAIMED,
+            PartitionState.CLAIMED,
             "A handler failed halfway, or the clock was set. Memory is reloaded from the store.",
         )
-        for before in (Life.CLAIMED, Life.CATCHING_UP, Life.SERVING)
+        for before in (PartitionState.CLAIMED, PartitionState.CATCHING_UP, PartitionState.SERVING)
     ),
     *(
         Transition(
             before,
             Cause.REVOKED,
-            Life.LOST,
+            PartitionState.LOST,
             "The group assigns the partition to another member, or this member leaves.",
         )
-        for before in (Life.CLAIMED, Life.CATCHING_UP, Life.SERVING)
+        for before in (PartitionState.CLAIMED, PartitionState.CATCHING_UP, PartitionState.SERVING)
     ),
 )
 _AFTER = {(row.before, row.cause): row.after for row in TRANSITIONS}
@@ -102,7 +102,7 @@ _AFTER = {(row.before, row.cause): row.after for row in TRANSITIONS}
 class Partition:
     """A partition assigned to the member."""
 
-    life: Life = Life.LOST
+    life: PartitionState = PartitionState.LOST
     left: dict[str, int] = field(default_factory=dict)
     """Number of records of each awaited topic that must be handled to catch up."""
 
@@ -133,14 +133,14 @@ class Partitions:
 
     def restored(self) -> None:
         """Note that the processor can handle records. Claimed partitions start to catch up."""
-        if claimed := self._of(Life.CLAIMED):
+        if claimed := self._of(PartitionState.CLAIMED):
             self._move(claimed, Cause.RESTORED)
             self._count(claimed)
 
     def catch_up(self) -> None:
         """Let all partitions catch up with the current records of the awaited topics."""
-        self._move(self._of(Life.SERVING), Cause.MUST_CATCH_UP)
-        self._count(self._of(Life.CATCHING_UP))
+        self._move(self._of(PartitionState.SERVING), Cause.MUST_CATCH_UP)
+        self._count(self._of(PartitionState.CATCHING_UP))
 
     def _count(self, numbers: Iterable[int]) -> None:
         for topic in self._topics:
@@ -156,12 +156,12 @@ class Partitions:
 
     def caught_up(self) -> frozenset[int]:
         """Return the partitions that have just caught up, once. They serve from now on."""
-        catching_up = self._of(Life.CATCHING_UP)
+        catching_up = self._of(PartitionState.CATCHING_UP)
         ended = [n for n in catching_up if all(left <= 0 for left in self._all[n].left.values())]
         self._move(ended, Cause.CAUGHT_UP)
         return frozenset(ended)
 
-    def _of(self, life: Life) -> list[int]:
+    def _of(self, life: PartitionState) -> list[int]:
         return [number for number, one in self._all.items() if one.life is life]
 
     def _move(self, numbers: Iterable[int], cause: Cause) -> None:

@@ -12,7 +12,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from gossamer.errors import GossamerError
-from gossamer.log import At, Log, Record, Standing
+from gossamer.log import At, GroupPosition, Log, Record
 from gossamer.runtime.processor import Processor
 from gossamer.store import Row, Store
 
@@ -55,7 +55,7 @@ class Positions:
         if not gained:
             return
         # In this order, because a former owner may still commit records that it has flushed.
-        standing = self._log.standing(self._group, self._topics)
+        standing = self._log.group_positions(self._group, self._topics)
         fresh = {at: one for at, one in standing.items() if self._home(at[1]) in gained}
         numbers = gained | {number for _, number in fresh}
         keys = [((self._group, str(number)), "") for number in sorted(numbers)]
@@ -66,7 +66,7 @@ class Positions:
             self._compare(at, one)
         self._note(None, numbers & self._known.keys())
 
-    def _trust(self, standing: Mapping[At, Standing], numbers: Collection[int]) -> None:
+    def _trust(self, standing: Mapping[At, GroupPosition], numbers: Collection[int]) -> None:
         """Assume that the store includes all records before the committed offsets of *numbers*."""
         for number in numbers:
             offsets = {at[0]: one.committed for at, one in standing.items() if at[1] == number}
@@ -77,7 +77,7 @@ class Positions:
         *number*."""
         return number % self._log.partitions
 
-    def _compare(self, at: At, standing: Standing) -> None:
+    def _compare(self, at: At, standing: GroupPosition) -> None:
         (topic, number), (committed, _, end) = at, standing
         row = self._known.get(number)
         stored = row.offsets.get(topic, 0) if row else 0

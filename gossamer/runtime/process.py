@@ -16,7 +16,7 @@ import structlog
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.log.throttling import Hold, hold_nothing
-from gossamer.retries import LONGEST_WAIT, waits
+from gossamer.retries import MAX_WAIT, waits
 from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.health import Health
 from gossamer.runtime.identity import identify
@@ -28,10 +28,10 @@ from gossamer.settings import Settings, load_settings
 from gossamer.store import Store
 from gossamer.telemetry import configure_logs
 
-TURN = 0.5
+POLL_TIMEOUT = 0.5
 """Maximum seconds of one poll, after which the loop checks whether to stop."""
 
-GROUP = 0.2
+MIN_STEP_INTERVAL = 0.2
 """Minimum seconds between two steps of a busy service. Records of this time share one flush, append
 and commit. A record for an idle service is handled at once."""
 
@@ -84,7 +84,7 @@ def run(service: str, work: Work) -> int:
     """Run a process with *work*. Return its exit status: 0, or 1 for a failure, or 2 for bad
     settings."""
     try:
-        process = begin(service)
+        process = start_process(service)
     except GossamerError as error:
         print(f"gossamer: {error}", file=sys.stderr)
         return 2 if isinstance(error, BadSettings) else 1
@@ -100,7 +100,7 @@ def run(service: str, work: Work) -> int:
     return retry(process, attempt)
 
 
-def begin(service: str) -> Process:
+def start_process(service: str) -> Process:
     """Load settings, configure logs, serve probes, and stop at SIGTERM or SIGINT."""
     settings = load_settings()
     check_fleet(settings)
@@ -132,7 +132,7 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
                 break
             except Unavailable as error:
                 lasted = clock.steady() - began
-                growing = waits() if lasted > 2 * LONGEST_WAIT else growing
+                growing = waits() if lasted > 2 * MAX_WAIT else growing
                 wait = next(growing)
                 logger.warning("waiting", why=str(error), seconds=wait)
                 process.health.waiting(str(error))
@@ -151,14 +151,16 @@ def run_processor(backends: Backends, processor: Processor, hold: Hold = hold_no
     """Run *processor* along the log until the process shall stop. *hold* is that of `Loop`."""
     limit = backends.settings.service.step_limit
     log, store = backends.log, backends.store
-    strategy = Sequential(processor, log, store, clock.now, clock.Steps(), limit)
-    loop = Loop(strategy, log, store, hold, backends.process.health.outdated)
+    strategy = Sequential(processor, log, store, clock.now, clock.JumpDetector(), limit)
+    loop = Loop(strategy, log, store, hold, backends.process.health.report_outdated)
     try:
         while not backends.stop.is_set():
             due = loop.due()
-            moved = loop.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
+            moved = loop.step(
+                POLL_TIMEOUT if due is None else min(POLL_TIMEOUT, max(0.0, due - clock.now()))
+            )
             backends.process.health.note(processor.note())
-            rest = loop.began + GROUP - clock.steady()
+            rest = loop.began + MIN_STEP_INTERVAL - clock.steady()
             if moved and rest > 0 and not strategy.is_full:
                 backends.stop.wait(rest)
     finally:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 from gossamer.events import Event, Tombstone
 from gossamer.events.outcomes import check_complete
 from gossamer.events.topics import CONTROL, Topic
-from gossamer.log import BATCH, Record
+from gossamer.log import MAX_POLL_RECORDS, Record
 from gossamer.store import Partition, Row, Sort
 
 Answer = Iterable[Event | Tombstone]
@@ -24,7 +24,9 @@ Emitter = Callable[..., None]
 """Accepts events. All events of a call are appended, or none."""
 
 
-def complete(handled: Mapping[type[Event], object], reads: Iterable[Topic], name: str) -> None:
+def check_handlers(
+    handled: Mapping[type[Event], object], reads: Iterable[Topic], name: str
+) -> None:
     """Raise LookupError unless *handled* includes every kind of event on the control topic and on
     the topics that the processor *name* *reads*."""
     kinds = [kind.type for topic in (*reads, CONTROL) for kind in topic.events]
@@ -96,7 +98,7 @@ class Processor(ABC):
         """Return when `wake` shall be called next, or None without a timer."""
         return None
 
-    def wake(self, now: float, most: int = BATCH) -> Answer:
+    def wake(self, now: float, most: int = MAX_POLL_RECORDS) -> Answer:
         """Return the events that are due at *now* without any record: about *most* at a time.
 
         The remaining events are due in the next step.

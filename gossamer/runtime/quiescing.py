@@ -35,14 +35,14 @@ from gossamer.log.control import ControlTail
 from gossamer.runtime.positions import PositionRow
 from gossamer.store import Store
 
-PATIENCE = 60.0
+QUIESCE_TIMEOUT = 60.0
 """Maximum seconds until all members have written their notes. A step takes a second, and the
 partitions of a crashed member are reassigned after `kafka.session`."""
-LOOK = 0.1
+POLL_INTERVAL = 0.1
 """Seconds between two reads of the notes."""
 
 
-class Asked:
+class QuiesceRequest:
     """The newest request to quiesce the fleet. The end of one snapshot does not end another one."""
 
     def __init__(self) -> None:
@@ -53,10 +53,10 @@ class Asked:
         for record in records:
             with suppress(Poison):  # The processor writes the dead letter.
                 event = decode(record)
-                if isinstance(event, FleetQuiesced) and not self._is_of_another(event):
+                if isinstance(event, FleetQuiesced) and not self._ends_older(event):
                     self.event = event
 
-    def _is_of_another(self, event: FleetQuiesced) -> bool:
+    def _ends_older(self, event: FleetQuiesced) -> bool:
         """Return whether *event* ends an older snapshot, after which another command has
         started."""
         return event.until is None and self.event is not None and event.id != self.event.id
@@ -75,7 +75,7 @@ Notes = Mapping[tuple[str, int], PositionRow]
 
 
 @dataclass(frozen=True)
-class Quiesced:
+class QuiescedFleet:
     """A quiesced fleet."""
 
     event: FleetQuiesced
@@ -90,14 +90,16 @@ class Quiesced:
 
 
 @contextmanager
-def quiesced(log: Log, store: Store, groups: Collection[str], limit: float) -> Iterator[Quiesced]:
+def quiesce(
+    log: Log, store: Store, groups: Collection[str], limit: float
+) -> Iterator[QuiescedFleet]:
     """Quiesce the fleet on *log* and *store* for the block, for at most *limit* seconds.
 
     *groups* are the groups that store rows. Raise GossamerError if another command has quiesced the
     fleet, if a member does not pause within PATIENCE, or at the end of the block if a member has
     continued in between. The fleet continues after any error.
     """
-    control, asked = ControlTail(log), Asked()
+    control, asked = ControlTail(log), QuiesceRequest()
     _read(control, asked)
     began = clock.now()
     if asked.id:
@@ -111,7 +113,7 @@ def quiesced(log: Log, store: Store, groups: Collection[str], limit: float) -> I
     log.append([encode(event)])
     try:
         notes = _await(control, asked, log, store, groups, event)
-        yield Quiesced(event, notes)
+        yield QuiescedFleet(event, notes)
         _read(control, asked)
         if _notes(log, store, groups) != notes or asked.event != event:
             raise GossamerError(
@@ -123,7 +125,7 @@ def quiesced(log: Log, store: Store, groups: Collection[str], limit: float) -> I
         control.close()
 
 
-def _read(control: ControlTail, asked: Asked) -> None:
+def _read(control: ControlTail, asked: QuiesceRequest) -> None:
     while news := control.poll(0):
         asked.learn(news)
 
@@ -136,7 +138,7 @@ def _notes(log: Log, store: Store, groups: Collection[str]) -> Notes:
 
 def _await(
     control: ControlTail,
-    asked: Asked,
+    asked: QuiesceRequest,
     log: Log,
     store: Store,
     groups: Collection[str],
@@ -144,7 +146,7 @@ def _await(
 ) -> Notes:
     """Return the notes once all partitions of *groups* have one."""
     assert event.until
-    until, is_read = clock.steady() + min(PATIENCE, event.until - event.at), False
+    until, is_read = clock.steady() + min(QUIESCE_TIMEOUT, event.until - event.at), False
     while True:
         _read(control, asked)
         if is_read and asked.event != event:
@@ -163,6 +165,6 @@ def _await(
             raise GossamerError(
                 f"not all services stopped writing: {'; '.join(missing)}. Check that a process of "
                 "each service is running, is ready, and has this version. Dedup on Faust cannot be "
-                "quiesced"
+                "quiesce"
             )
-        clock.pause(LOOK)
+        clock.pause(POLL_INTERVAL)

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 import structlog
 
-from gossamer.clock import Clock, Steps
+from gossamer.clock import Clock, JumpDetector
 from gossamer.errors import Poison
 from gossamer.log import Log, Message, Record
 from gossamer.log.codec import Decoded, decode_all, encode
@@ -23,7 +23,7 @@ from gossamer.runtime.processor import Processor
 from gossamer.runtime.step_size import StepSize
 from gossamer.store import Store
 from gossamer.telemetry import count
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 
 logger = structlog.get_logger()
 
@@ -33,7 +33,7 @@ def sequential_loop(
     log: Log,
     store: Store,
     clock: Clock,
-    steps: Steps | None = None,
+    steps: JumpDetector | None = None,
     limit: float = 1.0,
     hold: Hold = hold_nothing,
     report: Report = ignore,
@@ -55,7 +55,7 @@ class Sequential:
         log: Log,
         store: Store,
         clock: Clock,
-        steps: Steps | None = None,
+        steps: JumpDetector | None = None,
         limit: float = 1.0,
     ) -> None:
         self.name, self.topics = processor.name, [topic.name for topic in processor.reads]
@@ -125,7 +125,7 @@ class Sequential:
         orders: list[Message] = []
         if woken := self._is_due(now):
             with self._phase("wake"):
-                orders += self._woken(now, size)
+                orders += self._wake(now, size)
         self.is_full = len(self._records) >= size or len(orders) >= size
         if not (self._records or self._answers or woken):
             return None
@@ -141,7 +141,7 @@ class Sequential:
         self._size.adapt(seconds, self.is_full or self._is_overdue(self._clock()))
 
     def _phase(self, name: str) -> AbstractContextManager[None]:
-        return timed("gossamer_step_phase_seconds", service=self.name, phase=name)
+        return observe_duration("gossamer_step_phase_seconds", service=self.name, phase=name)
 
     def _is_overdue(self, now: float) -> bool:
         due = self._processor.due()
@@ -170,7 +170,7 @@ class Sequential:
         begin(self._partitions.assigned or frozenset(), self._clock())
         self._partitions.go_back()
 
-    def _woken(self, now: float, most: int) -> Iterator[Message]:
+    def _wake(self, now: float, most: int) -> Iterator[Message]:
         for event in self._processor.wake(now, most):
             try:
                 yield encode(event)

@@ -1,6 +1,6 @@
 """The size of a loop's next step, so that it ends in time."""
 
-from gossamer.log import BATCH
+from gossamer.log import MAX_POLL_RECORDS
 
 FIRST_STEP = 32
 """Number of records of the first step, whose duration is unknown."""
@@ -24,4 +24,4 @@ class StepSize:
         if seconds > self._limit:
             self.records = max(1, int(self.records * self._limit / seconds))
         elif is_full and 2 * seconds <= self._limit:
-            self.records = min(BATCH, 2 * self.records)
+            self.records = min(MAX_POLL_RECORDS, 2 * self.records)

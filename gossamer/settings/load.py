@@ -100,7 +100,7 @@ def load_settings(file: Path | None = None, overrides: Nested | None = None) -> 
     try:
         return Settings(**merged)
     except ValidationError as error:
-        found = "; ".join(_in_words(one) for one in error.errors())
+        found = "; ".join(_describe_error(one) for one in error.errors())
         raise BadSettings(f"settings: {found}") from error
 
 
@@ -147,7 +147,7 @@ def _new_name(section: str) -> str:
     return f"; {section} was renamed to {RENAMED[section]}" if section in RENAMED else ""
 
 
-def _in_words(error: ErrorDetails) -> str:
+def _describe_error(error: ErrorDetails) -> str:
     # Names with brackets belong to pydantic's validators and not to settings.
     name = ".".join(str(part) for part in error["loc"] if "[" not in str(part))
     match error["type"]:
@@ -156,10 +156,10 @@ def _in_words(error: ErrorDetails) -> str:
         case "model_type":
             return f"{name}: must be a table, [{name}]"
     message = error["msg"].removeprefix("Value error, ")
-    return f"{name}: {message}{_given(error)}"
+    return f"{name}: {message}{_invalid_value(error)}"
 
 
-def _given(error: ErrorDetails) -> str:
+def _invalid_value(error: ErrorDetails) -> str:
     """Return the invalid value as text, or "" for a secret or a section that may contain one."""
     section, field, *_ = (*map(str, error["loc"]), "")
     setting = _fields(section).get(field)

@@ -19,7 +19,7 @@ from gossamer.settings.units import (
     Seconds,
     SecondsOrZero,
     Section,
-    kept_at_least,
+    min_retention,
     unit,
 )
 from gossamer.web.directives import Signal
@@ -113,10 +113,10 @@ class FrontierSettings(Section):
     """Time after which an unreachable robots.txt counts as missing, if the server still answers
     with errors (RFC 9309, 2.3.1.4). Until then the host is visited by the last known copy, or not
     at all without one."""
-    history_age: Annotated[SecondsOrZero, kept_at_least(DAY)] = 365 * DAY
+    history_age: Annotated[SecondsOrZero, min_retention(DAY)] = 365 * DAY
     """Retention of a visit in the history of its page (table `page_history`). 0 means no expiry.
     See [limits of growth](operations/sizing.md#limits-of-growth)."""
-    erasures_age: Annotated[SecondsOrZero, kept_at_least(30 * DAY)] = 0.0
+    erasures_age: Annotated[SecondsOrZero, min_retention(30 * DAY)] = 0.0
     """Retention of the records of `gossamer forget` (table `erasures`). 0 means no expiry. If a
     page was fetched before its erasure and is consumed after this time, the erased data comes
     back."""
@@ -254,7 +254,7 @@ class ArchiveSettings(Section):
     folder: Path = Path("gossamer-data/warc")
     """Folder of the WARC files. In a fleet, each instance has a subfolder with its name. It must
     outlive the process. (`scripts/crawl` uses its data folder instead.)"""
-    captures_age: Annotated[SecondsOrZero, kept_at_least(DAY)] = 0.0
+    captures_age: Annotated[SecondsOrZero, min_retention(DAY)] = 0.0
     """Retention of a capture's position in the store (table `captures`). 0 means no expiry. WARC
     files and `pages.archived` are not affected."""
 
@@ -293,7 +293,7 @@ class DedupSettings(Section):
     republish_unchanged: bool = False
     """Whether a document that a visit finds unchanged is published again, with the record header
     `unchanged: 1`. A 304 publishes nothing, because it has no text."""
-    documents_age: Annotated[SecondsOrZero, kept_at_least(90 * DAY)] = 0.0
+    documents_age: Annotated[SecondsOrZero, min_retention(90 * DAY)] = 0.0
     """Retention of a document after its last visit, and of a text's leader (tables `documents`,
     `digests`, `near`). 0 means no expiry. It must be longer than the time between two visits to a
     page, or each visit publishes the page as new."""

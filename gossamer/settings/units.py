@@ -53,7 +53,7 @@ TWENTY_YEARS = 630_720_000.0
 """Cassandra's maximum time to live, in seconds."""
 
 
-def kept_at_least(seconds: float) -> Any:
+def min_retention(seconds: float) -> Any:
     """Return the metadata of a retention setting: at least *seconds*, or 0 for no expiry."""
 
     def check(given: float) -> float:

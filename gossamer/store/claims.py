@@ -33,7 +33,7 @@ a group replaces a crashed member, so that timestamps rarely run ahead of the cl
 takeover."""
 RENEW_BEFORE = 5 * SECOND
 """Microseconds before the end of a window at which it is renewed."""
-LEAST_WINDOW = 1 * SECOND
+MIN_WINDOW = 1 * SECOND
 """Microseconds of a window that starts beyond the clock: enough for 500,000 flushes."""
 
 
@@ -78,10 +78,10 @@ class Claimant:
         """*kind* names the claims of processors other than the frontier."""
         self._store, self._kind = store, kind
         self._rows, self._windows = store.table(ClaimRow), store.table(WindowRow)
-        self._mine: dict[str, ClaimRow] = {}
+        self._claims: dict[str, ClaimRow] = {}
         self._ends_at = 0
         """The end of the leased window of all our partitions."""
-        self._seen: ClaimRow | None = None
+        self._newest_seen: ClaimRow | None = None
         """The newest claim on any partition at the last check of our claims."""
         store.guard(self._check)
 
@@ -99,15 +99,15 @@ class Claimant:
         self._store.write([ClaimRow(self._newest, epoch, now), *claimed.values()], epoch)
         windows = self._windows.get_all([(key, "") for key in keys])
         first = max((window.ends_at for window in windows), default=0)
-        self._mine |= claimed
-        self._seen = None
+        self._claims |= claimed
+        self._newest_seen = None
         self._lease(first)
         return epoch
 
     def release(self, partitions: Iterable[int | str]) -> None:
         """Allow others to claim *partitions*."""
         for partition in partitions:
-            self._mine.pop(claim_key(partition, self._kind), None)
+            self._claims.pop(claim_key(partition, self._kind), None)
 
     @property
     def _newest(self) -> str:
@@ -116,30 +116,30 @@ class Claimant:
     def _check(self) -> None:
         """Raise Unavailable if our partitions were claimed by others. Renew the window if that is
         due."""
-        if self._mine and _micros(clock.now()) > self._ends_at - RENEW_BEFORE:
+        if self._claims and _micros(clock.now()) > self._ends_at - RENEW_BEFORE:
             self._lease(0)
         else:
             self._check_claims()
 
     def _lease(self, first: int) -> None:
         """Lease the next window, which starts at *first* or continues the current one."""
-        ends_at = max(_micros(clock.now()) + WINDOW, first + LEAST_WINDOW, self._ends_at)
-        self._store.write([WindowRow(key, ends_at) for key in self._mine], ends_at)
+        ends_at = max(_micros(clock.now()) + WINDOW, first + MIN_WINDOW, self._ends_at)
+        self._store.write([WindowRow(key, ends_at) for key in self._claims], ends_at)
         self._check_claims()
         self._ends_at = ends_at
         self._store.stamp(first, ends_at)
 
     def _check_claims(self) -> None:
         newest = self._rows.get(self._newest)
-        if newest == self._seen:
+        if newest == self._newest_seen:
             return
-        found = self._rows.get_all([(key, "") for key in self._mine])
-        if lost := sorted(row.partition for row in found if row != self._mine[row.partition]):
+        found = self._rows.get_all([(key, "") for key in self._claims])
+        if lost := sorted(row.partition for row in found if row != self._claims[row.partition]):
             raise Unavailable(
                 f"another process has claimed {', '.join(lost)}: this one joins again; if this "
                 "repeats, both have the same service.instance"
             )
-        self._seen = newest
+        self._newest_seen = newest
 
 
 def next_epoch(newest: ClaimRow | None, now: float) -> int:

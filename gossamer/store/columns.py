@@ -60,10 +60,10 @@ def _fields(of: type[msgspec.Struct]) -> Iterator[tuple[str, Any, Any]]:
     """Yield the name, the type and the default of each field."""
     hints = get_type_hints(of)
     for field in msgspec.structs.fields(of):
-        kind, default = _stored_as(hints[field.name]), field.default
+        kind, default = _base_type(hints[field.name]), field.default
         if field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory
-        present = _stored_as(_without_none(kind))
+        present = _base_type(_without_none(kind))
         if (default is None and (present in SCALARS or is_word(present))) or _group(present):
             kind = present
         yield field.name, kind, default
@@ -76,7 +76,7 @@ def _without_none(kind: Any) -> Any:
     return others[0] if len(parts) == 2 and len(others) == 1 else kind
 
 
-def _stored_as(kind: Any) -> Any:
+def _base_type(kind: Any) -> Any:
     """Return the supertype of a `NewType`, and other types unchanged."""
     return kind.__supertype__ if isinstance(kind, NewType) else kind
 

@@ -16,11 +16,11 @@ from gossamer.store import (
 )
 from gossamer.store.columns import Codec, Reader, columns_of, is_word
 from gossamer.store.overlay import Overlay
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 
-EXPIRED = 1000
+MAX_EXPIRED_ROWS = 1000
 """Maximum number of expired rows that one flush removes."""
-PAGE = 1000
+PAGE_ROWS = 1000
 """Number of rows of one read of a whole table."""
 
 COLUMN_TYPES: dict[Any, str] = {
@@ -54,7 +54,7 @@ class SqliteStore:
         changed = [table for table in self._tables.values() if table.changed]
         if not changed:
             return
-        with timed("gossamer_store_flush_seconds"), self._database.transaction() as db:
+        with observe_duration("gossamer_store_flush_seconds"), self._database.transaction() as db:
             for table in changed:
                 table.flush(db)
 
@@ -107,7 +107,7 @@ class SqliteTable(Generic[R]):
         aged = f'SELECT {names} FROM {self._name} WHERE "{row.aged_by}" < ?'
         self._expire = (
             f"DELETE FROM {self._name} WHERE ({names}) IN "
-            f'({aged} ORDER BY "{row.aged_by}" LIMIT {EXPIRED})'
+            f'({aged} ORDER BY "{row.aged_by}" LIMIT {MAX_EXPIRED_ROWS})'
         )
         self._create()
 
@@ -190,9 +190,9 @@ class SqliteTable(Generic[R]):
 
     def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
-        return self._overlay.scan(partition, after, limit, self._stored)
+        return self._overlay.scan(partition, after, limit, self._read_partition)
 
-    def _stored(self, partition: Partition, after: Sort | None, limit: int) -> list[R]:
+    def _read_partition(self, partition: Partition, after: Sort | None, limit: int) -> list[R]:
         beyond = f"AND {self._order} {self._beyond} ?" if after is not None else ""
         bound = () if after is None else (after,)
         found = self._database.read(
@@ -224,12 +224,12 @@ class SqliteTable(Generic[R]):
             with self._database.reading() as db:
                 found = db.execute(
                     f"SELECT {self._columns} FROM {self._name} {beyond} ORDER BY {names} "
-                    f"LIMIT {PAGE}",
+                    f"LIMIT {PAGE_ROWS}",
                     last,
                 ).fetchall()
             rows = [self._codec.row(values) for values in found]
             yield from rows
-            if len(rows) < PAGE:
+            if len(rows) < PAGE_ROWS:
                 return
             last = tuple(getattr(rows[-1], key) for key in keys)
             beyond = f"WHERE ({names}) > ({', '.join('?' * len(keys))})"

@@ -6,6 +6,21 @@ standard error. `docs/metrics.md` is generated from the register.
 """
 
 from gossamer.telemetry.logs import configure_logs
-from gossamer.telemetry.metrics import count, gauge, gauge_age, gauges, observe, show_counters
+from gossamer.telemetry.metrics import (
+    count,
+    observe,
+    set_age_gauge,
+    set_gauge,
+    set_gauges,
+    show_counters,
+)
 
-__all__ = ["configure_logs", "count", "gauge", "gauge_age", "gauges", "observe", "show_counters"]
+__all__ = [
+    "configure_logs",
+    "count",
+    "observe",
+    "set_age_gauge",
+    "set_gauge",
+    "set_gauges",
+    "show_counters",
+]

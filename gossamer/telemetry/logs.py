@@ -10,7 +10,7 @@ from typing import TextIO
 import structlog
 
 from gossamer import clock
-from gossamer.terminal import escaped
+from gossamer.terminal import escape_controls
 
 
 def configure_logs(as_json: bool, level: str = "info", **always: str) -> None:
@@ -46,7 +46,7 @@ _NUMBER = re.compile(r"\d+")
 
 def _as_json(logger: object, method: str, event: structlog.types.EventDict) -> str:
     line = structlog.processors.JSONRenderer()(logger, method, event)
-    return escaped(line if isinstance(line, str) else line.decode())
+    return escape_controls(line if isinstance(line, str) else line.decode())
 
 
 _AS_JSON: list[structlog.types.Processor] = [structlog.processors.format_exc_info, _as_json]
@@ -67,14 +67,15 @@ def _without_controls(
     """Escape control characters in texts. The renderer shows other values by `repr`, which escapes
     them."""
     return {
-        name: escaped(value) if isinstance(value, str) else value for name, value in event.items()
+        name: escape_controls(value) if isinstance(value, str) else value
+        for name, value in event.items()
     }
 
 
 def _traceback(out: TextIO, error: structlog.typing.ExcInfo) -> None:
     text = StringIO()
     structlog.dev.plain_traceback(text, error)
-    out.write(escaped(text.getvalue(), keep="\n"))
+    out.write(escape_controls(text.getvalue(), keep="\n"))
 
 
 class _Lines(structlog.WriteLogger):

@@ -242,19 +242,19 @@ def _unlabelled_counter(name: str) -> "Counter":
     return _counters[name]
 
 
-def gauge(name: str, value: float, **labels: str) -> None:
+def set_gauge(name: str, value: float, **labels: str) -> None:
     """Set a registered gauge. Raise KeyError for an unregistered name."""
     _with_labels(_gauge(name), labels).set(value)
 
 
-def gauges(name: str, label: str, values: Mapping[str, float]) -> None:
+def set_gauges(name: str, label: str, values: Mapping[str, float]) -> None:
     """Set a registered gauge for each value of *label*, and remove the label's other values."""
     _gauge(name).clear()
     for value, number in values.items():
-        gauge(name, number, **{label: value})
+        set_gauge(name, number, **{label: value})
 
 
-def gauge_age(name: str, since: float | None) -> None:
+def set_age_gauge(name: str, since: float | None) -> None:
     """Set a registered gauge to the age of *since*, computed at each scrape; 0 for None."""
     _gauge(name).set_function(lambda: 0.0 if since is None else max(0.0, clock.now() - since))
 

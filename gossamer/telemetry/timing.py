@@ -11,7 +11,7 @@ from gossamer.telemetry.metrics import observe
 
 
 @contextmanager
-def timed(name: str, **labels: str) -> Iterator[None]:
+def observe_duration(name: str, **labels: str) -> Iterator[None]:
     """Observe the block's duration, in seconds, in a registered histogram, even if it raises."""
     started = clock.steady()
     try:

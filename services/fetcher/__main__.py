@@ -12,7 +12,9 @@ def work(backends: Backends) -> None:
     settings, log, store = backends.settings, backends.log, backends.store
     others, health = among_others(settings, log, store), backends.process.health
     run_async(
-        lambda ended: serve(settings, log, store, others, ended, health.hindered, health.outdated),
+        lambda ended: serve(
+            settings, log, store, others, ended, health.report_limitation, health.report_outdated
+        ),
         backends.stop,
     )
 

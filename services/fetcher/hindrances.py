@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import structlog
 
-from gossamer.telemetry import gauge
+from gossamer.telemetry import set_gauge
 
 logger = structlog.get_logger()
 
@@ -31,7 +31,7 @@ class Hindrances:
             logger.warning("hindered no longer", kind=kind)
         self._known = {**self._known, kind: why} if why else self._without(kind)
         if began or over:
-            gauge("gossamer_fetcher_hindered", bool(why), kind=kind)
+            set_gauge("gossamer_fetcher_hindered", bool(why), kind=kind)
         self._tell("; ".join(self._known.values()))
 
     def _without(self, kind: str) -> dict[str, str]:

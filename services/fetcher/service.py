@@ -24,7 +24,7 @@ from gossamer.events import (
 from gossamer.events.topics import VISITS_ORDERED, Topic
 from gossamer.retries import waits
 from gossamer.runtime.processor import Emitter
-from gossamer.telemetry import gauge
+from gossamer.telemetry import set_gauge
 from gossamer.web.sniffing import PACKED_XML, WHOLE
 from gossamer.web.url import host_name
 from services.fetcher.ending import count_visit, events, failed
@@ -109,7 +109,7 @@ class Fetcher:
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
         run = OrderRun(event, emit, self._clock, self._skew, self._terms.visit_limit)
-        gauge("gossamer_fetches_open", self._opened(1))
+        set_gauge("gossamer_fetches_open", self._opened(1))
         try:
             await self._carry_out(run)
         except asyncio.CancelledError:
@@ -122,7 +122,7 @@ class Fetcher:
             logger.exception("visit failed", order=event.order, host=event.host)
             run.break_off(error)
         finally:
-            gauge("gossamer_fetches_open", self._opened(-1))
+            set_gauge("gossamer_fetches_open", self._opened(-1))
 
     def _marked(self, order: HostCheckedOut, emitted: tuple[Event, ...]) -> tuple[Event, ...]:
         """Return *emitted* with what was noticed of the name or its domain meanwhile."""

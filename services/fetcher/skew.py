@@ -8,7 +8,7 @@ apart best. Leases end early then, and no order is begun whose lease seems over.
 
 from collections import deque
 
-from gossamer.telemetry import gauge
+from gossamer.telemetry import set_gauge
 from services.fetcher.hindrances import Hindrances
 
 ORDERS = 20
@@ -47,7 +47,7 @@ class ClockSkew:
         """Take in an order that was made at *made_at*, by its frontier's clock."""
         self._ages.append(now - made_at)
         youngest = min(self._ages)
-        gauge("gossamer_clock_skew_seconds", youngest)
+        set_gauge("gossamer_clock_skew_seconds", youngest)
         self._hindrances.report("clock", self._sentence(youngest))
 
     def _sentence(self, youngest: float) -> str:

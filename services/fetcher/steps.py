@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.events import Event, HostCheckedOut, Outcome
-from gossamer.speed import LAG, Speeds
+from gossamer.speed import PROPAGATION_SECONDS, Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
@@ -149,7 +149,7 @@ class Pace:
             self.why = forbidden_by(rule)
         elif self.terms.speeds.is_outdated(self.order.at, self.now):
             self.why = "the crawl has another speed than when it was ordered"
-        elif self.order.at < self._overridden_at() + LAG:
+        elif self.order.at < self._overridden_at() + PROPAGATION_SECONDS:
             self.why = "what is set for its site has changed since it was ordered"
         return bool(self.why)
 

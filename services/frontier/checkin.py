@@ -191,16 +191,16 @@ class CheckIn:
         times = row.politeness.troubles.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
         earlier, attempt = event.visit.earlier, event.visit.attempt
-        if fate is Fate.AGAIN and attempt < self._settings.retries:
+        if fate is Fate.RETRY and attempt < self._settings.retries:
             self._revisits.retry(partition, event, now + retry_wait(attempt + 1))
             self._written(event, earlier, attempt + 1, now)
         elif fate is Fate.WAIT and not given_up:
             self._written(event, earlier, attempt, now, queued=True)
         elif fate is not Fate.STAY and self._written(event, earlier + 1, 0, now):
             self._revisits.record_absence(partition, event, event.visit, event.started_at or now)
-        if fate in (Fate.DONE, Fate.AGAIN) or (fate is Fate.WAIT and given_up):
+        if fate in (Fate.DONE, Fate.RETRY) or (fate is Fate.WAIT and given_up):
             row = partition.queues.advance(row)
-        in_trouble = fate is Fate.WAIT or (fate is Fate.AGAIN and given_up)
+        in_trouble = fate is Fate.WAIT or (fate is Fate.RETRY and given_up)
         return row, now + wait if in_trouble else 0.0
 
     def _written(

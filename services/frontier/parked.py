@@ -19,10 +19,10 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import left_out, limit_state, limits
+from gossamer.bounds import exclusion_of, limit_state, limits
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
-from gossamer.events.provenance import by_site
+from gossamer.events.provenance import group_by_site
 from gossamer.log import key_group_of
 from gossamer.store import Row, Store
 from services.frontier.bucketed_log import BucketedLog, BucketEnds, next_bucket
@@ -183,7 +183,7 @@ class Parked:
             for name, urls in others.items():
                 state = limit_state(name, crawl, blocklist)
                 self._add(limit.row.key_group, row.via, tuple(urls), name, state)
-            yield from by_site(wanted, row.via, crawl.crawl, now)
+            yield from group_by_site(wanted, row.via, crawl.crawl, now)
 
     def write(self) -> None:
         """Put the limits that have changed into the store."""
@@ -204,7 +204,7 @@ def split(
     """Return the *urls* that *crawl* visits, and the others by the limit that leaves them out."""
     wanted, others = list[Discovery](), dict[str, list[Discovery]]()
     for found in urls:
-        if left := left_out(crawl, blocklist, found):
+        if left := exclusion_of(crawl, blocklist, found):
             name = limit_name(left.rule, found.url, blocklist)
             others.setdefault(name, []).append(found)
         else:

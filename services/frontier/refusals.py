@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from gossamer.blocklist import Blocklist, forbidden_by
-from gossamer.bounds import LeftOut, left_out, limit_state
+from gossamer.bounds import Exclusion, exclusion_of, limit_state
 from gossamer.events import CrawlDefined, Discovery, LinksParked, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
-from gossamer.events.provenance import by_site
+from gossamer.events.provenance import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -64,7 +64,7 @@ def _out_of_scope(one: Candidate) -> str:
 def _left_out(one: Candidate, rule: Hazard) -> str:
     if one.crawl is None:
         return ""
-    left = left_out(one.crawl, one.blocklist, one.found)
+    left = exclusion_of(one.crawl, one.blocklist, one.found)
     return left.reason if left and left.rule is rule else ""
 
 
@@ -122,19 +122,19 @@ class Refusals:
         self._partitions, self._urls = partitions, store.table(UrlRow)
         self.blocklist = Blocklist()
 
-    def left_out(self, url: QueuedUrl, crawl: CrawlDefined) -> LeftOut | None:
+    def left_out(self, url: QueuedUrl, crawl: CrawlDefined) -> Exclusion | None:
         """Return why *url*, which was admitted, is not visited now; None if it is."""
         if not url.on_behalf_of:
-            return left_out(crawl, self.blocklist, url.origin.discovery(url.url))
+            return exclusion_of(crawl, self.blocklist, url.origin.discovery(url.url))
         rule = self.blocklist.of_url(url.url)
-        return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
+        return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
 
     def leave_out(
         self,
         partition: Partition,
         host: HostRow,
         url: QueuedUrl,
-        why: LeftOut,
+        why: Exclusion,
         crawl: CrawlDefined,
         now: float,
     ) -> None:
@@ -156,7 +156,7 @@ class Refusals:
         for limit, urls in others.items():
             state = limit_state(limit, crawl, self.blocklist)
             partition.parked.add(event.site, event.via, urls, limit, state)
-        yield from by_site(wanted, event.via, event.crawl, now)
+        yield from group_by_site(wanted, event.via, event.crawl, now)
 
     def are_behind(self, crawl: CrawlDefined | None) -> bool:
         """Return whether parked URLs are yet to be judged by *crawl* and the blocklist."""

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import left_out
+from gossamer.bounds import exclusion_of
 from gossamer.events import (
     CrawlDefined,
     Discovery,
@@ -36,7 +36,7 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.outcomes import OUTCOMES, Fate
-from gossamer.events.provenance import by_site
+from gossamer.events.provenance import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import REDIRECTS, RobotsRules
@@ -264,10 +264,10 @@ def sitemaps_found(
         for url in event.sitemaps
     ]
     # What is on the blocklist is refused when it is admitted, and parked.
-    found = [one for one in named if left_out(crawl, Blocklist(), one) is None]
+    found = [one for one in named if exclusion_of(crawl, Blocklist(), one) is None]
     # Of whom it is, wherever it lies: it is that site's word.
     via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.host}/robots.txt"
-    return by_site(found, via, event.crawl, now)
+    return group_by_site(found, via, event.crawl, now)
 
 
 def why(event: Report) -> str:

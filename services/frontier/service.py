@@ -31,11 +31,11 @@ from gossamer.events import (
     topics,
 )
 from gossamer.events.outcomes import OUTCOMES, VerdictSubject
-from gossamer.log import BATCH, Record
-from gossamer.overrides import site_overridden
+from gossamer.log import MAX_POLL_RECORDS, Record
+from gossamer.overrides import overridden_site
 from gossamer.runtime.answers import read_ahead
 from gossamer.runtime.control_copy import ControlRow, control_row
-from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
+from gossamer.runtime.processor import Answer, Handler, Key, Processor, check_handlers
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.url import host_key
@@ -100,7 +100,7 @@ class Frontier(Processor):
         self._figures, self._pacing = Figures(self._partitions), Pacing(self._partitions)
         self._control_rows = store.table(ControlRow)
         self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
-        complete({**self._handlers, **self._controls}, self.reads, self.name)
+        check_handlers({**self._handlers, **self._controls}, self.reads, self.name)
         self._offset: int | None = None
         """Of the record that is handled; None where events come from no log."""
         self._crawl: CrawlDefined | None = None
@@ -262,7 +262,7 @@ class Frontier(Processor):
 
     def _overridden(self, event: SiteOverridden | HostOverridden, now: float) -> None:
         self._overrides.change(event)
-        if partition := self._partitions.of(site := site_overridden(event)):
+        if partition := self._partitions.of(site := overridden_site(event)):
             partition.recall(site, now)
 
     def _crawl_defined(self, event: CrawlDefined, now: float) -> None:
@@ -284,7 +284,7 @@ class Frontier(Processor):
             ends += [partition.bench.next_expired()] if read else []
         return min((end for end in ends if end is not None), default=None)
 
-    def wake(self, now: float, most: int = BATCH) -> Iterator[Event]:
+    def wake(self, now: float, most: int = MAX_POLL_RECORDS) -> Iterator[Event]:
         """Update hosts and URLs whose time has come, then yield orders: at most *most* of each."""
         read_until = self._leases_may_end_until(now)
         for partition in self._partitions if self._partitions.caught_up else ():

@@ -10,7 +10,7 @@ from services.parser.wiring import serve
 def work(backends: Backends) -> None:
     """Run the parser until the process stops."""
     settings, log, store = backends.settings, backends.log, backends.store
-    report = backends.process.health.outdated
+    report = backends.process.health.report_outdated
     run_async(lambda ended: serve(settings, log, store, ended, report), backends.stop)
 
 

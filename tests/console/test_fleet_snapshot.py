@@ -99,7 +99,7 @@ class There:
 
 @pytest.fixture
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> There:
-    monkeypatch.setattr(loop_module, "REST_TURN", 0.0)
+    monkeypatch.setattr(loop_module, "PAUSED_POLL_TIMEOUT", 0.0)
     monkeypatch.setenv("GOSSAMER_KAFKA__SERVERS", "simulated")
     monkeypatch.setenv("GOSSAMER_ARCHIVE__FOLDER", str(tmp_path / "warc"))
     there = There(tmp_path)
@@ -228,7 +228,7 @@ def test_dedup_on_faust_is_named(
 def test_a_service_that_does_not_run_is_named(
     there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quiescing, "PATIENCE", 0.5)
+    monkeypatch.setattr(quiescing, "QUIESCE_TIMEOUT", 0.5)
     there.loops.pop().close()
     err = said("snapshot", tmp_path / "s", "--run", "true", code=1)
     assert "not all services stopped writing: archive, partitions 0, 1, 2, 3." in err

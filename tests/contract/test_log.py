@@ -177,8 +177,8 @@ def test_lags_are_those_of_all_groups_that_a_topic_waits_for(ports: Ports) -> No
 def test_a_record_is_kept_until_the_last_group_has_read_it(
     ports: Ports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trimming, "EVERY", 0.0)
-    monkeypatch.setattr(reading, "CHECK_EVERY", 0.0)
+    monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
+    monkeypatch.setattr(reading, "CHECK_INTERVAL", 0.0)
     left = 60
     parser = reader(ports, "parser", FETCHED)
     for _ in range(3):

@@ -70,7 +70,9 @@ def test_pages_read_ahead_get_the_same_answers(
 def test_classifier_reads_a_page_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A classifier may be slow, and logs its failures, so reading ahead must not run it twice."""
     read = list[str]()
-    monkeypatch.setattr(relevance, "_installed", lambda name: lambda page: read.append(page.digest))
+    monkeypatch.setattr(
+        relevance, "_load_classifier", lambda name: lambda page: read.append(page.digest)
+    )
     one = Instance()
     crawl = CrawlDefined(at=0.0, scope="any()", max_depth=9, relevant='not classifier("x")')
     # Not handled as an event, since a definition with a missing classifier is refused.

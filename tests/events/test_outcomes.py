@@ -39,7 +39,7 @@ def setting_names() -> Iterator[str]:
 def test_policy_of_outcome_is_consistent(outcome: Outcome) -> None:
     meaning = OUTCOMES[outcome]
     assert meaning.text.endswith(".")
-    has_wait = meaning.fate in (Fate.WAIT, Fate.AGAIN)
+    has_wait = meaning.fate in (Fate.WAIT, Fate.RETRY)
     assert (trouble_wait(FRONTIER, "http://a.test", outcome, 1, 0.0) > 0) is has_wait
     assert not meaning.health.failed or has_wait
     assert meaning.fate is not Fate.WAIT or meaning.ends_order, (

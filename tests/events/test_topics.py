@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.events import topics
 from gossamer.events.topics import SITE_KEYED, TOPIC_OF, TOPICS, Keep, Topic
-from gossamer.log.kafka.topics import wanted
+from gossamer.log.kafka.topics import topic_specs
 from gossamer.settings.servers import KafkaSettings
 from schemas import overview
 from services.archive.service import Archive
@@ -83,4 +83,4 @@ def test_topic_table_in_readme_is_up_to_date() -> None:
 def test_wheel_contains_the_topics() -> None:
     built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
     assert "schemas" in built["build"]["targets"]["wheel"]["packages"]
-    assert {topic.name for topic in wanted(KafkaSettings())} == set(TOPICS)
+    assert {topic.name for topic in topic_specs(KafkaSettings())} == set(TOPICS)

@@ -29,7 +29,7 @@ class Claims:
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
-    monkeypatch.setattr(retries, "LONGEST_WAIT", 0.01)
+    monkeypatch.setattr(retries, "MAX_WAIT", 0.01)
 
 
 async def test_an_order_waits_for_the_store_and_is_carried_out() -> None:

@@ -18,7 +18,7 @@ from tests.fetcher.test_runner import Tail, put, serving_orders
 async def test_the_order_comes_to_its_end(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = replace(topics.PAGES_FETCHED, max_message_bytes=20_000 + topics.OVERHEAD)
+    small = replace(topics.PAGES_FETCHED, max_message_bytes=20_000 + topics.OVERHEAD_BYTES)
     known: dict[Any, Any] = {**topics.TOPIC_OF, PageFetched: small}
     monkeypatch.setattr(topics, "TOPIC_OF", known)
     async with serving(a=page(b"one"), b=page(b"x" * 30_000), c=page(b"three")) as server:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from random import Random
 from typing import Any, Generic
 
-from gossamer.log import BATCH, NO_PARTITIONS, Message, Record
+from gossamer.log import MAX_POLL_RECORDS, NO_PARTITIONS, Message, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.store import Partition, R, Row, Sort, holder_of
 from gossamer.store.sqlite import SqliteStore
@@ -204,7 +204,7 @@ class TornReader:
         self.partitions = inner.partitions
 
     def poll(
-        self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
+        self, timeout: float, most: int = MAX_POLL_RECORDS, paused: Set[int] = NO_PARTITIONS
     ) -> list[Record]:
         return self._inner.poll(timeout, most, paused)
 

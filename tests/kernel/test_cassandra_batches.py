@@ -7,7 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.store.cassandra.writes import BATCH_BYTES, BATCH_ROWS, SHARED, SHARED_BYTES, batches
+from gossamer.store.cassandra.writes import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    SHARED_BYTES,
+    SHARED_PARTITIONS,
+    batches,
+)
 
 Part = tuple[str, list[int]]
 """Where the rows of a partition go, and how many bytes each has."""
@@ -32,7 +38,7 @@ def test_each_row_goes_once_and_no_batch_is_too_large(parts: list[Part]) -> None
         size = sum(len(row.values[0]) for row in rows)
         if len({row.of for row in rows}) > 1:
             assert size <= SHARED_BYTES
-            assert len({row.of for row in rows}) <= SHARED
+            assert len({row.of for row in rows}) <= SHARED_PARTITIONS
         else:
             assert len(rows) <= BATCH_ROWS
             assert len(rows) == 1 or size <= BATCH_BYTES

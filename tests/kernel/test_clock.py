@@ -9,7 +9,7 @@ def test_a_clock_that_is_set_is_noticed_once(monkeypatch: pytest.MonkeyPatch) ->
     day, passed = 1_700_000_000.0, 0.0
     monkeypatch.setattr(clock, "now", lambda: day + passed)
     monkeypatch.setattr(clock, "steady", lambda: passed)
-    steps = clock.Steps()
+    steps = clock.JumpDetector()
     passed += 3600.0
     assert not steps.seen(), "an hour has passed"
     day += 0.5
@@ -23,7 +23,7 @@ def test_a_clock_that_is_set_is_noticed_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_polls_grow_rarer_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = 0.0
     monkeypatch.setattr(clock, "steady", lambda: passed)
-    quiet = clock.Quiet()
+    quiet = clock.IdleTimer()
     assert quiet.poll_interval(0.01, 0.5) == 0.01
     passed += 2.0
     assert quiet.poll_interval(0.01, 0.5) == 0.2

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gossamer.errors import Poison
 from gossamer.events import Speed, SpeedSet
-from gossamer.speed import DAYS, LAG, Speeds, parse_when
+from gossamer.speed import DAYS, PROPAGATION_SECONDS, Speeds, parse_when
 
 HOURS = ("08:00-18:00", "22:00-06:30", "mon-fri 08:00-18:00", "sun 23:59-00:01")
 texts = st.sampled_from(("", "mon", "sat,sun", "fri-mon", *HOURS))
@@ -72,5 +72,7 @@ def test_what_was_ordered_at_another_speed_is_outdated_while_there_is_one() -> N
     assert speeds.is_outdated(night, day) and not speeds.is_outdated(day, day + 60)
     assert not speeds.is_outdated(day, 18 * 3600.0), "there is no limit any more"
     speeds.change(SpeedSet(at=day, speeds=(Speed("", 1.0),)))
-    assert speeds.is_outdated(day - 1, day) and speeds.is_outdated(day + LAG / 2, day + 9)
-    assert not speeds.is_outdated(day + LAG, day + 9)
+    assert speeds.is_outdated(day - 1, day) and speeds.is_outdated(
+        day + PROPAGATION_SECONDS / 2, day + 9
+    )
+    assert not speeds.is_outdated(day + PROPAGATION_SECONDS, day + 9)

@@ -4,12 +4,12 @@ import threading
 
 import pytest
 
-from gossamer.log.kafka.client import ends_within
+from gossamer.log.kafka.client import finishes_within
 
 
 def test_call_that_never_ends_is_given_up() -> None:
     never = threading.Event()
-    assert not ends_within(0.01, lambda: assert_set(never))
+    assert not finishes_within(0.01, lambda: assert_set(never))
     never.set()
 
 
@@ -19,7 +19,7 @@ def assert_set(event: threading.Event) -> None:
 
 def test_call_that_ends_is_waited_for() -> None:
     done: list[int] = []
-    assert ends_within(600, lambda: done.append(1))
+    assert finishes_within(600, lambda: done.append(1))
     assert done == [1]
 
 
@@ -28,4 +28,4 @@ def test_error_of_the_call_is_raised() -> None:
         raise RuntimeError("consumer closed")
 
     with pytest.raises(RuntimeError, match="consumer closed"):
-        ends_within(600, fail)
+        finishes_within(600, fail)

@@ -14,8 +14,8 @@ from gossamer.errors import Poison
 from gossamer.events import CrawlDefined, Event, Page
 from gossamer.events.topics import CONTROL, DEAD_LETTERS, PAGES
 from gossamer.log import Message, Record
-from gossamer.log.codec import dead_letter, decode, decoder, encode, replayed
-from gossamer.log.control import ControlTail, in_force
+from gossamer.log.codec import dead_letter, decode, decoder, encode, message_of_letter
+from gossamer.log.control import ControlTail, newest_events
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
@@ -61,7 +61,7 @@ def test_the_newest_definition_counts_under_whichever_key(log: SqliteLog, times:
     assert scope_in_force(log) == "new()"
     kept = [record.key for record in drain(log.tail([CONTROL.name]))]
     assert kept == ["default", "crawl_defined/default"], "compaction keeps both"
-    assert list(in_force(log)) == ["crawl_defined/default"], "but they are one"
+    assert list(newest_events(log)) == ["crawl_defined/default"], "but they are one"
     # By a process that is not upgraded yet.
     log.append([as_once("older process()")])
     assert scope_in_force(log) == "older process()"
@@ -92,13 +92,13 @@ def test_who_goes_by_definitions_refuses_one_that_makes_no_sense(
 def test_crawls_are_kept_apart(log: SqliteLog) -> None:
     log.append([encode(defined("mine()")), encode(defined("other()", crawl="other"))])
     assert scope_in_force(log) == "mine()"
-    assert set(in_force(log)) == {"crawl_defined/default", "crawl_defined/other"}
+    assert set(newest_events(log)) == {"crawl_defined/default", "crawl_defined/other"}
 
 
 def test_a_definition_that_is_replayed_lies_with_the_others_of_its_crawl() -> None:
     for message in (as_once("a()"), encode(defined("b()"))):
         letter = dead_letter(Record("control", 0, 5, message.key, message.value), "x", "why", 1.0)
-        assert replayed(letter) == message
+        assert message_of_letter(letter) == message
 
 
 def test_kinds_not_known_here_are_skipped_and_named_once(
@@ -140,7 +140,7 @@ def test_what_is_no_event_at_all_is_left_to_be_reported(log: SqliteLog, value: b
     assert record.value == value
     with pytest.raises(Poison):
         decode(record)
-    assert in_force(log) == {}
+    assert newest_events(log) == {}
 
 
 def test_a_topic_may_carry_several_kinds() -> None:

@@ -88,7 +88,7 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
 def trimmer(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> trimming.Trimmer:
     """Return what is asked, a minute after it was made; each time it is asked is a minute later."""
     minutes = iter(range(1000))
-    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * trimming.EVERY)
+    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * trimming.TRIM_INTERVAL)
     return trimming.Trimmer(KafkaSettings(servers="nowhere:1", prefix="x."))
 
 
@@ -164,7 +164,7 @@ def test_further_groups_hold_fetched_pages_and_nothing_else(
     brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     minutes = iter(range(1000))
-    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * trimming.EVERY)
+    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * trimming.TRIM_INTERVAL)
     settings = KafkaSettings(servers="nowhere:1", prefix="x.", further_groups=("indexer",))
     trimmer = trimming.Trimmer(settings)
     brokers.committed["x.frontier", 0] = 7

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from gossamer.errors import Unavailable
-from gossamer.log.kafka.client import Trouble, client
+from gossamer.log.kafka.client import ConnectionErrors, client_config
 from gossamer.settings.servers import KafkaSettings
 
 
@@ -13,12 +13,12 @@ from gossamer.settings.servers import KafkaSettings
 )
 def test_a_broker_that_is_gone_is_waited_for(name: str) -> None:
     error = KafkaError(getattr(KafkaError, name))
-    assert isinstance(Trouble("host:1").translate_error(error), Unavailable)
+    assert isinstance(ConnectionErrors("host:1").translate_error(error), Unavailable)
 
 
 def test_another_broker_is_asked_before_patience_ends() -> None:
     """A broker that vanishes refuses nothing: only time tells that it is gone."""
     settings = KafkaSettings(servers="host:1", timeout=30.0)
-    asked = client(settings, Trouble(settings.servers))
+    asked = client_config(settings, ConnectionErrors(settings.servers))
     for name in ("socket.timeout.ms", "socket.connection.setup.timeout.ms"):
         assert asked[name] * 3 <= settings.timeout * 1000

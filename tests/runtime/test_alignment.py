@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.log import Standing
+from gossamer.log import GroupPosition
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.alignment import Aligned, align, compare_group
+from gossamer.runtime.alignment import Alignment, align, compare_group
 from gossamer.runtime.positions import PositionRow
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -17,18 +17,18 @@ from services.frontier.service import Frontier
 AT = ("visits.ended", 0)
 
 
-def aligned(standing: Standing, stored: int | None, may_lack: bool = False) -> Aligned:
+def aligned(standing: GroupPosition, stored: int | None, may_lack: bool = False) -> Alignment:
     rows = [] if stored is None else [PositionRow("frontier", "0", {AT[0]: stored})]
     return align("frontier", {AT: standing}, rows, may_lack)
 
 
-def positions(found: Aligned) -> Mapping[str, int]:
+def positions(found: Alignment) -> Mapping[str, int]:
     return found.rows[0].offsets if found.rows else {}
 
 
 def test_log_and_store_in_step_stay_as_they_are() -> None:
     for stored in (70, 75, 90):
-        found = aligned(Standing(committed=70, start=50, end=90), stored)
+        found = aligned(GroupPosition(committed=70, start=50, end=90), stored)
         assert (found.moved, found.rows, found.repeated, found.deleted, found.lost) == (
             {},
             [],
@@ -39,40 +39,40 @@ def test_log_and_store_in_step_stay_as_they_are() -> None:
 
 
 def test_a_group_goes_back_to_an_older_store() -> None:
-    found = aligned(Standing(committed=70, start=50, end=90), 60)
+    found = aligned(GroupPosition(committed=70, start=50, end=90), 60)
     assert (found.moved, found.repeated, found.deleted) == ({AT: 60}, 10, 0)
 
 
 def test_what_was_deleted_since_is_said_to_be() -> None:
-    found = aligned(Standing(committed=70, start=50, end=90), 30)
+    found = aligned(GroupPosition(committed=70, start=50, end=90), 30)
     assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 20, 20)
     assert positions(found) == {AT[0]: 50}, "the next start finds both in step"
 
 
 def test_an_empty_store_has_everything_read_again_that_the_log_has() -> None:
-    found = aligned(Standing(committed=70, start=50, end=90), None)
+    found = aligned(GroupPosition(committed=70, start=50, end=90), None)
     assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 20, 50)
 
 
 def test_where_another_engine_has_read_nothing_is_known_and_nothing_moved() -> None:
-    assert not aligned(Standing(committed=70, start=50, end=90), None, may_lack=True).moved
+    assert not aligned(GroupPosition(committed=70, start=50, end=90), None, may_lack=True).moved
 
 
 def test_a_group_that_has_not_read_what_was_deleted_goes_on_behind_it() -> None:
     for stored in (40, 45):
-        found = aligned(Standing(committed=40, start=50, end=90), stored)
+        found = aligned(GroupPosition(committed=40, start=50, end=90), stored)
         assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 0, 50 - stored)
         assert positions(found) == {AT[0]: 50}
 
 
 def test_positions_beyond_the_end_of_an_older_log_go_back_to_the_group() -> None:
-    found = aligned(Standing(committed=70, start=50, end=80), 95)
+    found = aligned(GroupPosition(committed=70, start=50, end=80), 95)
     assert (found.moved, found.lost) == ({}, 15)
     assert positions(found) == {AT[0]: 70}
 
 
 def test_a_group_beyond_the_end_of_an_older_log_goes_back_to_it() -> None:
-    found = aligned(Standing(committed=90, start=50, end=80), 95)
+    found = aligned(GroupPosition(committed=90, start=50, end=80), 95)
     assert (found.moved, found.lost) == ({AT: 80}, 15)
 
 
@@ -93,7 +93,7 @@ def test_positions_of_a_group_that_a_log_does_not_know_are_forgotten() -> None:
 def test_a_second_time_nothing_is_left_to_do(
     start: int, more: int, committed: int, stored: int | None, may_lack: bool
 ) -> None:
-    standing = Standing(start + committed, start, start + more)
+    standing = GroupPosition(start + committed, start, start + more)
     found = aligned(standing, stored, may_lack)
     moved = standing._replace(committed=found.moved.get(AT, standing.committed))
     assert moved.start <= moved.committed <= moved.end
@@ -104,7 +104,7 @@ def test_a_second_time_nothing_is_left_to_do(
 @pytest.mark.parametrize("other", ["urls.admitted", "pages.judged"])
 def test_other_topics_of_a_partition_keep_their_positions(other: str) -> None:
     row = PositionRow("frontier", "0", {AT[0]: 40, other: 7})
-    standing = {AT: Standing(70, 50, 90), (other, 0): Standing(7, 0, 9)}
+    standing = {AT: GroupPosition(70, 50, 90), (other, 0): GroupPosition(7, 0, 9)}
     (changed,) = align("frontier", standing, [row], may_lack=False).rows
     assert changed.offsets == {AT[0]: 50, other: 7}
 
@@ -112,8 +112,11 @@ def test_other_topics_of_a_partition_keep_their_positions(other: str) -> None:
 def test_a_group_that_runs_while_it_is_compared_is_in_step() -> None:
     """It reads and commits further records between any two of the questions."""
     log, store = SqliteLog(Database(":memory:")), SqliteStore(Database(":memory:"))
-    asked = [Standing(committed=70, start=50, end=90), Standing(committed=130, start=120, end=140)]
-    log.standing = lambda group, topics: {AT: asked.pop(0)}  # type: ignore[method-assign]
+    asked = [
+        GroupPosition(committed=70, start=50, end=90),
+        GroupPosition(committed=130, start=120, end=140),
+    ]
+    log.group_positions = lambda group, topics: {AT: asked.pop(0)}  # type: ignore[method-assign]
     store.table(PositionRow).put(PositionRow("frontier", "0", {AT[0]: 110}))
     found = compare_group(log, store, Frontier, is_new=False)
     assert (found.moved, found.repeated, found.deleted, found.lost) == ({}, 0, 0, 0)

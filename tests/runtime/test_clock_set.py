@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from gossamer import clock
-from gossamer.clock import Steps
+from gossamer.clock import JumpDetector
 from gossamer.events import Event
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.sequential import sequential_loop
@@ -39,7 +39,7 @@ def test_nothing_is_done_by_a_clock_that_was_set_before_times_are_reckoned_anew(
     processor = Reckoning(store)
     monkeypatch.setattr(clock, "now", lambda: processor.day)
     monkeypatch.setattr(clock, "steady", lambda: 0.0)
-    runner = sequential_loop(processor, log, store, clock.now, Steps())
+    runner = sequential_loop(processor, log, store, clock.now, JumpDetector())
     sow(log, "a")
     runner.step()
     runner.step()

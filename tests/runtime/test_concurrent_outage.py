@@ -89,7 +89,7 @@ class HandsBack(ManualOnce):
 def log(database: Database, monkeypatch: pytest.MonkeyPatch) -> Failing:
     """Return a log that can fail, asked again after next to no time."""
     monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
-    monkeypatch.setattr(retries, "LONGEST_WAIT", 0.002)
+    monkeypatch.setattr(retries, "MAX_WAIT", 0.002)
     return Failing(database)
 
 
@@ -188,7 +188,7 @@ async def test_a_stop_waits_a_little_for_a_log_that_is_away(start: Start, log: F
 async def test_a_stop_does_not_wait_for_ever(
     start: Start, log: Failing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(concurrent, "STOP_LIMIT", 0.05)
+    monkeypatch.setattr(concurrent, "MAX_STOP_SECONDS", 0.05)
     processor = HandsBack(log)
     sow(log, "a")
     with capture_logs() as lines:
@@ -211,7 +211,7 @@ async def test_without_anything_at_stake_the_log_is_opened_anew(
 async def test_what_waits_for_the_log_is_bounded(
     start: Start, log: Failing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(concurrent, "WAITING_BYTES", 10)
+    monkeypatch.setattr(concurrent, "MAX_WAITING_BYTES", 10)
     processor = HandsBack(log)
     sow(log, *"abc")
     async with start(processor):

@@ -4,12 +4,12 @@ import pytest
 from prometheus_client import REGISTRY
 
 from gossamer import clock
-from gossamer.log import BATCH
+from gossamer.log import MAX_POLL_RECORDS
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import concurrent
 from gossamer.runtime.health import Health
 from gossamer.runtime.observed import ObservedLog
-from gossamer.runtime.process import GROUP, Backends, Process, run_processor
+from gossamer.runtime.process import MIN_STEP_INTERVAL, Backends, Process, run_processor
 from gossamer.settings import Settings
 from gossamer.store.sqlite import SqliteStore
 from tests.runtime.conftest import Start
@@ -53,7 +53,7 @@ def test_a_busy_processor_moves_the_log_by_groups(
     running = Process("dedup", Settings(), health, stop)  # type: ignore[arg-type]
     run_processor(Backends(running, ObservedLog(log, health), store, "a fleet"), Sower(store))
     assert len(found(log)) == 1001
-    assert advances() - before == 1 + 1000 * EACH / GROUP
+    assert advances() - before == 1 + 1000 * EACH / MIN_STEP_INTERVAL
 
 
 def test_a_processor_that_is_behind_does_not_rest(
@@ -61,19 +61,19 @@ def test_a_processor_that_is_behind_does_not_rest(
 ) -> None:
     stop = Meanwhile(log, 0)
     monkeypatch.setattr(clock, "steady", lambda: stop.now)
-    sow(log, *(str(number) for number in range(3 * BATCH)))
+    sow(log, *(str(number) for number in range(3 * MAX_POLL_RECORDS)))
     running = Process("dedup", Settings(), Health("dedup", "behind"), stop)  # type: ignore[arg-type]
     run_processor(
         Backends(running, ObservedLog(log, running.health), store, "a fleet"), Sower(store)
     )
     assert not log.lag("dedup", "seeds")
-    assert stop.now <= GROUP, "after the last of them alone"
+    assert stop.now <= MIN_STEP_INTERVAL, "after the last of them alone"
 
 
 async def test_what_is_alone_under_way_is_moved_as_soon_as_it_ends(
     start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(concurrent, "GROUP", 1000.0)
+    monkeypatch.setattr(concurrent, "MIN_ADVANCE_INTERVAL", 1000.0)
     manual = ManualOnce(log)
     async with start(manual):
         for url in ("a", "b"):
@@ -96,10 +96,10 @@ async def test_what_ends_close_together_is_moved_together(
         await until(lambda: left(log) == 2)
         manual.done("b", "c")
         sow(log, "d")
-        now[0] += concurrent.GROUP / 2
+        now[0] += concurrent.MIN_ADVANCE_INTERVAL / 2
         await until(lambda: "d" in manual.started)
         assert left(log) == 3, "too soon"
-        now[0] += concurrent.GROUP / 2
+        now[0] += concurrent.MIN_ADVANCE_INTERVAL / 2
         await until(lambda: left(log) == 1)
         manual.done("d")
     assert advances() == before + 3, "the last one at the stop"

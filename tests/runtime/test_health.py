@@ -63,11 +63,11 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 def test_what_hinders_the_work_is_no_reason_to_restart(asked: Asked) -> None:
     asked.health.ready()
-    asked.health.hindered("its clock is wrong")
+    asked.health.report_limitation("its clock is wrong")
     asked.health.ready()
     assert asked.get("/readyz") == (503, "its clock is wrong")
     assert asked.get("/healthz") == (200, "ok")
-    asked.health.hindered("")
+    asked.health.report_limitation("")
     assert asked.get("/readyz") == (200, "ready")
 
 
@@ -151,8 +151,8 @@ def test_the_lag_is_asked_for_when_somebody_wants_it(asked: Asked, later: list[f
 def test_servers_that_fail_or_hang_hold_up_nobody_who_asks(
     asked: Asked, later: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "PATIENCE", 0.05)
-    monkeypatch.setattr(health, "FRESH", 0.0)
+    monkeypatch.setattr(health, "LAG_TIMEOUT", 0.05)
+    monkeypatch.setattr(health, "LAG_CACHE_SECONDS", 0.0)
     hung, answers = threading.Event(), {"seeds": 4}
     failing = True
 
@@ -178,7 +178,7 @@ def test_servers_that_fail_or_hang_hold_up_nobody_who_asks(
     assert status == 503 and re.fullmatch(r"the servers have not answered for \d+ s", why)
     assert sum(thread.name == "asking" for thread in threading.enumerate()) == 1
     hung.set()
-    monkeypatch.setattr(health, "PATIENCE", 30.0)
+    monkeypatch.setattr(health, "LAG_TIMEOUT", 30.0)
     assert asked.metrics()["gossamer_consumer_lag", "seeds"] == 4
     assert asked.get("/readyz") == (200, "ready")
 
@@ -207,16 +207,16 @@ def test_readiness_probe_alone_finds_lost_servers(
     def ask() -> dict[str, int]:
         raise Unavailable("no broker")
 
-    monkeypatch.setattr(health, "PATIENCE", 60.0)
+    monkeypatch.setattr(health, "LAG_TIMEOUT", 60.0)
     asked.health.ready()
     asked.health.watch(ask)
     assert asked.get("/readyz") == (503, "no broker"), "an idle loop does not notice it"
 
 
 def test_a_service_that_waits_for_an_upgrade_lives_and_is_not_ready(asked: Asked) -> None:
-    asked.health.outdated("upgrade this service")
+    asked.health.report_outdated("upgrade this service")
     asked.health.ready()
     assert asked.get("/readyz") == (503, "upgrade this service")
     assert asked.get("/healthz") == (200, "ok")
-    asked.health.outdated("")
+    asked.health.report_outdated("")
     assert asked.get("/readyz") == (200, "ready")

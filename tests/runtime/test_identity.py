@@ -8,7 +8,7 @@ from console.cli.main import main
 from gossamer.errors import GossamerError
 from gossamer.events import FleetBegun
 from gossamer.log.codec import encode
-from gossamer.log.control import in_force
+from gossamer.log.control import newest_events
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import IdentityRow, check_folder, check_topics, identify
 from gossamer.sqlite import Database
@@ -40,7 +40,7 @@ def test_the_first_process_states_the_identity_and_the_next_ones_find_it() -> No
     log, store = new_log(), new_store()
     assert check_topics(log) is None
     ids = {identify(log, store, 1.0) for _ in range(3)}
-    stated = in_force(log)["fleet_begun/default"]
+    stated = newest_events(log)["fleet_begun/default"]
     assert isinstance(stated, FleetBegun)
     assert ids == {stated.id}
     assert (stated.partitions, stated.suffix_list) == (4, SUFFIX_LIST)

@@ -14,7 +14,7 @@ from gossamer import clock
 from gossamer.errors import NoSpace, Poison, Unavailable
 from gossamer.events import CrawlDefined, Event, SeedAdded
 from gossamer.events.topics import PAGES, SEEDS
-from gossamer.log import BATCH, Message, Reader, Record, partition_of
+from gossamer.log import MAX_POLL_RECORDS, Message, Reader, Record, partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import loop as loop_module
@@ -371,8 +371,8 @@ def test_steps_that_are_quick_become_large(
     hours: Hours, log: SqliteLog, store: SqliteStore
 ) -> None:
     loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0), 0.0001
-    sow(log, *map(str, range(4 * BATCH)))
-    assert max(lengths(loop, hours)) == pytest.approx(BATCH * hours.seconds)
+    sow(log, *map(str, range(4 * MAX_POLL_RECORDS)))
+    assert max(lengths(loop, hours)) == pytest.approx(MAX_POLL_RECORDS * hours.seconds)
 
 
 def test_what_is_due_is_bounded_as_records_are(

@@ -7,7 +7,13 @@ from pathlib import Path
 from gossamer.events.topics import SEEDS
 from gossamer.log import Message, Record
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.partitions import LIVES, TRANSITIONS, Cause, Life, Partitions
+from gossamer.runtime.partitions import (
+    STATE_MEANINGS,
+    TRANSITIONS,
+    Cause,
+    Partitions,
+    PartitionState,
+)
 from schemas import lives
 
 GROUP, ONE = "dedup", frozenset({0})
@@ -25,7 +31,7 @@ def test_the_table_says_one_thing_of_each_change_and_has_words_for_all() -> None
     changes = Counter((row.before, row.cause) for row in TRANSITIONS)
     assert set(changes.values()) == {1}
     assert {row.cause for row in TRANSITIONS} == set(Cause) == set(STEPS)
-    assert set(LIVES) == set(Life) == {row.after for row in TRANSITIONS}
+    assert set(STATE_MEANINGS) == set(PartitionState) == {row.after for row in TRANSITIONS}
 
 
 def test_no_sequence_of_calls_leaves_the_table(log: SqliteLog) -> None:

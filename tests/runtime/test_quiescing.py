@@ -15,7 +15,7 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import loop as loop_module
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.positions import PositionRow
-from gossamer.runtime.quiescing import Quiesced, quiesced
+from gossamer.runtime.quiescing import QuiescedFleet, quiesce
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -64,13 +64,13 @@ class There:
     def ask(self, until: float | None, id: str = "one") -> None:
         self.log.append([encode(FleetQuiesced(at=self.time, id=id, until=until))])
 
-    def quiesce(self) -> AbstractContextManager[Quiesced]:
-        return quiesced(self.log, self.other_store(), GROUPS, LIMIT)
+    def quiesce(self) -> AbstractContextManager[QuiescedFleet]:
+        return quiesce(self.log, self.other_store(), GROUPS, LIMIT)
 
 
 @pytest.fixture
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> There:
-    monkeypatch.setattr(loop_module, "REST_TURN", 0.0)
+    monkeypatch.setattr(loop_module, "PAUSED_POLL_TIMEOUT", 0.0)
     there = There(tmp_path)
     monkeypatch.setattr(clock, "now", lambda: there.time)
     monkeypatch.setattr(clock, "steady", lambda: there.time)

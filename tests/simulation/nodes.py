@@ -422,7 +422,7 @@ class SimCassandra(Cassandra):
     def _insert_all(
         self, insert: str, rows: Sequence[Sequence[Any]]
     ) -> list[dict[str, Any] | None]:
-        return [self._decided(insert, values) for values in rows]
+        return [self._try_insert(insert, values) for values in rows]
 
     def _serial_read(self, select: str, keys: Sequence[Any]) -> dict[str, Any]:
         meaning = self._meanings[select]

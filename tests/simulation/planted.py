@@ -20,11 +20,11 @@ from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessa
 
 from gossamer.errors import GossamerError, Newer, Poison, Unavailable
 from gossamer.events import Event, SeedAdded, UrlsAdmitted, UrlsDiscovered
-from gossamer.log import At, Log, Record, Standing
-from gossamer.log.codec import E, decode, validated
+from gossamer.log import At, GroupPosition, Log, Record
+from gossamer.log.codec import E, decode, decode_valid
 from gossamer.log.kafka.gaps import GapCheck
 from gossamer.log.throttling import far_behind
-from gossamer.runtime.alignment import Aligned
+from gossamer.runtime.alignment import Alignment
 from gossamer.runtime.loop import Blocking, Loop
 from gossamer.runtime.positions import PositionRow, Positions
 from gossamer.runtime.processor import Key
@@ -86,7 +86,7 @@ def _shape(function: Any) -> tuple[object, ...]:
 
 def _any_priority(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
     """Decode *value* without the bounds of its priorities."""
-    event = validated(PRIORITY.sub(b'"priority":0', value), kind)
+    event = decode_valid(PRIORITY.sub(b'"priority":0', value), kind)
     priorities = map(int, PRIORITY.findall(value))
     match event:
         case SeedAdded():
@@ -162,12 +162,12 @@ def _all_if_any(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
 
 
 def _in_step(
-    group: str, standing: Mapping[At, Standing], rows: Iterable[PositionRow], may_lack: bool
-) -> Aligned:
-    return Aligned(group, {})
+    group: str, standing: Mapping[At, GroupPosition], rows: Iterable[PositionRow], may_lack: bool
+) -> Alignment:
+    return Alignment(group, {})
 
 
-def _never_compares(self: Positions, at: At, standing: Standing) -> None:
+def _never_compares(self: Positions, at: At, standing: GroupPosition) -> None:
     pass
 
 
@@ -217,11 +217,11 @@ def _row_by_row(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterator
 
 def _noted_at_once(self: Loop, timeout: float = 0.0) -> Blocking[None]:
     while news := (yield partial(self._control.poll, timeout)):
-        self._asked.learn(news)
-        self._news += news
+        self._quiesce_request.learn(news)
+        self._control_records += news
         timeout = 0.0
-        if self._strategy.positions and self._asked.id and not self._rests:
-            self._strategy.positions.note_quiesced(self._asked.id)
+        if self._strategy.positions and self._quiesce_request.id and not self._paused_by:
+            self._strategy.positions.note_quiesced(self._quiesce_request.id)
             yield partial(self._reader.advance, (), ())
 
 
@@ -232,7 +232,7 @@ FAULTS = (
         scenario="anything",
         seeds=3,
         report="in no dead letter",
-        seams={"gossamer.log.codec.validated": _any_priority},
+        seams={"gossamer.log.codec.decode_valid": _any_priority},
     ),
     Fault(
         "torn flush",
@@ -378,7 +378,7 @@ FAULTS = (
         seeds=5,
         first=420,
         report="dead letter: ",
-        seams={"gossamer.log.codec._decoded": _buried},
+        seams={"gossamer.log.codec._try_decode": _buried},
     ),
     Fault(
         "left out",

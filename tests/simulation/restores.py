@@ -19,7 +19,7 @@ from gossamer.events.control import Speed
 from gossamer.events.topics import CONTROL, TOPICS
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.quiescing import Quiesced
+from gossamer.runtime.quiescing import QuiescedFleet
 from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -140,7 +140,7 @@ class _Snapshot:
             self._sim.later(self._sim.between(*AGE), _stop, run, self._put_back, self._restored)
         self.process.kill()
 
-    def _copy(self, delayed: Quiesced) -> None:
+    def _copy(self, delayed: QuiescedFleet) -> None:
         """Copy one table of one node after the other, as nodes do."""
         run, random = self._run, self._sim.random
         run.note("the fleet is quiesced")

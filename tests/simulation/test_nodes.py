@@ -45,7 +45,7 @@ def on_nodes(nodes: Nodes) -> Iterator[None]:
         "gossamer.clock.pause": nodes.sim.wait,
         "gossamer.clock.steady": lambda: nodes.sim.now,
         "gossamer.store.cassandra.store.Cassandra": session,
-        "gossamer.store.cassandra.store.found_tables": lambda *_: {},
+        "gossamer.store.cassandra.store.read_tables": lambda *_: {},
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
     }
     with ExitStack() as stack:

@@ -14,7 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer.errors import GossamerError
-from gossamer.telemetry import count, gauge, observe
+from gossamer.telemetry import count, observe, set_gauge
 from standalone import metrics
 from standalone.metrics import ADDRESS, Scraped, answer_scrapes, serve_metrics
 
@@ -25,7 +25,7 @@ Samples = dict[tuple[str, str], float]
 def work(scraped: Connection, amount: int) -> None:
     """Count something, and answer scrapes; in a process of its own."""
     count("gossamer_received_bytes_total", amount)
-    gauge("gossamer_fetches_open", amount)
+    set_gauge("gossamer_fetches_open", amount)
     for _ in range(amount):
         observe("gossamer_fetch_seconds", 0.02)
     answer_scrapes(scraped)

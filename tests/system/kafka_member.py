@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any
 
 from gossamer.errors import Unavailable
-from gossamer.log import BATCH, Reader
+from gossamer.log import MAX_POLL_RECORDS, Reader
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.settings.servers import KafkaSettings
 
@@ -116,7 +116,7 @@ def be_member(reader: Reader, how: str, running: list[bool]) -> None:
     partitions: frozenset[int] = frozenset()
     polls = 0
     while running:
-        records = reader.poll(0.1, 0 if how == "full" else BATCH)
+        records = reader.poll(0.1, 0 if how == "full" else MAX_POLL_RECORDS)
         if reader.partitions != partitions:
             partitions = reader.partitions
             say(partitions=sorted(partitions))

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer
 from console.cli.main import main
 from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, DeadLetter, UrlsDiscovered
-from gossamer.events.topics import DEAD_LETTERS, OVERHEAD, PAGES_PARSED, SEEDS
+from gossamer.events.topics import DEAD_LETTERS, OVERHEAD_BYTES, PAGES_PARSED, SEEDS
 from gossamer.log import Message, Record, murmur2
 from gossamer.log.codec import decode, encode
 from gossamer.log.kafka.log import KafkaLog
@@ -118,7 +118,9 @@ def test_the_largest_events_are_taken_and_larger_ones_refused(kafka_log: KafkaLo
         kafka_log.append([Message(name, "k" * 1000, body, "k")])
         assert kept(kafka_log, name)[-1].value == body
         with pytest.raises(GossamerError, match=f"too large for .*{name}"):
-            kafka_log.append([Message(name, "k", os.urandom(topic.limit + 2 * OVERHEAD), "k")])
+            kafka_log.append(
+                [Message(name, "k", os.urandom(topic.limit + 2 * OVERHEAD_BYTES), "k")]
+            )
     kafka_log.append([Message("pages.parsed", "k", b"next", "k")])
     assert kept(kafka_log, "pages.parsed")[-1].value == b"next"
 

@@ -9,9 +9,9 @@ from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer import clock
-from gossamer.telemetry import count, gauge, gauge_age, gauges, observe, show_counters
+from gossamer.telemetry import count, observe, set_age_gauge, set_gauge, set_gauges, show_counters
 from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 from schemas import metrics
 
 UNITS = ("_seconds", "_bytes", "_ratio")
@@ -26,7 +26,7 @@ def test_count_and_gauge_are_shown() -> None:
     count("gossamer_hazards_total", hazard="redirect")
     count("gossamer_hazards_total", 2, hazard="redirect")
     assert shown("gossamer_hazards_total", hazard="redirect") == before + 3
-    gauge("gossamer_hosts_loaded", 7)
+    set_gauge("gossamer_hosts_loaded", 7)
     assert shown("gossamer_hosts_loaded") == 7
 
 
@@ -36,13 +36,13 @@ def test_unregistered_metric_raises_key_error() -> None:
             count(name)
     for name in ("gossamer_no_such", "gossamer_orders_total", "gossamer_step_seconds"):
         with pytest.raises(KeyError):
-            gauge(name, 1)
+            set_gauge(name, 1)
         with pytest.raises(KeyError):
-            gauge_age(name, 1.0)
+            set_age_gauge(name, 1.0)
     for name in ("gossamer_no_such_seconds", "gossamer_orders_total", "gossamer_ready"):
         with pytest.raises(KeyError):
             observe(name, 1)
-        with pytest.raises(KeyError), timed(name):
+        with pytest.raises(KeyError), observe_duration(name):
             pass
 
 
@@ -59,7 +59,7 @@ def test_duration_is_observed_even_after_an_error(monkeypatch: pytest.MonkeyPatc
     name = "gossamer_step_seconds"
     for error in (None, OSError("broken")):
         try:
-            with timed(name, service="timed"):
+            with observe_duration(name, service="timed"):
                 now[0] += 0.02
                 if error:
                     raise error
@@ -75,20 +75,20 @@ def test_age_is_computed_at_each_scrape(monkeypatch: pytest.MonkeyPatch) -> None
     now = [1000.0]
     monkeypatch.setattr(clock, "now", lambda: now[0])
     name = "gossamer_oldest_order_seconds"
-    gauge_age(name, 990.0)
+    set_age_gauge(name, 990.0)
     assert shown(name) == 10.0
     now[0] += 5
     assert shown(name) == 15.0
     now[0] -= 30
     assert shown(name) == 0.0, "the age stays at 0 if the clock is set back"
-    gauge_age(name, None)
+    set_age_gauge(name, None)
     assert shown(name) == 0.0
 
 
 def test_missing_label_value_is_removed() -> None:
     name = "gossamer_consumer_lag"
-    gauges(name, "topic", {"seeds": 3, "pages": 1})
-    gauges(name, "topic", {"seeds": 2})
+    set_gauges(name, "topic", {"seeds": 3, "pages": 1})
+    set_gauges(name, "topic", {"seeds": 2})
     assert shown(name, topic="seeds") == 2
     assert shown(name, topic="pages") is None
 
@@ -99,7 +99,7 @@ def test_threads_share_a_metric_that_they_create_concurrently() -> None:
     def use() -> None:
         start.wait()
         observe("gossamer_dns_seconds", 0.5)
-        gauge("gossamer_fetches_open", 1)
+        set_gauge("gossamer_fetches_open", 1)
 
     before = shown("gossamer_dns_seconds_count") or 0
     threads = [threading.Thread(target=use) for _ in range(8)]

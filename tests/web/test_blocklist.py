@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.blocklist import Blocklist, meaning, parse_rule
+from gossamer.blocklist import Blocklist, describe_rule, parse_rule
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import BlocklistChanged
 from gossamer.web.url import BadUrl, canonicalize
@@ -40,7 +40,7 @@ def blocking(*rules: str) -> Blocklist:
 )
 def test_a_rule_has_one_spelling(text: str, rule: str) -> None:
     assert parse_rule(text) == parse_rule(rule) == rule
-    assert meaning(rule)
+    assert describe_rule(rule)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 """The log on Kafka, for a fleet."""
 
-from gossamer.extras import need
+from gossamer.extras import require_extra
 
-need("fleet")
+require_extra("fleet")

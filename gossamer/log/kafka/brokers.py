@@ -10,7 +10,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from gossamer.log.kafka.client import Trouble, client, error_of, retry
+from gossamer.log.kafka.client import ConnectionErrors, client_config, error_of, retry
 from gossamer.settings.servers import KafkaSettings
 
 PROTOCOL_VERSION = "inter.broker.protocol.version"
@@ -21,8 +21,8 @@ class Brokers:
     """The brokers of *settings*. All methods raise Unavailable if they do not answer."""
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self._settings, self._trouble = settings, Trouble(settings.servers)
-        self._admin: Any = AdminClient(client(settings, self._trouble))
+        self._settings, self._trouble = settings, ConnectionErrors(settings.servers)
+        self._admin: Any = AdminClient(client_config(settings, self._trouble))
 
     def old_version(self) -> str | None:
         """Return the version of brokers older than Kafka 4, such as `3.9-IV0`, or None.

@@ -1,7 +1,7 @@
 """Configuration of Kafka clients, and the translation of their records and errors.
 
 librdkafka connects, reconnects and retries by itself, and reports failures in callbacks. When a
-caller gives up, :class:`Trouble` returns the error that a person can act on.
+caller gives up, :class:`ConnectionErrors` returns the error that a person can act on.
 """
 
 import logging
@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from gossamer import clock
 from gossamer.errors import Fenced, GossamerError, Unavailable
-from gossamer.events.topics import LARGEST, PAGES_FETCHED, TOPICS
+from gossamer.events.topics import MAX_RECORD_BYTES, PAGES_FETCHED, TOPICS
 from gossamer.log import Headers, Record
 from gossamer.settings.servers import KafkaSettings
 
@@ -25,10 +25,10 @@ _library = logging.getLogger("librdkafka")
 CLOSE_SLACK = 15.0
 """Seconds beyond the session timeout that leaving a group may take."""
 
-LONGEST_BACKOFF = 2000
+MAX_BACKOFF_MS = 2000
 """Maximum milliseconds between two connection attempts to a broker."""
 
-REFUSED = {
+PERMANENT_ERRORS = {
     KafkaError._AUTHENTICATION: "wrong username or password",
     KafkaError.SASL_AUTHENTICATION_FAILED: "wrong username or password",
     KafkaError.UNSUPPORTED_SASL_MECHANISM: "unsupported kafka.mechanism",
@@ -39,12 +39,12 @@ REFUSED = {
 }
 """Errors that do not pass by waiting."""
 
-MISSING = (
+MISSING_TOPIC_ERRORS = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
 )
-AWAY = (
+TEMPORARY_ERRORS = (
     KafkaError._TRANSPORT,
     KafkaError._RESOLVE,
     KafkaError._ALL_BROKERS_DOWN,
@@ -70,7 +70,7 @@ AWAY = (
 """Errors that pass by waiting: a broker is starting, or is not the leader any more."""
 RETRY_PAUSE, ATTEMPT_TIMEOUT = 0.1, 2.0
 """Seconds between two attempts, and the timeout of one attempt."""
-SHARE = 3
+ATTEMPTS_PER_TIMEOUT = 3
 """Number of consecutive requests that may time out within `kafka.timeout`, so that a broker that
 vanished silently is given up in time to find the new leader. A third of the default timeout is
 longer than the brokers themselves need to detect it (`broker.session.timeout.ms`, 9 s)."""
@@ -87,7 +87,7 @@ class LibraryLogger:
         _library.log(min(level, 30), text, *parts)
 
 
-class Trouble:
+class ConnectionErrors:
     """Explains connection failures by the last errors that librdkafka reported."""
 
     def __init__(self, servers: str) -> None:
@@ -100,14 +100,18 @@ class Trouble:
         """Remember *error*, which librdkafka reports about its connections."""
         if _is_fatal(error):
             self._fatal = error
-        elif error.code() in REFUSED:
+        elif error.code() in PERMANENT_ERRORS:
             self._refused = error
         elif error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._last = error.str()
 
     def raise_if_lasting(self, error: KafkaError) -> None:
         """Raise the translated *error* of a consumer's message, unless it passes by waiting."""
-        if _is_fatal(error) or error.code() in REFUSED or error.code() in MISSING:
+        if (
+            _is_fatal(error)
+            or error.code() in PERMANENT_ERRORS
+            or error.code() in MISSING_TOPIC_ERRORS
+        ):
             raise self.translate_error(error)
 
     def check(self) -> None:
@@ -127,12 +131,12 @@ class Trouble:
                 f"Kafka at {self._servers} fenced this member of the group ({error.str()}), which "
                 "joins again; if this repeats, another process has the same service.instance"
             )
-        cause = error if error.code() in REFUSED else self._refused or error
-        if why := REFUSED.get(cause.code()):
+        cause = error if error.code() in PERMANENT_ERRORS else self._refused or error
+        if why := PERMANENT_ERRORS.get(cause.code()):
             return GossamerError(f"Kafka at {self._servers} refused: {why} ({cause.str()})")
-        if error.code() in MISSING:
-            return missing(f"Kafka at {self._servers} lacks a topic ({error.str()})")
-        if error.code() in AWAY or error.retriable():
+        if error.code() in MISSING_TOPIC_ERRORS:
+            return missing_topics_error(f"Kafka at {self._servers} lacks a topic ({error.str()})")
+        if error.code() in TEMPORARY_ERRORS or error.retriable():
             return Unavailable(
                 f"Kafka at {self._servers} does not answer ({self._last or error.str()})"
             )
@@ -144,7 +148,7 @@ def _is_fatal(error: KafkaError) -> bool:
     return bool(error.fatal()) or error.code() == KafkaError._FATAL
 
 
-def retry(call: Callable[[], T], trouble: Trouble, timeout: float) -> T:
+def retry(call: Callable[[], T], trouble: ConnectionErrors, timeout: float) -> T:
     """Return the result of *call*, and retry for *timeout* seconds while Kafka is unavailable.
 
     Raise the last error, translated.
@@ -160,7 +164,7 @@ def retry(call: Callable[[], T], trouble: Trouble, timeout: float) -> T:
         clock.pause(RETRY_PAUSE)
 
 
-def topics_of(asking: Any, trouble: Trouble, timeout: float) -> dict[str, Any]:
+def fetch_topics(asking: Any, trouble: ConnectionErrors, timeout: float) -> dict[str, Any]:
     """Return the brokers' metadata of all topics. *asking* is any client.
 
     Requests are short attempts, since a client with refused credentials would retry for ever.
@@ -177,7 +181,7 @@ def topics_of(asking: Any, trouble: Trouble, timeout: float) -> dict[str, Any]:
     return retry(ask, trouble, timeout)
 
 
-def missing(what: str) -> GossamerError:
+def missing_topics_error(what: str) -> GossamerError:
     """Return the exception for topics that are missing or misconfigured."""
     return GossamerError(f"{what}: run gossamer topics apply")
 
@@ -189,13 +193,13 @@ def error_of(failure: KafkaException) -> KafkaError:
     return error
 
 
-def client(settings: KafkaSettings, trouble: Trouble) -> dict[str, Any]:
+def client_config(settings: KafkaSettings, trouble: ConnectionErrors) -> dict[str, Any]:
     """Return the configuration that all clients share."""
-    unanswered = max(1000, int(settings.timeout * 1000 / SHARE))
+    unanswered = max(1000, int(settings.timeout * 1000 / ATTEMPTS_PER_TIMEOUT))
     return {
         "bootstrap.servers": settings.servers,
         "client.id": "gossamer",
-        "reconnect.backoff.max.ms": LONGEST_BACKOFF,
+        "reconnect.backoff.max.ms": MAX_BACKOFF_MS,
         "socket.timeout.ms": unanswered,
         "socket.connection.setup.timeout.ms": unanswered,
         # Brokers routinely close idle connections.
@@ -222,7 +226,7 @@ def _security(settings: KafkaSettings) -> dict[str, Any]:
     return found
 
 
-def producer(settings: KafkaSettings) -> dict[str, Any]:
+def producer_config(settings: KafkaSettings) -> dict[str, Any]:
     """Return the additional configuration of a producer."""
     return {
         "enable.idempotence": True,
@@ -232,10 +236,10 @@ def producer(settings: KafkaSettings) -> dict[str, Any]:
         "compression.level": 1,
         # Only documentation: the partition is always set, by the same hash.
         "partitioner": "murmur2",
-        "message.max.bytes": LARGEST,
+        "message.max.bytes": MAX_RECORD_BYTES,
         "message.timeout.ms": int(settings.timeout * 1000),
         # The largest record must fit, or it would wait for buffer space for ever.
-        "queue.buffering.max.kbytes": (64 << 10) + (LARGEST >> 10),
+        "queue.buffering.max.kbytes": (64 << 10) + (MAX_RECORD_BYTES >> 10),
     }
 
 
@@ -246,7 +250,7 @@ def groups_of(settings: KafkaSettings, topic: str) -> list[str]:
     return [*(settings.prefix + group for group in TOPICS[topic].consumers), *further]
 
 
-def offsets_at(
+def fetch_offsets(
     asking: Any, instant: int, partitions: list[TopicPartition], timeout: float
 ) -> list[TopicPartition]:
     """Return the offsets at EARLIEST or LATEST. *asking* is any consumer."""
@@ -255,7 +259,7 @@ def offsets_at(
     return found
 
 
-def consumer(group: str) -> dict[str, Any]:
+def consumer_config(group: str) -> dict[str, Any]:
     """Return the additional configuration of a consumer in *group*, a full name."""
     return {
         "group.id": group,
@@ -272,7 +276,7 @@ def consumer(group: str) -> dict[str, Any]:
     }
 
 
-def record(message: "Message[bytes, bytes]", topic: str) -> Record:
+def record_of(message: "Message[bytes, bytes]", topic: str) -> Record:
     """Return *message* as a record of *topic*.
 
     Any program may produce, so invalid UTF-8 in a key is escaped, and a missing value is an empty
@@ -309,11 +313,11 @@ class GroupConsumer(confluent_kafka.Consumer):
 
     def close(self) -> None:
         """Leave the group."""
-        if not ends_within(self._close_limit, super().close):
+        if not finishes_within(self._close_limit, super().close):
             logger.warning("leaving the group timed out", seconds=self._close_limit)
 
 
-def ends_within(seconds: float, call: Callable[[], None]) -> bool:
+def finishes_within(seconds: float, call: Callable[[], None]) -> bool:
     """Return whether *call* ends within *seconds*. If not, it continues in its own thread.
 
     Raise the exception of *call*.

@@ -13,10 +13,17 @@ from typing import Any
 from confluent_kafka import KafkaException, TopicPartition
 
 from gossamer.errors import GossamerError
-from gossamer.log.kafka.client import EARLIEST, LATEST, SHARE, Trouble, offsets_at, retry
+from gossamer.log.kafka.client import (
+    ATTEMPTS_PER_TIMEOUT,
+    EARLIEST,
+    LATEST,
+    ConnectionErrors,
+    fetch_offsets,
+    retry,
+)
 from gossamer.settings.servers import KafkaSettings
 
-CHECK_EVERY = 60.0
+CHECK_INTERVAL = 60.0
 """Seconds between two checks of a reader that gets no records."""
 
 
@@ -30,11 +37,13 @@ class GapCheck:
     librdkafka ends the process if a member sends these requests inside its own rebalance callback.
     """
 
-    def __init__(self, settings: KafkaSettings, group: str, asking: Any, trouble: Trouble) -> None:
+    def __init__(
+        self, settings: KafkaSettings, group: str, asking: Any, trouble: ConnectionErrors
+    ) -> None:
         self._settings, self._group = settings, group
-        self._asking, self._trouble = asking, trouble
+        self._consumer, self._trouble = asking, trouble
 
-    def standing(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
+    def start_offsets(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
         """Return the offsets at which the group continues, by topic and partition.
 
         Without a committed offset that is the oldest retained record. Raise Gap if records from the
@@ -57,10 +66,10 @@ class GapCheck:
         partitions = [TopicPartition(*at) for at in positions]
 
         def ask(timeout: float) -> tuple[list[TopicPartition], list[TopicPartition]]:
-            starts = offsets_at(self._asking, EARLIEST, partitions, timeout)
-            return starts, offsets_at(self._asking, LATEST, partitions, timeout)
+            starts = fetch_offsets(self._consumer, EARLIEST, partitions, timeout)
+            return starts, fetch_offsets(self._consumer, LATEST, partitions, timeout)
 
-        starts, ends = self._asked(ask)
+        starts, ends = self._query(ask)
         for position, start, end in zip(positions.values(), starts, ends, strict=True):
             at = start.topic, start.partition
             if position > end.offset:
@@ -75,28 +84,28 @@ class GapCheck:
 
     def _committed(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
         def ask(timeout: float) -> list[TopicPartition]:
-            found: list[TopicPartition] = self._asking.committed(partitions, timeout)
+            found: list[TopicPartition] = self._consumer.committed(partitions, timeout)
             return found
 
-        found = self._asked(ask) if partitions else []
+        found = self._query(ask) if partitions else []
         return {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
 
     def _starts(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
         def ask(timeout: float) -> list[TopicPartition]:
-            return offsets_at(self._asking, EARLIEST, partitions, timeout)
+            return fetch_offsets(self._consumer, EARLIEST, partitions, timeout)
 
-        found = self._asked(ask) if partitions else []
+        found = self._query(ask) if partitions else []
         return {(one.topic, one.partition): one.offset for one in found}
 
-    def _asked(self, ask: Any) -> Any:
-        timeout = self._settings.timeout / SHARE
+    def _query(self, ask: Any) -> Any:
+        timeout = self._settings.timeout / ATTEMPTS_PER_TIMEOUT
 
         def attempt() -> Any:
             try:
                 return ask(timeout)
             except KafkaException:
                 # Without new metadata, the client uses the old leaders for a quarter of an hour.
-                self._asking.list_topics(timeout=timeout)
+                self._consumer.list_topics(timeout=timeout)
                 raise
 
         return retry(attempt, self._trouble, self._settings.timeout)

@@ -25,32 +25,32 @@ from confluent_kafka.admin import AdminClient
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events.topics import SITE_KEYED, TOPICS
-from gossamer.log import At, Ends, Message, Standing
+from gossamer.log import At, Ends, GroupPosition, Message
 from gossamer.log.kafka.client import (
+    ATTEMPTS_PER_TIMEOUT,
     EARLIEST,
     LATEST,
     RETRY_PAUSE,
-    SHARE,
-    Trouble,
-    client,
-    consumer,
+    ConnectionErrors,
+    client_config,
+    consumer_config,
     error_of,
+    fetch_offsets,
+    fetch_topics,
     groups_of,
-    missing,
-    offsets_at,
-    producer,
+    missing_topics_error,
+    producer_config,
     retry,
-    topics_of,
 )
 from gossamer.log.kafka.reader import KafkaReader, Member
 from gossamer.log.kafka.tail import KafkaTail
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 
-OPENING = 10.0
+STARTUP_TIMEOUT = 10.0
 """Maximum seconds at startup before silent brokers count as unavailable."""
-RUNNING = (
+ACTIVE_GROUP_ERRORS = (
     KafkaError.UNKNOWN_MEMBER_ID,
     KafkaError.NON_EMPTY_GROUP,
     KafkaError.REBALANCE_IN_PROGRESS,
@@ -71,28 +71,32 @@ class KafkaLog:
         self, settings: KafkaSettings, instance: str = "", poll_limit: float = 300.0
     ) -> None:
         self._settings, self._instance, self._poll_limit = settings, instance, poll_limit
-        self._trouble = Trouble(settings.servers)
+        self._trouble = ConnectionErrors(settings.servers)
         self._lock = RLock()
-        self._failed: list[tuple[KafkaError, str]] = []
+        self._failures: list[tuple[KafkaError, str]] = []
         self._ends: dict[tuple[str, int], int] = {}
-        self._counters: dict[str, Consumer] = {}
-        self._counting = RLock()
+        self._offset_clients: dict[str, Consumer] = {}
+        self._query_lock = RLock()
         self._opened: WeakSet[KafkaReader | KafkaTail] = WeakSet()
-        common = client(settings, self._trouble)
-        self._producer = Producer({**common, **producer(settings), "on_delivery": self._delivered})
-        self._counts = self._look(min(OPENING, settings.timeout))
-        self.partitions = self._agreed("site-keyed topics", SITE_KEYED)
+        common = client_config(settings, self._trouble)
+        self._producer = Producer(
+            {**common, **producer_config(settings), "on_delivery": self._note_delivery}
+        )
+        self._counts = self._count_partitions(min(STARTUP_TIMEOUT, settings.timeout))
+        self.partitions = self._common_count("site-keyed topics", SITE_KEYED)
 
-    def _look(self, timeout: float) -> dict[str, int]:
+    def _count_partitions(self, timeout: float) -> dict[str, int]:
         """Return the number of partitions of each topic."""
         until = clock.steady() + timeout
         while True:
-            found = topics_of(self._producer, self._trouble, timeout)
-            lacking = [topic for topic in TOPICS if self._name(topic) not in found]
+            found = fetch_topics(self._producer, self._trouble, timeout)
+            missing = [topic for topic in TOPICS if self._name(topic) not in found]
             unready = [topic for topic in TOPICS if not _usable(found.get(self._name(topic)))]
-            if lacking or (unready and clock.steady() > until):
-                names = ", ".join(map(self._name, lacking or unready))
-                raise missing(f"Kafka at {self._settings.servers} has no topic {names}")
+            if missing or (unready and clock.steady() > until):
+                names = ", ".join(map(self._name, missing or unready))
+                raise missing_topics_error(
+                    f"Kafka at {self._settings.servers} has no topic {names}"
+                )
             if not unready:
                 return {topic: len(found[self._name(topic)].partitions) for topic in TOPICS}
             clock.pause(RETRY_PAUSE)
@@ -100,7 +104,7 @@ class KafkaLog:
     def _name(self, topic: str) -> str:
         return self._settings.prefix + topic
 
-    def _agreed(self, what: str, topics: Sequence[str]) -> int:
+    def _common_count(self, what: str, topics: Sequence[str]) -> int:
         counts = {topic: self._counts[topic] for topic in topics}
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{self._name(topic)}: {n}" for topic, n in counts.items())
@@ -112,16 +116,16 @@ class KafkaLog:
         partition."""
         sending = list(messages)
         # Empty appends take no time and would distort the histogram.
-        measured = timed("gossamer_log_append_seconds") if sending else nullcontext()
+        measured = observe_duration("gossamer_log_append_seconds") if sending else nullcontext()
         with self._lock, measured:
-            self._failed.clear()
+            self._failures.clear()
             self._ends = {}
             for message in sending:
                 self._send(message)
             # Each message is delivered or fails within the timeout.
             while self._producer.flush(self._settings.timeout):
                 pass
-            for error, topic in self._failed:
+            for error, topic in self._failures:
                 raise self._translate_error(error, topic)
             self._trouble.clear()
             return self._ends
@@ -142,9 +146,9 @@ class KafkaLog:
             except KafkaException as failure:
                 raise self._translate_error(error_of(failure), message.topic) from failure
 
-    def _delivered(self, error: KafkaError | None, message: Any) -> None:
+    def _note_delivery(self, error: KafkaError | None, message: Any) -> None:
         if error is not None:
-            self._failed.append((error, message.topic()))
+            self._failures.append((error, message.topic()))
         elif (offset := message.offset()) is not None and offset >= 0:
             # The broker may omit the offset of a retried message.
             topic = message.topic().removeprefix(self._settings.prefix)
@@ -183,7 +187,7 @@ class KafkaLog:
         (found,) = self._lags([self._settings.prefix + group], topic).values()
         return found
 
-    def standing(self, group: str, topics: Sequence[str]) -> dict[At, Standing]:
+    def group_positions(self, group: str, topics: Sequence[str]) -> dict[At, GroupPosition]:
         """Return the position of *group* in each partition of *topics* in which it has committed an
         offset."""
         names = {self._name(topic): topic for topic in topics}
@@ -192,35 +196,37 @@ class KafkaLog:
             for name, topic in names.items()
             for number in range(self._counts[topic])
         ]
-        timeout = self._settings.timeout / SHARE
+        timeout = self._settings.timeout / ATTEMPTS_PER_TIMEOUT
 
-        def ask() -> dict[At, Standing]:
-            counter: Any = self._counter(self._settings.prefix + group)
-            committed = counter.committed(partitions, timeout)
+        def ask() -> dict[At, GroupPosition]:
+            offset_client: Any = self._offset_client(self._settings.prefix + group)
+            committed = offset_client.committed(partitions, timeout)
             moved = [one for one in committed if one.offset >= 0]
-            starts = offsets_at(counter, EARLIEST, moved, timeout) if moved else []
-            ends = offsets_at(counter, LATEST, moved, timeout) if moved else []
+            starts = fetch_offsets(offset_client, EARLIEST, moved, timeout) if moved else []
+            ends = fetch_offsets(offset_client, LATEST, moved, timeout) if moved else []
             return {
-                (names[one.topic], one.partition): Standing(one.offset, start.offset, end.offset)
+                (names[one.topic], one.partition): GroupPosition(
+                    one.offset, start.offset, end.offset
+                )
                 for one, start, end in zip(moved, starts, ends, strict=True)
             }
 
-        with self._counting:
+        with self._query_lock:
             return retry(ask, self._trouble, self._settings.timeout)
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:
         """Set the committed offsets of *group*. Raise GossamerError if a member of it is
         running."""
         name = self._settings.prefix + group
-        places = [
+        partitions = [
             TopicPartition(self._name(topic), number, offset)
             for (topic, number), offset in offsets.items()
         ]
 
         def ask() -> None:
-            admin: Any = AdminClient(client(self._settings, self._trouble))
+            admin: Any = AdminClient(client_config(self._settings, self._trouble))
             asked = admin.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(name, places)],
+                [ConsumerGroupTopicPartitions(name, partitions)],
                 request_timeout=self._settings.timeout,
             )
             for moved in asked.values():
@@ -232,7 +238,10 @@ class KafkaLog:
             retry(ask, self._trouble, self._settings.timeout)
         except GossamerError as error:
             failure = error.__cause__
-            if isinstance(failure, KafkaException) and error_of(failure).code() in RUNNING:
+            if (
+                isinstance(failure, KafkaException)
+                and error_of(failure).code() in ACTIVE_GROUP_ERRORS
+            ):
                 raise GossamerError(
                     f"the offsets of group {name} cannot be altered while it has members: stop "
                     "the service; a killed process counts as a member for "
@@ -248,22 +257,24 @@ class KafkaLog:
         partitions = [
             TopicPartition(self._name(topic), number) for number in range(self._counts[topic])
         ]
-        timeout = self._settings.timeout / SHARE
+        timeout = self._settings.timeout / ATTEMPTS_PER_TIMEOUT
 
         def count() -> dict[str, dict[int, int]]:
-            counters: list[Any] = [self._counter(group) for group in groups]
+            clients: list[Any] = [self._offset_client(group) for group in groups]
             try:
-                moved = [counter.committed(partitions, timeout) for counter in counters]
+                moved = [offset_client.committed(partitions, timeout) for offset_client in clients]
                 begun = all(one.offset >= 0 for group in moved for one in group)
                 # Groups with committed offsets have moved past all deleted records.
                 starts = (
-                    partitions if begun else offsets_at(counters[0], EARLIEST, partitions, timeout)
+                    partitions
+                    if begun
+                    else fetch_offsets(clients[0], EARLIEST, partitions, timeout)
                 )
-                ends = offsets_at(counters[0], LATEST, partitions, timeout)
+                ends = fetch_offsets(clients[0], LATEST, partitions, timeout)
             except KafkaException:
                 # Without new metadata, they use the old leaders for a quarter of an hour.
-                for counter in counters:
-                    counter.list_topics(timeout=timeout)
+                for offset_client in clients:
+                    offset_client.list_topics(timeout=timeout)
                 raise
             return {
                 group: {
@@ -274,23 +285,23 @@ class KafkaLog:
             }
 
         # The thread that reports health also counts.
-        with self._counting:
+        with self._query_lock:
             return retry(count, self._trouble, self._settings.timeout)
 
-    def _counter(self, group: str) -> Consumer:
+    def _offset_client(self, group: str) -> Consumer:
         """Return a consumer that queries offsets of *group*, a full name, without joining it."""
-        with self._counting:
-            if group not in self._counters:
-                common = client(self._settings, self._trouble)
-                self._counters[group] = Consumer({**common, **consumer(group)})
-            return self._counters[group]
+        with self._query_lock:
+            if group not in self._offset_clients:
+                common = client_config(self._settings, self._trouble)
+                self._offset_clients[group] = Consumer({**common, **consumer_config(group)})
+            return self._offset_clients[group]
 
     def close(self) -> None:
         """Close all readers, which leave their groups, and all tails."""
-        for opened in list(self._opened):
-            opened.close()
+        for each in list(self._opened):
+            each.close()
         # Not closed here, because another thread may be using one.
-        self._counters.clear()
+        self._offset_clients.clear()
 
 
 def _usable(found: Any) -> bool:

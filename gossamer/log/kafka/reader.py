@@ -16,28 +16,35 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from gossamer import clock
 from gossamer.errors import Unavailable
 from gossamer.events.topics import SITE_KEYED
-from gossamer.log import BATCH, NO_PARTITIONS, Log, Message, Record
-from gossamer.log.kafka.client import GroupConsumer, Trouble, client, consumer, error_of, record
-from gossamer.log.kafka.gaps import CHECK_EVERY, GapCheck
+from gossamer.log import MAX_POLL_RECORDS, NO_PARTITIONS, Log, Message, Record
+from gossamer.log.kafka.client import (
+    ConnectionErrors,
+    GroupConsumer,
+    client_config,
+    consumer_config,
+    error_of,
+    record_of,
+)
+from gossamer.log.kafka.gaps import CHECK_INTERVAL, GapCheck
 from gossamer.log.kafka.trimming import Trimmer
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 
 BATCH_BYTES = 8 << 20
-SLICE = 0.1
+MAX_WAIT = 0.1
 """Maximum seconds of one wait in librdkafka, since an exception in a callback does not interrupt
 it."""
-PAUSE = 0.1
-CONFIRM_EVERY = 3600.0
+COMMIT_RETRY_PAUSE = 0.1
+RECOMMIT_INTERVAL = 3600.0
 """Seconds between two commits of unchanged offsets. After days, brokers drop the offsets of a group
 on topics to which it does not subscribe."""
-TRIES = 3
+MAX_STALE_COMMITS = 3
 """Number of commits during rebalances that may be refused for an old generation before giving
 up."""
-FENCED = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID)
+FENCED_ERRORS = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID)
 
 logger = structlog.get_logger()
-TopicPartition_ = tuple[str, int]
+At = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class Member:
     """Seconds without a poll after which the member loses its partitions."""
 
 
-class Moved(Exception):
+class PartitionsChanged(Exception):
     """Ends a poll in which partitions are assigned or revoked, so that callers learn of it before
     the next records."""
 
@@ -81,10 +88,10 @@ class KafkaReader:
         self._log, self._settings, self._store = log, settings, store
         self._names = {settings.prefix + topic: topic for topic in topics}
         self._counts = {settings.prefix + topic: count for topic, count in topics.items()}
-        self._trouble = Trouble(settings.servers)
+        self._trouble = ConnectionErrors(settings.servers)
         self._partitions: frozenset[int] = frozenset()
-        self._positions: dict[TopicPartition_, Position] = {}
-        self._held: list[Record] = []
+        self._positions: dict[At, Position] = {}
+        self._buffered: list[Record] = []
         """Fetched records that were not returned yet."""
         self._bytes = 0
         self._parked: list[Record] = []
@@ -93,8 +100,8 @@ class KafkaReader:
         """The partitions paused by the caller, and the partitions not fetched by the client."""
         self._polling = self._closed = False
         self._confirm_at = float("inf")
-        self._check_at = clock.steady() + CHECK_EVERY
-        self._behind: dict[TopicPartition_, int] = {}
+        self._check_at = clock.steady() + CHECK_INTERVAL
+        self._behind: dict[At, int] = {}
         """The next offset of each partition that had unread records at the last check."""
         self._unchecked: frozenset[int] = frozenset()
         """Assigned partitions that were not checked for gaps yet."""
@@ -105,13 +112,13 @@ class KafkaReader:
         keyed = [name for name, topic in self._names.items() if topic in SITE_KEYED]
         subscribed = (keyed or [*self._names])[0]
         self._shared = self._counts[subscribed]
-        self._consumer.subscribe([subscribed], self._assigned, self._revoked)
+        self._consumer.subscribe([subscribed], self._on_assign, self._on_revoke)
 
     def _configuration(self, member: Member) -> dict[str, Any]:
         session = int(self._settings.session * 1000)
         return {
-            **client(self._settings, self._trouble),
-            **consumer(self._settings.prefix + member.group),
+            **client_config(self._settings, self._trouble),
+            **consumer_config(self._settings.prefix + member.group),
             **({"group.instance.id": member.instance} if member.instance else {}),
             "partition.assignment.strategy": "cooperative-sticky",
             "session.timeout.ms": session,
@@ -126,7 +133,7 @@ class KafkaReader:
         return self._partitions
 
     def poll(
-        self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
+        self, timeout: float, most: int = MAX_POLL_RECORDS, paused: Set[int] = NO_PARTITIONS
     ) -> list[Record]:
         """Return the next records, at most *most*. With 0, only keep the membership alive.
 
@@ -144,25 +151,27 @@ class KafkaReader:
         # With *most* = 0, records that arrive while callbacks are served are held. Fetching
         # continues until many are held, because a pause discards fetched records.
         self._pause(paused)
-        self._fetch_all_but(paused if most or self._has_room(BATCH) else self._partitions)
+        self._fetch_all_but(
+            paused if most or self._has_room(MAX_POLL_RECORDS) else self._partitions
+        )
         if not most:
-            self._fill(0, len(self._held) + 1)
+            self._fill(0, len(self._buffered) + 1)
         elif self._has_room(most):
             self._fill(timeout, most)
         self._trouble.check()
-        found, self._held = self._held[:most], self._held[most:]
+        found, self._buffered = self._buffered[:most], self._buffered[most:]
         self._bytes -= sum(len(one.value) for one in found)
         return found
 
     def _has_room(self, most: int) -> bool:
-        return len(self._held) < most and self._bytes < BATCH_BYTES
+        return len(self._buffered) < most and self._bytes < BATCH_BYTES
 
     def _pause(self, paused: Set[int]) -> None:
         if paused != self._paused:
             self._paused = frozenset(paused)
-            fetched = self._parked + self._held
+            fetched = self._parked + self._buffered
             self._parked = [one for one in fetched if self._home(one.partition) in paused]
-            self._keep([one for one in fetched if self._home(one.partition) not in paused])
+            self._buffer([one for one in fetched if self._home(one.partition) not in paused])
 
     def _fetch_all_but(self, partitions: Set[int]) -> None:
         before, self._not_fetched = self._not_fetched, frozenset(partitions & self._partitions)
@@ -172,32 +181,32 @@ class KafkaReader:
             self._consumer.resume(self._of_all_topics(resumed))
 
     def _fill(self, timeout: float, most: int) -> None:
-        poll, take = self._consumer.poll, self._take
+        poll, accept = self._consumer.poll, self._accept
         self._polling = True
         try:
-            message = poll(0) if self._held else self._first(timeout)
+            message = poll(0) if self._buffered else self._first(timeout)
             while message is not None:
-                take(message)
+                accept(message)
                 if not self._has_room(most):
                     return
                 message = poll(0)
-        except Moved:
+        except PartitionsChanged:
             return
         finally:
             self._polling = False
 
     def _first(self, timeout: float) -> Any:
         until = clock.steady() + timeout
-        while (message := self._consumer.poll(min(SLICE, timeout))) is None:
+        while (message := self._consumer.poll(min(MAX_WAIT, timeout))) is None:
             if (timeout := until - clock.steady()) <= 0:
                 return None
         return message
 
-    def _take(self, message: Any) -> None:
+    def _accept(self, message: Any) -> None:
         if error := message.error():
             self._trouble.raise_if_lasting(error)
             return
-        one = record(message, self._names[message.topic()])
+        one = record_of(message, self._names[message.topic()])
         if self._home(one.partition) not in self._partitions:
             return
         at = one.topic, one.partition
@@ -208,10 +217,10 @@ class KafkaReader:
             self._go_back(at, position, one.offset)
             return
         position.next = one.offset + 1
-        self._held.append(one)
+        self._buffered.append(one)
         self._bytes += len(one.value)
 
-    def _go_back(self, at: TopicPartition_, position: Position, found: int) -> None:
+    def _go_back(self, at: At, position: Position, found: int) -> None:
         """Seek back to `position.next` after the client continued at *found*.
 
         If the client continues at *found* again, nothing is missing: offsets without records are
@@ -222,7 +231,7 @@ class KafkaReader:
         logger.info("offsets jump", topic=at[0], partition=at[1], first=position.next, end=found)
         self._seek(at, position.next)
 
-    def _seek(self, at: TopicPartition_, offset: int) -> None:
+    def _seek(self, at: At, offset: int) -> None:
         try:
             self._consumer.seek(TopicPartition(self._settings.prefix + at[0], at[1], offset))
         except KafkaException as failure:
@@ -242,7 +251,7 @@ class KafkaReader:
         *number*."""
         return number % self._shared
 
-    def _assigned(self, _: Any, fresh: list[TopicPartition]) -> None:
+    def _on_assign(self, _: Any, fresh: list[TopicPartition]) -> None:
         numbers = frozenset(one.partition for one in fresh)
         # Without an offset, the client starts at the committed one.
         self._consumer.incremental_assign(self._of_all_topics(numbers))
@@ -250,7 +259,7 @@ class KafkaReader:
         self._consumer.resume(self._of_all_topics(numbers))
         self._change(self._partitions | numbers)
 
-    def _revoked(self, _: Any, gone: list[TopicPartition]) -> None:
+    def _on_revoke(self, _: Any, gone: list[TopicPartition]) -> None:
         numbers = frozenset(one.partition for one in gone)
         self._consumer.incremental_unassign(self._of_all_topics(numbers))
         self._change(self._partitions - numbers)
@@ -262,17 +271,17 @@ class KafkaReader:
             self._confirm_at = clock.steady()
         self._not_fetched &= partitions
         self._parked = [one for one in self._parked if self._home(one.partition) in partitions]
-        self._keep([one for one in self._held if self._home(one.partition) in partitions])
+        self._buffer([one for one in self._buffered if self._home(one.partition) in partitions])
         self._positions = {
             at: p for at, p in self._positions.items() if self._home(at[1]) in partitions
         }
         if self._polling:
-            raise Moved
+            raise PartitionsChanged
 
-    def _keep(self, held: list[Record]) -> None:
-        self._held, self._bytes = held, sum(len(one.value) for one in held)
+    def _buffer(self, held: list[Record]) -> None:
+        self._buffered, self._bytes = held, sum(len(one.value) for one in held)
 
-    def _check(self, positions: Mapping[TopicPartition_, Position]) -> dict[TopicPartition_, int]:
+    def _check(self, positions: Mapping[At, Position]) -> dict[At, int]:
         """Return the end offsets of the partitions of *positions*. Raise Gap if records are
         missing."""
         prefix = self._settings.prefix
@@ -281,7 +290,7 @@ class KafkaReader:
 
     def _check_all(self) -> None:
         """Detect gaps, and seek again in partitions without progress since the last check."""
-        self._check_at = clock.steady() + CHECK_EVERY
+        self._check_at = clock.steady() + CHECK_INTERVAL
         ends = self._check(self._positions)
         behind = {
             at: position.next
@@ -295,13 +304,13 @@ class KafkaReader:
     def _check_committed(self) -> None:
         """Record the committed offsets of assigned partitions before any of their records is
         returned."""
-        standing = self._gaps.standing(self._of_all_topics(self._unchecked))
+        standing = self._gaps.start_offsets(self._of_all_topics(self._unchecked))
         self._unchecked = frozenset()
         for (name, number), offset in standing.items():
             self._positions.setdefault((self._names[name], number), Position(offset))
 
     def _confirm_positions(self) -> None:
-        self._confirm_at = clock.steady() + CONFIRM_EVERY
+        self._confirm_at = clock.steady() + RECOMMIT_INTERVAL
         try:
             partitions = self._of_all_topics(self._partitions)
             committed = self._consumer.committed(partitions, self._settings.timeout)
@@ -314,7 +323,7 @@ class KafkaReader:
         """Flush the store's writes, append *messages*, and commit past *records*, in this order."""
         self._store.flush()
         self._log.append(messages)
-        ends: dict[TopicPartition_, int] = {}
+        ends: dict[At, int] = {}
         for one in records:
             at = one.topic, one.partition
             position = self._positions.get(at)
@@ -325,13 +334,13 @@ class KafkaReader:
         if ends and not self._commit(ends):
             self._positions.clear()
             self._parked = []
-            self._keep([])
+            self._buffer([])
             return False
         for at, end in ends.items():
             self._positions[at].passed = end
         return True
 
-    def _commit(self, ends: dict[TopicPartition_, int]) -> bool:
+    def _commit(self, ends: dict[At, int]) -> bool:
         prefix = self._settings.prefix
         offsets = [
             TopicPartition(prefix + topic, number, end) for (topic, number), end in ends.items()
@@ -340,12 +349,12 @@ class KafkaReader:
         stale = 0
         while error := self._refusal(offsets):
             stale += error.code() == KafkaError.ILLEGAL_GENERATION
-            if error.code() in FENCED or stale > TRIES:
+            if error.code() in FENCED_ERRORS or stale > MAX_STALE_COMMITS:
                 return False
             failure = self._trouble.translate_error(error)
             if not (stale or isinstance(failure, Unavailable)) or clock.steady() > until:
                 raise failure
-            clock.pause(PAUSE)
+            clock.pause(COMMIT_RETRY_PAUSE)
         return True
 
     def _refusal(self, offsets: list[TopicPartition]) -> KafkaError | None:

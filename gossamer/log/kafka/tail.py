@@ -6,18 +6,18 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from gossamer import clock
-from gossamer.log import BATCH, Record
+from gossamer.log import MAX_POLL_RECORDS, Record
 from gossamer.log.kafka.client import (
-    Trouble,
-    client,
-    consumer,
-    record,
-    topics_of,
+    ConnectionErrors,
+    client_config,
+    consumer_config,
+    fetch_topics,
+    record_of,
 )
 from gossamer.settings.servers import KafkaSettings
 
 BATCH_BYTES = 8 << 20
-SLICE = 0.1
+MAX_WAIT = 0.1
 """Maximum seconds of one wait for records that are known to exist and that brokers may not send."""
 
 
@@ -31,16 +31,16 @@ class KafkaTail:
     def __init__(self, settings: KafkaSettings, begin: Mapping[tuple[str, int], int]) -> None:
         self._timeout, self._closed = settings.timeout, False
         self._names = {settings.prefix + topic: topic for topic, _ in begin}
-        self._trouble = Trouble(settings.servers)
+        self._trouble = ConnectionErrors(settings.servers)
         self._consumer: Any = Consumer(
             {
-                **client(settings, self._trouble),
-                **consumer(settings.prefix + "tail"),
+                **client_config(settings, self._trouble),
+                **consumer_config(settings.prefix + "tail"),
                 "enable.partition.eof": True,
             }
         )
         # Fetching metadata now finds the leaders at once instead of after half a second.
-        topics_of(self._consumer, self._trouble, self._timeout)
+        fetch_topics(self._consumer, self._trouble, self._timeout)
         self._behind = {(settings.prefix + topic, number) for topic, number in begin}
         self._consumer.assign(
             [
@@ -53,7 +53,7 @@ class KafkaTail:
         """Return the next records of all partitions."""
         found: list[Record] = []
         size, began = 0, clock.steady()
-        while len(found) < BATCH and size < BATCH_BYTES:
+        while len(found) < MAX_POLL_RECORDS and size < BATCH_BYTES:
             wait = 0.0 if found else self._wait(began, timeout)
             message = self._consumer.poll(wait)
             if message is None:
@@ -68,13 +68,13 @@ class KafkaTail:
         waited = clock.steady() - began
         if self._behind and waited > self._timeout:
             raise self._trouble.translate_error(KafkaError(KafkaError._TIMED_OUT))
-        return SLICE if self._behind else max(0.0, timeout - waited)
+        return MAX_WAIT if self._behind else max(0.0, timeout - waited)
 
     def _read(self, message: Any) -> Record | None:
         at, error = (message.topic(), message.partition()), message.error()
         if error is None:
             self._behind.add(at)
-            return record(message, self._names[at[0]])
+            return record_of(message, self._names[at[0]])
         if error.code() == KafkaError._PARTITION_EOF:
             self._behind.discard(at)
         else:

@@ -28,20 +28,26 @@ from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.events.topics import SITE_KEYED, TOPICS, URLS_SEEN, Keep, Topic
 from gossamer.log import KEY_GROUPS
-from gossamer.log.kafka.client import RETRY_PAUSE, Trouble, client, error_of, topics_of
+from gossamer.log.kafka.client import (
+    RETRY_PAUSE,
+    ConnectionErrors,
+    client_config,
+    error_of,
+    fetch_topics,
+)
 from gossamer.settings.servers import KafkaSettings
 
-UNLIMITED = {"retention.ms": "-1", "retention.bytes": "-1"}
+UNLIMITED_RETENTION = {"retention.ms": "-1", "retention.bytes": "-1"}
 """Only the readers' `Trimmer` may delete records, because Kafka does not know which were
 consumed."""
-RESIZED = (*SITE_KEYED, URLS_SEEN.name)
+RESIZED_TOPICS = (*SITE_KEYED, URLS_SEEN.name)
 """The topics with the same partitions as dedup and frontier."""
-CLEANABLE = 0.1
+MIN_DIRTY_RATIO = 0.1
 """Fraction of superseded data in a compacted topic from which Kafka compacts it again."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TopicSpec:
     """The required state of a topic. *grows* states whether partitions may be added."""
 
     topic: Topic
@@ -61,15 +67,15 @@ class Wanted:
         return self.fixed | self.kept
 
 
-def wanted(settings: KafkaSettings) -> list[Wanted]:
+def topic_specs(settings: KafkaSettings) -> list[TopicSpec]:
     """Return the required state of all topics under *settings*."""
-    return [_wanted(topic, settings) for topic in TOPICS.values()]
+    return [_spec(topic, settings) for topic in TOPICS.values()]
 
 
-def _wanted(topic: Topic, settings: KafkaSettings) -> Wanted:
+def _spec(topic: Topic, settings: KafkaSettings) -> TopicSpec:
     by_site = topic.partitioned_by == "site"
     replication = settings.replication or topic.replication
-    return Wanted(
+    return TopicSpec(
         topic=topic,
         name=settings.prefix + topic.name,
         partitions=(by_site and settings.partitions) or topic.partitions,
@@ -81,9 +87,9 @@ def _wanted(topic: Topic, settings: KafkaSettings) -> Wanted:
             "max.message.bytes": str(topic.max_message_bytes),
             "compression.type": "producer",
             "min.insync.replicas": str(max(1, replication - 1)),
-            **(UNLIMITED if topic.keep is Keep.UNTIL_READ else {}),
+            **(UNLIMITED_RETENTION if topic.keep is Keep.UNTIL_READ else {}),
         },
-        kept=_kept(topic),
+        kept=_operator_config(topic),
     )
 
 
@@ -93,13 +99,13 @@ def _cleanup(topic: Topic) -> str:
     return "compact,delete" if topic.expires else "compact"
 
 
-def _kept(topic: Topic) -> dict[str, str]:
+def _operator_config(topic: Topic) -> dict[str, str]:
     match topic.keep:
         case Keep.NEWEST:
             return {
                 "delete.retention.ms": str(topic.retention * 1000),
                 "segment.ms": str(topic.segment * 1000),
-                "min.cleanable.dirty.ratio": str(CLEANABLE),
+                "min.cleanable.dirty.ratio": str(MIN_DIRTY_RATIO),
                 # Without its own limit the topic would have the brokers' seven days.
                 **({"retention.ms": "-1"} if topic.expires else {}),
             }
@@ -130,15 +136,15 @@ class Topics:
                 f"kafka.partitions is {settings.partitions}, but must divide {KEY_GROUPS}"
             )
         self._settings = settings
-        self._trouble = Trouble(settings.servers)
-        self._admin: Any = AdminClient(client(settings, self._trouble))
+        self._trouble = ConnectionErrors(settings.servers)
+        self._admin: Any = AdminClient(client_config(settings, self._trouble))
         self.refused: list[str] = []
         """What differs and was left as it is: a sentence each."""
 
     def counts(self) -> dict[str, int]:
         """Return the number of partitions of each topic, by its name without the prefix."""
-        found = topics_of(self._admin, self._trouble, self._settings.timeout)
-        names = {one.name: one.topic.name for one in wanted(self._settings)}
+        found = fetch_topics(self._admin, self._trouble, self._settings.timeout)
+        names = {one.name: one.topic.name for one in topic_specs(self._settings)}
         return {names[name]: len(one.partitions) for name, one in found.items() if name in names}
 
     def resize(self, partitions: int) -> Iterator[str]:
@@ -148,7 +154,7 @@ class Topics:
         Topics with too many partitions are recreated without their records.
         """
         settings = self._settings.model_copy(update={"partitions": partitions})
-        resized = [one for one in wanted(settings) if one.topic.name in RESIZED]
+        resized = [one for one in topic_specs(settings) if one.topic.name in RESIZED_TOPICS]
         counts = self.counts()
         fewer = [one for one in resized if counts.get(one.topic.name, 0) > one.partitions]
         fewer = [one for one in fewer if one.topic.name in SITE_KEYED]
@@ -158,19 +164,19 @@ class Topics:
             yield from self._create(resized)
             for one in more:
                 grown = self._admin.create_partitions([NewPartitions(one.name, one.partitions)])
-                if _done(grown[one.name], KafkaError.INVALID_PARTITIONS):
+                if _succeeded(grown[one.name], KafkaError.INVALID_PARTITIONS):
                     before = counts[one.topic.name]
                     yield f"{one.name}: partitions changed from {before} to {one.partitions}"
             self._await_partitions(resized)
         except KafkaException as failure:
             raise self._translate_error(error_of(failure)) from failure
 
-    def _delete(self, topics: list[Wanted]) -> None:
+    def _delete(self, topics: list[TopicSpec]) -> None:
         """Delete *topics* and wait until they are gone."""
         if not topics:
             return
         for deleted in self._admin.delete_topics([one.name for one in topics]).values():
-            _done(deleted, KafkaError.UNKNOWN_TOPIC_OR_PART)
+            _succeeded(deleted, KafkaError.UNKNOWN_TOPIC_OR_PART)
         names = {one.topic.name for one in topics}
         until = clock.steady() + self._settings.timeout
         while left := names & self.counts().keys():
@@ -178,7 +184,7 @@ class Topics:
                 raise Unavailable(f"Kafka has not deleted {', '.join(sorted(left))} in time")
             clock.pause(RETRY_PAUSE)
 
-    def _await_partitions(self, topics: list[Wanted]) -> None:
+    def _await_partitions(self, topics: list[TopicSpec]) -> None:
         until = clock.steady() + self._settings.timeout
         while any(self.counts().get(one.topic.name, 0) < one.partitions for one in topics):
             if clock.steady() > until:
@@ -190,9 +196,9 @@ class Topics:
 
         Raise Unavailable if the brokers do not answer.
         """
-        topics = wanted(self._settings)
+        topics = topic_specs(self._settings)
         try:
-            found = topics_of(self._admin, self._trouble, self._settings.timeout)
+            found = fetch_topics(self._admin, self._trouble, self._settings.timeout)
             there = [topic for topic in topics if _is_usable(found.get(topic.name))]
             configs = self._configs(there) if there else {}
         except KafkaException as failure:
@@ -218,7 +224,7 @@ class Topics:
 
         Differences that must not be changed are in `refused` afterwards.
         """
-        topics = wanted(self._settings)
+        topics = topic_specs(self._settings)
         try:
             yield from self._create(topics)
             found = self._visible(topics)
@@ -239,8 +245,8 @@ class Topics:
             )
         return self._trouble.translate_error(error)
 
-    def _create(self, topics: list[Wanted]) -> Iterator[str]:
-        there = topics_of(self._admin, self._trouble, self._settings.timeout)
+    def _create(self, topics: list[TopicSpec]) -> Iterator[str]:
+        there = fetch_topics(self._admin, self._trouble, self._settings.timeout)
         new = [topic for topic in topics if topic.name not in there]
         made = (
             self._admin.create_topics(
@@ -251,15 +257,15 @@ class Topics:
             else {}
         )
         for topic in new:
-            if _done(made[topic.name], KafkaError.TOPIC_ALREADY_EXISTS):
+            if _succeeded(made[topic.name], KafkaError.TOPIC_ALREADY_EXISTS):
                 shape = f"{topic.partitions} partitions, replication factor {topic.replication}"
                 yield f"{topic.name}: created with {shape}"
 
-    def _visible(self, topics: list[Wanted]) -> dict[str, Any]:
+    def _visible(self, topics: list[TopicSpec]) -> dict[str, Any]:
         """Return the brokers' metadata of the topics, once all of them have it."""
         until = clock.steady() + self._settings.timeout
         while True:
-            found = topics_of(self._admin, self._trouble, self._settings.timeout)
+            found = fetch_topics(self._admin, self._trouble, self._settings.timeout)
             usable = [name for name, topic in found.items() if _is_usable(topic)]
             unknown = [topic.name for topic in topics if topic.name not in usable]
             if not unknown:
@@ -268,16 +274,16 @@ class Topics:
                 raise Unavailable(f"Kafka has not created {', '.join(unknown)} in time")
             clock.pause(RETRY_PAUSE)
 
-    def _partitions(self, topic: Wanted, found: Any) -> Iterator[str]:
+    def _partitions(self, topic: TopicSpec, found: Any) -> Iterator[str]:
         count, copies = _shape(found)
         self.refused += _refusals(topic, count, copies)
         if _may_grow(topic, count):
             grown = self._admin.create_partitions([NewPartitions(topic.name, topic.partitions)])
             # Another process may have added them just now.
-            if _done(grown[topic.name], KafkaError.INVALID_PARTITIONS):
+            if _succeeded(grown[topic.name], KafkaError.INVALID_PARTITIONS):
                 yield f"{topic.name}: partitions changed from {count} to {topic.partitions}"
 
-    def _await_configs(self, topics: list[Wanted]) -> None:
+    def _await_configs(self, topics: list[TopicSpec]) -> None:
         """Wait until the brokers report the new configuration."""
         until = clock.steady() + self._settings.timeout
         while clock.steady() < until:
@@ -286,13 +292,13 @@ class Topics:
                 return
             clock.pause(RETRY_PAUSE)
 
-    def _configs(self, topics: list[Wanted]) -> dict[str, dict[str, Any]]:
+    def _configs(self, topics: list[TopicSpec]) -> dict[str, dict[str, Any]]:
         asked = self._admin.describe_configs(
             [ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics]
         )
         return {resource.name: answer.result() for resource, answer in asked.items()}
 
-    def _config(self, topic: Wanted, found: dict[str, Any]) -> Iterator[str]:
+    def _config(self, topic: TopicSpec, found: dict[str, Any]) -> Iterator[str]:
         yield from _kept_by_operator(topic, found)
         differs = _differing(topic, found)
         if not differs:
@@ -316,7 +322,7 @@ def _shape(found: Any) -> tuple[int, int]:
     return len(found.partitions), len(found.partitions[0].replicas)
 
 
-def _refusals(topic: Wanted, count: int, copies: int) -> Iterator[str]:
+def _refusals(topic: TopicSpec, count: int, copies: int) -> Iterator[str]:
     """Yield a sentence for each difference that `apply` must not change, with instructions."""
     if copies != topic.replication:
         yield (
@@ -339,17 +345,17 @@ def _refusals(topic: Wanted, count: int, copies: int) -> Iterator[str]:
         )
 
 
-def _counts(topic: Wanted) -> bool:
+def _counts(topic: TopicSpec) -> bool:
     """Whether the number of partitions matters. Our services do not consume some topics by
     partition."""
     return topic.topic.partitioned_by != "site" or topic.topic.name in SITE_KEYED
 
 
-def _may_grow(topic: Wanted, count: int) -> bool:
+def _may_grow(topic: TopicSpec, count: int) -> bool:
     return topic.grows and _counts(topic) and count < topic.partitions
 
 
-def _kept_by_operator(topic: Wanted, found: dict[str, Any]) -> Iterator[str]:
+def _kept_by_operator(topic: TopicSpec, found: dict[str, Any]) -> Iterator[str]:
     for name, value in topic.kept.items():
         if _is_set(found.get(name)) and found[name].value != value:
             yield f"{topic.name}: {name} stays {found[name].value}, not {value}"
@@ -359,7 +365,7 @@ def _value(found: dict[str, Any], name: str) -> str:
     return str(found[name].value) if name in found else "unset"
 
 
-def _differing(topic: Wanted, found: dict[str, Any]) -> dict[str, str]:
+def _differing(topic: TopicSpec, found: dict[str, Any]) -> dict[str, str]:
     """Return the values to set: fixed ones that differ, and missing ones of the topic."""
     fixed = {n: v for n, v in topic.fixed.items() if n not in found or found[n].value != v}
     return fixed | {n: v for n, v in topic.kept.items() if not _is_set(found.get(n))}
@@ -370,7 +376,7 @@ def _is_set(entry: Any) -> bool:
     return entry is not None and entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
 
 
-def _done(future: "Future[None]", unless: int) -> bool:
+def _succeeded(future: "Future[None]", unless: int) -> bool:
     """Wait, and return False if another process did it first, so that *future* failed with
     *unless*."""
     try:

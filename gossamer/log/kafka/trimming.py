@@ -19,12 +19,19 @@ from confluent_kafka.admin import AdminClient
 
 from gossamer import clock
 from gossamer.events.topics import TOPICS, Keep
-from gossamer.log.kafka.client import REFUSED, Trouble, client, consumer, error_of, groups_of
+from gossamer.log.kafka.client import (
+    PERMANENT_ERRORS,
+    ConnectionErrors,
+    client_config,
+    consumer_config,
+    error_of,
+    groups_of,
+)
 from gossamer.settings.servers import KafkaSettings
 
-EVERY = 60.0
+TRIM_INTERVAL = 60.0
 """Seconds between two deletions."""
-TIMEOUT = 5.0
+REQUEST_TIMEOUT = 5.0
 """Maximum seconds of a request, since it delays the caller's loop."""
 
 logger = structlog.get_logger()
@@ -34,10 +41,10 @@ class Trimmer:
     """Deletes records that all consumers of a partition have moved past."""
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self._settings, self._trouble = settings, Trouble(settings.servers)
-        self._due = clock.steady() + EVERY
+        self._settings, self._trouble = settings, ConnectionErrors(settings.servers)
+        self._due = clock.steady() + TRIM_INTERVAL
         self._admin: Any = None
-        self._asking: dict[str, Any] = {}
+        self._consumers: dict[str, Any] = {}
         """Group → a consumer that asks about it without being a member. An admin client would end
         the process if the group's broker is away for long (librdkafka, issue 4605)."""
         self._deleted: dict[tuple[str, int], int] = {}
@@ -50,13 +57,13 @@ class Trimmer:
         """
         if clock.steady() < self._due:
             return
-        self._due = clock.steady() + EVERY
+        self._due = clock.steady() + TRIM_INTERVAL
         kept = [at for at in partitions if TOPICS[at[0]].keep is Keep.UNTIL_READ]
         try:
             self._delete(kept)
             self._warned = False
         except KafkaException as failure:
-            self._failed(failure)
+            self._log_failure(failure)
 
     def _delete(self, partitions: list[tuple[str, int]]) -> None:
         by_group: dict[str, list[tuple[str, int]]] = defaultdict(list)
@@ -77,9 +84,9 @@ class Trimmer:
         if not fresh:
             return
         prefix = self._settings.prefix
-        done = self._client().delete_records(
+        done = self._admin_client().delete_records(
             [TopicPartition(prefix + topic, number, end) for (topic, number), end in fresh.items()],
-            request_timeout=TIMEOUT,
+            request_timeout=REQUEST_TIMEOUT,
         )
         for at, deletion in done.items():
             deletion.result()
@@ -94,8 +101,8 @@ class Trimmer:
             return
         prefix, since = self._settings.prefix, int((clock.now() - window) * 1000)
         asked = [TopicPartition(prefix + topic, number, since) for topic, number in partitions]
-        (asking, *_) = self._asking.values()
-        found = asking.offsets_for_times(asked, TIMEOUT)
+        (asking, *_) = self._consumers.values()
+        found = asking.offsets_for_times(asked, REQUEST_TIMEOUT)
         for at, one in zip(partitions, found, strict=True):
             if one.error:
                 raise KafkaException(one.error)
@@ -104,20 +111,20 @@ class Trimmer:
                 yield at, one.offset
 
     def _committed(self, group: str, partitions: list[tuple[str, int]]) -> list[int]:
-        if group not in self._asking:
-            common = client(self._settings, self._trouble)
-            self._asking[group] = Consumer({**common, **consumer(group)})
+        if group not in self._consumers:
+            common = client_config(self._settings, self._trouble)
+            self._consumers[group] = Consumer({**common, **consumer_config(group)})
         prefix = self._settings.prefix
         asked = [TopicPartition(prefix + topic, number) for topic, number in partitions]
-        return [one.offset for one in self._asking[group].committed(asked, TIMEOUT)]
+        return [one.offset for one in self._consumers[group].committed(asked, REQUEST_TIMEOUT)]
 
-    def _client(self) -> Any:
-        self._admin = self._admin or AdminClient(client(self._settings, self._trouble))
+    def _admin_client(self) -> Any:
+        self._admin = self._admin or AdminClient(client_config(self._settings, self._trouble))
         return self._admin
 
-    def _failed(self, failure: KafkaException) -> None:
+    def _log_failure(self, failure: KafkaException) -> None:
         error = error_of(failure)
-        if error.code() not in REFUSED:
+        if error.code() not in PERMANENT_ERRORS:
             logger.info("consumed records not deleted yet", why=error.str())
         elif not self._warned:
             self._warned = True

@@ -1,5 +1,5 @@
 """The store on Cassandra, for a fleet."""
 
-from gossamer.extras import need
+from gossamer.extras import require_extra
 
-need("fleet")
+require_extra("fleet")

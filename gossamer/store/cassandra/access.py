@@ -20,7 +20,7 @@ from gossamer.settings.servers import CassandraSettings
 CONDITIONAL, SERIAL_READ = "conditional", "serial read"
 """Execution profiles besides the default: for conditional writes, and for reads of their
 results."""
-TRIES = 3
+MAX_ATTEMPTS = 3
 
 
 def credentials(settings: CassandraSettings) -> PlainTextAuthProvider | None:
@@ -76,8 +76,8 @@ class Retry(RetryPolicy):  # type: ignore[misc]
 
     def on_read_timeout(self, *args: Any, retry_num: int, **info: Any) -> tuple[int, None]:
         """Retry up to TRIES times."""
-        return (self.RETRY if retry_num < TRIES else self.RETHROW), None
+        return (self.RETRY if retry_num < MAX_ATTEMPTS else self.RETHROW), None
 
     def on_write_timeout(self, *args: Any, retry_num: int, **info: Any) -> tuple[int, None]:
         """Retry up to TRIES times."""
-        return (self.RETRY if retry_num < TRIES else self.RETHROW), None
+        return (self.RETRY if retry_num < MAX_ATTEMPTS else self.RETHROW), None

@@ -28,12 +28,12 @@ TYPES: dict[Any, str] = {
     tuple[str, ...]: "frozen<list<text>>",
     tuple[int, ...]: "frozen<list<bigint>>",
 }
-FIXED = frozenset({"default_time_to_live"})
+FIXED_OPTIONS = frozenset({"default_time_to_live"})
 """Table properties that the services rely on: rows that expire early are lost URLs. Operators may
 change all other properties of an existing table."""
 BUCKET = "bucket"
 """The column with a row's bucket, if its class has several."""
-JSON = "text"
+JSON_TYPE = "text"
 """The column type of all other Python types."""
 
 
@@ -109,7 +109,7 @@ longer may restore a dropped partition, but nobody reads it.
 
 def columns_of(row: type[Row]) -> dict[str, str]:
     """Return the CQL type of each column, in the order of the fields."""
-    return {column.name: TYPES.get(column.kind, JSON) for column in columns.columns_of(row)}
+    return {column.name: TYPES.get(column.kind, JSON_TYPE) for column in columns.columns_of(row)}
 
 
 def all_columns_of(row: type[Row]) -> dict[str, str]:
@@ -132,9 +132,9 @@ class Statements:
 
     def __init__(self, keyspace: str, row: type[Row]) -> None:
         table, names = f'"{keyspace}"."{row.table}"', list(all_columns_of(row))
-        columns = _listed(names)
+        columns = _quote_names(names)
         within = "WHERE " + " AND ".join(f'"{key}" = ?' for key in partition_key_of(row))
-        self.everything = f"SELECT {_listed(columns_of(row))} FROM {table}"
+        self.everything = f"SELECT {_quote_names(columns_of(row))} FROM {table}"
         read = f"{self.everything} {within}"
         self.get = f'{read} AND "{row.sort_key}" = ?' if row.sort_key else read
         # One request reads several buckets.
@@ -199,7 +199,7 @@ def create_keyspace(name: str, datacenter: str, replication: int) -> str:
     """Return the statement that creates a keyspace."""
     return (
         f'CREATE KEYSPACE IF NOT EXISTS "{name}" WITH replication = '
-        f"{{'class': 'NetworkTopologyStrategy', '{_quoted(datacenter)}': {replication}}}"
+        f"{{'class': 'NetworkTopologyStrategy', '{_escape_quotes(datacenter)}': {replication}}}"
     )
 
 
@@ -207,12 +207,12 @@ def create_table(row: type[Row], keyspace: str = "", options: Options = SMALL_RO
     """Return the statement that creates the table of *row*."""
     order = "DESC" if row.newest_first else "ASC"
     ordered = f'CLUSTERING ORDER BY ("{row.sort_key}" {order})' if row.sort_key else ""
-    comment = f"comment = '{_quoted((row.__doc__ or '').strip().splitlines()[0])}'"
+    comment = f"comment = '{_escape_quotes((row.__doc__ or '').strip().splitlines()[0])}'"
     # A new table has no time to live by default.
     given = [f"{name} = {value}" for name, value in options.properties().items() if value != "0"]
     properties = "\n  AND ".join(filter(None, (ordered, comment, *given)))
     columns = "".join(f'  "{name}" {kind},\n' for name, kind in all_columns_of(row).items())
-    partition = _listed(partition_key_of(row))
+    partition = _quote_names(partition_key_of(row))
     keys = f"({partition})" if len(partition_key_of(row)) > 1 else partition
     primary = f'{keys}, "{row.sort_key}"' if row.sort_key else keys
     name = f'"{keyspace}"."{row.table}"' if keyspace else f'"{row.table}"'
@@ -269,7 +269,7 @@ def mismatches(row: type[Row], found: Mapping[str, FoundColumn]) -> Iterator[str
     repair."""
     keys = [*partition_key_of(row), row.sort_key]
     for name, kind in all_columns_of(row).items():
-        actual, expected = found.get(name), _expected(row, name, kind)
+        actual, expected = found.get(name), _expected_column(row, name, kind)
         if actual is None:
             if expected.role != "regular":
                 yield f"{name} ({expected.role}) is missing"
@@ -280,7 +280,7 @@ def mismatches(row: type[Row], found: Mapping[str, FoundColumn]) -> Iterator[str
             yield f"{name} is a key of the table ({actual.role}), but not of the rows"
 
 
-def _expected(row: type[Row], name: str, kind: str) -> FoundColumn:
+def _expected_column(row: type[Row], name: str, kind: str) -> FoundColumn:
     if name in partition_key_of(row):
         return FoundColumn(kind, "partition_key", "none")
     if name == row.sort_key:
@@ -293,9 +293,9 @@ def _words(column: FoundColumn) -> str:
     return f"{column.kind}{role}" + ("" if column.order == "none" else f" {column.order}")
 
 
-def _listed(names: Iterable[str]) -> str:
+def _quote_names(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def _quoted(text: str) -> str:
+def _escape_quotes(text: str) -> str:
     return text.replace("'", "''")

@@ -30,8 +30,8 @@ from gossamer.settings.servers import CassandraSettings
 # for every attempt to reach a node that is down.
 logging.getLogger("cassandra").setLevel(logging.CRITICAL)
 
-UNREACHABLE = (NoHostAvailable, UnresolvableContactPoints, ConnectionException)
-TOO_SLOW = (
+UNREACHABLE_ERRORS = (NoHostAvailable, UnresolvableContactPoints, ConnectionException)
+TEMPORARY_ERRORS = (
     OperationTimedOut,
     Timeout,
     TooFewReplicas,
@@ -49,12 +49,12 @@ def translate_errors(where: str, settings: CassandraSettings) -> Iterator[None]:
     """Raise GossamerError for an error of the driver, and Unavailable if a retry may help."""
     try:
         yield
-    except (DriverException, ErrorMessage, *UNREACHABLE) as error:
+    except (DriverException, ErrorMessage, *UNREACHABLE_ERRORS) as error:
         # The driver maps only some error responses of nodes to a DriverException.
         raise _translate(error, where, settings) from error
 
 
-def is_broken_off(error: NoHostAvailable) -> bool:
+def is_handshake_failure(error: NoHostAvailable) -> bool:
     """Return whether a connection failed during its setup, because the driver rarely loses its
     position in the node's stream ("CRC mismatch", its issue PYTHON-1337)."""
     return any(isinstance(cause, ConnectionShutdown) for cause in _by_node(error))
@@ -69,7 +69,7 @@ def is_undecided(error: Exception) -> bool:
 
 def is_temporary(error: Exception) -> bool:
     """Return whether nodes that answered with *error* may accept the request later."""
-    return isinstance(error, TOO_SLOW) or is_undecided(error)
+    return isinstance(error, TEMPORARY_ERRORS) or is_undecided(error)
 
 
 def _translate(error: Exception, where: str, settings: CassandraSettings) -> GossamerError:
@@ -85,7 +85,7 @@ def _translate(error: Exception, where: str, settings: CassandraSettings) -> Gos
         return GossamerError(
             f"{where}: TLS failed: check cassandra.tls, ca_file and cert_file ({text})"
         )
-    if isinstance(error, UNREACHABLE):
+    if isinstance(error, UNREACHABLE_ERRORS):
         return Unavailable(
             f"{where} does not answer ({text}): check that it is running, and cassandra.tls"
         )

@@ -17,22 +17,22 @@ from gossamer.retries import waits
 
 logger = structlog.get_logger()
 
-LIMIT = 5.0
+MAX_RETRY_SECONDS = 5.0
 """Maximum total seconds of failed requests and their waits between two flushes. A loop that waits
 longer does not poll, and its group considers it crashed."""
 
 T = TypeVar("T")
 
 
-class Patience:
+class RetryBudget:
     """The remaining time for failed requests, until it is renewed."""
 
     def __init__(self) -> None:
-        self._left = LIMIT
+        self._left = MAX_RETRY_SECONDS
 
     def renew(self) -> None:
         """Reset the remaining time."""
-        self._left = LIMIT
+        self._left = MAX_RETRY_SECONDS
 
     def ask(self, request: Callable[[], T]) -> T:
         """Return the result of *request*, which may be made several times.

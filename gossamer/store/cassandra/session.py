@@ -23,13 +23,13 @@ from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.access import (
     CONDITIONAL,
+    MAX_ATTEMPTS,
     SERIAL_READ,
-    TRIES,
     credentials,
     profiles,
     tls,
 )
-from gossamer.store.cassandra.errors import is_broken_off, is_undecided, translate_errors
+from gossamer.store.cassandra.errors import is_handshake_failure, is_undecided, translate_errors
 from gossamer.store.cassandra.writes import (
     IN_FLIGHT,
     Connection,
@@ -41,7 +41,7 @@ from gossamer.store.cassandra.writes import (
 PROTOCOL = 5
 """The protocol of Cassandra 4 and later. It is set so that the driver does not try and warn about
 others."""
-AGREEMENT = 60.0
+SCHEMA_TIMEOUT = 60.0
 """Maximum seconds until all nodes agree on a changed schema."""
 
 Values = Sequence[Any]
@@ -87,13 +87,13 @@ class Cassandra:
                 reconnection_policy=ExponentialReconnectionPolicy(0.5, 5.0),
                 connect_timeout=settings.timeout,
                 control_connection_timeout=settings.timeout,
-                max_schema_agreement_wait=AGREEMENT,
+                max_schema_agreement_wait=SCHEMA_TIMEOUT,
             )
 
     def _connect(self, settings: CassandraSettings) -> Session:
         try:
             with self._errors():
-                return self._connected(settings)
+                return self._connect_cluster(settings)
         except BaseException as error:
             centres = {host.datacenter for host in self._cluster.metadata.all_hosts()} - {None}
             self.close()
@@ -104,11 +104,11 @@ class Cassandra:
                 ) from None
             raise
 
-    def _connected(self, settings: CassandraSettings) -> Session:
+    def _connect_cluster(self, settings: CassandraSettings) -> Session:
         try:
             return self._cluster.connect()
         except NoHostAvailable as error:
-            if not is_broken_off(error):
+            if not is_handshake_failure(error):
                 raise
         # A cluster object that failed to connect is shut down.
         self._cluster = self._make_cluster(settings)
@@ -172,20 +172,20 @@ class Cassandra:
         If an outcome is unknown, *select* reads it with the row's *keys*.
         """
         with self._errors():
-            stood = self._insert_all(insert, rows)
-            each = zip(stood, rows, keys, strict=True)
+            existing = self._insert_all(insert, rows)
+            each = zip(existing, rows, keys, strict=True)
             return [
-                self._settled(insert, values, select, key) if there is None else there
-                for there, values, key in each
+                self._resolve(insert, values, select, key) if found_row is None else found_row
+                for found_row, values, key in each
             ]
 
-    def _settled(self, insert: str, values: Values, select: str, keys: Values) -> dict[str, Any]:
-        for _ in range(TRIES):
+    def _resolve(self, insert: str, values: Values, select: str, keys: Values) -> dict[str, Any]:
+        for _ in range(MAX_ATTEMPTS):
             # It may have been applied, or may still be. A serial read completes it or rules it out.
             if found := self._serial_read(select, keys):
                 return found
-            if (stood := self._decided(insert, values)) is not None:
-                return stood
+            if (existing := self._try_insert(insert, values)) is not None:
+                return existing
         return self._insert(insert, values)
 
     def update_if(self, update: str, values: Values) -> None:
@@ -194,9 +194,9 @@ class Cassandra:
         If the outcome is unknown, the next `insert_if_absent` of the row completes it.
         """
         with self._errors():
-            self._decided(update, values)
+            self._try_insert(update, values)
 
-    def _decided(self, insert: str, values: Values) -> dict[str, Any] | None:
+    def _try_insert(self, insert: str, values: Values) -> dict[str, Any] | None:
         """Return the result of `_insert`, or None if the outcome is unknown."""
         try:
             return self._insert(insert, values)
@@ -206,9 +206,9 @@ class Cassandra:
             raise
 
     def _insert_all(self, insert: str, rows: Sequence[Values]) -> list[dict[str, Any] | None]:
-        """Return the result of `_decided` for each of *rows*."""
+        """Return the result of `_try_insert` for each of *rows*."""
         if len(rows) == 1:
-            return [self._decided(insert, rows[0])]
+            return [self._try_insert(insert, rows[0])]
         answers = execute_concurrent_with_args(
             self._session,
             self._prepare(insert),
@@ -220,11 +220,11 @@ class Cassandra:
         for answer in answers:
             if not answer.success and not is_undecided(answer.result_or_exc):
                 raise answer.result_or_exc
-        return [_stood(one.result_or_exc) if one.success else None for one in answers]
+        return [_existing_row(one.result_or_exc) if one.success else None for one in answers]
 
     def _insert(self, insert: str, values: Values) -> dict[str, Any]:
         bound = self._bound(insert, values)
-        return _stood(self._session.execute(bound, execution_profile=CONDITIONAL))
+        return _existing_row(self._session.execute(bound, execution_profile=CONDITIONAL))
 
     def _serial_read(self, select: str, keys: Values) -> dict[str, Any]:
         bound = self._bound(select, keys)
@@ -237,7 +237,7 @@ class Cassandra:
             # All changes go to one node, which serialises them. Two nodes could each create the
             # same table.
             host = min((pool.host for pool in self._session.get_pools()), key=str)
-            self._session.execute(cql, timeout=AGREEMENT, host=host)
+            self._session.execute(cql, timeout=SCHEMA_TIMEOUT, host=host)
 
     def _prepare(self, cql: str) -> PreparedStatement:
         if cql not in self._prepared:
@@ -248,7 +248,7 @@ class Cassandra:
         return self._prepare(cql).bind(values)
 
 
-def _stood(answer: ResultSet) -> dict[str, Any]:
+def _existing_row(answer: ResultSet) -> dict[str, Any]:
     """Return the row that existed before the conditional write with this *answer*, or {}."""
     found = dict(answer.one())
     return {} if found.pop("[applied]") else found

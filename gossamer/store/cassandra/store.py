@@ -18,16 +18,16 @@ from gossamer.errors import GossamerError
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Partition, R, Row, Sort, holder_of, partition_values
 from gossamer.store.cassandra.cql import Columns, Statements, all_columns_of, bucket_of
-from gossamer.store.cassandra.patience import Patience
+from gossamer.store.cassandra.patience import RetryBudget
 from gossamer.store.cassandra.session import Cassandra, Write
-from gossamer.store.cassandra.tables import check_consistency, found_tables, table_problems
+from gossamer.store.cassandra.tables import check_consistency, read_tables, table_problems
 from gossamer.store.cassandra.timestamps import Timestamps
 from gossamer.store.overlay import Overlay
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 
-SEVERAL = 10
+PARTITIONS_PER_READ = 10
 """Maximum number of partitions in one read request."""
-ROWS = 100
+ROWS_PER_READ = 100
 """Maximum number of a partition's rows in one read request."""
 
 
@@ -37,11 +37,11 @@ class CassandraStore:
     def __init__(self, settings: CassandraSettings) -> None:
         self._nodes = Cassandra(settings)
         self._keyspace = settings.keyspace
-        self._timestamps, self._patience = Timestamps(), Patience()
-        self._guard: Callable[[], None] = _all_is_well
+        self._timestamps, self._patience = Timestamps(), RetryBudget()
+        self._guard: Callable[[], None] = _check_nothing
         self._tables: dict[type[Row], Any] = {}
         try:
-            self._found = found_tables(self._nodes, settings.keyspace)
+            self._found = read_tables(self._nodes, settings.keyspace)
             check_consistency(self._nodes, settings)
         except BaseException:
             self.close()
@@ -63,7 +63,7 @@ class CassandraStore:
 
     def _check(self, row: type[Row]) -> None:
         if table_problems(row, self._found):
-            self._found = found_tables(self._nodes, self._keyspace)
+            self._found = read_tables(self._nodes, self._keyspace)
         if problems := table_problems(row, self._found):
             raise GossamerError(
                 f"{self._nodes.where}, keyspace {self._keyspace}: {'; '.join(problems)}: "
@@ -78,7 +78,7 @@ class CassandraStore:
         self._guard()
         tables = [table for table in self._tables.values() if table.overlay]
         if tables:
-            with timed("gossamer_store_flush_seconds"):
+            with observe_duration("gossamer_store_flush_seconds"):
                 dropped, put = self._timestamps.next(), self._timestamps.next()
                 self._patience.ask(partial(self._write, tables, dropped, put))
         self.discard()
@@ -116,7 +116,7 @@ class CassandraStore:
         self._guard = check
 
 
-def _all_is_well() -> None:
+def _check_nothing() -> None:
     """Accept every flush, because nothing has been claimed yet."""
 
 
@@ -129,7 +129,7 @@ class CassandraTable(Generic[R]):
         keyspace: str,
         row: type[R],
         timestamps: Timestamps,
-        patience: Patience,
+        patience: RetryBudget,
     ) -> None:
         self._nodes, self._timestamps, self._patience = nodes, timestamps, patience
         self.row, self.overlay = row, Overlay(row)
@@ -161,10 +161,10 @@ class CassandraTable(Generic[R]):
         cached = self._ahead  # The same mapping for both lines: another thread may flush.
         asked = [sort for sort in others if (partition, sort) not in cached]
         ahead = [cached.get((partition, sort)) for sort in others]
-        found = self._stored_many(partition, asked) if asked else []
+        found = self._read_many(partition, asked) if asked else []
         return [*found, *(row for row in [*buffered, *ahead] if row is not None)]
 
-    def _stored_many(self, partition: Partition, sorts: list[Sort]) -> list[R]:
+    def _read_many(self, partition: Partition, sorts: list[Sort]) -> list[R]:
         if not self.row.sort_key:
             return self._query(self._statements.get, *partition_values(partition))
         values = partition_values(partition)
@@ -180,14 +180,14 @@ class CassandraTable(Generic[R]):
         asked = [self._keys(*each) for each in others if each not in cached]
         buffered = [self.overlay.get(*each) for each in keys]
         ahead = [cached.get(each) for each in others]
-        return [*self._stored_all(asked), *(row for row in [*buffered, *ahead] if row is not None)]
+        return [*self._read_all(asked), *(row for row in [*buffered, *ahead] if row is not None)]
 
     def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
         """Cache the rows with these keys for reads until the next flush."""
         asked: dict[tuple[Partition, Sort], R | None] = dict.fromkeys(
             each for each in keys if each not in self._ahead and not self.overlay.covers(*each)
         )
-        found = self._stored_all([self._keys(*each) for each in asked])
+        found = self._read_all([self._keys(*each) for each in asked])
         self._ahead |= asked | {self.overlay.keys(row): row for row in found}
 
     def clear(self) -> None:
@@ -195,12 +195,12 @@ class CassandraTable(Generic[R]):
         self.overlay.clear()
         self._ahead = {}
 
-    def _stored_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
+    def _read_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
         # Grouped, because a request costs more than a row.
         if self.row.sort_key:
             cql, requests = self._statements.get_many, _by_partition(keys, self.row.buckets > 1)
         else:
-            cql, requests = self._statements.get_several, _several(keys)
+            cql, requests = self._statements.get_several, _by_several_partitions(keys)
         found = self._patience.ask(partial(self._nodes.query_all, cql, [*requests]))
         return map(self._columns.row, found)
 
@@ -215,8 +215,8 @@ class CassandraTable(Generic[R]):
         """Apply `put_if_absent` to each of *rows* concurrently."""
         keys = [self.overlay.keys(row) for row in rows]
         asked = [at for at, each in enumerate(keys) if not self.overlay.covers(*each)]
-        stand = dict(zip(asked, self._decided([rows[at] for at in asked]), strict=True))
-        return [stand.get(at) or self._put_if_absent(row) for at, row in enumerate(rows)]
+        existing = dict(zip(asked, self._write_if_absent([rows[at] for at in asked]), strict=True))
+        return [existing.get(at) or self._put_if_absent(row) for at, row in enumerate(rows)]
 
     def _put_if_absent(self, row: R) -> R:
         buffered = self.overlay.get(*self.overlay.keys(row))
@@ -224,7 +224,7 @@ class CassandraTable(Generic[R]):
             self.overlay.put(row)
         return buffered or row
 
-    def _decided(self, rows: Sequence[R]) -> list[R]:
+    def _write_if_absent(self, rows: Sequence[R]) -> list[R]:
         self._timestamps.wait_to_pass()
         keys = [self.overlay.keys(row) for row in rows]
         for each in keys:
@@ -236,8 +236,8 @@ class CassandraTable(Generic[R]):
             self._statements.get,
             [self._keys(*each) for each in keys],
         )
-        stand = self._patience.ask(insert)
-        found = zip(stand, rows, strict=True)
+        existing = self._patience.ask(insert)
+        found = zip(existing, rows, strict=True)
         return [self._columns.named_row(values) if values else row for values, row in found]
 
     def replace(self, row: R, old: R) -> None:
@@ -256,7 +256,7 @@ class CassandraTable(Generic[R]):
 
     def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
-        return self.overlay.scan(partition, after, limit, self._stored)
+        return self.overlay.scan(partition, after, limit, self._read_partition)
 
     def scan_all(
         self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
@@ -286,7 +286,7 @@ class CassandraTable(Generic[R]):
             rows.sort(key=self.overlay.sort_of, reverse=self.row.newest_first)
         return pages
 
-    def _stored(self, partition: Partition, after: Sort | None, limit: int) -> list[R]:
+    def _read_partition(self, partition: Partition, after: Sort | None, limit: int) -> list[R]:
         if limit < 1:
             return []
         statement = self._statements.scan if after is None else self._statements.scan_beyond
@@ -367,16 +367,16 @@ def _by_partition(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterat
     """Yield the values of read requests for *keys*, each for rows of one partition of Cassandra."""
     for partition, sorts in _by_first_values(keys).items():
         values: Sequence[Any] = (*partition[:-1], [partition[-1]]) if has_buckets else partition
-        for at in range(0, len(sorts), ROWS):
-            yield *values, sorts[at : at + ROWS]
+        for at in range(0, len(sorts), ROWS_PER_READ):
+            yield *values, sorts[at : at + ROWS_PER_READ]
 
 
-def _several(keys: Iterable[tuple[Sort, ...]]) -> Iterator[Sequence[Any]]:
+def _by_several_partitions(keys: Iterable[tuple[Sort, ...]]) -> Iterator[Sequence[Any]]:
     """Yield the values of read requests for *keys*, each for several partitions of Cassandra that
     differ only in the last field of their keys."""
     for values, last in _by_first_values(keys).items():
-        for at in range(0, len(last), SEVERAL):
-            yield *values, last[at : at + SEVERAL]
+        for at in range(0, len(last), PARTITIONS_PER_READ):
+            yield *values, last[at : at + PARTITIONS_PER_READ]
 
 
 def _by_first_values(keys: Iterable[tuple[Sort, ...]]) -> dict[tuple[Sort, ...], list[Sort]]:

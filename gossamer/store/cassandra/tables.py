@@ -11,7 +11,7 @@ from gossamer.store.cassandra.session import Cassandra
 Tables = dict[str, dict[str, cql.FoundColumn]]
 
 
-def found_tables(nodes: Cassandra, keyspace: str) -> Tables:
+def read_tables(nodes: Cassandra, keyspace: str) -> Tables:
     """Return the columns of each table of *keyspace*. Raise GossamerError if the keyspace is
     missing."""
     if not nodes.query(cql.SELECT_KEYSPACE, [keyspace]):
@@ -75,7 +75,7 @@ def table_problems(row: type[Row], tables: Tables) -> list[str]:
     ]
 
 
-def make_tables(
+def create_tables(
     nodes: Cassandra,
     settings: CassandraSettings,
     rows: Mapping[type[Row], cql.Options],
@@ -93,7 +93,7 @@ def make_tables(
         factor = f"replication factor {settings.replication} in {settings.datacenter}"
         yield f"keyspace {name}: created with {factor}"
     check_consistency(nodes, settings)
-    tables = found_tables(nodes, name)
+    tables = read_tables(nodes, name)
     _refuse_mismatches(nodes, name, list(rows), tables)
     found = _found_options(nodes, name)
     for row, options in rows.items():
@@ -106,12 +106,12 @@ def make_tables(
             yield f"table {row.table}: column {column} added"
         there = found[row.table]
         differing = options.differing(there)
-        if altered := [one for one in differing if reset or one in cql.FIXED]:
+        if altered := [one for one in differing if reset or one in cql.FIXED_OPTIONS]:
             nodes.change(cql.alter_table(row, name, options, altered))
             yield f"table {row.table}: {', '.join(altered)} altered"
         for one in differing:
             if one not in altered:
-                yield f"{_stays(row, options, there, one)}; --reset-options changes it"
+                yield f"{_unchanged_option(row, options, there, one)}; --reset-options changes it"
 
 
 def option_problems(
@@ -125,10 +125,10 @@ def option_problems(
         if row.table in found:
             there = found[row.table]
             for one in options.differing(there):
-                if one in cql.FIXED:
+                if one in cql.FIXED_OPTIONS:
                     fixed.append(f"table {row.table}: {one} {_values(options, there, one)}")
                 else:
-                    kept.append(_stays(row, options, there, one))
+                    kept.append(_unchanged_option(row, options, there, one))
     return fixed, kept
 
 
@@ -139,7 +139,9 @@ def _found_options(nodes: Cassandra, keyspace: str) -> dict[str, cql.FoundOption
     }
 
 
-def _stays(row: type[Row], wanted: cql.Options, there: cql.FoundOptions, name: str) -> str:
+def _unchanged_option(
+    row: type[Row], wanted: cql.Options, there: cql.FoundOptions, name: str
+) -> str:
     values = f"{there.properties()[name]}, not {wanted.properties()[name]}"
     return f"table {row.table}: {name} stays {values}"
 

@@ -6,9 +6,9 @@ They follow the clock. Those of an owner stay inside its leased window (`gossame
 from gossamer import clock
 from gossamer.errors import Unavailable
 
-A_LITTLE = 0.002
+NODE_RESOLUTION = 0.002
 """Seconds until a node's timestamps, in whole milliseconds, are certainly later."""
-SPARE = 1000
+RESERVED_MICROSECONDS = 1000
 """Microseconds at the end of a window that are reached only by counting: an owner whose clock has
 passed the end, after a pause before a flush, still has timestamps for this flush."""
 
@@ -25,7 +25,10 @@ class Timestamps:
         """Return a timestamp larger than all before. Raise Unavailable if the window is used up."""
         self._issued_at = clock.steady()
         now = int(clock.now() * 1e6)
-        issued = max(self._last + 1, now if self._end is None else min(now, self._end - SPARE))
+        issued = max(
+            self._last + 1,
+            now if self._end is None else min(now, self._end - RESERVED_MICROSECONDS),
+        )
         if self._end is not None and issued >= self._end:
             raise Unavailable("the leased window of write timestamps is used up")
         self._last = issued
@@ -41,5 +44,5 @@ class Timestamps:
         It uses the steady clock, because a clock that is set back by minutes must not stop us for
         minutes.
         """
-        while clock.steady() <= self._issued_at + A_LITTLE:
+        while clock.steady() <= self._issued_at + NODE_RESOLUTION:
             clock.pause(0.0005)

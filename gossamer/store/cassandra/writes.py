@@ -15,7 +15,7 @@ IN_FLIGHT = 64
 BATCH_ROWS, BATCH_BYTES = 100, 40 << 10
 """Maximum rows and bytes of a batch. Nodes may refuse more than 50 KiB. A larger row is sent
 alone."""
-SHARED, SHARED_BYTES = 10, 4 << 10
+SHARED_PARTITIONS, SHARED_BYTES = 10, 4 << 10
 """Maximum partitions and bytes of a batch with several partitions. Nodes warn about more than 10
 partitions and about more than 5 KiB including overhead."""
 To = TypeVar("To", bound=Hashable)
@@ -45,7 +45,7 @@ def batches(
             if size > SHARED_BYTES:
                 yield to, batch
                 continue
-            if len(waiting.get(to, ())) >= SHARED or sizes[to] + size > SHARED_BYTES:
+            if len(waiting.get(to, ())) >= SHARED_PARTITIONS or sizes[to] + size > SHARED_BYTES:
                 yield to, [*chain.from_iterable(waiting.pop(to))]
                 sizes[to] = 0
             waiting.setdefault(to, []).append(batch)
@@ -86,7 +86,7 @@ def concurrent_writes(session: Session) -> Iterator[Callable[[Statement], None]]
     """
     room, errors = Semaphore(IN_FLIGHT), list[Exception]()
 
-    def failed(error: Exception) -> None:
+    def on_error(error: Exception) -> None:
         errors.append(error)
         room.release()
 
@@ -97,7 +97,7 @@ def concurrent_writes(session: Session) -> Iterator[Callable[[Statement], None]]
         except BaseException:
             room.release()
             raise
-        sent.add_callbacks(lambda _: room.release(), failed)
+        sent.add_callbacks(lambda _: room.release(), on_error)
 
     try:
         yield send

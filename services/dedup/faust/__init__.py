@@ -1,5 +1,5 @@
 """Dedup on Faust: the app, its table and changelog, and the runner that carries events."""
 
-from gossamer.extras import need
+from gossamer.extras import require_extra
 
-need("fleet")
+require_extra("fleet")

@@ -29,7 +29,7 @@ from gossamer.runtime.answers import answer, answer_all, events_of, read_ahead, 
 from gossamer.runtime.offsets import OffsetTracker
 from gossamer.store import Store
 from gossamer.telemetry import observe
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 from services.dedup.faust.changelog import Changelog
 from services.dedup.faust.tables import Change
 from services.dedup.faust.transport import Producer
@@ -194,7 +194,9 @@ class FaustRunner:
         changes: list[Awaitable[RecordMetadata]],
         answers: list[Awaitable[RecordMetadata]],
     ) -> None:
-        with timed("gossamer_log_append_seconds") if changes or answers else nullcontext():
+        with (
+            observe_duration("gossamer_log_append_seconds") if changes or answers else nullcontext()
+        ):
             if changes:
                 written = await asyncio.gather(*changes)
                 self.seen.record_published(written[0], written[-1])

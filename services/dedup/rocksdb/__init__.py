@@ -1,5 +1,5 @@
 """The URL-seen table on an instance's disk."""
 
-from gossamer.extras import need
+from gossamer.extras import require_extra
 
-need("fleet")
+require_extra("fleet")

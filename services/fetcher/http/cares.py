@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import aiodns
 import pycares
 
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 from services.fetcher.dns_message import Answer
 from services.fetcher.faults import NO_NAME_SERVER, OwnFault
 from services.fetcher.http.datagram import sound_records
@@ -55,7 +55,7 @@ class NameServers:
         *seconds*.
         """
         try:
-            with timed("gossamer_dns_seconds"):
+            with observe_duration("gossamer_dns_seconds"):
                 async with asyncio.timeout(seconds):
                     return await (self._ask_anew(name) if anew else self._ask(name))
         except (aiodns.error.DNSError, UnicodeError) as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from gossamer.telemetry import gauge
+from gossamer.telemetry import set_gauge
 
 REMEMBERED = 10_000
 """Hosts whose last request is remembered; the one asked longest ago is forgotten first."""
@@ -58,6 +58,6 @@ class Gaps:
             return
         if gap / delay < self._smallest:
             self._smallest = gap / delay
-            gauge("gossamer_smallest_gap_ratio", self._smallest)
+            set_gauge("gossamer_smallest_gap_ratio", self._smallest)
         if gap < delay:
             logger.warning("asked too soon", host=host, gap=gap, delay=delay)
