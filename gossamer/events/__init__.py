@@ -42,12 +42,6 @@ from gossamer.events.erasures import (
 from gossamer.events.erasures import (
     VisitsErased as VisitsErased,
 )
-from gossamer.events.errands import (
-    RobotsAnswered as RobotsAnswered,
-)
-from gossamer.events.errands import (
-    RobotsRequested as RobotsRequested,
-)
 from gossamer.events.hints import (
     ChangeHint as ChangeHint,
 )
@@ -84,9 +78,6 @@ from gossamer.events.pages import (
 from gossamer.events.pages import (
     PageParsed as PageParsed,
 )
-from gossamer.events.probes import (
-    MissingPageRead as MissingPageRead,
-)
 from gossamer.events.public import (
     Page as Page,
 )
@@ -118,6 +109,9 @@ from gossamer.events.records import (
     LinksParked as LinksParked,
 )
 from gossamer.events.records import (
+    MissingPageRead as MissingPageRead,
+)
+from gossamer.events.records import (
     OrderId as OrderId,
 )
 from gossamer.events.records import (
@@ -125,6 +119,12 @@ from gossamer.events.records import (
 )
 from gossamer.events.records import (
     PageJudged as PageJudged,
+)
+from gossamer.events.records import (
+    RobotsAnswered as RobotsAnswered,
+)
+from gossamer.events.records import (
+    RobotsRequested as RobotsRequested,
 )
 from gossamer.events.records import (
     SeedAdded as SeedAdded,

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 from msgspec.inspect import Metadata, StructType, type_info
 
 Url = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
-"""An absolute, canonical URL, or "" if there is none."""
+"""An absolute, canonical URL. "" means no URL."""
 _INSTANT = {"format": "epoch-seconds"}
 Instant = Annotated[float, Meta(extra_json_schema=_INSTANT)]
 """Epoch seconds, or 0 if the time is not known."""

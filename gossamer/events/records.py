@@ -274,7 +274,7 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     links: int = 0
     """Number of links that were released."""
     reason: str = ""
-    """Which rule held back the document or its links, as text for people."""
+    """Which rule excluded the document or its links, as text for people."""
     fetched_at: float = 0.0
     """Epoch seconds of the request."""
     status: int = 0
@@ -316,3 +316,44 @@ class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):
     key: str
     reason: str
     value: bytes
+
+
+class RobotsRequested(Event, frozen=True, kw_only=True, tag="robots_requested"):
+    """The robots.txt of the host *on_behalf_of* redirects to *url* of another host."""
+
+    site: str
+    url: str
+    on_behalf_of: str
+    """The key of the host that the robots.txt is about."""
+    hops: int
+    """Number of consecutive redirects that led to the URL."""
+
+
+class RobotsAnswered(Event, frozen=True, kw_only=True, tag="robots_answered"):
+    """The result of a robots.txt visit on behalf of *host*, whose robots.txt is at another host."""
+
+    site: str
+    host: str
+    """The key of the host that the robots.txt is about."""
+    url: str
+    """The visited URL, at another host."""
+    outcome: Outcome
+    reason: str = ""
+    """A sentence for people, if the outcome alone does not explain enough."""
+    retry_after: float = 0.0
+    """Seconds of the response's Retry-After. 0 means that it has none."""
+    robots: RobotsRules | None = None
+    """The rules of the robots.txt for our user agent. None means that it was not read."""
+    sitemaps: tuple[str, ...] = ()
+    """The URLs of the sitemaps that the robots.txt names, of any host."""
+
+
+class MissingPageRead(Event, frozen=True, kw_only=True, tag="missing_page_read"):
+    """A host answered a probe, a visit to a path that cannot exist, with this document."""
+
+    site: str
+    host: str
+    digest: str
+    """The digest of the text, as in `page_parsed`."""
+    simhash: str = ""
+    """The simhash of the text, as in `page_parsed`."""

@@ -298,7 +298,7 @@ class DedupSettings(Section):
     `digests`, `near`). 0 means no expiry. It must be longer than the time between two visits to a
     page, or each visit publishes the page as new."""
     engine: Literal["own", "faust"] = "own"
-    """What runs dedup in a fleet and stores its URL-seen set: our own loop with the changelog
+    """The engine of dedup and its URL-seen set in a fleet: our own loop with the changelog
     `urls.seen`, or Faust. Each has its own table and changelog, so a crawl cannot switch."""
     folder: Path = Path("gossamer-data/dedup")
     """Folder of the tables. Each instance has a subfolder with its name. If the folder does not

@@ -104,7 +104,7 @@ GAUGES: dict[str, Metric] = {
     "gossamer_urls_queued": Metric("URLs in the host queues of this frontier's partitions."),
     "gossamer_oldest_order_seconds": Metric(
         "Age of the oldest order of this frontier that has not been answered completely, in "
-        "seconds. 0 if there is none. It stays below the lease."
+        "seconds. 0 means no such order. It stays below the lease."
     ),
     "gossamer_revisit_policy": Metric(
         "Always 1. The label is the revisit policy.",

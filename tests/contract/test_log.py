@@ -61,7 +61,7 @@ def timed() -> float:
     return REGISTRY.get_sample_value("gossamer_log_append_seconds_count") or 0.0
 
 
-def test_every_append_of_something_is_timed(ports: Ports) -> None:
+def test_nonempty_append_is_timed(ports: Ports) -> None:
     before = timed()
     ports.log.append(some(ENDED, 3))
     ports.log.append([])
@@ -93,13 +93,13 @@ def reader(ports: Ports, group: str, *topics: str) -> Reader:
     return joined(ports.log.reader(group, topics, ports.store))
 
 
-def test_what_is_appended_is_read_whole(ports: Ports) -> None:
+def test_appended_records_are_read_unchanged(ports: Ports) -> None:
     ports.log.append([Message(ORDERED, "clé", bytes(range(256)), "site.example")])
     (record,) = drain(reader(ports, "fetcher", ORDERED), 1)
     assert (record.topic, record.key, record.value) == (ORDERED, "clé", bytes(range(256)))
 
 
-def test_order_holds_within_a_partition_over_many_appends(ports: Ports) -> None:
+def test_order_within_partition_is_kept_over_appends(ports: Ports) -> None:
     for start in range(0, 3000, 100):
         ports.log.append(message(ORDERED, str(i), SITES[i % 40]) for i in range(start, start + 100))
     parts = by_partition(drain(reader(ports, "fetcher", ORDERED), 3000))
@@ -110,7 +110,7 @@ def test_order_holds_within_a_partition_over_many_appends(ports: Ports) -> None:
         assert [int(v) for v in values(part)] == sorted(int(v) for v in values(part))
 
 
-def test_a_site_has_one_partition_over_all_topics(ports: Ports) -> None:
+def test_site_has_one_partition_in_all_topics(ports: Ports) -> None:
     topics = (ORDERED, ENDED, FETCHED, PAGES, ARCHIVED)
     ports.log.append(message(t, s, s, f"{t} {s}") for t in topics for s in SITES)
     found: dict[str, set[int]] = defaultdict(set)
@@ -120,7 +120,7 @@ def test_a_site_has_one_partition_over_all_topics(ports: Ports) -> None:
     assert len(set.union(*found.values())) > 1
 
 
-def test_a_message_for_a_certain_partition_goes_there_whatever_its_key(ports: Ports) -> None:
+def test_message_with_partition_ignores_its_key(ports: Ports) -> None:
     numbers = range(ports.log.partitions)
     ports.log.append(
         Message(ORDERED, "a", str(n).encode(), "example.org", partition=n) for n in numbers
@@ -132,12 +132,12 @@ def test_a_message_for_a_certain_partition_goes_there_whatever_its_key(ports: Po
     assert {record.key for record in records} == {"a"}
 
 
-def test_a_reader_reads_its_topics_and_no_other(ports: Ports) -> None:
+def test_reader_reads_only_its_topics(ports: Ports) -> None:
     ports.log.append([message(ORDERED, "a"), message(ENDED, "b"), message(FETCHED, "c")])
     assert sorted(values(drain(reader(ports, "x", ORDERED, ENDED), 2))) == ["a", "b"]
 
 
-def test_a_member_has_every_partition_that_it_reads(ports: Ports) -> None:
+def test_single_member_has_all_partitions(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 200))
     mine = reader(ports, "fetcher", ORDERED)
     assert {record.partition for record in drain(mine, 200)} <= mine.partitions
@@ -151,7 +151,7 @@ def test_groups_are_independent(ports: Ports) -> None:
     assert (ports.log.lag("parser", FETCHED), ports.log.lag("archive", FETCHED)) == (0, 20)
 
 
-def test_a_backlog_is_told_by_partition(ports: Ports) -> None:
+def test_lag_is_reported_by_partition(ports: Ports) -> None:
     sites = [f"{number}.example" for number in range(30)]
     ports.log.append(message(FETCHED, site, site) for site in sites)
     counts = Counter(partition_of(site, ports.log.partitions) for site in sites)
@@ -165,7 +165,7 @@ def test_a_backlog_is_told_by_partition(ports: Ports) -> None:
     assert ports.log.lag("parser", FETCHED) == counts.total()
 
 
-def test_lags_are_those_of_all_groups_that_a_topic_waits_for(ports: Ports) -> None:
+def test_lag_by_group_includes_all_consumers_of_topic(ports: Ports) -> None:
     ports.log.append(some(FETCHED, 20))
     parser = reader(ports, "parser", FETCHED)
     parser.advance(drain(parser, 20), ())
@@ -174,7 +174,7 @@ def test_lags_are_those_of_all_groups_that_a_topic_waits_for(ports: Ports) -> No
     assert dict(lags["archive"]) == dict(ports.log.lag_by_partition("archive", FETCHED))
 
 
-def test_a_record_is_kept_until_the_last_group_has_read_it(
+def test_record_is_kept_until_the_last_group_has_consumed_it(
     ports: Ports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
@@ -197,14 +197,14 @@ def test_a_record_is_kept_until_the_last_group_has_read_it(
     assert ports.log.lag("archive", FETCHED) == left
 
 
-def test_a_record_comes_once_to_a_reader_and_later_ones_after_it(ports: Ports) -> None:
+def test_reader_gets_each_record_once_in_order(ports: Ports) -> None:
     mine = reader(ports, "fetcher", ORDERED)
     for value in "abc":
         ports.log.append([message(ORDERED, value)])
         assert values(drain(mine, 1)) == [value]
 
 
-def test_records_of_a_paused_partition_come_in_order_once_it_is_resumed(ports: Ports) -> None:
+def test_resumed_partition_returns_its_records_in_order(ports: Ports) -> None:
     slow = partition_of("slow.example", ports.log.partitions)
     fast = next(site for site in SITES if partition_of(site, ports.log.partitions) != slow)
     ports.log.append(message(ORDERED, f"slow {n}", "slow.example") for n in range(5))
@@ -229,7 +229,7 @@ def test_records_of_a_paused_partition_come_in_order_once_it_is_resumed(ports: P
     reader.close()
 
 
-def test_what_was_polled_and_not_advanced_past_comes_to_the_next(ports: Ports) -> None:
+def test_polled_records_without_advance_go_to_the_next_reader(ports: Ports) -> None:
     ports.log.append(message(ORDERED, str(i)) for i in range(10))
     first = reader(ports, "fetcher", ORDERED)
     records = drain(first, 10)
@@ -238,7 +238,7 @@ def test_what_was_polled_and_not_advanced_past_comes_to_the_next(ports: Ports) -
     assert values(drain(reader(ports, "fetcher", ORDERED), 6)) == list("456789")
 
 
-def test_a_reader_that_never_advanced_leaves_everything(ports: Ports) -> None:
+def test_reader_without_advance_leaves_all_records(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 10))
     for _ in range(3):
         mine = reader(ports, "fetcher", ORDERED)
@@ -246,39 +246,39 @@ def test_a_reader_that_never_advanced_leaves_everything(ports: Ports) -> None:
         mine.close()
 
 
-def test_advancing_goes_to_the_furthest_of_the_records_in_any_order(ports: Ports) -> None:
+def test_advance_commits_the_largest_offset(ports: Ports) -> None:
     ports.log.append(message(ORDERED, str(i)) for i in range(5))
     first = reader(ports, "fetcher", ORDERED)
     first.advance(reversed(drain(first, 5)), ())
     assert ports.log.lag("fetcher", ORDERED) == 0
 
 
-def test_advancing_appends_the_messages(ports: Ports) -> None:
+def test_advance_appends_messages(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 3))
     mine = reader(ports, "fetcher", ORDERED)
     mine.advance(drain(mine, 3), [message(ENDED, "done"), message(FETCHED, "page")])
     assert (kept(ports.log, ENDED), kept(ports.log, FETCHED)) == (["done"], ["page"])
 
 
-def test_advancing_past_nothing_appends_all_the_same(ports: Ports) -> None:
+def test_advance_without_records_appends_messages(ports: Ports) -> None:
     mine = reader(ports, "fetcher", ORDERED)
     mine.advance((), [message(ENDED, "unasked")])
     assert kept(ports.log, ENDED) == ["unasked"]
 
 
-def test_what_a_reader_appends_to_its_own_topic_comes_back_to_it(ports: Ports) -> None:
+def test_reader_reads_its_own_messages(ports: Ports) -> None:
     mine = reader(ports, "dedup", "urls.discovered")
     mine.advance((), [message("urls.discovered", "loop")])
     assert values(drain(mine, 1)) == ["loop"]
 
 
-def test_appending_takes_any_iterable_even_an_empty_one(ports: Ports) -> None:
+def test_append_accepts_any_iterable(ports: Ports) -> None:
     ports.log.append(iter([]))
     ports.log.append(iter(some(ORDERED, 3)))
     assert ports.log.lag("fetcher", ORDERED) == 3
 
 
-def test_the_backlog_is_what_was_not_moved_past(ports: Ports) -> None:
+def test_lag_counts_uncommitted_records(ports: Ports) -> None:
     assert ports.log.lag("fetcher", ORDERED) == 0
     ports.log.append(some(ORDERED, 100))
     mine = reader(ports, "fetcher", ORDERED)
@@ -291,7 +291,7 @@ def test_the_backlog_is_what_was_not_moved_past(ports: Ports) -> None:
 
 
 @pytest.mark.parametrize("topic", [PAGES, "control"])
-def test_a_compacted_topic_keeps_the_newest_of_a_key(data: Data, topic: str) -> None:
+def test_compacted_topic_keeps_newest_record_of_key(data: Data, topic: str) -> None:
     ports = data.open()
     for version in range(5):
         for key in "abc":
@@ -303,21 +303,21 @@ def test_a_compacted_topic_keeps_the_newest_of_a_key(data: Data, topic: str) -> 
     assert newest == {"a": "a4", "b": "b4", "c": "c4", "d": "d4"}
 
 
-def test_a_tombstone_takes_the_place_of_what_was_there(ports: Ports) -> None:
+def test_tombstone_replaces_older_record(ports: Ports) -> None:
     ports.log.append([message(PAGES, "text", key="a"), message(PAGES, "text", key="b")])
     ports.log.append([message(PAGES, "", key="a")])
     left = {record.key: record.value for record in drain(ports.log.tail([PAGES]))}
     assert left == {"a": b"", "b": b"text"}
 
 
-def test_headers_come_back_as_they_were(ports: Ports) -> None:
+def test_headers_survive_append_and_read(ports: Ports) -> None:
     headers = (("reason", "moved"), ("where", "voil\u00e0"), ("reason", ""))
     ports.log.append([Message(PAGES, "a", b"", SITES[0], headers), message(PAGES, "text", key="b")])
     found = {record.key: record.headers for record in drain(ports.log.tail([PAGES]))}
     assert found == {"a": headers, "b": ()}
 
 
-def test_a_tail_reads_everything_kept_and_then_what_comes(ports: Ports) -> None:
+def test_tail_reads_retained_and_new_records(ports: Ports) -> None:
     ports.log.append(some(ARCHIVED, 1500))
     tail = ports.log.tail([ARCHIVED])
     assert sorted(map(int, values(drain(tail)))) == [*range(1500)]
@@ -327,7 +327,7 @@ def test_a_tail_reads_everything_kept_and_then_what_comes(ports: Ports) -> None:
     assert len(kept(ports.log, ARCHIVED)) == 1501
 
 
-def test_a_tail_of_some_partitions_begins_at_their_offsets(ports: Ports) -> None:
+def test_tail_of_partitions_starts_at_their_offsets(ports: Ports) -> None:
     ends = ports.log.append(some(ARCHIVED, 400))
     assert {topic for topic, _ in ends} == {ARCHIVED}
     (one, end), *_, (other, _) = sorted((number, end) for (_, number), end in ends.items())
@@ -341,14 +341,14 @@ def test_a_tail_of_some_partitions_begins_at_their_offsets(ports: Ports) -> None
     assert {(ARCHIVED, number): offset for number, offset in read.items()}.items() <= again.items()
 
 
-def test_a_tail_that_begins_beyond_the_end_reads_from_the_beginning(ports: Ports) -> None:
+def test_tail_beyond_the_end_reads_from_the_oldest_record(ports: Ports) -> None:
     ports.log.append(some(ARCHIVED, 100))
     ((_, number), end), *_ = ports.log.append([message(ARCHIVED, "last")]).items()
     found = drain(ports.log.tail([ARCHIVED], {number: end + 1000}))
     assert [record.offset for record in found] == [*range(end + 1)]
 
 
-def test_tails_move_nobody_and_keep_nothing(ports: Ports) -> None:
+def test_tails_move_no_group(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 10))
     drain(ports.log.tail([ORDERED]))
     assert ports.log.lag("fetcher", ORDERED) == 10
@@ -358,7 +358,7 @@ def test_tails_move_nobody_and_keep_nothing(ports: Ports) -> None:
 
 
 @pytest.mark.parametrize("size", [10, 7 << 20])
-def test_what_is_too_much_for_one_poll_comes_in_several(ports: Ports, size: int) -> None:
+def test_many_records_are_returned_in_several_polls(ports: Ports, size: int) -> None:
     count = 3 if size > 1000 else 1200
     for start in range(count):
         ports.log.append([Message(ORDERED, str(start), b"x" * size, "example.org")])
@@ -372,7 +372,7 @@ def test_what_is_too_much_for_one_poll_comes_in_several(ports: Ports, size: int)
     assert len(polls) > 1
 
 
-def test_every_record_is_counted_once_whatever_the_size_of_the_steps(ports: Ports) -> None:
+def test_each_record_is_handled_once_with_any_step_size(ports: Ports) -> None:
     appended = some(ORDERED, 700)
     ports.log.append(appended)
     assert ports.log.lag("fetcher", ORDERED) == 700

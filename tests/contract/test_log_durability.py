@@ -40,7 +40,7 @@ def killed_after(child: Child, steps: int) -> None:
     child.kill()
 
 
-def test_killed_anywhere_cursor_output_and_rows_agree(data: Data) -> None:
+def test_kill_leaves_offsets_messages_and_rows_consistent(data: Data) -> None:
     total = 3000
     data.open().log.append(Message(INPUT, f"k{i}", str(i).encode(), f"k{i}") for i in range(total))
     passed = [0]
@@ -56,7 +56,7 @@ def test_killed_anywhere_cursor_output_and_rows_agree(data: Data) -> None:
     assert len(output) <= total + (0 if data.backend.one_step else kills * 3)
 
 
-def test_processes_append_at_once_and_nothing_is_lost(data: Data) -> None:
+def test_concurrent_appends_lose_nothing(data: Data) -> None:
     children = [data.child("append", name, 100) for name in "abcd"]
     assert ended(*children) == [0] * 4
     ports = data.open()
@@ -66,7 +66,7 @@ def test_processes_append_at_once_and_nothing_is_lost(data: Data) -> None:
         assert [record.offset for record in part] == [*range(len(part))]
 
 
-def test_a_reader_sees_what_other_processes_append_while_it_waits(data: Data) -> None:
+def test_waiting_reader_gets_records_of_other_processes(data: Data) -> None:
     ports = data.open()
     mine = reader(ports, GROUP, INPUT)
     child = data.child("append", "a", 50)
@@ -78,14 +78,14 @@ def test_a_reader_sees_what_other_processes_append_while_it_waits(data: Data) ->
     assert sorted(found) == sorted(f"a-{i}" for i in range(500))
 
 
-def test_many_may_open_new_data_at_the_same_moment(data: Data) -> None:
+def test_concurrent_creation_of_data_file_succeeds(data: Data) -> None:
     for attempt in range(5 if data.backend.one_step else 1):
         fresh = Data(data.name, data.path / str(attempt), data.server)
         assert ended(*(fresh.child("open") for _ in range(6))) == [0] * 6
 
 
 @pytest.mark.only("trims")
-def test_a_record_goes_when_all_readers_of_its_topic_have_passed_it(data: Data) -> None:
+def test_record_is_deleted_when_all_consumers_have_passed_it(data: Data) -> None:
     ports = data.open()
     ports.log.append(some(FETCHED, 100))
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
@@ -101,7 +101,7 @@ def test_a_record_goes_when_all_readers_of_its_topic_have_passed_it(data: Data) 
 
 
 @pytest.mark.parametrize("topic", ["dead.letters", "pages.archived"])
-def test_what_is_kept_for_ever_is(ports: Ports, topic: str) -> None:
+def test_topic_kept_forever_keeps_records(ports: Ports, topic: str) -> None:
     ports.log.append(some(topic, 20))
     mine = reader(ports, "somebody", topic)
     mine.advance(drain(mine, 20), ())
@@ -109,7 +109,7 @@ def test_what_is_kept_for_ever_is(ports: Ports, topic: str) -> None:
 
 
 @pytest.mark.only("trims")
-def test_what_was_read_takes_no_room_for_ever(data: Data) -> None:
+def test_space_of_consumed_records_is_reused(data: Data) -> None:
     ports = data.open()
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
     sizes = []
@@ -126,7 +126,7 @@ def test_what_was_read_takes_no_room_for_ever(data: Data) -> None:
 
 
 @pytest.mark.only("trims")
-def test_versions_of_a_compacted_record_take_no_room_for_ever(data: Data) -> None:
+def test_space_of_compacted_records_is_reused(data: Data) -> None:
     log = data.open().log
     sizes = []
     for _ in range(11):

@@ -106,7 +106,7 @@ def numbers(table: Table[Simple], *scan: object) -> list[int]:
     return [row.n for row in table.scan("p", *scan)]  # type: ignore[arg-type]
 
 
-def test_what_was_put_is_there(store: Store, settle: Settle) -> None:
+def test_put_row_is_read(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     table.put(Simple("p", 1, "one"))
     settle(store)
@@ -115,7 +115,7 @@ def test_what_was_put_is_there(store: Store, settle: Settle) -> None:
     assert table.get("q", 1) is None
 
 
-def test_putting_again_writes_the_row_whole(store: Store, settle: Settle) -> None:
+def test_second_put_replaces_the_whole_row(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     table.put(Simple("p", 1, "old"))
     settle(store)
@@ -125,7 +125,7 @@ def test_putting_again_writes_the_row_whole(store: Store, settle: Settle) -> Non
     assert table.scan("p") == [Simple("p", 1, "")]
 
 
-def test_a_row_may_be_a_whole_partition(store: Store, settle: Settle) -> None:
+def test_row_without_sort_key_is_read(store: Store, settle: Settle) -> None:
     table = store.table(Single)
     table.put(Single("p", "old"))
     settle(store)
@@ -135,7 +135,7 @@ def test_a_row_may_be_a_whole_partition(store: Store, settle: Settle) -> None:
     assert table.scan("p") == [Single("p", "new")]
 
 
-def test_one_row_is_erased_and_others_stay(store: Store, settle: Settle) -> None:
+def test_erase_removes_only_its_row(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(4):
         table.put(Simple("p", n, "old"))
@@ -151,7 +151,7 @@ def test_one_row_is_erased_and_others_stay(store: Store, settle: Settle) -> None
     assert table.get_many("p", [0, 1, 2]) == [Simple("p", 0, "old"), Simple("p", 2, "new")]
 
 
-def test_a_row_that_is_a_whole_partition_is_erased(store: Store, settle: Settle) -> None:
+def test_row_without_sort_key_is_erased(store: Store, settle: Settle) -> None:
     table = store.table(Owned)
     table.put(Owned("p", "o", "old"))
     settle(store)
@@ -160,7 +160,7 @@ def test_a_row_that_is_a_whole_partition_is_erased(store: Store, settle: Settle)
     assert table.get(("o", "p")) is None
 
 
-def test_the_first_wins(store: Store, settle: Settle) -> None:
+def test_put_if_absent_keeps_the_first_row(store: Store, settle: Settle) -> None:
     table = store.table(Single)
     assert table.put_if_absent(Single("p", "one")) == Single("p", "one")
     settle(store)
@@ -174,7 +174,7 @@ def test_the_first_wins(store: Store, settle: Settle) -> None:
     assert table.get("p") == Single("p", "one")
 
 
-def test_a_row_is_replaced_as_long_as_it_is_the_same_holders(store: Store, settle: Settle) -> None:
+def test_replace_writes_row_of_same_holder(store: Store, settle: Settle) -> None:
     table, before = store.table(Held), Held("p", "one", 1)
     table.replace(Held("p", "nobody", 0), before)
     assert table.put_if_absent(before) == before
@@ -186,9 +186,7 @@ def test_a_row_is_replaced_as_long_as_it_is_the_same_holders(store: Store, settl
     assert table.put_if_absent(before) == table.get("p") == Held("p", "two", 2)
 
 
-def test_a_row_whose_holder_has_renewed_its_lease_is_not_replaced(
-    store: Store, settle: Settle
-) -> None:
+def test_replace_keeps_row_with_renewed_lease(store: Store, settle: Settle) -> None:
     table, before, renewed = store.table(Held), Held("p", "one", 1), Held("p", "one", 1, 99.5)
     assert table.put_if_absent(before) == before
     settle(store)
@@ -199,7 +197,7 @@ def test_a_row_whose_holder_has_renewed_its_lease_is_not_replaced(
     assert table.get("p") == renewed
 
 
-def test_after_a_drop_the_next_is_the_first(store: Store, settle: Settle) -> None:
+def test_put_if_absent_after_drop_writes_the_row(store: Store, settle: Settle) -> None:
     table = store.table(Single)
     table.put(Single("p", "one"))
     settle(store)
@@ -209,7 +207,7 @@ def test_after_a_drop_the_next_is_the_first(store: Store, settle: Settle) -> Non
     assert table.get("p") == Single("p", "two")
 
 
-def test_a_scan_is_in_the_order_of_numbers(store: Store, settle: Settle) -> None:
+def test_scan_orders_numbers(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in (10, 9, -1, 2**40, 0, 100):
         table.put(Simple("p", n))
@@ -222,7 +220,7 @@ def test_a_scan_is_in_the_order_of_numbers(store: Store, settle: Settle) -> None
     assert table.scan("r") == []
 
 
-def test_a_scan_is_in_the_order_of_characters(store: Store, settle: Settle) -> None:
+def test_scan_orders_characters(store: Store, settle: Settle) -> None:
     table = store.table(Named)
     names = ["", "a", "A", "ab", "b", "é", "z", "\uffff", "\U0001f577", "a\0b", "a'b"]
     for name in names:
@@ -232,7 +230,7 @@ def test_a_scan_is_in_the_order_of_characters(store: Store, settle: Settle) -> N
     assert [row.name for row in table.scan("p", "b")] == [n for n in sorted(names) if n > "b"]
 
 
-def test_pages_of_a_scan_make_the_whole(store: Store) -> None:
+def test_pages_of_scan_contain_all_rows(store: Store) -> None:
     table = store.table(Simple)
     for n in range(0, 100, 2):
         table.put(Simple("p", n))
@@ -245,7 +243,7 @@ def test_pages_of_a_scan_make_the_whole(store: Store) -> None:
     assert found == [*range(100)]
 
 
-def test_dropping_takes_the_whole_partition_and_no_other(store: Store, settle: Settle) -> None:
+def test_drop_removes_only_its_partition(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(5):
         table.put(Simple("p", n))
@@ -258,7 +256,7 @@ def test_dropping_takes_the_whole_partition_and_no_other(store: Store, settle: S
     assert len(table.scan("q")) == 5
 
 
-def test_what_is_put_after_a_drop_stays(store: Store, settle: Settle) -> None:
+def test_put_after_drop_stays(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(5):
         table.put(Simple("p", n))
@@ -269,7 +267,7 @@ def test_what_is_put_after_a_drop_stays(store: Store, settle: Settle) -> None:
     assert table.scan("p") == [Simple("p", 3, "new")]
 
 
-def test_nothing_is_written_before_the_flush(data: Data) -> None:
+def test_nothing_is_written_before_flush(data: Data) -> None:
     mine, other = data.open().store, data.open().store
     mine.table(Simple).put(Simple("p", 1))
     assert other.table(Simple).get("p", 1) is None
@@ -286,7 +284,7 @@ def test_advancing_the_log_flushes(data: Data) -> None:
     assert data.open().store.table(Simple).get("p", 1) == Simple("p", 1)
 
 
-def test_tables_are_apart(store: Store, settle: Settle) -> None:
+def test_tables_are_independent(store: Store, settle: Settle) -> None:
     store.table(Single).put(Single("p", "single"))
     store.table(Named).put(Named("p", "named"))
     settle(store)
@@ -295,7 +293,7 @@ def test_tables_are_apart(store: Store, settle: Settle) -> None:
     assert store.table(Single).get("p") == Single("p", "single")
 
 
-def test_a_word_of_a_list_comes_back_as_what_it_was(store: Store, settle: Settle) -> None:
+def test_enumeration_value_survives_storage(store: Store, settle: Settle) -> None:
     table = store.table(Painted)
     table.put(Painted("p", Colour.RED))
     settle(store)

@@ -116,7 +116,7 @@ NESTED = (
 )
 
 
-def test_groups_of_columns_come_back_as_they_went(data: Data) -> None:
+def test_column_groups_survive_storage(data: Data) -> None:
     table = data.open().store.table(Nested)
     for row in NESTED:
         table.put(row)
@@ -129,7 +129,7 @@ def test_groups_of_columns_come_back_as_they_went(data: Data) -> None:
     assert stored.put_if_absent(Nested("p", 3)) == NESTED[2]
 
 
-def test_row_with_keyword_fields_comes_back_as_it_went(data: Data) -> None:
+def test_row_with_keyword_fields_survives_storage(data: Data) -> None:
     row = Keywords(part="p", span=Span(2), text="x")
     store = data.open().store
     store.table(Keywords).put(row)
@@ -157,7 +157,7 @@ def test_columns_of_a_group_are_flat(data: Data) -> None:
     ]
 
 
-def test_a_group_without_a_group_as_its_default_is_an_error() -> None:
+def test_column_group_without_default_is_refused() -> None:
     class Missing(Row, frozen=True):
         part: str
         span: Span
@@ -171,7 +171,7 @@ def test_a_group_without_a_group_as_its_default_is_an_error() -> None:
             columns_of(row)
 
 
-def test_columns_of_one_name_are_an_error() -> None:
+def test_columns_with_equal_names_are_refused() -> None:
     class Twice(Row, frozen=True):
         part: str
         span_count: int = 0
@@ -181,7 +181,7 @@ def test_columns_of_one_name_are_an_error() -> None:
         columns_of(Twice)
 
 
-def test_none_is_none_and_no_default(data: Data) -> None:
+def test_none_is_stored_as_null(data: Data) -> None:
     row = everything(maybe=None, number=None)
     data.open().store.table(Everything).put(row)
     data.opened[-1].store.flush()
@@ -216,7 +216,7 @@ spans = st.builds(
 
 
 @pytest.mark.slow
-def test_any_value_comes_back_as_it_went(data: Data) -> None:
+def test_any_value_survives_storage(data: Data) -> None:
     writer, reader = data.open(), data.open()
 
     @given(
@@ -247,7 +247,7 @@ def test_any_value_comes_back_as_it_went(data: Data) -> None:
     comes_back()
 
 
-def test_a_new_column_has_its_default_in_older_rows(data: Data) -> None:
+def test_new_column_has_default_in_older_rows(data: Data) -> None:
     old = data.open().store
     old.table(Before).put(Before("p"))
     old.flush()

@@ -167,7 +167,7 @@ class TableMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-def test_a_table_answers_like_a_dict(data: Data) -> None:
+def test_table_behaves_like_a_dict(data: Data) -> None:
     machine = type("Machine", (TableMachine,), {"data": data})
     # Opening takes time where there is a network.
     examples = 10 if data.server else 60

@@ -50,7 +50,7 @@ def store(ports: Ports) -> Store:
     return ports.store
 
 
-def test_everything_is_all_that_was_flushed(store: Store) -> None:
+def test_everything_yields_flushed_rows_only(store: Store) -> None:
     rows = [Scattered(f"p{n % 7}", n / 2) for n in range(2503)]
     for row in rows:
         store.table(Scattered).put(row)
@@ -62,7 +62,7 @@ def test_everything_is_all_that_was_flushed(store: Store) -> None:
     assert list(store.table(Moment).everything()) == []
 
 
-def test_get_many_finds_those_that_are_there(store: Store, settle: Settle) -> None:
+def test_get_many_returns_existing_rows(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(10):
         table.put(Simple("p", n, str(n)))
@@ -75,7 +75,7 @@ def test_get_many_finds_those_that_are_there(store: Store, settle: Settle) -> No
     assert table.get_many("nobody", [1, 2]) == []
 
 
-def test_get_many_finds_what_is_flushed_and_what_is_not(store: Store) -> None:
+def test_get_many_returns_flushed_and_buffered_rows(store: Store) -> None:
     table = store.table(Simple)
     for n in range(4):
         table.put(Simple("p", n, "old"))
@@ -89,13 +89,13 @@ def test_get_many_finds_what_is_flushed_and_what_is_not(store: Store) -> None:
     assert table.get_many("p", [0, 1, 2]) == [Simple("p", 2, "after")]
 
 
-def test_get_many_of_a_row_that_is_a_whole_partition(store: Store, settle: Settle) -> None:
+def test_get_many_returns_row_without_sort_key(store: Store, settle: Settle) -> None:
     store.table(Single).put(Single("p", "one"))
     settle(store)
     assert store.table(Single).get_many("p", [""]) == [Single("p", "one")]
 
 
-def test_get_many_finds_hundreds(store: Store, settle: Settle) -> None:
+def test_get_many_returns_hundreds_of_rows(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(1000):
         table.put(Simple("p", n))
@@ -103,7 +103,7 @@ def test_get_many_finds_hundreds(store: Store, settle: Settle) -> None:
     assert sorted(row.n for row in table.get_many("p", range(0, 1000, 2))) == [*range(0, 1000, 2)]
 
 
-def test_rows_of_many_partitions_are_read_at_once(store: Store, settle: Settle) -> None:
+def test_rows_of_many_partitions_are_read_together(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(500):
         table.put(Simple(f"p{n}", n, "old"))
@@ -120,7 +120,7 @@ def test_rows_of_many_partitions_are_read_at_once(store: Store, settle: Settle) 
     assert store.table(Single).get_all([("p", ""), ("q", "")]) == [Single("p", "one")]
 
 
-def test_what_is_read_ahead_is_read_as_it_is(store: Store, settle: Settle) -> None:
+def test_rows_read_ahead_match_the_store(store: Store, settle: Settle) -> None:
     table, keys = store.table(Single), [f"p{n}" for n in range(30)]
     for key in keys[:-1]:
         table.put(Single(key, "old"))
@@ -138,9 +138,7 @@ def test_what_is_read_ahead_is_read_as_it_is(store: Store, settle: Settle) -> No
     assert table.get("p29") == Single("p29", "first")
 
 
-def test_rows_of_one_partition_read_ahead_are_read_as_they_are(
-    store: Store, settle: Settle
-) -> None:
+def test_rows_of_one_partition_read_ahead_match_the_store(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(6):
         table.put(Simple("p", n, "old"))
@@ -155,7 +153,7 @@ def test_rows_of_one_partition_read_ahead_are_read_as_they_are(
     assert table.get_all([("p", n) for n in range(6)]) == []
 
 
-def test_hundreds_of_rows_of_two_partitions_are_read_at_once(store: Store, settle: Settle) -> None:
+def test_hundreds_of_rows_of_two_partitions_are_read_together(store: Store, settle: Settle) -> None:
     """A site's sitemap names thousands of URLs of one host."""
     table = store.table(Scattered)
     keys = [("pq"[n % 2], n / 2) for n in range(1200)]
@@ -168,7 +166,7 @@ def test_hundreds_of_rows_of_two_partitions_are_read_at_once(store: Store, settl
     assert all(table.get(*key) is None for key in keys[1000:1010])
 
 
-def test_what_was_read_ahead_is_forgotten_with_the_flush(data: Data) -> None:
+def test_flush_discards_rows_read_ahead(data: Data) -> None:
     one, other = data.open().store, data.open().store
     one.table(Single).read_ahead([("p", "")])
     other.table(Single).put(Single("p", "theirs"))
@@ -177,7 +175,7 @@ def test_what_was_read_ahead_is_forgotten_with_the_flush(data: Data) -> None:
     assert one.table(Single).get("p") == Single("p", "theirs")
 
 
-def test_fractions_are_in_order(store: Store, settle: Settle) -> None:
+def test_scan_orders_fractions(store: Store, settle: Settle) -> None:
     table = store.table(Moment)
     moments = [0.1, 1e-9, 1.5, 1.25, -2.0, 1763760000.123456, 1763760000.123457, 1e300, 3.0, inf]
     for at in moments:
@@ -190,7 +188,7 @@ def test_fractions_are_in_order(store: Store, settle: Settle) -> None:
     assert len(table.get_many("p", [0.1, 3, 2.0])) == 2
 
 
-def test_the_newest_comes_first(store: Store, settle: Settle) -> None:
+def test_scan_of_newest_first_table_is_descending(store: Store, settle: Settle) -> None:
     table = store.table(Version)
     for at in (2.5, 10.0, 1.0, 7.25):
         table.put(Version("p", at))
@@ -201,7 +199,7 @@ def test_the_newest_comes_first(store: Store, settle: Settle) -> None:
     assert table.scan("p", 1.0) == []
 
 
-def test_the_newest_comes_first_flushed_or_not(store: Store) -> None:
+def test_scan_of_newest_first_table_merges_buffered_rows(store: Store) -> None:
     table = store.table(Version)
     for at in range(0, 20, 2):
         table.put(Version("p", at, "old"))
@@ -216,7 +214,7 @@ def test_the_newest_comes_first_flushed_or_not(store: Store) -> None:
     assert [row.order for row in found if row.at in (7, 8, 10)] == ["old", "new", "new"]
 
 
-def test_what_is_scattered_is_one_partition_to_whoever_reads(store: Store, settle: Settle) -> None:
+def test_buckets_read_as_one_partition(store: Store, settle: Settle) -> None:
     table = store.table(Scattered)
     for at in range(40):
         table.put(Scattered("p", at / 2))
@@ -234,7 +232,7 @@ def test_what_is_scattered_is_one_partition_to_whoever_reads(store: Store, settl
     assert table.scan("q") == [Scattered("q", 7.0)]
 
 
-def test_several_partitions_are_scanned_at_a_time(store: Store) -> None:
+def test_scan_all_reads_several_partitions(store: Store) -> None:
     table = store.table(Scattered)
     for n in range(20):
         table.put(Scattered("pq"[n % 2], n / 2))

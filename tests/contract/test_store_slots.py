@@ -30,7 +30,7 @@ def fetcher(data: Data, clock: Clock, at_once: int = 3) -> LeasedSlots:
 
 
 @pytest.mark.only("decides_at_once")
-def test_no_two_fetchers_have_the_same_slot(data: Data, clock: Clock) -> None:
+def test_two_fetchers_never_have_the_same_slot(data: Data, clock: Clock) -> None:
     one, other = fetcher(data, clock, 4), fetcher(data, clock, 4)
     assert [one.lease(ADDRESS, set(range(n))) for n in (0, 1)] == [0, 1]
     assert [other.lease(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
@@ -40,7 +40,7 @@ def test_no_two_fetchers_have_the_same_slot(data: Data, clock: Clock) -> None:
 
 
 @pytest.mark.only("decides_at_once")
-def test_who_has_all_slots_leaves_others_their_share(data: Data, clock: Clock) -> None:
+def test_fetcher_with_all_slots_returns_a_part(data: Data, clock: Clock) -> None:
     one, other = fetcher(data, clock, 4), fetcher(data, clock, 4)
     assert [one.lease(ADDRESS, set(range(n))) for n in range(5)] == [0, 1, 2, 3, None]
     assert other.lease(ADDRESS, ()) is None
@@ -52,9 +52,7 @@ def test_who_has_all_slots_leaves_others_their_share(data: Data, clock: Clock) -
 
 
 @pytest.mark.only("decides_at_once")
-def test_what_a_dead_fetcher_had_is_free_when_its_lease_is_over_by_any_clock(
-    data: Data, clock: Clock
-) -> None:
+def test_slot_of_crashed_fetcher_is_free_after_its_lease(data: Data, clock: Clock) -> None:
     dead, other = fetcher(data, clock, 1), fetcher(data, clock, 1)
     assert dead.lease(ADDRESS, ()) == 0
     clock.now += 119.0
@@ -83,9 +81,7 @@ class Interrupted:
 
 
 @pytest.mark.only("decides_at_once")
-def test_a_slot_that_its_fetcher_leases_anew_in_the_last_moment_is_not_taken_over(
-    data: Data, clock: Clock
-) -> None:
+def test_renewed_slot_is_not_taken_over(data: Data, clock: Clock) -> None:
     idle = fetcher(data, clock, 1)
     assert idle.lease(ADDRESS, ()) == 0
     clock.now += 121.0

@@ -69,7 +69,7 @@ def put(data: Data, *rows: Row) -> None:
     store.flush()
 
 
-def test_a_column_that_an_older_version_does_not_know_survives_its_writes(data: Data) -> None:
+def test_unknown_column_survives_write_of_older_version(data: Data) -> None:
     put(data, NewRow("p", 1, "a", added="x"), NewRow("p", 2, "a", added="y"))
     older = data.open().store.table(OldRow)
     assert older.get("p", 1) == OldRow("p", 1, "a")
@@ -82,13 +82,13 @@ def test_a_column_that_an_older_version_does_not_know_survives_its_writes(data: 
     ]
 
 
-def test_a_column_beside_a_key_alone_survives_too(data: Data) -> None:
+def test_unknown_column_survives_write_of_keys_only(data: Data) -> None:
     put(data, NewKey("p", 5))
     put(data, OldKey("p"))
     assert data.open().store.table(NewKey).get("p") == NewKey("p", 5)
 
 
-def test_a_row_that_only_a_newer_version_can_read_is_named_and_left_as_it_is(data: Data) -> None:
+def test_row_of_newer_version_raises_newer_and_is_kept(data: Data) -> None:
     rows = NewRow("p", 1), NewRow("p", 2, word=NewWord.TWO)
     put(data, *rows)
     older = data.open().store.table(OldRow)

@@ -40,7 +40,7 @@ def store(ports: Ports) -> Store:
     return ports.store
 
 
-def test_every_flush_of_something_is_timed(store: Store) -> None:
+def test_nonempty_flush_is_timed(store: Store) -> None:
     def timed() -> float:
         return REGISTRY.get_sample_value("gossamer_store_flush_seconds_count") or 0.0
 
@@ -55,7 +55,7 @@ def test_every_flush_of_something_is_timed(store: Store) -> None:
     assert timed() == before + 2
 
 
-def test_thousands_of_rows_of_a_partition_are_flushed_at_once(data: Data) -> None:
+def test_flush_writes_thousands_of_rows_of_a_partition(data: Data) -> None:
     store = data.open().store
     for n in range(7000):
         store.table(Simple).put(Simple("p", n, f"text {n}"))
@@ -65,7 +65,7 @@ def test_thousands_of_rows_of_a_partition_are_flushed_at_once(data: Data) -> Non
     assert found[6999].text == "text 6999"
 
 
-def test_a_row_in_each_of_thousands_of_partitions_is_flushed_at_once(data: Data) -> None:
+def test_flush_writes_rows_of_thousands_of_partitions(data: Data) -> None:
     store = data.open().store
     for n in range(3000):
         store.table(Simple).put(Simple(f"part {n}", n))
@@ -74,7 +74,7 @@ def test_a_row_in_each_of_thousands_of_partitions_is_flushed_at_once(data: Data)
     assert all(table.get(f"part {n}", n) for n in range(0, 3000, 7))
 
 
-def test_rows_may_be_very_large(data: Data) -> None:
+def test_flush_writes_very_large_rows(data: Data) -> None:
     sizes = [4 << 20, 10, 60_000, 60_000, 1 << 20, 0, 39_000, 2_000]
     store = data.open().store
     for n, size in enumerate(sizes):
@@ -85,7 +85,7 @@ def test_rows_may_be_very_large(data: Data) -> None:
     assert all(row.raw == bytes([row.n]) * len(row.raw) for row in found)
 
 
-def test_a_row_put_last_is_put(data: Data) -> None:
+def test_row_put_last_is_written(data: Data) -> None:
     store = data.open().store
     store.table(Simple).put(Simple("p", 0, "old"))
     store.flush()
@@ -100,13 +100,13 @@ def test_a_row_put_last_is_put(data: Data) -> None:
     assert [row.text for row in rows] == ["last", "not so"]
 
 
-def test_a_flush_of_nothing_is_nothing(store: Store) -> None:
+def test_empty_flush_does_nothing(store: Store) -> None:
     store.flush()
     store.table(Simple)
     store.flush()
 
 
-def test_what_is_discarded_was_never_put(data: Data) -> None:
+def test_discarded_rows_are_not_written(data: Data) -> None:
     store = data.open().store
     table = store.table(Simple)
     table.put(Simple("p", 1, "kept"))
@@ -126,7 +126,7 @@ def test_what_is_discarded_was_never_put(data: Data) -> None:
 
 
 @pytest.mark.only("decides_at_once")
-def test_of_many_at_once_one_is_the_first(data: Data) -> None:
+def test_concurrent_put_if_absent_has_one_winner(data: Data) -> None:
     stores = [data.open().store for _ in range(4)]
     rows = [[Simple(f"p{n}", 0, f"{who}") for n in range(25)] for who in range(4)]
     for store in stores:
@@ -159,7 +159,7 @@ def texts(data: Data) -> list[str]:
 
 
 @pytest.mark.only("fences")
-def test_what_an_older_owner_writes_late_replaces_nothing(
+def test_late_write_of_former_owner_replaces_nothing(
     data: Data, owners: tuple[Store, Store]
 ) -> None:
     old, new = owners
@@ -176,9 +176,7 @@ def test_what_an_older_owner_writes_late_replaces_nothing(
 
 
 @pytest.mark.only("fences")
-def test_what_an_older_owner_drops_late_is_not_dropped(
-    data: Data, owners: tuple[Store, Store]
-) -> None:
+def test_late_drop_of_former_owner_removes_nothing(data: Data, owners: tuple[Store, Store]) -> None:
     old, new = owners
     new.table(Simple).put(Simple("p", 1, "new"))
     new.flush()
@@ -187,7 +185,7 @@ def test_what_an_older_owner_drops_late_is_not_dropped(
     assert texts(data) == ["new"]
 
 
-def test_what_is_written_at_once_is_there_before_what_was_put_and_survives_a_discard(
+def test_immediate_write_precedes_buffer_and_survives_discard(
     data: Data,
 ) -> None:
     store = data.open().store
@@ -200,7 +198,7 @@ def test_what_is_written_at_once_is_there_before_what_was_put_and_survives_a_dis
 
 
 @pytest.mark.only("fences")
-def test_of_what_is_written_at_once_the_larger_timestamp_stands(data: Data) -> None:
+def test_immediate_write_with_larger_timestamp_wins(data: Data) -> None:
     one, other = data.open().store, data.open().store
     one.write([Simple("p", 1, "later")], 2_000_000)
     other.write([Simple("p", 1, "earlier")], 1_000_000)
@@ -208,7 +206,7 @@ def test_of_what_is_written_at_once_the_larger_timestamp_stands(data: Data) -> N
 
 
 @pytest.mark.only("fences")
-def test_who_is_no_owner_any_more_writes_nothing(data: Data, owners: tuple[Store, Store]) -> None:
+def test_former_owner_writes_nothing(data: Data, owners: tuple[Store, Store]) -> None:
     old, new = owners
     new.table(Simple).put(Simple("q", 1, "new"))
     new.flush()
@@ -224,7 +222,7 @@ def test_who_is_no_owner_any_more_writes_nothing(data: Data, owners: tuple[Store
 
 
 @pytest.mark.only("fences")
-def test_who_is_no_owner_any_more_learns_it_with_nothing_to_write(
+def test_former_owner_is_detected_by_empty_flush(
     owners: tuple[Store, Store],
 ) -> None:
     old, _ = owners
@@ -238,7 +236,7 @@ def test_who_is_no_owner_any_more_learns_it_with_nothing_to_write(
 
 
 @pytest.mark.only("fences")
-def test_who_lost_its_claim_while_it_wrote_learns_it_before_anything_follows(
+def test_lost_claim_is_detected_after_flush(
     owners: tuple[Store, Store],
 ) -> None:
     old, new = owners
@@ -257,9 +255,7 @@ def test_who_lost_its_claim_while_it_wrote_learns_it_before_anything_follows(
 
 
 @pytest.mark.only("fences")
-def test_an_owner_writes_over_older_ones_and_over_itself(
-    data: Data, owners: tuple[Store, Store]
-) -> None:
+def test_owner_replaces_rows_of_former_owners(data: Data, owners: tuple[Store, Store]) -> None:
     old, new = owners
     for n in range(3):
         old.table(Simple).put(Simple("p", n, "old"))
@@ -280,7 +276,7 @@ def test_an_owner_writes_over_older_ones_and_over_itself(
 
 
 @pytest.mark.only("fences")
-def test_later_timestamps_count(data: Data, owners: tuple[Store, Store]) -> None:
+def test_write_with_later_timestamp_wins(data: Data, owners: tuple[Store, Store]) -> None:
     old, new = owners
     new.table(Simple).put(Simple("p", 1, "new"))
     new.flush()
@@ -293,7 +289,7 @@ def test_later_timestamps_count(data: Data, owners: tuple[Store, Store]) -> None
 
 
 @pytest.mark.slow
-def test_a_row_goes_once_its_lifetime_is_over_and_not_before(store: Store) -> None:
+def test_row_expires_after_its_lifetime(store: Store) -> None:
     table, began = store.table(Passing), clock.now()
     for second in (0.0, 0.5):
         table.put(Passing("p", began + second))

@@ -89,7 +89,7 @@ st.register_type_strategy(Speed, built(Speed))
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", [25, pytest.param(200, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_event_comes_back_as_it_went(kind: type[Event], examples: int) -> None:
+def test_event_survives_encoding_and_decoding(kind: type[Event], examples: int) -> None:
     @settings(max_examples=examples)
     @given(built(kind))
     def comes_back(event: Event) -> None:
@@ -106,7 +106,7 @@ def test_every_event_has_a_topic() -> None:
     assert {k for k in kinds if issubclass(k, Event) and k is not Event} == set(KINDS)
 
 
-def test_an_event_is_one_json_object_that_says_what_it_is() -> None:
+def test_event_is_one_tagged_json_object() -> None:
     event = DeadLetter(at=1.5, service="s", topic="t", partition=0, offset=1, key="k",
                        reason="é", value=b"\0\xff")  # fmt: skip
     written = json.loads(encode(event).value)
@@ -142,7 +142,7 @@ def test_keys_and_partition_keys(event: Event | Tombstone, key: str, partition_k
     assert (message.key, message.partition_key) == (key, partition_key)
 
 
-def test_a_page_says_in_its_headers_what_it_is() -> None:
+def test_headers_of_page_describe_it() -> None:
     page = replace(PAGE, crawl="news", trace="ab", content_type="application/pdf")
     assert dict(encode(page).headers) == {
         "event": "page",
@@ -158,7 +158,7 @@ TOO_LARGE = 2 * topics.PAGES.limit
 FAR = tuple(events.Link(f"https://example.org/{n}") for n in range(5000))
 
 
-def test_of_a_document_that_is_too_large_the_text_goes_last() -> None:
+def test_too_large_document_is_cut_in_the_text_last() -> None:
     page = replace(PAGE, text="text " * 1000, outlinks=(events.Link("x" * TOO_LARGE),) * 2)
     fitting = decode(arrived(encode(replace(page, links=("https://example.org/",)))))
     assert isinstance(fitting, Page)
@@ -168,7 +168,7 @@ def test_of_a_document_that_is_too_large_the_text_goes_last() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["a" * TOO_LARGE, "\0" * TOO_LARGE, "\0ä" * TOO_LARGE])
-def test_of_a_text_that_is_too_large_the_beginning_is_kept(text: str) -> None:
+def test_too_large_text_keeps_its_beginning(text: str) -> None:
     message = encode(replace(PAGE, text=text, links=("https://example.org/",)))
     page = decode(arrived(message))
     assert isinstance(page, Page) and page.text is not None
@@ -176,7 +176,7 @@ def test_of_a_text_that_is_too_large_the_beginning_is_kept(text: str) -> None:
     assert (page.cut[-1], text.startswith(page.text)) == ("text", True)
 
 
-def test_the_links_that_the_crawl_lives_on_are_kept() -> None:
+def test_links_of_too_large_page_are_kept() -> None:
     visit = Visit("1", "https://example.org/")
     page = events.PageParsed(
         at=1.0, site="example.org", host="https://example.org", visit=visit, fetched_at=1.0,
@@ -187,13 +187,13 @@ def test_the_links_that_the_crawl_lives_on_are_kept() -> None:
     assert (fitting.links, fitting.cut) == (FAR, ("usage", "text"))
 
 
-def test_a_page_that_is_gone_leaves_an_empty_value() -> None:
+def test_tombstone_has_empty_value() -> None:
     message = encode(Tombstone(PAGE.url, PAGE.site))
     assert (message.topic, message.value) == ("pages", b"")
     assert message.key == encode(PAGE).key
 
 
-def test_a_tombstone_says_why_in_its_headers() -> None:
+def test_tombstone_headers_contain_the_reason() -> None:
     gone = Tombstone(
         PAGE.url,
         PAGE.site,
@@ -227,7 +227,7 @@ def test_a_tombstone_says_why_in_its_headers() -> None:
 
 
 @pytest.mark.parametrize("headers", [(), (("at", "soon"),), (("url", "x"), ("more", ""))])
-def test_a_tombstone_without_our_headers_is_one_all_the_same(headers: Headers) -> None:
+def test_tombstone_without_headers_is_decoded(headers: Headers) -> None:
     record = Record("pages", 0, 0, PAGE.url, b"", headers)
     assert tombstone(record) == Tombstone(PAGE.url, "")
 
@@ -246,14 +246,14 @@ def test_garbage_is_poison(topic: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not SeedAdded])
-def test_an_event_without_its_fields_is_poison(kind: type[Event]) -> None:
+def test_event_without_required_fields_is_poison(kind: type[Event]) -> None:
     value = msgspec.json.encode({"event": kind.__struct_config__.tag})
     with pytest.raises(Poison, match="not an event of"):
         decode(record(topics.TOPIC_OF[kind].name, value))
 
 
 @given(st.sampled_from(sorted(topics.TOPICS)), st.binary())
-def test_any_bytes_are_an_event_or_poison(topic: str, value: bytes) -> None:
+def test_arbitrary_bytes_are_an_event_or_poison(topic: str, value: bytes) -> None:
     try:
         assert topics.TOPIC_OF[type(decode(record(topic, value)))].name == topic
     except Poison as poison:
@@ -261,7 +261,7 @@ def test_any_bytes_are_an_event_or_poison(topic: str, value: bytes) -> None:
 
 
 @pytest.mark.parametrize("topic", [name for name in topics.TOPICS if name != "seeds"])
-def test_a_kind_that_is_not_known_waits_for_a_newer_version(topic: str) -> None:
+def test_unknown_kind_raises_newer(topic: str) -> None:
     with pytest.raises(Newer, match="no_such, version 3: unknown kind of event"):
         decode(record(topic, b'{"event": "no_such", "version": 3, "at": "now"}'))
 
@@ -269,7 +269,7 @@ def test_a_kind_that_is_not_known_waits_for_a_newer_version(topic: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "name"), [(PageJudged, "verdict"), (PageParsed, "kind"), (Page, "verdict")]
 )
-def test_a_value_that_is_not_known_waits_for_a_newer_version(kind: type[Event], name: str) -> None:
+def test_unknown_enumeration_value_raises_newer(kind: type[Event], name: str) -> None:
     topic, fields = topics.TOPIC_OF[kind].name, example(kind)
     with pytest.raises(Newer, match=f"{fields['event']}: .*unheard.*{name}"):
         decode(record(topic, msgspec.json.encode(fields | {name: "unheard"})))
@@ -277,21 +277,21 @@ def test_a_value_that_is_not_known_waits_for_a_newer_version(kind: type[Event], 
         decode(record(topic, msgspec.json.encode(fields | {name: 5})))
 
 
-def test_an_outcome_that_is_not_known_is_read_as_another_one() -> None:
+def test_unknown_outcome_is_read_as_other() -> None:
     fields = example(VisitEnded) | {"outcome": "unheard", "hazards": ["new"]}
     event = decode(record("visits.ended", msgspec.json.encode(fields)))
     assert isinstance(event, VisitEnded)
     assert (event.outcome, event.hazards) == (Outcome.OTHER, ("new",))
 
 
-def test_whatever_anybody_sows_stops_nothing() -> None:
+def test_arbitrary_seed_never_raises_newer() -> None:
     for value in (b'{"url": "http://a.example/", "version": 7}', b'{"event": "no_such"}'):
         with pytest.raises(Poison, match="seed"):
             decode(record("seeds", value))
 
 
 @given(st.sampled_from(KINDS), st.data())
-def test_a_damaged_event_is_an_event_or_poison(kind: type[Event], data: st.DataObject) -> None:
+def test_damaged_event_is_an_event_or_poison(kind: type[Event], data: st.DataObject) -> None:
     value = bytearray(encode(PAGE).value)
     for _ in range(data.draw(st.integers(1, 3))):
         value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
@@ -303,13 +303,13 @@ def test_a_damaged_event_is_an_event_or_poison(kind: type[Event], data: st.DataO
         assert "page" in str(newer) or "unknown kind" in str(newer)
 
 
-def test_fields_that_are_not_known_are_left_out() -> None:
+def test_unknown_fields_are_ignored() -> None:
     value = msgspec.json.decode(encode(PAGE).value) | {"newly": [1]}
     assert decode(record("pages", msgspec.json.encode(value))) == PAGE
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not SeedAdded])
-def test_a_version_that_is_not_known_waits_for_a_newer_version(kind: type[Event]) -> None:
+def test_unknown_version_raises_newer(kind: type[Event]) -> None:
     newest = msgspec.structs.fields(kind)[0].default
     tag = str(kind.__struct_config__.tag)
     why = f"{tag}, version 7: this process knows versions up to {newest}"
@@ -318,14 +318,14 @@ def test_a_version_that_is_not_known_waits_for_a_newer_version(kind: type[Event]
             decode(record(topics.TOPIC_OF[kind].name, msgspec.json.encode(fields)))
 
 
-def test_what_is_too_large_for_its_topic_is_poison() -> None:
+def test_event_too_large_for_its_topic_is_poison() -> None:
     fits = msgspec.structs.replace(PAGE, text="x" * (topics.PAGES.limit - 1000))
     assert len(encode(fits).value) <= topics.PAGES.limit
     with pytest.raises(Poison, match=r"for pages is too large: 838\d{4} bytes, at most 8388608"):
         encode(msgspec.structs.replace(PAGE, text="x" * topics.PAGES.limit))
 
 
-def test_whatever_a_topic_takes_fits_a_dead_letter() -> None:
+def test_largest_record_of_any_topic_fits_a_dead_letter() -> None:
     most = topics.PAGES.max_message_bytes
     for letter in (
         dead_letter(record("pages", b"\xff" * most), "parser", "why", 5.0),
@@ -372,7 +372,7 @@ def test_seeds_are_text_or_json(value: str, seed: SeedAdded) -> None:
         b'{"url": "a", "priority": 101}', b'{"url": "a", "priority": -101}',
     ],
 )  # fmt: skip
-def test_what_is_no_seed_is_poison(value: bytes) -> None:
+def test_invalid_seed_is_poison(value: bytes) -> None:
     with pytest.raises(Poison, match="seed"):
         decode(record("seeds", value))
 
@@ -382,13 +382,13 @@ seeds = st.deferred(lambda: built(SeedAdded))
 
 @pytest.mark.slow
 @given(seeds.filter(lambda seed: 0 <= seed.depth < 10**9))
-def test_a_seed_comes_back_with_its_origin_if_it_names_none(seed: SeedAdded) -> None:
+def test_seed_without_via_gets_its_record(seed: SeedAdded) -> None:
     expected = seed if seed.via else msgspec.structs.replace(seed, via=ORIGIN)
     assert decode(record("seeds", encode(seed).value)) == expected
 
 
 @given(st.binary(), st.text())
-def test_a_dead_letter_holds_the_record_whole(value: bytes, reason: str) -> None:
+def test_dead_letter_contains_the_whole_record(value: bytes, reason: str) -> None:
     letter = dead_letter(Record("pages", 3, 9, "key", value), "parser", reason, 5.0)
     found = decode(arrived(encode(letter)))
     assert found == DeadLetter(

@@ -53,7 +53,7 @@ def scope_in_force(log: SqliteLog) -> str:
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_the_newest_definition_counts_under_whichever_key(log: SqliteLog, times: int) -> None:
+def test_newest_definition_counts_under_either_key(log: SqliteLog, times: int) -> None:
     assert crawl.last_definition(log) is None
     log.append([as_once("old()")] * times)
     assert scope_in_force(log) == "old()"
@@ -67,7 +67,7 @@ def test_the_newest_definition_counts_under_whichever_key(log: SqliteLog, times:
     assert scope_in_force(log) == "older process()"
 
 
-def test_a_service_goes_by_the_newest_too(log: SqliteLog, store: SqliteStore) -> None:
+def test_service_applies_the_newest_definition(log: SqliteLog, store: SqliteStore) -> None:
     log.append([as_once("old()"), encode(defined("new()"))])
     sower = Sower(store)
     sequential_loop(sower, log, store, lambda: 1.0).step()
@@ -78,7 +78,7 @@ def test_a_service_goes_by_the_newest_too(log: SqliteLog, store: SqliteStore) ->
     ("wrong", "why"),
     [({"crawl": "other"}, "one crawl, 'default'"), ({"scope": "nonsense()"}, "'nonsense()' is no")],
 )
-def test_who_goes_by_definitions_refuses_one_that_makes_no_sense(
+def test_service_refuses_invalid_definition(
     store: SqliteStore, wrong: dict[str, str], why: str
 ) -> None:
     definition = defined(**{"scope": "any()", **wrong})
@@ -89,19 +89,19 @@ def test_who_goes_by_definitions_refuses_one_that_makes_no_sense(
             list(service.handle(definition, 1.0))
 
 
-def test_crawls_are_kept_apart(log: SqliteLog) -> None:
+def test_definitions_of_other_crawls_are_separate(log: SqliteLog) -> None:
     log.append([encode(defined("mine()")), encode(defined("other()", crawl="other"))])
     assert scope_in_force(log) == "mine()"
     assert set(newest_events(log)) == {"crawl_defined/default", "crawl_defined/other"}
 
 
-def test_a_definition_that_is_replayed_lies_with_the_others_of_its_crawl() -> None:
+def test_replayed_definition_has_the_key_of_its_crawl() -> None:
     for message in (as_once("a()"), encode(defined("b()"))):
         letter = dead_letter(Record("control", 0, 5, message.key, message.value), "x", "why", 1.0)
         assert message_of_letter(letter) == message
 
 
-def test_kinds_not_known_here_are_skipped_and_named_once(
+def test_unknown_control_events_are_skipped_and_logged_once(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     log.append([of_later(delay=5.0)] * 2 + [encode(defined("any()"))] + [of_later(delay=6.0)])
@@ -118,7 +118,7 @@ def test_kinds_not_known_here_are_skipped_and_named_once(
     assert scope_in_force(log) == "any()"
 
 
-def test_what_follows_many_that_are_skipped_is_still_found(log: SqliteLog) -> None:
+def test_events_after_many_skipped_ones_are_read(log: SqliteLog) -> None:
     log.append(
         Message("control", f"delay_set/{n}", b'{"event": "delay_set"}', "default")
         for n in range(1200)
@@ -134,7 +134,7 @@ def test_what_follows_many_that_are_skipped_is_still_found(log: SqliteLog) -> No
     "value",
     [b"garbage", b"[]", b"{}", b'{"event": 5}', b'{"event": "crawl_defined"}', b"[" * 100_000],
 )
-def test_what_is_no_event_at_all_is_left_to_be_reported(log: SqliteLog, value: bytes) -> None:
+def test_invalid_control_record_is_returned(log: SqliteLog, value: bytes) -> None:
     log.append([Message("control", "k", value, "k"), Message("control", "gone", b"", "k")])
     (record,) = ControlTail(log).poll(0)
     assert record.value == value
@@ -143,7 +143,7 @@ def test_what_is_no_event_at_all_is_left_to_be_reported(log: SqliteLog, value: b
     assert newest_events(log) == {}
 
 
-def test_a_topic_may_carry_several_kinds() -> None:
+def test_topic_carries_several_kinds_of_events() -> None:
     two = msgspec.structs.replace(CONTROL, events=(*CONTROL.events, *PAGES.events))
     page = (EXAMPLES / "pages" / "1" / "page.json").read_bytes()
     definition = encode(defined("any()")).value
@@ -157,7 +157,7 @@ class DelaySet(Event, frozen=True, kw_only=True, tag="delay_set"):
     """A kind that no service acts on yet."""
 
 
-def test_services_ignore_kinds_that_they_do_not_need(store: SqliteStore, tmp_path: Path) -> None:
+def test_services_ignore_unneeded_control_events(store: SqliteStore, tmp_path: Path) -> None:
     services: list[Processor] = [
         Dedup(SeenTable(store), store, DedupSettings()),
         Frontier(FrontierSettings(), store, 60.0, 4, alone=True),

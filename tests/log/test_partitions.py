@@ -17,12 +17,12 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("text", PUBLISHED)
-def test_hashes_are_those_of_kafka(text: str) -> None:
+def test_hashes_match_kafka(text: str) -> None:
     assert murmur2(text.encode()) == PUBLISHED[text] & 0xFFFFFFFF
 
 
 @pytest.mark.parametrize("text", PUBLISHED)
-def test_the_sign_is_cut_off_before_the_remainder(text: str) -> None:
+def test_sign_of_hash_is_dropped_before_modulo(text: str) -> None:
     assert partition_of(text, 1000) == (PUBLISHED[text] & 0x7FFFFFFF) % 1000
 
 

@@ -14,7 +14,7 @@ CREATE TABLE log_records (
 """
 
 
-def test_a_log_from_before_headers_is_read_and_has_them_from_now_on(tmp_path: Path) -> None:
+def test_log_without_headers_column_is_migrated(tmp_path: Path) -> None:
     database = Database(tmp_path / "gossamer.db")
     with database.transaction() as db:
         db.execute(BEFORE_HEADERS)

@@ -22,17 +22,17 @@ UNBOUNDED = {
 DRAINS = {"frontier": "it must always read, or all others would wait for each other"}
 
 
-def test_every_topic_that_is_kept_until_read_has_a_limit_or_a_reason() -> None:
+def test_every_trimmed_topic_has_a_lag_limit() -> None:
     until_read = {name for name, topic in TOPICS.items() if topic.keep is Keep.UNTIL_READ}
     assert {*LIMITS} | {*UNBOUNDED} == until_read
     assert not {*LIMITS} & {*UNBOUNDED}
 
 
-def test_every_limit_throttles_somebody() -> None:
+def test_every_lag_limit_throttles_a_service() -> None:
     assert {topic.name for topics in WAITS_FOR.values() for topic in topics} == {*LIMITS}
 
 
-def test_every_writer_waits_for_the_readers_of_what_it_writes() -> None:
+def test_every_producer_waits_for_the_consumers_of_its_topics() -> None:
     for name in LIMITS:
         for writer in {*TOPICS[name].producers} - {"operators", *DRAINS}:
             # Dedup reads on what it has discovered itself: the parser waits in its place.
@@ -41,7 +41,7 @@ def test_every_writer_waits_for_the_readers_of_what_it_writes() -> None:
     assert URLS_DISCOVERED in WAITS_FOR["parser"]
 
 
-def test_no_service_waits_for_itself_even_over_others() -> None:
+def test_waits_between_services_have_no_cycle() -> None:
     waits = {
         service: {reader for topic in topics for reader in topic.consumers}
         for service, topics in WAITS_FOR.items()
@@ -64,7 +64,7 @@ def informed() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("service", "topic"), [(s, t.name) for s in WAITS_FOR for t in WAITS_FOR[s]]
 )
-def test_throttle_holds_the_partition_that_a_reader_is_behind_in(
+def test_throttle_returns_partition_with_lagging_consumer(
     service: str, topic: str, log: SqliteLog, store: SqliteStore
 ) -> None:
     throttle = Throttle(log, service, {topic: 3})

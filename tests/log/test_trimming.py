@@ -104,7 +104,7 @@ def test_the_slower_group_decides(trimmer: trimming.Trimmer, brokers: Brokers) -
     assert brokers.deleted == [("x.pages.fetched", 0, 50), ("x.pages.fetched", 0, 70)]
 
 
-def test_what_a_frontier_has_read_stays_for_the_replay_window(
+def test_records_in_replay_window_are_not_trimmed(
     brokers: Brokers, trimmer: trimming.Trimmer
 ) -> None:
     brokers.committed["x.frontier", 0] = 3
@@ -116,7 +116,7 @@ def test_what_a_frontier_has_read_stays_for_the_replay_window(
     assert brokers.deleted[1:] == [("x.visits.ended", 0, 3)], "and never what is unread"
 
 
-def test_nothing_goes_until_both_have_committed(
+def test_nothing_is_trimmed_before_all_groups_have_committed(
     trimmer: trimming.Trimmer, brokers: Brokers
 ) -> None:
     brokers.committed |= {("x.parser", 1): 8, ("x.archive", 2): 9, ("x.parser", 2): 0}
@@ -125,7 +125,7 @@ def test_nothing_goes_until_both_have_committed(
     assert not brokers.deleted
 
 
-def test_one_who_may_not_delete_warns_once_and_tries_again(
+def test_refused_trimming_warns_once_and_is_retried(
     trimmer: trimming.Trimmer, brokers: Brokers
 ) -> None:
     brokers.error = KafkaError.TOPIC_AUTHORIZATION_FAILED
@@ -138,7 +138,9 @@ def test_one_who_may_not_delete_warns_once_and_tries_again(
     assert brokers.deleted == [("x.pages.fetched", 0, 50)]
 
 
-def test_brokers_that_are_away_are_asked_again(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
+def test_trimming_is_retried_after_broker_outage(
+    trimmer: trimming.Trimmer, brokers: Brokers
+) -> None:
     brokers.error = KafkaError._TRANSPORT
     trimmer.trim(fetched(0))
     brokers.error = None
@@ -146,7 +148,7 @@ def test_brokers_that_are_away_are_asked_again(trimmer: trimming.Trimmer, broker
     assert brokers.deleted == [("x.pages.fetched", 0, 50)]
 
 
-def test_every_topic_that_is_kept_until_read_is_trimmed(
+def test_every_topic_kept_until_read_is_trimmed(
     trimmer: trimming.Trimmer, brokers: Brokers
 ) -> None:
     brokers.committed["x.frontier", 0] = 7
@@ -155,12 +157,12 @@ def test_every_topic_that_is_kept_until_read_is_trimmed(
     assert brokers.asked == 1, "the group is asked about all its topics together"
 
 
-def test_other_topics_ask_nobody(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
+def test_other_topics_are_not_trimmed(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
     trimmer.trim([("pages", 0), ("pages.archived", 0), ("control", 0)])
     assert brokers.asked == 0
 
 
-def test_further_groups_hold_fetched_pages_and_nothing_else(
+def test_further_groups_delay_trimming_of_fetched_pages_only(
     brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     minutes = iter(range(1000))

@@ -11,12 +11,12 @@ from gossamer.settings.servers import KafkaSettings
 @pytest.mark.parametrize(
     "name", ["_TRANSPORT", "_TIMED_OUT", "NOT_ENOUGH_REPLICAS", "_DESTROY_BROKER"]
 )
-def test_a_broker_that_is_gone_is_waited_for(name: str) -> None:
+def test_unreachable_broker_raises_unavailable(name: str) -> None:
     error = KafkaError(getattr(KafkaError, name))
     assert isinstance(ConnectionErrors("host:1").translate_error(error), Unavailable)
 
 
-def test_another_broker_is_asked_before_patience_ends() -> None:
+def test_socket_timeout_leaves_time_for_another_broker() -> None:
     """A broker that vanishes refuses nothing: only time tells that it is gone."""
     settings = KafkaSettings(servers="host:1", timeout=30.0)
     asked = client_config(settings, ConnectionErrors(settings.servers))

@@ -26,7 +26,7 @@ def positions(found: Alignment) -> Mapping[str, int]:
     return found.rows[0].offsets if found.rows else {}
 
 
-def test_log_and_store_in_step_stay_as_they_are() -> None:
+def test_aligned_log_and_store_do_not_change() -> None:
     for stored in (70, 75, 90):
         found = aligned(GroupPosition(committed=70, start=50, end=90), stored)
         assert (found.moved, found.rows, found.repeated, found.deleted, found.lost) == (
@@ -38,45 +38,45 @@ def test_log_and_store_in_step_stay_as_they_are() -> None:
         ), "a crash between flush and commit leaves the store ahead"
 
 
-def test_a_group_goes_back_to_an_older_store() -> None:
+def test_group_returns_to_position_of_older_store() -> None:
     found = aligned(GroupPosition(committed=70, start=50, end=90), 60)
     assert (found.moved, found.repeated, found.deleted) == ({AT: 60}, 10, 0)
 
 
-def test_what_was_deleted_since_is_said_to_be() -> None:
+def test_deleted_records_are_reported() -> None:
     found = aligned(GroupPosition(committed=70, start=50, end=90), 30)
     assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 20, 20)
     assert positions(found) == {AT[0]: 50}, "the next start finds both in step"
 
 
-def test_an_empty_store_has_everything_read_again_that_the_log_has() -> None:
+def test_empty_store_repeats_all_retained_records() -> None:
     found = aligned(GroupPosition(committed=70, start=50, end=90), None)
     assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 20, 50)
 
 
-def test_where_another_engine_has_read_nothing_is_known_and_nothing_moved() -> None:
+def test_missing_positions_of_other_engine_move_nothing() -> None:
     assert not aligned(GroupPosition(committed=70, start=50, end=90), None, may_lack=True).moved
 
 
-def test_a_group_that_has_not_read_what_was_deleted_goes_on_behind_it() -> None:
+def test_group_before_deleted_records_moves_past_them() -> None:
     for stored in (40, 45):
         found = aligned(GroupPosition(committed=40, start=50, end=90), stored)
         assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 0, 50 - stored)
         assert positions(found) == {AT[0]: 50}
 
 
-def test_positions_beyond_the_end_of_an_older_log_go_back_to_the_group() -> None:
+def test_positions_beyond_end_of_older_log_return_to_the_group() -> None:
     found = aligned(GroupPosition(committed=70, start=50, end=80), 95)
     assert (found.moved, found.lost) == ({}, 15)
     assert positions(found) == {AT[0]: 70}
 
 
-def test_a_group_beyond_the_end_of_an_older_log_goes_back_to_it() -> None:
+def test_group_beyond_end_of_older_log_returns_to_the_end() -> None:
     found = aligned(GroupPosition(committed=90, start=50, end=80), 95)
     assert (found.moved, found.lost) == ({AT: 80}, 15)
 
 
-def test_positions_of_a_group_that_a_log_does_not_know_are_forgotten() -> None:
+def test_positions_without_committed_offsets_are_forgotten() -> None:
     found = align("frontier", {}, [PositionRow("frontier", "0", {AT[0]: 95})], may_lack=False)
     assert (found.moved, found.lost) == ({}, 95)
     assert positions(found) == {AT[0]: 0}
@@ -90,7 +90,7 @@ def test_positions_of_a_group_that_a_log_does_not_know_are_forgotten() -> None:
     st.none() | st.integers(0, 200),
     st.booleans(),
 )
-def test_a_second_time_nothing_is_left_to_do(
+def test_second_alignment_changes_nothing(
     start: int, more: int, committed: int, stored: int | None, may_lack: bool
 ) -> None:
     standing = GroupPosition(start + committed, start, start + more)
@@ -102,14 +102,14 @@ def test_a_second_time_nothing_is_left_to_do(
 
 
 @pytest.mark.parametrize("other", ["urls.admitted", "pages.judged"])
-def test_other_topics_of_a_partition_keep_their_positions(other: str) -> None:
+def test_other_topics_of_partition_keep_their_positions(other: str) -> None:
     row = PositionRow("frontier", "0", {AT[0]: 40, other: 7})
     standing = {AT: GroupPosition(70, 50, 90), (other, 0): GroupPosition(7, 0, 9)}
     (changed,) = align("frontier", standing, [row], may_lack=False).rows
     assert changed.offsets == {AT[0]: 50, other: 7}
 
 
-def test_a_group_that_runs_while_it_is_compared_is_in_step() -> None:
+def test_running_group_compares_as_aligned() -> None:
     """It reads and commits further records between any two of the questions."""
     log, store = SqliteLog(Database(":memory:")), SqliteStore(Database(":memory:"))
     asked = [

@@ -33,7 +33,7 @@ class Reckoning(Sower):
         self.at = now + 5.0
 
 
-def test_nothing_is_done_by_a_clock_that_was_set_before_times_are_reckoned_anew(
+def test_set_clock_recomputes_times_before_any_work(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processor = Reckoning(store)

@@ -17,7 +17,7 @@ from tests.runtime.manual import Manual, ManualOnce, found, left, sow, until
 from tests.runtime.processors import discovered
 
 
-async def test_answers_come_out_when_the_log_moves_past_what_they_answer(
+async def test_messages_are_appended_when_the_log_advances_past_their_record(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
     sow(log, "a", "b", "c", "d")
@@ -34,7 +34,7 @@ async def test_answers_come_out_when_the_log_moves_past_what_they_answer(
     assert sorted(found(log)) == ["a", "b", "c", "d"]
 
 
-async def test_all_of_control_is_known_before_the_first_record(
+async def test_control_topic_is_read_before_the_first_record(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
     crawls = (CrawlDefined(at=0.0, crawl=f"{n}", scope=f"{n}", max_depth=1) for n in range(1200))
@@ -45,7 +45,7 @@ async def test_all_of_control_is_known_before_the_first_record(
         assert len(manual.controls) == 1200
 
 
-async def test_turns_that_move_something_are_timed(
+async def test_steps_with_an_advance_are_timed(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
     def timed() -> float:
@@ -63,7 +63,7 @@ async def test_turns_that_move_something_are_timed(
     assert timed() == before + 3
 
 
-async def test_nothing_is_said_twice_of_what_is_done_twice(start: Start, log: SqliteLog) -> None:
+async def test_repeated_work_appends_messages_once(start: Start, log: SqliteLog) -> None:
     sow(log, "a", "b", "c")
     first, second = Manual(log), Manual(log)
     async with start(first):
@@ -77,7 +77,7 @@ async def test_nothing_is_said_twice_of_what_is_done_twice(start: Start, log: Sq
     assert sorted(found(log)) == ["a", "b", "c"]
 
 
-async def test_answers_of_work_that_begins_once_come_out_as_they_come(
+async def test_messages_of_unrepeatable_work_are_appended_at_once(
     start: Start, log: SqliteLog
 ) -> None:
     sow(log, "a", "b", "c")
@@ -90,7 +90,7 @@ async def test_answers_of_work_that_begins_once_come_out_as_they_come(
         await until(lambda: len(found(log)) == 3)
 
 
-async def test_one_that_takes_long_does_not_let_answers_pile_up(
+async def test_slow_record_limits_waiting_results(
     start: Start, manual: Manual, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concurrent, "ANSWERS_LIMIT", 5)
@@ -110,7 +110,9 @@ async def test_one_that_takes_long_does_not_let_answers_pile_up(
     assert len(found(log)) == 40
 
 
-async def test_no_more_than_the_limit_at_once(start: Start, manual: Manual, log: SqliteLog) -> None:
+async def test_concurrency_stays_within_the_limit(
+    start: Start, manual: Manual, log: SqliteLog
+) -> None:
     sow(log, *(str(i) for i in range(30)))
     async with start(manual, limit=3):
         while len(found(log)) < 30:
@@ -120,7 +122,7 @@ async def test_no_more_than_the_limit_at_once(start: Start, manual: Manual, log:
     assert sorted(manual.started) == sorted(str(i) for i in range(30))
 
 
-async def test_the_limit_is_used_to_the_full(start: Start, manual: Manual, log: SqliteLog) -> None:
+async def test_concurrency_reaches_the_limit(start: Start, manual: Manual, log: SqliteLog) -> None:
     sow(log, *"abcdef")
     async with start(manual, limit=4):
         await until(lambda: len(manual.open()) == 4)
@@ -128,7 +130,7 @@ async def test_the_limit_is_used_to_the_full(start: Start, manual: Manual, log: 
         await until(lambda: manual.open() == {"a", "c", "d", "e"})
 
 
-async def test_the_log_moves_before_work_that_begins_once(start: Start, log: SqliteLog) -> None:
+async def test_log_advances_before_unrepeatable_work_starts(start: Start, log: SqliteLog) -> None:
     processor = ManualOnce(log)
     sow(log, *"abcde")
     async with start(processor, limit=2):
@@ -140,7 +142,7 @@ async def test_the_log_moves_before_work_that_begins_once(start: Start, log: Sql
     assert all(lag <= 4 - i for i, lag in lags), "moved past before it was begun"
 
 
-async def test_other_work_is_begun_before_the_log_moves(
+async def test_repeatable_work_starts_before_the_log_advances(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
     sow(log, *"abc")
@@ -149,7 +151,7 @@ async def test_other_work_is_begun_before_the_log_moves(
     assert manual.lags == [3, 3, 3]
 
 
-async def test_nothing_is_begun_while_others_are_behind(
+async def test_no_work_starts_while_consumers_lag(
     start: Start, manual: Manual, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "HOLD_INTERVAL", 0.02)
@@ -179,7 +181,7 @@ async def test_nothing_is_begun_while_others_are_behind(
         await until(lambda: len(manual.started) == 4)
 
 
-async def test_a_partition_that_is_held_holds_up_no_other(
+async def test_throttled_partition_does_not_delay_others(
     start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "HOLD_INTERVAL", 0.0)
@@ -204,7 +206,7 @@ async def test_a_partition_that_is_held_holds_up_no_other(
     assert processor.started[2:] == [f"slow {n}" for n in range(8)], "in their order"
 
 
-async def test_a_stop_leaves_what_is_unfinished_to_the_next(start: Start, log: SqliteLog) -> None:
+async def test_stop_leaves_unfinished_work_to_the_next_reader(start: Start, log: SqliteLog) -> None:
     sow(log, *"abcd")
     first = Manual(log)
     async with start(first, limit=3):
@@ -219,7 +221,7 @@ async def test_a_stop_leaves_what_is_unfinished_to_the_next(start: Start, log: S
 
 
 @pytest.mark.parametrize("kind", [Manual, ManualOnce])
-async def test_what_was_done_when_it_was_stopped_is_done(
+async def test_stop_advances_past_finished_work(
     start: Start, log: SqliteLog, kind: type[Manual]
 ) -> None:
     sow(log, *"ab")
@@ -233,7 +235,7 @@ async def test_what_was_done_when_it_was_stopped_is_done(
     assert (sorted(found(log)), left(log)) == (["a", "b"], 0)
 
 
-async def test_control_is_heard_before_work_and_while_there_is_none(
+async def test_control_events_are_applied_before_and_without_work(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
     def define(scope: str) -> None:
@@ -247,7 +249,7 @@ async def test_control_is_heard_before_work_and_while_there_is_none(
         await until(lambda: manual.controls == ["first", "second"])
 
 
-async def test_events_of_one_call_are_appended_together(
+async def test_events_of_one_emit_call_are_appended_together(
     start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Batches(Manual):

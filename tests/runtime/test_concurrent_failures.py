@@ -16,7 +16,7 @@ from tests.runtime.processors import discovered
 LARGE = "x" * PAGES.limit
 
 
-async def test_what_cannot_be_read_is_buried_and_the_log_moves(
+async def test_unreadable_record_becomes_dead_letter(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
     sow(log, b"\xff", "a")
@@ -36,7 +36,7 @@ async def test_what_cannot_be_read_is_buried_and_the_log_moves(
         (Poison("cannot be read"), "cannot be read"),
     ],
 )
-async def test_what_breaks_is_buried_with_the_reason(
+async def test_failing_record_becomes_dead_letter_with_reason(
     start: Start, manual: Manual, log: SqliteLog, error: Exception, reason: str
 ) -> None:
     sow(log, "a", "b")
@@ -63,7 +63,7 @@ class TalkerOnce(Talker, ManualOnce):
 
 
 @pytest.mark.parametrize("kind", [Talker, TalkerOnce])
-async def test_a_record_whose_answer_is_too_large_is_buried_whole(
+async def test_record_with_too_large_result_becomes_dead_letter(
     start: Start, log: SqliteLog, kind: type[Manual]
 ) -> None:
     manual = kind(log)
@@ -78,7 +78,7 @@ async def test_a_record_whose_answer_is_too_large_is_buried_whole(
 
 
 @pytest.mark.parametrize("error", [NoSpace("the disk is full"), BadSettings("what?")])
-async def test_what_a_person_must_hear_stops_the_worker(
+async def test_gossamer_error_stops_the_service(
     start: Start, manual: Manual, log: SqliteLog, error: Exception
 ) -> None:
     sow(log, "a", "b", "c")
@@ -93,7 +93,7 @@ async def test_what_a_person_must_hear_stops_the_worker(
     assert letters(log) == []
 
 
-async def test_control_that_cannot_be_read_or_heard_is_buried(
+async def test_failing_control_event_becomes_dead_letter(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
     log.append([Message("control", "other", b"garbage", "other")])

@@ -93,7 +93,7 @@ def log(database: Database, monkeypatch: pytest.MonkeyPatch) -> Failing:
     return Failing(database)
 
 
-async def test_what_is_done_while_the_log_is_away_is_appended_when_it_is_back(
+async def test_results_during_log_outage_are_appended_afterwards(
     start: Start, log: Failing
 ) -> None:
     processor = HandsBack(log)
@@ -114,9 +114,7 @@ async def test_what_is_done_while_the_log_is_away_is_appended_when_it_is_back(
     assert sorted(processor.started) == ["a", "b", "c"], "nothing is begun twice"
 
 
-async def test_what_was_polled_is_begun_once_when_the_log_is_back(
-    start: Start, log: Failing
-) -> None:
+async def test_polled_work_starts_once_after_log_outage(start: Start, log: Failing) -> None:
     processor = HandsBack(log)
     sow(log, "a")
     async with start(processor):
@@ -129,7 +127,7 @@ async def test_what_was_polled_is_begun_once_when_the_log_is_back(
     assert (processor.started, left(log)) == (["a", "b"], 0)
 
 
-async def test_a_member_that_is_fenced_joins_anew_and_goes_on(start: Start, log: Failing) -> None:
+async def test_fenced_member_joins_again_and_continues(start: Start, log: Failing) -> None:
     processor = HandsBack(log)
     sow(log, *"abc")
     async with start(processor):
@@ -145,7 +143,7 @@ async def test_a_member_that_is_fenced_joins_anew_and_goes_on(start: Start, log:
 
 
 @pytest.mark.parametrize("between_polls", [0.0, 0.05])
-async def test_one_that_is_fenced_again_at_once_reports_what_it_has_done(
+async def test_member_fenced_twice_appends_its_results(
     start: Start, log: Failing, monkeypatch: pytest.MonkeyPatch, between_polls: float
 ) -> None:
     monkeypatch.setattr(concurrent, "IDLE_WAIT", between_polls)
@@ -161,7 +159,7 @@ async def test_one_that_is_fenced_again_at_once_reports_what_it_has_done(
     assert sorted(found(log)) == ["a", "b handed back", "c handed back"]
 
 
-async def test_what_a_person_must_hear_throws_no_work_away(start: Start, log: Failing) -> None:
+async def test_gossamer_error_keeps_finished_results(start: Start, log: Failing) -> None:
     processor = HandsBack(log)
     sow(log, *"abc")
     with pytest.raises(NoSpace):
@@ -173,7 +171,7 @@ async def test_what_a_person_must_hear_throws_no_work_away(start: Start, log: Fa
     assert sorted(found(log)) == ["a", "c handed back"]
 
 
-async def test_a_stop_waits_a_little_for_a_log_that_is_away(start: Start, log: Failing) -> None:
+async def test_stop_waits_for_short_log_outage(start: Start, log: Failing) -> None:
     processor = HandsBack(log)
     sow(log, *"ab")
     async with start(processor):
@@ -185,7 +183,7 @@ async def test_a_stop_waits_a_little_for_a_log_that_is_away(start: Start, log: F
     assert sorted(found(log)) == ["a", "b handed back"]
 
 
-async def test_a_stop_does_not_wait_for_ever(
+async def test_stop_gives_up_after_long_log_outage(
     start: Start, log: Failing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concurrent, "MAX_STOP_SECONDS", 0.05)
@@ -199,7 +197,7 @@ async def test_a_stop_does_not_wait_for_ever(
 
 
 @pytest.mark.parametrize("kind", [Manual, ManualOnce])
-async def test_without_anything_at_stake_the_log_is_opened_anew(
+async def test_log_outage_without_work_reopens_the_log(
     start: Start, log: Failing, kind: type[Manual]
 ) -> None:
     with pytest.raises(Unavailable):
@@ -208,7 +206,7 @@ async def test_without_anything_at_stake_the_log_is_opened_anew(
             await until(lambda: log.asked > 0)
 
 
-async def test_what_waits_for_the_log_is_bounded(
+async def test_bytes_waiting_for_the_log_are_bounded(
     start: Start, log: Failing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concurrent, "MAX_WAITING_BYTES", 10)
@@ -224,7 +222,7 @@ async def test_what_waits_for_the_log_is_bounded(
     assert sorted(found(log)) == ["a", "b handed back", "c handed back"]
 
 
-async def test_work_that_may_be_done_again_is_left_to_the_next(
+async def test_repeatable_work_is_left_to_the_next_reader(
     start: Start, manual: Manual, log: Failing
 ) -> None:
     sow(log, *"ab")

@@ -43,7 +43,7 @@ class Meanwhile:
         return self.is_set()
 
 
-def test_a_busy_processor_moves_the_log_by_groups(
+def test_busy_processor_advances_in_groups(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop, before = Meanwhile(log, 1000), advances()
@@ -56,7 +56,7 @@ def test_a_busy_processor_moves_the_log_by_groups(
     assert advances() - before == 1 + 1000 * EACH / MIN_STEP_INTERVAL
 
 
-def test_a_processor_that_is_behind_does_not_rest(
+def test_lagging_processor_does_not_pause(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop = Meanwhile(log, 0)
@@ -70,7 +70,7 @@ def test_a_processor_that_is_behind_does_not_rest(
     assert stop.now <= MIN_STEP_INTERVAL, "after the last of them alone"
 
 
-async def test_what_is_alone_under_way_is_moved_as_soon_as_it_ends(
+async def test_lone_record_advances_as_soon_as_it_finishes(
     start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concurrent, "MIN_ADVANCE_INTERVAL", 1000.0)
@@ -83,7 +83,7 @@ async def test_what_is_alone_under_way_is_moved_as_soon_as_it_ends(
             await until(lambda: len(found(log)) == len(manual.started))
 
 
-async def test_what_ends_close_together_is_moved_together(
+async def test_records_that_finish_together_share_an_advance(
     start: Start, manual: Manual, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]

@@ -61,7 +61,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     yield ahead
 
 
-def test_what_hinders_the_work_is_no_reason_to_restart(asked: Asked) -> None:
+def test_limitation_keeps_process_alive(asked: Asked) -> None:
     asked.health.ready()
     asked.health.report_limitation("its clock is wrong")
     asked.health.ready()
@@ -71,7 +71,7 @@ def test_what_hinders_the_work_is_no_reason_to_restart(asked: Asked) -> None:
     assert asked.get("/readyz") == (200, "ready")
 
 
-def test_what_whoever_runs_it_should_know_is_said_beside_and_logged_once(asked: Asked) -> None:
+def test_note_is_shown_and_logged_once(asked: Asked) -> None:
     asked.health.ready()
     with capture_logs() as lines:
         for _ in range(3):
@@ -84,7 +84,7 @@ def test_what_whoever_runs_it_should_know_is_said_beside_and_logged_once(asked: 
     assert asked.get("/readyz") == (200, "ready")
 
 
-def test_it_lives_before_it_is_ready_and_says_why_it_is_not(asked: Asked) -> None:
+def test_starting_process_is_alive_and_not_ready(asked: Asked) -> None:
     assert asked.get("/healthz")[0] == 200
     assert asked.get("/readyz") == (503, "starting")
     asked.health.waiting("nobody listens on kafka:9092")
@@ -97,7 +97,7 @@ def test_it_lives_before_it_is_ready_and_says_why_it_is_not(asked: Asked) -> Non
     assert asked.get("/readyz") == (503, "it went away")
 
 
-def test_a_loop_that_does_not_turn_is_found_and_forgiven(asked: Asked, later: list[float]) -> None:
+def test_stuck_loop_is_not_alive_until_it_reports_again(asked: Asked, later: list[float]) -> None:
     asked.health.ready()
     later[0] += 59.0
     assert asked.get("/healthz")[0] == asked.get("/readyz")[0] == 200
@@ -108,13 +108,13 @@ def test_a_loop_that_does_not_turn_is_found_and_forgiven(asked: Asked, later: li
     assert asked.get("/healthz")[0] == asked.get("/readyz")[0] == 200
 
 
-def test_anything_else_is_not_found(asked: Asked) -> None:
+def test_unknown_path_is_404(asked: Asked) -> None:
     for path in ("/", "/healthzz", "/metrics/x", "/%2e%2e/etc/passwd"):
         status, text = asked.get(path)
         assert status == 404 and "/readyz" in text
 
 
-def test_metrics_are_read_by_prometheus(asked: Asked) -> None:
+def test_prometheus_parses_served_metrics(asked: Asked) -> None:
     asked.health.ready()
     assert asked.metrics()["gossamer_ready", ""] == 1
     asked.health.waiting("a server")
@@ -127,7 +127,7 @@ def test_metrics_are_read_by_prometheus(asked: Asked) -> None:
     assert build in line and 'instance="one"' in line
 
 
-def test_the_lag_is_asked_for_when_somebody_wants_it(asked: Asked, later: list[float]) -> None:
+def test_lag_is_queried_at_each_scrape(asked: Asked, later: list[float]) -> None:
     asked.health.ready()
     lags, questions = {"seeds": 3, "urls.discovered": 0}, []
 
@@ -148,7 +148,7 @@ def test_the_lag_is_asked_for_when_somebody_wants_it(asked: Asked, later: list[f
     assert ("gossamer_consumer_lag", "urls.discovered") not in shown
 
 
-def test_servers_that_fail_or_hang_hold_up_nobody_who_asks(
+def test_failing_lag_query_does_not_delay_probes(
     asked: Asked, later: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health, "LAG_TIMEOUT", 0.05)
@@ -183,12 +183,12 @@ def test_servers_that_fail_or_hang_hold_up_nobody_who_asks(
     assert asked.get("/readyz") == (200, "ready")
 
 
-def test_a_port_that_is_taken_is_named(asked: Asked) -> None:
+def test_port_in_use_raises_error(asked: Asked) -> None:
     with pytest.raises(GossamerError, match=rf"{LOOPBACK}:{asked.port} .*service.port"):
         Health("tester", "two").listen(ServiceSettings(address=LOOPBACK, port=asked.port))
 
 
-def test_who_goes_away_or_says_nothing_disturbs_nobody(
+def test_silent_clients_do_not_block_probes(
     asked: Asked, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_connection((LOOPBACK, asked.port)) as silent:
@@ -201,7 +201,7 @@ def test_who_goes_away_or_says_nothing_disturbs_nobody(
     assert capfd.readouterr().err == ""
 
 
-def test_readiness_probe_alone_finds_lost_servers(
+def test_readiness_probe_detects_unavailable_servers(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ask() -> dict[str, int]:
@@ -213,7 +213,7 @@ def test_readiness_probe_alone_finds_lost_servers(
     assert asked.get("/readyz") == (503, "no broker"), "an idle loop does not notice it"
 
 
-def test_a_service_that_waits_for_an_upgrade_lives_and_is_not_ready(asked: Asked) -> None:
+def test_service_waiting_for_upgrade_is_alive_and_not_ready(asked: Asked) -> None:
     asked.health.report_outdated("upgrade this service")
     asked.health.ready()
     assert asked.get("/readyz") == (503, "upgrade this service")

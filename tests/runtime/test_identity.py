@@ -36,7 +36,7 @@ def of_another_list(where: str, log: SqliteLog, store: SqliteStore) -> None:
         store.flush()
 
 
-def test_the_first_process_states_the_identity_and_the_next_ones_find_it() -> None:
+def test_first_process_states_identity_for_later_ones() -> None:
     log, store = new_log(), new_store()
     assert check_topics(log) is None
     ids = {identify(log, store, 1.0) for _ in range(3)}
@@ -47,7 +47,7 @@ def test_the_first_process_states_the_identity_and_the_next_ones_find_it() -> No
     assert log.lag("nobody", "control") == 1, "restarts append nothing"
 
 
-def test_a_crash_between_store_and_topics_is_made_good() -> None:
+def test_identity_is_completed_after_crash() -> None:
     log, store = new_log(), new_store()
     first = identify(new_log(), store, 1.0)
     store.table(IdentityRow).drop("topics")
@@ -56,14 +56,14 @@ def test_a_crash_between_store_and_topics_is_made_good() -> None:
     assert check_topics(log)
 
 
-def test_a_store_that_is_new_is_refused_where_the_topics_are_not() -> None:
+def test_new_store_with_old_topics_is_refused() -> None:
     log = new_log()
     identify(log, new_store(), 1.0)
     with pytest.raises(GossamerError, match=r"the store has no fleet.* gossamer restore --align"):
         identify(log, new_store(), 2.0)
 
 
-def test_a_lost_control_topic_is_refused() -> None:
+def test_lost_control_topic_is_refused() -> None:
     store = new_store()
     identify(new_log(), store, 1.0)
     with pytest.raises(GossamerError, match=r"control .* is lost.* gossamer restore --align"):
@@ -79,14 +79,14 @@ def test_parts_of_two_fleets_are_refused() -> None:
 
 
 @pytest.mark.parametrize("where", ["topics", "store"])
-def test_a_process_with_another_list_refuses_to_start_and_says_what_to_do(where: str) -> None:
+def test_other_suffix_list_is_refused_with_instructions(where: str) -> None:
     log, store = new_log(), new_store()
     of_another_list(where, log, store)
     with pytest.raises(GossamerError, match=rf"(?s){OTHER} \({where}\).*Continue with the version"):
         identify(log, store, 1.0)
 
 
-def test_topics_with_another_number_of_partitions_are_refused() -> None:
+def test_other_number_of_partitions_is_refused() -> None:
     log, store = new_log(), new_store()
     identify(log, store, 1.0)
     log.partitions = 8
@@ -94,21 +94,21 @@ def test_topics_with_another_number_of_partitions_are_refused() -> None:
         identify(log, store, 1.0)
 
 
-def test_a_folder_of_another_fleet_is_refused(tmp_path: Path) -> None:
+def test_folder_of_another_fleet_is_refused(tmp_path: Path) -> None:
     check_folder(tmp_path / "warc", "one")
     check_folder(tmp_path / "warc", "one")
     with pytest.raises(GossamerError, match=r"warc belongs to the fleet one, .* to the fleet two"):
         check_folder(tmp_path / "warc", "two")
 
 
-def test_a_folder_that_says_nothing_readable_of_itself_is_refused(tmp_path: Path) -> None:
+def test_folder_with_unreadable_identity_is_refused(tmp_path: Path) -> None:
     (tmp_path / "fleet.json").write_bytes(b"{")
     with pytest.raises(GossamerError, match=r"fleet\.json cannot be read"):
         check_folder(tmp_path, "one")
 
 
 @pytest.mark.parametrize("words", [["crawl", "--contact", "a@b.example"], ["seed"], ["why"]])
-def test_no_command_touches_a_crawl_of_another_list(
+def test_commands_refuse_crawl_of_other_suffix_list(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = Folder(tmp_path)

@@ -44,7 +44,7 @@ def runner(sower: Sower, log: SqliteLog, store: SqliteStore) -> Loop:
     return sequential_loop(sower, log, store, lambda: 100.0)
 
 
-def test_answers_are_appended_and_the_log_moves(runner: Loop, log: SqliteLog) -> None:
+def test_step_appends_messages_and_advances(runner: Loop, log: SqliteLog) -> None:
     sow(log, "a", "b")
     assert runner.step() is True
     assert sorted(found(log)) == ["a", "b"]
@@ -53,7 +53,7 @@ def test_answers_are_appended_and_the_log_moves(runner: Loop, log: SqliteLog) ->
     runner.close()
 
 
-def test_nothing_is_polled_of_a_partition_whose_readers_are_behind(
+def test_throttled_partition_is_not_polled(
     sower: Sower, log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop_module, "HOLD_INTERVAL", 0.0)
@@ -71,7 +71,7 @@ def test_nothing_is_polled_of_a_partition_whose_readers_are_behind(
     assert sorted(found(log)) == ["a", "b", "c"]
 
 
-def test_steps_that_move_something_are_timed(runner: Loop, log: SqliteLog) -> None:
+def test_steps_with_an_advance_are_timed(runner: Loop, log: SqliteLog) -> None:
     def timed() -> float:
         sample = "gossamer_step_seconds_count"
         return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
@@ -93,9 +93,7 @@ class Awaiting(Sower):
         self.calls += [f"{number} after {seeds}" for number in sorted(partitions)]
 
 
-def test_a_processor_learns_when_it_has_read_what_lay_there(
-    log: SqliteLog, store: SqliteStore
-) -> None:
+def test_processor_is_called_when_caught_up(log: SqliteLog, store: SqliteStore) -> None:
     sow(log, *(f"{n}" for n in range(700)))
     [at] = {record.partition for record in drain(log.tail(["seeds"]))}
     awaiting = Awaiting(store)
@@ -112,16 +110,14 @@ def test_a_processor_learns_when_it_has_read_what_lay_there(
     assert caught_up[5] == caught_up[-1] == [*others, f"{at} after 704"]
 
 
-def test_where_nothing_lies_unread_a_processor_learns_that_at_once(
-    log: SqliteLog, store: SqliteStore
-) -> None:
+def test_processor_without_lag_is_caught_up_at_once(log: SqliteLog, store: SqliteStore) -> None:
     awaiting = Awaiting(store)
     sequential_loop(awaiting, log, store, lambda: 100.0).step()
     told = [call for call in awaiting.calls if " after " in call]
     assert told == [f"{number} after 0" for number in range(4)]
 
 
-def test_partitions_come_before_control_and_control_before_records(
+def test_partitions_precede_control_events_and_records(
     runner: Loop, sower: Sower, log: SqliteLog
 ) -> None:
     sow(log, "a", "b")
@@ -130,7 +126,7 @@ def test_partitions_come_before_control_and_control_before_records(
     assert sower.calls == ["assign 4", "settle", "control any()", "seed a", "seed b", "settle"]
 
 
-def test_all_of_control_is_known_before_the_first_record(
+def test_control_topic_is_read_before_the_first_record(
     runner: Loop, sower: Sower, log: SqliteLog
 ) -> None:
     crawls = (CrawlDefined(at=0.0, crawl=f"{n}", scope=f"{n}", max_depth=1) for n in range(1200))
@@ -163,7 +159,7 @@ class Slow(Sower):
             self.log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=1))])
 
 
-def test_what_was_said_during_a_takeover_is_known_before_it_goes_on(
+def test_control_events_during_takeover_are_applied_first(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = Slow(store)
@@ -176,7 +172,7 @@ def test_what_was_said_during_a_takeover_is_known_before_it_goes_on(
     assert said == ["assign 0", "assign 4", "control any()", "seed a"]
 
 
-def test_control_comes_to_every_life_and_its_news_to_each(
+def test_every_process_reads_control_topic_from_the_start(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     for scope in ("old()", "any()"):
@@ -192,7 +188,7 @@ def test_control_comes_to_every_life_and_its_news_to_each(
         log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=1))])
 
 
-def test_what_cannot_be_read_is_buried_whole_and_the_rest_goes_on(
+def test_unreadable_record_becomes_dead_letter_and_others_continue(
     runner: Loop, log: SqliteLog
 ) -> None:
     sow(log, "a", b'{"no": "seed"}', b"\xff\0", "b")
@@ -227,7 +223,7 @@ def fussy(log: SqliteLog, store: SqliteStore) -> Loop:
     return sequential_loop(Fussy(store), log, store, lambda: 100.0)
 
 
-def test_what_breaks_a_processor_is_buried_with_the_reason(fussy: Loop, log: SqliteLog) -> None:
+def test_failing_handler_writes_dead_letter_with_reason(fussy: Loop, log: SqliteLog) -> None:
     sow(log, "a", "bad", "worse", "b")
     fussy.step()
     assert sorted(found(log)) == ["half", "half", "whole", "whole"], "half an answer is none"
@@ -237,7 +233,7 @@ def test_what_breaks_a_processor_is_buried_with_the_reason(fussy: Loop, log: Sql
     assert log.lag("dedup", "seeds") == 0
 
 
-def test_a_record_whose_answer_is_too_large_is_buried_whole(
+def test_record_with_too_large_result_becomes_dead_letter(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     runner = sequential_loop(Sower(store), log, store, lambda: 100.0)
@@ -252,16 +248,14 @@ def test_a_record_whose_answer_is_too_large_is_buried_whole(
     assert log.lag("dedup", "seeds") == 0
 
 
-def test_a_tombstone_on_control_is_skipped(runner: Loop, sower: Sower, log: SqliteLog) -> None:
+def test_tombstone_on_control_topic_is_skipped(runner: Loop, sower: Sower, log: SqliteLog) -> None:
     log.append([Message("control", "default", b"", "default")])
     sow(log, "a")
     runner.step()
     assert (found(log), letters(log)) == (["a"], [])
 
 
-def test_a_failure_that_no_record_caused_stops_the_loop_and_moves_nothing(
-    fussy: Loop, log: SqliteLog
-) -> None:
+def test_failure_without_record_stops_the_loop_without_advance(fussy: Loop, log: SqliteLog) -> None:
     sow(log, "a", "worst", "b")
     with pytest.raises(NoSpace, match="the disk is full"):
         fussy.step()
@@ -269,7 +263,7 @@ def test_a_failure_that_no_record_caused_stops_the_loop_and_moves_nothing(
     assert found(log) == [] and letters(log) == []
 
 
-def test_a_processor_is_woken_when_it_is_due(sower: Sower, log: SqliteLog) -> None:
+def test_processor_is_woken_when_due(sower: Sower, log: SqliteLog) -> None:
     now = [100.0]
     store = SqliteStore(Database(":memory:"))
     runner = sequential_loop(sower, log, store, lambda: now[0])
@@ -284,7 +278,7 @@ def test_a_processor_is_woken_when_it_is_due(sower: Sower, log: SqliteLog) -> No
     assert runner.step() is False
 
 
-def test_a_processor_is_not_woken_in_the_step_in_which_it_takes_partitions_over(
+def test_processor_is_not_woken_in_takeover_step(
     runner: Loop, sower: Sower, log: SqliteLog
 ) -> None:
     sower.at = 0.0
@@ -295,7 +289,7 @@ def test_a_processor_is_not_woken_in_the_step_in_which_it_takes_partitions_over(
     assert found(log) == ["a", "wake"]
 
 
-def test_what_is_held_elsewhere_is_settled_before_the_log_moves(
+def test_state_is_settled_before_the_log_advances(
     runner: Loop, sower: Sower, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sow(log, "a")
@@ -307,7 +301,7 @@ def test_what_is_held_elsewhere_is_settled_before_the_log_moves(
 
 
 @pytest.mark.slow
-def test_a_step_waits_for_records(runner: Loop, log: SqliteLog, database: Database) -> None:
+def test_step_waits_for_records(runner: Loop, log: SqliteLog, database: Database) -> None:
     runner.step()
     runner.step()
     code = (
@@ -354,7 +348,7 @@ def lengths(loop: Loop, hours: Hours) -> list[float]:
     return found
 
 
-def test_steps_end_in_time_however_long_a_record_takes(
+def test_step_size_shrinks_with_slow_records(
     hours: Hours, log: SqliteLog, store: SqliteStore
 ) -> None:
     loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0, limit=2.0), 0.25
@@ -367,7 +361,7 @@ def test_steps_end_in_time_however_long_a_record_takes(
     assert lengths(loop, hours)[-10:] == [30.0] * 10, "one record is the least"
 
 
-def test_steps_that_are_quick_become_large(
+def test_step_size_grows_with_quick_records(
     hours: Hours, log: SqliteLog, store: SqliteStore
 ) -> None:
     loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0), 0.0001
@@ -375,9 +369,7 @@ def test_steps_that_are_quick_become_large(
     assert max(lengths(loop, hours)) == pytest.approx(MAX_POLL_RECORDS * hours.seconds)
 
 
-def test_what_is_due_is_bounded_as_records_are(
-    hours: Hours, log: SqliteLog, store: SqliteStore
-) -> None:
+def test_due_work_is_bounded_like_records(hours: Hours, log: SqliteLog, store: SqliteStore) -> None:
     loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0), 1.0
     sow(log, *map(str, range(FIRST_STEP)))
     loop.step()
@@ -414,7 +406,7 @@ class Away(ReadAheadStore):
         return super().table(row)
 
 
-def test_rows_are_read_together_and_the_log_stays_while_the_store_is_away(log: SqliteLog) -> None:
+def test_rows_are_read_together_and_store_outage_prevents_advance(log: SqliteLog) -> None:
     store = Away()
     loop = sequential_loop(Reading(store), log, store, lambda: 100.0)
     loop.step()
@@ -430,7 +422,7 @@ def test_rows_are_read_together_and_the_log_stays_while_the_store_is_away(log: S
     assert found(log) == ["a", "b"], "the log has not moved"
 
 
-def test_what_cannot_be_read_ahead_is_read_one_by_one(log: SqliteLog) -> None:
+def test_failing_read_ahead_falls_back_to_single_reads(log: SqliteLog) -> None:
     store = ReadAheadStore()
     loop = sequential_loop(Reading(store), log, store, lambda: 100.0)
     sow(log, "a", "!b")
@@ -443,7 +435,7 @@ def test_what_cannot_be_read_ahead_is_read_one_by_one(log: SqliteLog) -> None:
     ("what", "kills"),
     [("handle", (1, 2, 3, 150, 2500, 1, 1500)), ("settle", (1, 2, 3, 1, 2, 3))],
 )
-def test_nothing_is_lost_or_answered_twice_by_one_that_is_killed(
+def test_killed_process_loses_and_repeats_nothing(
     log: SqliteLog, database: Database, what: str, kills: tuple[int, ...]
 ) -> None:
     urls = [f"u{i}" for i in range(4500)]
@@ -484,7 +476,7 @@ class Careless(Sower):
 
 
 @pytest.mark.parametrize("bad", ["bad", "large"])
-def test_a_handler_that_comes_half_way_leaves_nothing_and_the_rest_is_whole(
+def test_handler_failing_halfway_leaves_no_effects(
     log: SqliteLog, store: SqliteStore, bad: str
 ) -> None:
     careless = Careless(store)
@@ -517,9 +509,7 @@ class Waking(Sower):
         yield discovered("small", now)
 
 
-def test_what_is_too_large_when_it_wakes_is_dropped_and_counted(
-    log: SqliteLog, store: SqliteStore
-) -> None:
+def test_too_large_event_of_wake_is_dropped_and_counted(log: SqliteLog, store: SqliteStore) -> None:
     def dropped() -> float:
         sample = "gossamer_dead_letters_total"
         return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
@@ -533,7 +523,7 @@ def test_what_is_too_large_when_it_wakes_is_dropped_and_counted(
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), Poison("whose record?")])
-def test_an_error_on_waking_stops_everything_before_it_is_written(
+def test_error_in_wake_stops_the_loop_before_writes(
     log: SqliteLog, store: SqliteStore, error: Exception
 ) -> None:
     runner = sequential_loop(Waking(store, error), log, store, lambda: 1.0)

@@ -103,7 +103,7 @@ def loop_of(reader: Reader, log: SqliteLog, store: SqliteStore, reports: list[st
 
 
 @pytest.mark.parametrize("fields", [RAISED, NEW_KIND])
-def test_a_newer_record_holds_up_its_partition_alone(
+def test_newer_record_delays_only_its_partition(
     log: SqliteLog,
     store: SqliteStore,
     here: list[str],
@@ -138,7 +138,7 @@ def test_a_newer_record_holds_up_its_partition_alone(
     assert "unknown kind" in line["why"] or "versions up to 1" in line["why"]
 
 
-def test_an_upgraded_process_handles_what_has_waited(
+def test_upgraded_process_handles_waiting_records(
     log: SqliteLog,
     store: SqliteStore,
     here: list[str],
@@ -160,7 +160,7 @@ def test_an_upgraded_process_handles_what_has_waited(
     assert log.lag("dedup", TOPIC) == 0 and not letters(log)
 
 
-def test_a_broken_record_is_a_dead_letter_all_the_same(
+def test_broken_record_of_newer_version_becomes_dead_letter(
     log: SqliteLog, store: SqliteStore, here: list[str], reports: list[str]
 ) -> None:
     reader = Reader()
@@ -171,7 +171,7 @@ def test_a_broken_record_is_a_dead_letter_all_the_same(
 
 
 @pytest.mark.parametrize("begins_once", [False, True])
-async def test_work_under_way_in_other_partitions_goes_on(
+async def test_work_in_other_partitions_continues(
     start: Start, log: SqliteLog, here: list[str], there: str, begins_once: bool
 ) -> None:
     worker = Worker(begins_once)

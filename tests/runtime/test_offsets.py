@@ -14,11 +14,11 @@ def record(offset: int, partition: int = 0, topic: str = "t") -> Record:
     return Record(topic, partition, offset, "", b"")
 
 
-def test_nothing_begun_nothing_passed() -> None:
+def test_tracker_without_records_advances_nothing() -> None:
     assert OffsetTracker().passed() == []
 
 
-def test_it_waits_for_the_slowest() -> None:
+def test_tracker_waits_for_the_slowest_record() -> None:
     tracker = OffsetTracker()
     for offset in range(3):
         tracker.begin(record(offset))
@@ -30,7 +30,7 @@ def test_it_waits_for_the_slowest() -> None:
     assert tracker.passed() == []
 
 
-def test_partitions_and_topics_do_not_wait_for_each_other() -> None:
+def test_partitions_and_topics_advance_independently() -> None:
     tracker = OffsetTracker()
     places = [record(0), record(0, 1), record(0, 0, "u")]
     for place in places:
@@ -41,7 +41,7 @@ def test_partitions_and_topics_do_not_wait_for_each_other() -> None:
     assert tracker.passed() == [places[2]]
 
 
-def test_offsets_may_have_gaps() -> None:
+def test_tracker_accepts_gaps_in_offsets() -> None:
     tracker = OffsetTracker()
     for offset in (3, 10, 500):
         tracker.begin(record(offset))
@@ -53,7 +53,7 @@ steps = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30)), unique=True, 
 
 
 @given(steps, st.data())
-def test_it_never_passes_what_is_unfinished_and_passes_all_in_the_end(
+def test_tracker_advances_past_finished_records_only(
     places: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     begun = [record(offset, partition) for partition, offset in sorted(places)]
@@ -79,7 +79,7 @@ def follow(tracker: OffsetTracker, passed: dict[int, int]) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 1000])
-def test_new_records_may_begin_while_others_complete(count: int) -> None:
+def test_records_start_while_others_complete(count: int) -> None:
     tracker = OffsetTracker()
     for offset in range(count):
         tracker.begin(record(offset + 1))
@@ -88,7 +88,7 @@ def test_new_records_may_begin_while_others_complete(count: int) -> None:
             assert tracker.passed() == [record(offset)]
 
 
-def test_record_of_a_lost_partition_is_not_passed_when_it_completes() -> None:
+def test_record_of_lost_partition_is_not_advanced_past() -> None:
     tracker = OffsetTracker()
     tracker.begin(record(0, partition=1))
     tracker.release(frozenset({0}))

@@ -27,21 +27,21 @@ STEPS = {
 }
 
 
-def test_the_table_says_one_thing_of_each_change_and_has_words_for_all() -> None:
+def test_transition_table_is_deterministic_and_described() -> None:
     changes = Counter((row.before, row.cause) for row in TRANSITIONS)
     assert set(changes.values()) == {1}
     assert {row.cause for row in TRANSITIONS} == set(Cause) == set(STEPS)
     assert set(STATE_MEANINGS) == set(PartitionState) == {row.after for row in TRANSITIONS}
 
 
-def test_no_sequence_of_calls_leaves_the_table(log: SqliteLog) -> None:
+def test_calls_make_only_transitions_of_the_table(log: SqliteLog) -> None:
     for causes in product(Cause, repeat=4):
         partitions = Partitions(log, GROUP, (SEEDS,))
         for cause in causes:
             STEPS[cause](partitions)
 
 
-def test_a_partition_serves_once_all_that_lay_there_was_handled(log: SqliteLog) -> None:
+def test_partition_serves_after_handling_all_earlier_records(log: SqliteLog) -> None:
     log.append([Message(SEEDS.name, "", b"x", "", partition=0)] * 2)
     partitions = Partitions(log, GROUP, (SEEDS,))
     partitions.assign(frozenset({0, 1}))
@@ -57,6 +57,6 @@ def test_a_partition_serves_once_all_that_lay_there_was_handled(log: SqliteLog) 
     assert partitions.caught_up() == {1}, "nobody has moved past the records of the other"
 
 
-def test_the_documented_picture_is_the_table(tmp_path: Path) -> None:
+def test_partition_life_page_is_up_to_date(tmp_path: Path) -> None:
     lives.main(tmp_path / "lives.md")
     assert (tmp_path / "lives.md").read_text() == lives.FILE.read_text()

@@ -46,13 +46,13 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
-def test_who_goes_on_with_the_store_that_it_left_is_not_refused(log: Path, store: Path) -> None:
+def test_restart_with_same_store_is_accepted(log: Path, store: Path) -> None:
     run(log, store, "http://a.example/")
     run(log, store, "http://b.example/")
     run(log, store)
 
 
-def test_an_older_store_is_refused(log: Path, store: Path, tmp_path: Path) -> None:
+def test_older_store_is_refused(log: Path, store: Path, tmp_path: Path) -> None:
     run(log, store, "http://a.example/")
     copy(store, tmp_path / "backup.db")
     run(log, store, "http://b.example/", "http://c.example/")
@@ -62,7 +62,7 @@ def test_an_older_store_is_refused(log: Path, store: Path, tmp_path: Path) -> No
         run(log, tmp_path / "backup.db")
 
 
-def test_an_older_log_is_refused(log: Path, store: Path, tmp_path: Path) -> None:
+def test_older_log_is_refused(log: Path, store: Path, tmp_path: Path) -> None:
     run(log, store, "http://a.example/")
     copy(log, tmp_path / "backup.db")
     run(log, store, "http://b.example/", "http://c.example/")
@@ -70,7 +70,7 @@ def test_an_older_log_is_refused(log: Path, store: Path, tmp_path: Path) -> None
         run(tmp_path / "backup.db", store)
 
 
-def test_what_another_engine_has_handled_is_not_missed(log: Path, store: Path) -> None:
+def test_records_of_other_engine_count_as_stored(log: Path, store: Path) -> None:
     place = "same place, so in this order"  # Of all seeds.
     here, *_ = (url for url in map(str, range(9)) if partition_of(url, 4) == partition_of(place, 4))
     there, *_ = (url for url in map(str, range(9)) if partition_of(url, 4) != partition_of(here, 4))

@@ -97,7 +97,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.mark.parametrize("kind", ["sequential", "concurrent"])
-def test_it_works_and_stops_when_asked(start: Start, tmp_path: Path, kind: str) -> None:
+def test_process_works_and_stops_at_sigterm(start: Start, tmp_path: Path, kind: str) -> None:
     process = start(kind)
     process.await_ready()
     database = Database(tmp_path / "fleet.db")
@@ -116,7 +116,7 @@ def test_it_works_and_stops_when_asked(start: Start, tmp_path: Path, kind: str) 
     database.close()
 
 
-def test_ctrl_c_is_as_good(start: Start) -> None:
+def test_process_stops_at_sigint(start: Start) -> None:
     process = start("concurrent")
     process.await_ready()
     process.popen.send_signal(signal.SIGINT)
@@ -124,7 +124,7 @@ def test_ctrl_c_is_as_good(start: Start) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sequential", "concurrent"])
-def test_servers_that_are_absent_are_waited_for(start: Start, kind: str) -> None:
+def test_process_waits_for_unavailable_servers(start: Start, kind: str) -> None:
     process = start(kind)
     process.await_ready()
     why = "nobody answers at kafka:9092"
@@ -142,7 +142,7 @@ def test_servers_that_are_absent_are_waited_for(start: Start, kind: str) -> None
     assert process.wait() == 0, "also while it waits"
 
 
-def test_they_may_be_absent_from_the_beginning(start: Start, tmp_path: Path) -> None:
+def test_process_waits_for_servers_at_startup(start: Start, tmp_path: Path) -> None:
     (tmp_path / "absent").touch()
     process = start()
     until(lambda: len(process.lines("waiting")) > 3, "patience")
@@ -155,7 +155,7 @@ def test_they_may_be_absent_from_the_beginning(start: Start, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("answer", "status"), [("refused", 1), ("bad", 2)])
 @pytest.mark.parametrize("when", ["at once", "later"])
-def test_what_waiting_does_not_mend_ends_it(
+def test_permanent_error_ends_the_process(
     start: Start, tmp_path: Path, answer: str, status: int, when: str
 ) -> None:
     if when == "at once":
@@ -180,7 +180,7 @@ def test_what_waiting_does_not_mend_ends_it(
         ({"GOSSAMER_CONFIG": "/no/such/file.toml"}, "/no/such/file.toml"),
     ],
 )
-def test_settings_that_make_no_sense_are_named(
+def test_invalid_settings_end_the_process_with_their_name(
     start: Start, environment: dict[str, str], named: str
 ) -> None:
     process = start(**environment)
@@ -188,7 +188,7 @@ def test_settings_that_make_no_sense_are_named(
     assert named in process.stderr() and "Traceback" not in process.stderr()
 
 
-def test_a_settings_file_is_named_by_the_environment(start: Start, tmp_path: Path) -> None:
+def test_environment_names_the_settings_file_of_a_process(start: Start, tmp_path: Path) -> None:
     file = tmp_path / "fleet.toml"
     file.write_text('[logs]\nlevel = "error"\n[service]\ninstance = "file"\n')
     process = start(GOSSAMER_CONFIG=str(file))
@@ -198,7 +198,7 @@ def test_a_settings_file_is_named_by_the_environment(start: Start, tmp_path: Pat
     assert (line["level"], line["instance"]) == ("error", "one"), "the environment wins"
 
 
-def test_what_libraries_warn_of_is_logged_alike(start: Start, tmp_path: Path) -> None:
+def test_warnings_of_libraries_are_logged_as_json(start: Start, tmp_path: Path) -> None:
     process = start("chatty")
     assert process.wait() == 0
     (line,) = process.lines("a library has something to say")

@@ -83,7 +83,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> There:
     return there
 
 
-def test_nothing_is_handled_or_written_until_the_end(there: There) -> None:
+def test_quiesced_member_handles_and_writes_nothing(there: There) -> None:
     sow(there.log, "a")
     there.loop.step()
     with there.quiesce() as delayed:
@@ -99,7 +99,7 @@ def test_nothing_is_handled_or_written_until_the_end(there: There) -> None:
     assert "b" in found(there.log)
 
 
-def test_all_that_a_step_handles_is_written_before_it_rests(there: There) -> None:
+def test_member_flushes_its_step_before_it_pauses(there: There) -> None:
     there.loop.step()
     sow(there.log, "a")
     with there.quiesce() as delayed:
@@ -107,7 +107,7 @@ def test_all_that_a_step_handles_is_written_before_it_rests(there: There) -> Non
         assert ("seeds", 1) in {at for row in delayed.notes.values() for at in row.offsets.items()}
 
 
-def test_members_go_on_by_themselves_when_the_command_was_killed(there: There) -> None:
+def test_members_continue_after_killed_command(there: There) -> None:
     there.loop.step()
     there.ask(until=there.time + LIMIT)
     there.loop.step()
@@ -119,7 +119,7 @@ def test_members_go_on_by_themselves_when_the_command_was_killed(there: There) -
     assert found(there.log) == ["a"]
 
 
-def test_a_member_that_starts_meanwhile_claims_and_writes_nothing(there: There) -> None:
+def test_member_started_during_snapshot_claims_nothing(there: There) -> None:
     there.loop.step()
     with there.quiesce():
         copy = there.copy()
@@ -132,7 +132,7 @@ def test_a_member_that_starts_meanwhile_claims_and_writes_nothing(there: There) 
     assert found(there.log) == ["a"]
 
 
-def test_a_member_takes_over_from_one_that_died_before_it_rested(there: There) -> None:
+def test_member_takes_over_from_member_that_crashed_before_its_note(there: There) -> None:
     there.loop.step()
     there.ask(until=there.time + LIMIT)
     there.start()
@@ -144,7 +144,7 @@ def test_a_member_takes_over_from_one_that_died_before_it_rested(there: There) -
     assert found(there.log) == [] and there.copy() == copy
 
 
-def test_another_command_is_refused_and_the_first_one_goes_on(there: There) -> None:
+def test_second_snapshot_is_refused(there: There) -> None:
     there.loop.step()
     with there.quiesce():
         with (
@@ -157,9 +157,7 @@ def test_another_command_is_refused_and_the_first_one_goes_on(there: There) -> N
         assert found(there.log) == []
 
 
-def test_members_that_do_not_rest_are_named_and_the_others_go_on(
-    there: There, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_members_that_do_not_pause_are_named(there: There, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "pause", lambda seconds: setattr(there, "time", there.time + 10.0))
     with (
         pytest.raises(GossamerError, match=r"not all .*: dedup, partitions 0, 1, 2, 3\. "),
@@ -172,9 +170,7 @@ def test_members_that_do_not_rest_are_named_and_the_others_go_on(
 
 
 @pytest.mark.parametrize("write", [lambda there: sow(there.log, "a"), lambda there: None])
-def test_a_copy_that_took_longer_than_the_limit_is_refused(
-    there: There, write: Callable[[There], None]
-) -> None:
+def test_copy_beyond_the_limit_is_refused(there: There, write: Callable[[There], None]) -> None:
     there.loop.step()
     with (
         pytest.raises(GossamerError, match="continued before the copy"),
@@ -185,7 +181,7 @@ def test_a_copy_that_took_longer_than_the_limit_is_refused(
         there.loop.step()
 
 
-def test_whatever_fails_meanwhile_the_fleet_goes_on(there: There) -> None:
+def test_fleet_continues_after_failed_snapshot(there: There) -> None:
     there.loop.step()
     with pytest.raises(KeyboardInterrupt), there.quiesce():
         raise KeyboardInterrupt
@@ -194,7 +190,7 @@ def test_whatever_fails_meanwhile_the_fleet_goes_on(there: There) -> None:
     assert found(there.log) == ["a"]
 
 
-def test_a_member_that_cannot_flush_does_not_say_that_it_rests(there: There) -> None:
+def test_member_without_flush_writes_no_note(there: There) -> None:
     there.loop.step()
     sow(there.log, "a")
     there.store.is_away = True

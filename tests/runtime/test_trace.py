@@ -10,7 +10,7 @@ from gossamer.telemetry import configure_logs
 from tests.flow.test_flow import virtual_crawl
 
 
-def test_a_urls_id_is_in_the_log_lines_of_all_services_and_in_its_events(
+def test_trace_of_url_is_in_logs_and_events_of_all_services(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, other = "http://a.test/", "http://b.test/"

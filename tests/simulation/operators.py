@@ -187,7 +187,7 @@ def missed(deleted: Iterable[Deleted], broker: Broker, gaps: Iterable[str]) -> I
         if broker.group(one.group).offsets[one.at] > one.missing[0]:
             yield f"{one.group} has jumped over {what}"
         # One gap keeps a group from meeting the next.
-        elif not any(f"{one.group} has not read: " in gap for gap in gaps):
+        elif not any(f"{one.group} has not consumed: " in gap for gap in gaps):
             yield f"{one.group} was not stopped at {what}"
 
 
