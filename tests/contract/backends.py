@@ -1,4 +1,4 @@
-"""The implementations of the ports that must keep the same promises, and how one is opened.
+"""The implementations of the ports, which share one contract, and their factories.
 
 Opening again what is open already is what another process does, or the next one after a crash.
 Another implementation of a log is one more entry of `LOGS`, of a store one of `STORES`; whoever is
@@ -37,21 +37,21 @@ class Ports:
 
 @dataclass(frozen=True)
 class Backend:
-    """One implementation; *open* takes a folder of its own and the server."""
+    """An implementation. *open* takes its own folder and the server."""
 
     open: Callable[[Path, str], Ports]
     server: str = ""
-    """The fixture that says where its server is; none if it needs no server."""
+    """The fixture with the address of its server, or none."""
     clear: Callable[[str], None] = lambda server: None
-    """Removes what earlier tests have left on the server."""
+    """Removes the data of earlier tests from the server."""
     one_step: bool = False
     """Whether log and store share a transaction, so that advancing is one step."""
     trims: bool = False
-    """Whether what every reader has passed goes at once."""
+    """Whether consumed records are deleted at once."""
     decides_at_once: bool = False
     """Whether `first` does not wait for the flush."""
     fences: bool = False
-    """Whether several may write, so that a claim has to hold others back."""
+    """Whether several processes may write, so that claims must fence others."""
 
 
 def _database(folder: Path) -> Database:
@@ -60,7 +60,7 @@ def _database(folder: Path) -> Database:
 
 
 def _lifetime(row: type[Row]) -> int:
-    """Return the seconds for which rows of a class of these tests are kept; 0: for ever."""
+    """Return the retention of rows of a test's class in seconds, or 0 for no expiry."""
     return getattr(row, "lifetime", 0)
 
 
@@ -105,7 +105,7 @@ def cassandra_settings(port: str) -> CassandraSettings:
 
 
 class MakingStore(CassandraStore):
-    """A store whose tables are made as they are asked for."""
+    """A store that creates missing tables."""
 
     used: set[str] = set()  # noqa: RUF012 - one for all
 

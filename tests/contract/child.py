@@ -1,4 +1,4 @@
-"""The other processes of the contracts, to be raced against and to be killed."""
+"""Child processes of the contract tests, which race with the test or are killed."""
 
 import os
 from collections.abc import Callable
@@ -22,7 +22,7 @@ INPUT, OUTPUT, GROUP = "visits.ordered", "visits.ended", "fetcher"
 
 
 class Worked(Row, frozen=True):
-    """What was done with one record of the input."""
+    """The result for one record of the input."""
 
     table = "worked"
     partition_key, sort_key = "partition", "offset"
@@ -32,7 +32,7 @@ class Worked(Row, frozen=True):
 
 
 def append(ports: Ports, say: Say, name: str, batches: int) -> None:
-    """Append batches of ten, each with a number of its own, all over the partitions."""
+    """Append numbered batches of ten messages over all partitions."""
     numbers = count()
     for _ in range(batches):
         values = [f"{name}-{next(numbers)}" for _ in range(10)]
@@ -40,7 +40,7 @@ def append(ports: Ports, say: Say, name: str, batches: int) -> None:
 
 
 def work(ports: Ports, say: Say) -> None:
-    """Work off the input in small steps, saying when each is done, until there is none."""
+    """Handle the input in small steps, and report each step."""
     reader = ports.log.reader(GROUP, [INPUT], ports.store)
     table = ports.store.table(Worked)
     say("begun")
@@ -56,7 +56,7 @@ def work(ports: Ports, say: Say) -> None:
 
 
 def open_only(ports: Ports, say: Say) -> None:
-    """Open the data, and make a table, at the same moment as everybody else."""
+    """Open the data and create a table concurrently with other processes."""
     ports.store.table(Worked)
 
 
@@ -79,7 +79,7 @@ class Child:
         return self._process.is_alive()
 
     def heard(self) -> str:
-        """Wait for the next word from the process; return "" if the process ended without one."""
+        """Return the next word that the process prints, or "" at its end."""
         try:
             return str(self._said.recv())
         except EOFError:

@@ -17,21 +17,21 @@ class Data:
     name: str
     path: Path
     server: str
-    """Where the implementation's server is, if it has one."""
+    """The address of the implementation's server, if any."""
     opened: list[Ports] = field(default_factory=list)
 
     @property
     def backend(self) -> Backend:
-        """Return what is known of the implementation."""
+        """Return the implementation."""
         return BACKENDS[self.name]
 
     def open(self) -> Ports:
-        """Open the data, once more if they are open."""
+        """Open the data, or open them again."""
         self.opened.append(ports := self.backend.open(self.path, self.server))
         return ports
 
     def size(self) -> int:
-        """Return how many bytes the data take."""
+        """Return the size of the data in bytes."""
         return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
 
     def child(self, part: str, *words: object) -> Child:
@@ -59,7 +59,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def server(request: pytest.FixtureRequest, backend: str) -> str:
-    """Return where the implementation's server is, with nothing on it; "" if it has none."""
+    """Return the address of the implementation's empty server, or ""."""
     needs = BACKENDS[backend].server
     where = str(request.getfixturevalue(needs)) if needs else ""
     BACKENDS[backend].clear(where)
@@ -68,7 +68,7 @@ def server(request: pytest.FixtureRequest, backend: str) -> str:
 
 @pytest.fixture
 def data(backend: str, server: str, tmp_path: Path) -> Iterator[Data]:
-    """Return data with nothing in them."""
+    """Return empty data."""
     data = Data(backend, tmp_path / "data", server)
     yield data
     for ports in data.opened:

@@ -1,4 +1,4 @@
-"""Every log keeps the same promises: those of `gossamer.log`."""
+"""The contract of `gossamer.log`, for every implementation."""
 
 import time
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ ORDERED, ENDED, FETCHED, PAGES, ARCHIVED = (
     "pages.archived",
 )
 QUIET, FAR = 0.05, 0.3
-"""How long nothing must come until nothing will; a log across a network takes longer."""
+"""Seconds without records after which a test expects no more. Networks need longer."""
 SITES = [f"site{i}.example" for i in range(40)]
 
 
@@ -35,7 +35,7 @@ def some(topic: str, count: int) -> list[Message]:
 
 
 def joined(mine: Reader) -> Reader:
-    """Return a reader once it has partitions."""
+    """Return a reader with assigned partitions."""
     until = time.monotonic() + 60
     while not mine.partitions:
         assert not mine.poll(0.1), "a record of a partition that it does not have"

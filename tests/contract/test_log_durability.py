@@ -1,4 +1,4 @@
-"""What the log promises when processes are killed, race one another, or never stop."""
+"""The log's guarantees for killed, concurrent and long-running processes."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def worked(ports: Ports) -> set[bytes]:
 
 
 def settled(data: Data, total: int) -> int:
-    """Compare cursor, output and rows, as another process sees them; return how far they are."""
+    """Compare offsets, messages and rows in another process, and return their position."""
     ports = data.open()
     output = [value.encode() for value in kept(ports.log, OUTPUT)]
     passed = total - ports.log.lag(GROUP, INPUT)

@@ -1,4 +1,4 @@
-"""Every store keeps the same promises: those of `gossamer.store`."""
+"""The contract of `gossamer.store`, for every implementation."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -31,7 +31,7 @@ class Named(Row, frozen=True):
 
 
 class Single(Row, frozen=True):
-    """A row that is a whole partition."""
+    """A row without a sort key."""
 
     table = "single"
     partition_key = "part"
@@ -40,7 +40,7 @@ class Single(Row, frozen=True):
 
 
 class Held(Row, frozen=True):
-    """A row that is taken over."""
+    """A row that can be taken over."""
 
     table = "held"
     partition_key, holder = "part", ("who", "until")
@@ -51,13 +51,13 @@ class Held(Row, frozen=True):
 
 
 class Colour(StrEnum):
-    """A word that an operator looks for."""
+    """An enumeration of texts."""
 
     RED = "red"
 
 
 class Painted(Row, frozen=True):
-    """A row with such a word."""
+    """A row with an enumeration."""
 
     table = "painted"
     partition_key = "part"
@@ -77,7 +77,7 @@ class Shared(Row, frozen=True):
 
 
 class Owned(Row, frozen=True):
-    """A row that is a whole partition, whose key has two fields."""
+    """A row without a sort key, with a composite partition key."""
 
     table = "owned"
     partition_key = "owner", "part"
@@ -92,7 +92,7 @@ Settle = Callable[[Store], None]
 
 @pytest.fixture(params=["before flush", "after flush"])
 def settle(request: pytest.FixtureRequest) -> Settle:
-    """Return what a test does between writing and reading: the answers must be the same."""
+    """Return an action between writing and reading that must not change the results."""
     return (lambda store: None) if request.param == "before flush" else (lambda s: s.flush())
 
 

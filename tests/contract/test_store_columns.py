@@ -1,4 +1,4 @@
-"""Columns of every kind come back as they went, also in groups, and new ones may be added."""
+"""Storage of columns of all types, column groups, and added columns."""
 
 from typing import NewType
 
@@ -16,7 +16,7 @@ Name = NewType("Name", str)
 
 
 class Span(ColumnGroup, frozen=True):
-    """A group of columns, of which some may be null."""
+    """A column group with optional columns."""
 
     count: int = 0
     until: float | None = None
@@ -60,7 +60,7 @@ class Nested(Row, frozen=True):
 
 
 class Flat(Row, frozen=True):
-    """The same table as an operator sees it."""
+    """The table as an operator sees it."""
 
     table = "nested"
     partition_key, sort_key = "part", "n"
@@ -80,7 +80,7 @@ class Flat(Row, frozen=True):
 
 
 class Before(Row, frozen=True):
-    """A row as an older version of the program knew it."""
+    """A row class of an older version."""
 
     table = "grown"
     partition_key = "part"
@@ -88,7 +88,7 @@ class Before(Row, frozen=True):
 
 
 class After(Row, frozen=True):
-    """The same with new columns."""
+    """The row class with new columns."""
 
     table = "grown"
     partition_key = "part"
@@ -100,7 +100,7 @@ class After(Row, frozen=True):
 
 
 class Keywords(Row, frozen=True, kw_only=True):
-    """A row whose fields are given by name."""
+    """A row with keyword-only fields."""
 
     table = "keywords"
     partition_key = "part"

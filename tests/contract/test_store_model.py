@@ -1,4 +1,4 @@
-"""A table answers like a dict, whatever is done to it, flushed or not, opened again or not."""
+"""A table behaves like a dict over any sequence of operations, flushes and restarts."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class ByName(Row, frozen=True):
 
 
 class Spread(Row, frozen=True):
-    """The same, in several partitions of the store's own."""
+    """A row with several buckets."""
 
     table = "spread"
     partition_key, sort_key = "part", "sort"
@@ -58,13 +58,13 @@ parts = st.sampled_from(PARTS)
 
 
 class TableMachine(RuleBasedStateMachine):
-    """A table beside a dict of dicts; *kept* is what the dict was at the last flush."""
+    """A table beside a dict of dicts. *kept* is the dict at the last flush."""
 
     data: Data
 
     @initialize(kind=st.sampled_from(list(KINDS)))
     def start(self, kind: Any) -> None:
-        """Begin with nothing."""
+        """Start with an empty table."""
         self.kind = kind
         self.model: dict[tuple[str, Any], Row] = {}
         self.kept: dict[tuple[str, Any], Row] = {}
@@ -91,7 +91,7 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), part=parts, value=st.integers(0, 9))
     def put_if_absent(self, data: st.DataObject, part: str, value: int) -> None:
-        """Write a row if there is none."""
+        """Write a row unless it exists."""
         row = self.kind(part, self.sort(data), value)
         missing = (part, row.sort) not in self.model
         assert self.table.put_if_absent(row) == self.model.setdefault((part, row.sort), row)
@@ -116,7 +116,7 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule()
     def flush(self) -> None:
-        """Write out."""
+        """Flush."""
         self.ports.store.flush()
         self.kept = dict(self.model)
         self.dropped.clear()
@@ -124,7 +124,7 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule()
     def die(self) -> None:
-        """Lose what was not flushed, and open again."""
+        """Discard unflushed writes, and open the table again."""
         self.teardown()
         self.model = dict(self.kept)
         self.dropped.clear()

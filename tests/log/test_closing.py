@@ -1,4 +1,4 @@
-"""Leaving a group ends, though the library that does it may never answer."""
+"""Leaving a group returns even if the library never answers."""
 
 import threading
 

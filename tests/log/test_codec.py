@@ -1,4 +1,4 @@
-"""Events to bytes and back; what is no event is poison, and nothing else."""
+"""Encoding and decoding of events. Invalid records are poison."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
 
 @pytest.fixture(autouse=True, scope="module")
 def finite() -> Iterator[None]:
-    """Draw no infinities: JSON knows none, and no event means one."""
+    """Draw finite numbers only, because JSON has no infinities."""
     st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
     yield
     st.register_type_strategy(float, st.floats())

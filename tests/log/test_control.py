@@ -1,4 +1,4 @@
-"""The control topic: several kinds of events, old keys beside new ones, kinds not known here."""
+"""The control topic: several kinds of events, old keys, and unknown kinds."""
 
 import json
 import re
@@ -35,13 +35,13 @@ def defined(scope: str, **fields: Any) -> CrawlDefined:
 
 
 def as_once(scope: str) -> Message:
-    """Return a definition as it was written when its key was the crawl alone."""
+    """Return a definition with its former key, the crawl alone."""
     value = {"event": "crawl_defined", "at": 1.0, "scope": scope, "max_depth": 1}
     return Message("control", "default", json.dumps(value).encode(), "default")
 
 
 def of_later(kind: str = "delay_set", **fields: Any) -> Message:
-    """Return an event of a kind that only a newer version knows."""
+    """Return an event of a newer version's kind."""
     value = {"event": kind, "at": 1.0, **fields}
     return Message("control", f"{kind}/a.example", json.dumps(value).encode(), "default")
 

@@ -1,4 +1,4 @@
-"""A log that an older version wrote is read, and gains what it lacked."""
+"""A log of an older version is read and migrated."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Who waits for whom, and where: by the table, and on a log."""
+"""Throttling: the table of waits between services, and lag on a log."""
 
 import logging
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ UNBOUNDED = {
     SEEDS.name: "operators write it",
     VISITS_ORDERED.name: "the frontier limits its orders by frontier.checked_out_limit",
 }
-"""Why nobody is throttled by a topic."""
+"""Topics without a lag limit, with the reason."""
 DRAINS = {"frontier": "it must always read, or all others would wait for each other"}
 
 
@@ -53,7 +53,7 @@ def test_waits_between_services_have_no_cycle() -> None:
 
 @pytest.fixture
 def informed() -> Iterator[None]:
-    """Let lines through that a fleet logs."""
+    """Enable log lines at the level of a fleet."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
     yield

@@ -1,4 +1,4 @@
-"""What is deleted of what was read, by the offsets of both groups, and when the brokers refuse."""
+"""Trimming of consumed records by the offsets of all groups, and refusals of brokers."""
 
 from concurrent.futures import Future
 from typing import Any
@@ -12,7 +12,7 @@ from gossamer.log.kafka import trimming
 from gossamer.settings import KafkaSettings
 
 NOTHING = -1001
-"""How Kafka says that a group has committed no offset."""
+"""Kafka's offset of a group without a committed offset."""
 
 
 def done(value: object, error: int | None = None) -> "Future[Any]":
@@ -25,7 +25,7 @@ def done(value: object, error: int | None = None) -> "Future[Any]":
 
 
 class Asking:
-    """The part of a consumer of *group* that is used."""
+    """The used part of a consumer of *group*."""
 
     def __init__(self, brokers: "Brokers", group: str) -> None:
         self._brokers, self._group = brokers, group
@@ -49,7 +49,7 @@ class Asking:
 
 
 class Brokers:
-    """The part of an admin client that is used; *committed*: group and partition → offset."""
+    """The used part of an admin client. *committed*: group and partition → offset."""
 
     def __init__(self) -> None:
         self.committed: dict[tuple[str, int], int] = {}
@@ -57,10 +57,10 @@ class Brokers:
         self.error: int | None = None
         self.asked = 0
         self.ages: list[float] = []
-        """Of the records of partition 0, in seconds."""
+        """The times of the records of partition 0, in seconds."""
 
     def offset_since(self, age: float) -> int:
-        """Return the first offset that is at most so many milliseconds old; -1: there is none."""
+        """Return the first offset not older than the instant in milliseconds, or -1."""
         return next((at for at, old in enumerate(self.ages) if old * 1000 <= age), -1)
 
     def consumer(self, configuration: dict[str, Any]) -> "Asking":
@@ -76,7 +76,7 @@ class Brokers:
 
 @pytest.fixture
 def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
-    """Return brokers on which both groups have read a part of partition 0."""
+    """Return brokers with committed offsets of both groups in partition 0."""
     found = Brokers()
     found.committed = {("x.parser", 0): 70, ("x.archive", 0): 50}
     monkeypatch.setattr(trimming, "AdminClient", lambda _: found)

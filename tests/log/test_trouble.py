@@ -1,4 +1,4 @@
-"""What errors of Kafka mean to whoever waits for it: to try again, or to give up."""
+"""Temporary and permanent errors of Kafka."""
 
 import pytest
 from confluent_kafka import KafkaError
@@ -17,7 +17,7 @@ def test_unreachable_broker_raises_unavailable(name: str) -> None:
 
 
 def test_socket_timeout_leaves_time_for_another_broker() -> None:
-    """A broker that vanishes refuses nothing: only time tells that it is gone."""
+    """A vanished broker refuses no connection, so only a timeout detects it."""
     settings = KafkaSettings(servers="host:1", timeout=30.0)
     asked = client_config(settings, ConnectionErrors(settings.servers))
     for name in ("socket.timeout.ms", "socket.connection.setup.timeout.ms"):

@@ -1,4 +1,4 @@
-"""A concurrent runner on the embedded log, run for a while."""
+"""Fixture for a concurrent runner on the embedded log."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ Start = Callable[..., contextlib.AbstractAsyncContextManager[ConcurrentRunner]]
 
 @pytest.fixture
 def start(log: SqliteLog, store: SqliteStore) -> Start:
-    """Return a context in which a processor runs; on leaving, what the runner raised is raised."""
+    """Return a context in which a processor runs. Leaving it raises the runner's error."""
 
     @asynccontextmanager
     async def run(

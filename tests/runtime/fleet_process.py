@@ -1,4 +1,4 @@
-"""A process of a fleet whose servers are a folder.
+"""A process of a fleet with a folder in place of its servers.
 
 `python -m tests.runtime.fleet_process FOLDER KIND`: a file `absent`, `refused` or `bad` in the
 folder makes the servers answer so from then on. KIND is the loop that it runs: `sequential` or
@@ -39,17 +39,17 @@ FAILURES = {
 
 
 def answer() -> None:
-    """Answer as the servers do now."""
+    """Raise the error that the test has set for the servers."""
     for name, error in FAILURES.items():
         if (FOLDER / name).exists():
             raise error
 
 
 class Asking(SqliteLog):
-    """Asks the servers before every poll."""
+    """Checks the servers before every poll."""
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> SqliteReader:
-        """Return a reader that fails as they do."""
+        """Return a reader that fails with the servers."""
         reader = super().reader(group, topics, store)
         poll = reader.poll
 
@@ -63,7 +63,7 @@ class Asking(SqliteLog):
 
 @contextmanager
 def opened(settings: Settings, member: str) -> Iterator[tuple[Log, Store]]:
-    """Open the folder, if the servers let us."""
+    """Open the folder, unless the servers are unavailable."""
     answer()
     database = Database(FOLDER / "fleet.db")
     try:
@@ -73,17 +73,17 @@ def opened(settings: Settings, member: str) -> Iterator[tuple[Log, Store]]:
 
 
 class Answering:
-    """Answers seeds."""
+    """Handles seeds."""
 
     name = "dedup"
     reads: tuple[Topic, ...] = (SEEDS,)
     begins_once = False
 
     def control(self, event: Event) -> None:
-        """Nothing to learn."""
+        """Ignore control events."""
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Answer."""
+        """Emit a discovery."""
         assert isinstance(event, SeedAdded)
         emit(discovered(event.url, 1.0))
 
@@ -106,7 +106,7 @@ def concurrent(backends: Backends) -> None:
 
 
 def chatty(backends: Backends) -> None:
-    """Use a library that warns, and end."""
+    """Trigger a library's warning, and end."""
     logging.getLogger("asyncio").warning("a library has %s", "something to say")
     logging.getLogger("asyncio").info("chat")
     for attempt in range(100):

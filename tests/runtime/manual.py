@@ -1,4 +1,4 @@
-"""A processor whose work ends when the test says so, for the tests of the concurrent runner."""
+"""A processor whose work the test finishes, for tests of the concurrent runner."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,14 +27,14 @@ class Manual:
         self._open: dict[str, asyncio.Future[None]] = {}
 
     def control(self, event: Event) -> None:
-        """Note the scope; fail at one called `broken`."""
+        """Record the scope. Fail at the scope `broken`."""
         assert isinstance(event, CrawlDefined)
         if event.scope == "broken":
             raise ValueError("cannot be handled")
         self.controls.append(event.scope)
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Note the URL, wait for the test, answer."""
+        """Record the URL, wait for the test, and emit a discovery."""
         assert isinstance(event, SeedAdded)
         self.started.append(event.url)
         self.lags.append(self._log.lag("dedup", "seeds"))
@@ -47,27 +47,27 @@ class Manual:
         emit(discovered(event.url, 1.0))
 
     def done(self, *urls: str) -> None:
-        """Finish these."""
+        """Finish the work on these URLs."""
         for url in urls:
             self._open[url].set_result(None)
 
     def broken(self, url: str, error: Exception) -> None:
-        """Fail this one."""
+        """Fail the work on this URL."""
         self._open[url].set_exception(error)
 
     def open(self) -> set[str]:
-        """Return what is under way."""
+        """Return the URLs in progress."""
         return {url for url, future in self._open.items() if not future.done()}
 
 
 class ManualOnce(Manual):
-    """The same, past whose records the log moves before the work starts."""
+    """A manual processor of unrepeatable work."""
 
     begins_once = True
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until it holds."""
+    """Wait until *condition* holds."""
     async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.001)
@@ -80,7 +80,7 @@ def sow(log: SqliteLog, *urls: str | bytes) -> None:
 
 
 def found(log: SqliteLog) -> list[str]:
-    """Return the answers."""
+    """Return the emitted URLs."""
     return [event.urls[0].url for event in events(log, "urls.discovered")]  # type: ignore[attr-defined]
 
 
@@ -90,5 +90,5 @@ def letters(log: SqliteLog) -> list[DeadLetter]:
 
 
 def left(log: SqliteLog) -> int:
-    """Return how many seeds the log has not moved past."""
+    """Return the lag of seeds."""
     return log.lag("dedup", "seeds")

@@ -1,4 +1,4 @@
-"""Small services for the tests of the loops, and a process that runs one and kills itself."""
+"""Small processors for tests of the loops, and a process that kills itself."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from gossamer.store.sqlite import SqliteStore
 
 
 class SeenRow(Row, frozen=True):
-    """A seed that was met."""
+    """A seed that was handled."""
 
     table = "seen"
     partition_key = "url"
@@ -28,7 +28,7 @@ class SeenRow(Row, frozen=True):
 
 
 class Sower(Processor):
-    """Answers each seed with a discovery, stores its URL, and remembers how it was called."""
+    """Emits a discovery for each seed, stores its URL, and records the calls."""
 
     name = "dedup"
     reads: ClassVar[tuple[Topic, ...]] = (SEEDS,)
@@ -39,11 +39,11 @@ class Sower(Processor):
         self._seen = store.table(SeenRow)
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Note the call."""
+        """Record the call."""
         self.calls.append(f"assign {len(partitions)}")
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Answer."""
+        """Emit a discovery."""
         match event:
             case CrawlDefined(scope=scope):
                 self.calls.append(f"control {scope}")
@@ -53,17 +53,17 @@ class Sower(Processor):
                 yield discovered(url, now)
 
     def due(self) -> float | None:
-        """Return what the test has set."""
+        """Return the due time set by the test."""
         return self.at
 
     def wake(self, now: float, most: int = 0) -> Iterable[Event]:
-        """Note the call, and answer once."""
+        """Record the call, and emit one event."""
         self.at = None
         self.calls.append(f"wake {now:g}")
         yield discovered("wake", now)
 
     def settle(self) -> None:
-        """Note the call."""
+        """Record the call."""
         self.calls.append("settle")
 
 
@@ -73,7 +73,7 @@ def discovered(url: str, now: float) -> UrlsDiscovered:
 
 
 def drain(tail: Tail) -> list[Record]:
-    """Return everything kept."""
+    """Return all retained records."""
     found: list[Record] = []
     while records := tail.poll(0):
         found += records
@@ -81,12 +81,12 @@ def drain(tail: Tail) -> list[Record]:
 
 
 def events(log: SqliteLog, topic: str) -> list[Event]:
-    """Return every event kept on *topic*."""
+    """Return all retained events of *topic*."""
     return [decode(record) for record in drain(log.tail([topic]))]
 
 
 class Doomed(Sower):
-    """Kills its own process at the *most*-th call of *what*."""
+    """Kills its own process at a given call of a method."""
 
     def __init__(self, store: Store, what: str, most: int) -> None:
         super().__init__(store)
@@ -98,17 +98,17 @@ class Doomed(Sower):
             os.kill(os.getpid(), signal.SIGKILL)
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Answer, and perhaps die."""
+        """Emit a discovery, and perhaps kill the process."""
         yield from super().handle(event, now)
         self._doom("handle")
 
     def settle(self) -> None:
-        """Perhaps die."""
+        """Perhaps kill the process."""
         self._doom("settle")
 
 
 def main(path: str, what: str, most: str) -> None:
-    """Run a doomed processor until it dies, or nothing is left."""
+    """Run a doomed processor until it kills the process or has no records left."""
     database = Database(Path(path))
     store = SqliteStore(database)
     runner = sequential_loop(

@@ -1,4 +1,4 @@
-"""How far a group goes back where log and store are not in step."""
+"""Alignment of a group when log and store disagree."""
 
 from collections.abc import Mapping
 
@@ -110,7 +110,7 @@ def test_other_topics_of_partition_keep_their_positions(other: str) -> None:
 
 
 def test_running_group_compares_as_aligned() -> None:
-    """It reads and commits further records between any two of the questions."""
+    """The group commits further records between two queries."""
     log, store = SqliteLog(Database(":memory:")), SqliteStore(Database(":memory:"))
     asked = [
         GroupPosition(committed=70, start=50, end=90),

@@ -17,19 +17,19 @@ from tests.runtime.processors import Sower
 
 
 class Reckoning(Sower):
-    """Has something to do at 105 seconds; while it handles a record, somebody sets the clock."""
+    """Is due at 105 seconds. The clock is set while it handles a record."""
 
     def __init__(self, store: SqliteStore) -> None:
         super().__init__(store)
         self.at, self.day = 105.0, 100.0
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Answer; it is ten minutes later by then."""
+        """Emit an event, and set the clock ten minutes ahead."""
         yield from super().handle(event, now)
         self.day += 600.0
 
     def clock_set(self, partitions: frozenset[int], now: float) -> None:
-        """Reckon anew: its time comes later."""
+        """Recompute the due time, which is later."""
         self.at = now + 5.0
 
 

@@ -1,4 +1,4 @@
-"""The loop for work that runs many records at once."""
+"""The runner for concurrent work on many records."""
 
 import asyncio
 from functools import partial

@@ -1,4 +1,4 @@
-"""What becomes of records that break the work, or cannot be read at all."""
+"""Dead letters and errors of the concurrent runner."""
 
 import pytest
 
@@ -51,15 +51,15 @@ async def test_failing_record_becomes_dead_letter_with_reason(
 
 
 class Talker(Manual):
-    """Says something small and something too large at once, when it is done."""
+    """Emits a small and a too large event in one call at the end."""
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Say it."""
+        """Emit the events."""
         await super().work(event, lambda *_: emit(discovered("a", 1.0), discovered(LARGE, 1.0)))
 
 
 class TalkerOnce(Talker, ManualOnce):
-    """The same, of a kind that must not be begun twice."""
+    """A processor of unrepeatable work that emits a too large event."""
 
 
 @pytest.mark.parametrize("kind", [Talker, TalkerOnce])

@@ -1,4 +1,4 @@
-"""What becomes of work that must not be done twice while the log is away.
+"""Unrepeatable work during an outage of the log.
 
 The log is real; an outage is that it answers Unavailable, as a broker's that is down would.
 """
@@ -25,26 +25,26 @@ from tests.runtime.processors import discovered
 
 
 class Failing(SqliteLog):
-    """Fails as the test says: *down* in whatever is asked, or its readers are fenced."""
+    """Fails in all calls while *down*, or fences its readers, as the test sets."""
 
     down = fenced_for_good = False
     asked = 0
     failures = 0
-    """How many appends fail before one succeeds."""
+    """Number of appends that fail before one succeeds."""
     readers = fenced_until = 0
 
     def fence(self) -> None:
-        """Fence every reader that there is."""
+        """Fence all current readers."""
         self.fenced_until = self.readers
 
     def check(self) -> None:
-        """Count the question; raise while it is down."""
+        """Count the call, and raise while the log is down."""
         self.asked += 1
         if self.down:
             raise Unavailable("nobody answers")
 
     def append(self, messages: Iterable[Message]) -> Ends:
-        """Append, if it can."""
+        """Append, unless the log is down."""
         self.check()
         if self.failures:
             self.failures -= 1
@@ -52,7 +52,7 @@ class Failing(SqliteLog):
         return super().append(messages)
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> SqliteReader:
-        """Return a reader that fails as the log does."""
+        """Return a reader that fails with the log."""
         reader = super().reader(group, topics, store)
         poll, number = reader.poll, self.readers + 1
         self.readers = number
@@ -67,16 +67,16 @@ class Failing(SqliteLog):
         return reader
 
     async def tried_again(self) -> None:
-        """Wait until it has been asked a few times more."""
+        """Wait for a few more calls."""
         before = self.asked
         await until(lambda: self.asked > before + 3)
 
 
 class HandsBack(ManualOnce):
-    """Says so when it is stopped."""
+    """Emits an event when it is cancelled."""
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Work; hand back what is not done."""
+        """Work, and return the order when it is cancelled."""
         assert isinstance(event, SeedAdded)
         try:
             await super().work(event, emit)
@@ -87,7 +87,7 @@ class HandsBack(ManualOnce):
 
 @pytest.fixture
 def log(database: Database, monkeypatch: pytest.MonkeyPatch) -> Failing:
-    """Return a log that can fail, asked again after next to no time."""
+    """Return a log that can fail, with very short waits before retries."""
     monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
     monkeypatch.setattr(retries, "MAX_WAIT", 0.002)
     return Failing(database)

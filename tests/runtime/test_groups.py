@@ -1,4 +1,4 @@
-"""While much comes, the log moves by groups; what comes alone moves at once."""
+"""Records share advances under load, and a lone record is advanced at once."""
 
 import pytest
 from prometheus_client import REGISTRY
@@ -20,7 +20,7 @@ EACH = 0.01
 
 
 def advances() -> float:
-    """Return how often the log was moved."""
+    """Return the number of advances."""
     sample = "gossamer_step_seconds_count"
     return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
 

@@ -49,13 +49,13 @@ class Asked:
 
 @pytest.fixture
 def asked() -> Asked:
-    """Return one that has just begun."""
+    """Return the health of a process that has just started."""
     return Asked()
 
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """Seconds to add to the clock by which a loop is found stuck."""
+    """Seconds to add to the steady clock, so that the loop counts as stuck."""
     ahead, steady = [0.0], clock.steady
     monkeypatch.setattr(clock, "steady", lambda: steady() + ahead[0])
     yield ahead

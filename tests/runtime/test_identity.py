@@ -1,4 +1,4 @@
-"""What was begun together stays together: a part of another fleet, or an older one, is refused."""
+"""The identity of a fleet: parts of another fleet and older parts are refused."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def new_store() -> SqliteStore:
 
 
 def of_another_list(where: str, log: SqliteLog, store: SqliteStore) -> None:
-    """Fill one of the two by another suffix list."""
+    """State another suffix list in the store or on the topics."""
     if where == "topics":
         log.append([encode(FleetBegun(at=0.0, id="one", partitions=4, suffix_list=OTHER))])
     else:

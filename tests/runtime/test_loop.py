@@ -1,4 +1,4 @@
-"""The loop that carries a processor along the log."""
+"""The loop that drives a processor along the log."""
 
 import signal
 import subprocess
@@ -83,12 +83,12 @@ def test_steps_with_an_advance_are_timed(runner: Loop, log: SqliteLog) -> None:
 
 
 class Awaiting(Sower):
-    """Notes when it has caught up."""
+    """Records when it has caught up."""
 
     awaits = (SEEDS,)
 
     def caught_up(self, partitions: frozenset[int], now: float) -> None:
-        """Note how much it had handled."""
+        """Record the number of handled records."""
         seeds = sum(call.startswith("seed ") for call in self.calls)
         self.calls += [f"{number} after {seeds}" for number in sorted(partitions)]
 
@@ -137,7 +137,7 @@ def test_control_topic_is_read_before_the_first_record(
 
 
 class GivenLater:
-    """A reader that is given its partitions as it polls."""
+    """A reader whose partitions are assigned in a poll."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader, self.partitions = reader, frozenset[int]()
@@ -149,7 +149,7 @@ class GivenLater:
 
 
 class Slow(Sower):
-    """While it takes partitions over, an operator says something."""
+    """An operator writes a control event during its takeover."""
 
     log: SqliteLog
 
@@ -203,10 +203,10 @@ def test_unreadable_record_becomes_dead_letter_and_others_continue(
 
 
 class Fussy(Sower):
-    """Fails at some seeds, half way through the answer."""
+    """Fails at some seeds, halfway through handling."""
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Answer, or break."""
+        """Emit a discovery, or raise."""
         yield discovered("half", now)
         match event:
             case SeedAdded(url="bad"):
@@ -316,17 +316,17 @@ def test_step_waits_for_records(runner: Loop, log: SqliteLog, database: Database
 
 
 class Hours(Sower):
-    """Takes *seconds* of the *now* of a test for each record, and orders what it is let."""
+    """Advances the clock by *seconds* for each record, and emits as many events as allowed."""
 
     now, seconds, steps = 0.0, 0.0, 0
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Answer nothing, after a while."""
+        """Advance the clock, and emit nothing."""
         self.now += self.seconds
         return ()
 
     def wake(self, now: float, most: int = 0) -> Iterable[Event]:
-        """Note how much it may do."""
+        """Record the maximum number of events."""
         self.at = None
         self.calls.append(f"wake {most}")
         return ()
@@ -340,7 +340,7 @@ def hours(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Hours:
 
 
 def lengths(loop: Loop, hours: Hours) -> list[float]:
-    """Return how long steps take until nothing is left."""
+    """Return the durations of all steps."""
     found, before = list[float](), hours.now
     while loop.step():
         found.append(hours.now - before)
@@ -382,13 +382,13 @@ class Reading(Sower):
     """Needs a row for each seed."""
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
-        """Yield the rows of the seeds; fail for one that is wrong."""
+        """Yield the rows of the seeds. Fail for an invalid one."""
         seeds = [event for event in events if isinstance(event, SeedAdded)]
         yield [(SeenRow, seed.url.removeprefix("!"), "") for seed in seeds]
         assert not any(seed.url.startswith("!") for seed in seeds)
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Read a row, and answer."""
+        """Read a row, and emit a discovery."""
         if isinstance(event, SeedAdded):
             self._seen.get(event.url)
         yield from super().handle(event, now)
@@ -400,7 +400,7 @@ class Away(ReadAheadStore):
     is_away = False
 
     def table(self, row: type[Row]) -> Any:
-        """Return the table, unless the store is away."""
+        """Return the table, unless the store is unavailable."""
         if self.is_away:
             raise Unavailable("Cassandra is away")
         return super().table(row)
@@ -453,18 +453,18 @@ def test_killed_process_loses_and_repeats_nothing(
 
 
 class Careless(Sower):
-    """Stores and remembers something before it breaks."""
+    """Changes store and memory before it fails."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.known: list[str] = []
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Forget."""
+        """Drop the memory."""
         self.known.clear()
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Store, remember, and break if it is to."""
+        """Change store and memory, and fail for some seeds."""
         assert isinstance(event, SeedAdded)
         self.known.append(event.url)
         self._seen.put(SeenRow(event.url))
@@ -493,14 +493,14 @@ def test_handler_failing_halfway_leaves_no_effects(
 
 
 class Waking(Sower):
-    """Has something to say that is too large, or breaks, when it wakes."""
+    """Emits a too large event, or fails, when it is woken."""
 
     def __init__(self, store: Store, error: Exception | None = None) -> None:
         super().__init__(store)
         self.at, self._error = 0.0, error
 
     def wake(self, now: float, most: int = 0) -> Iterable[Event]:
-        """Say it."""
+        """Emit the event."""
         self.at = None
         self._seen.put(SeenRow("woken"))
         yield discovered("x" * PAGES.limit, now)

@@ -1,4 +1,4 @@
-"""A record that only a newer version can read waits for it, and holds up its partition alone."""
+"""Records of newer versions wait, and delay only their partition."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,7 +24,7 @@ TOPIC = URLS_DISCOVERED.name
 
 
 class Reader(Processor):
-    """Notes what it handles."""
+    """Records the handled sites."""
 
     name = "dedup"
     reads = (URLS_DISCOVERED,)
@@ -34,18 +34,18 @@ class Reader(Processor):
         self.assigned = frozenset[int]()
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Note them."""
+        """Record the partitions."""
         self.assigned = partitions
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Note its site."""
+        """Record the site."""
         assert isinstance(event, UrlsDiscovered)
         self.handled.append(event.site)
         return ()
 
 
 class Worker:
-    """The same beside an event loop."""
+    """An async processor that records the handled sites."""
 
     name = "parser"
     reads = (URLS_DISCOVERED,)
@@ -58,13 +58,13 @@ class Worker:
         """Ignore it."""
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Note its site."""
+        """Record the site."""
         assert isinstance(event, UrlsDiscovered)
         self.handled.append(event.site)
 
 
 def newer(site: str, **fields: Any) -> Message:
-    """Return a record about *site* that a newer version has written."""
+    """Return a record of *site* in a newer version."""
     message = encode(discovered(site, 1.0))
     value = msgspec.json.decode(message.value) | fields
     return Message(TOPIC, site, msgspec.json.encode(value), site)

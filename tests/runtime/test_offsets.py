@@ -1,4 +1,4 @@
-"""The log moves past a record once everything before it is done."""
+"""The log advances past a record after all earlier ones are done."""
 
 from itertools import groupby
 

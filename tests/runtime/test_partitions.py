@@ -1,4 +1,4 @@
-"""The life of a partition: only what the table says can happen to it."""
+"""The life of a partition follows the table of transitions."""
 
 from collections import Counter
 from itertools import product

@@ -1,4 +1,4 @@
-"""A store that was put back, or a log that lost records, is found out before anything is done."""
+"""A restored store, or a log with lost records, is detected before any work."""
 
 from pathlib import Path
 from shutil import copy
@@ -17,14 +17,14 @@ from tests.runtime.processors import Sower
 
 
 class AfterAnother(Sower):
-    """Reads its own answers too; another engine may have handled some, without positions."""
+    """Consumes its own events. Another engine may have handled records without positions."""
 
     reads = (SEEDS, URLS_DISCOVERED)
     has_other_engine = True
 
 
 def run(log: Path, store: Path, *urls: str, kind: type[Sower] = Sower) -> None:
-    """Handle seeds with *urls* by a process whose log and store are two files."""
+    """Handle seeds with *urls* in a process with separate files for log and store."""
     databases = Database(log), Database(store)
     opened, rows = SqliteLog(databases[0]), SqliteStore(databases[1])
     sow(opened, *urls)

@@ -36,7 +36,7 @@ FLEET = {
 
 
 class FleetProcess:
-    """One process, and what it logs."""
+    """A process and its log lines."""
 
     def __init__(self, folder: Path, kind: str, **environment: str) -> None:
         self.folder = folder
@@ -71,7 +71,7 @@ class FleetProcess:
         until(lambda: self.get("/readyz") == (status, why), f"{status} {why}: {self.stderr()}")
 
     def servers(self, answer: str) -> None:
-        """Let the servers answer so from now on."""
+        """Set the answer of the servers."""
         (self.folder / answer).touch()
 
     def wait(self) -> int:
@@ -83,7 +83,7 @@ Start = Callable[..., FleetProcess]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start processes that are gone at the end."""
+    """Start processes, and kill them at the end."""
     started: list[FleetProcess] = []
 
     def start(kind: str = "sequential", **environment: str) -> FleetProcess:

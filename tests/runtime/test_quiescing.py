@@ -1,4 +1,4 @@
-"""While a fleet is quiesced nothing is written to its store, whoever comes and goes."""
+"""No member writes to the store of a quiesced fleet, even after crashes and restarts."""
 
 import sqlite3
 from collections.abc import Callable
@@ -27,7 +27,7 @@ LIMIT = 600.0
 
 
 class Flushing(SqliteStore):
-    """May be unavailable for what is flushed."""
+    """A store whose flushes may fail."""
 
     is_away = False
 
@@ -38,7 +38,7 @@ class Flushing(SqliteStore):
 
 
 class There:
-    """A member on a log and a store of its own; the command sees the same files."""
+    """A member with its own connections to the log and the store of the command."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -58,7 +58,7 @@ class There:
             return [*database.iterdump()]
 
     def other_store(self) -> SqliteStore:
-        """Open the store once more, as a command does."""
+        """Open the store again, like a command."""
         return SqliteStore(Database(self._folder / "store.db"))
 
     def ask(self, until: float | None, id: str = "one") -> None:

@@ -1,4 +1,4 @@
-"""A process that loses a server tries again: soon at first, then less and less often."""
+"""The waits between retries grow while a server is unavailable."""
 
 import threading
 
@@ -12,14 +12,14 @@ from gossamer.settings import Settings
 
 
 class Stop(threading.Event):
-    """Notes how long the process waits, and does not wait."""
+    """Records the waits of the process without waiting."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waits: list[float | None] = []
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Note the seconds."""
+        """Record the seconds."""
         self.waits.append(timeout)
         return self.is_set()
 

@@ -1,4 +1,4 @@
-"""A URL can be followed by one id through every service's log."""
+"""The trace of a URL is in the logs of all services."""
 
 import json
 from pathlib import Path
