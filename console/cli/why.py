@@ -10,7 +10,7 @@ from console.facts import UrlFacts, read_facts
 from console.figures import instant, plural
 from console.spelling import known
 from gossamer import clock
-from gossamer.events.gone import PATIENCE, Gone
+from gossamer.events.gone import GONE_RULES, Gone
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.events.outcomes import OUTCOMES, Outcome
 from gossamer.terminal import printable
@@ -139,10 +139,10 @@ def _judged(verdict: VerdictRow) -> str:
 
 def _document(row: DocumentRow) -> Iterator[str]:
     if row.gone in HIDDEN_REASONS and row.published_at is None:
-        yield f"not in pages: {PATIENCE[Gone(row.gone)].text}"
-    elif row.gone in PATIENCE:
+        yield f"not in pages: {GONE_RULES[Gone(row.gone)].text}"
+    elif row.gone in GONE_RULES:
         at = (row.missed_since if row.gone in HIDDEN_REASONS else None) or row.at
-        yield f"gone from pages: {instant(at)}: {PATIENCE[Gone(row.gone)].text}"
+        yield f"gone from pages: {instant(at)}: {GONE_RULES[Gone(row.gone)].text}"
     elif row.missed_since is not None:
         visits = plural(row.missed, "visit")
         yield f"in pages, though not found at {visits} since {instant(row.missed_since)}"

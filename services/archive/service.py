@@ -15,7 +15,7 @@ from gossamer.events import (
     VisitsErased,
 )
 from gossamer.events.topics import PAGES_FETCHED
-from gossamer.log import BATCH
+from gossamer.log import MAX_POLL_RECORDS
 from gossamer.relevance import Facts, parse_relevance
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import ArchiveSettings
@@ -168,7 +168,7 @@ class Archive(Processor):
         begun = min((segment.begun_at for segment in self._open.values()), default=None)
         return None if begun is None else begun + self._settings.segment_age
 
-    def wake(self, now: float, most: int = BATCH) -> Answer:
+    def wake(self, now: float, most: int = MAX_POLL_RECORDS) -> Answer:
         """Finish segments that are full by age; `settle` completes them."""
         self._finish_old_segments(now)
         return ()

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from gossamer.events import Page, PageParsed, Tombstone, Verdict
-from gossamer.events.gone import PATIENCE, Gone
+from gossamer.events.gone import GONE_RULES, Gone
 from gossamer.events.pages import LinkKind, contents_of
 from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
@@ -164,7 +164,7 @@ class Documents:
         if since is None:
             since = at
         is_long_enough = reason is not Gone.REFUSED or at - since >= self._refused_limit
-        is_gone = missed >= PATIENCE[reason].visits and is_long_enough
+        is_gone = missed >= GONE_RULES[reason].visits and is_long_enough
         return replace(
             row,
             at=at,

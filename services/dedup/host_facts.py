@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import left_out
+from gossamer.bounds import exclusion_of
 from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, Discovery, PageKind, PageParsed, Purpose
@@ -348,7 +348,7 @@ class HostNames:
         rewritten = replace(discovery, url=url, trace=fingerprint(url))
         # A redirect that would lead to itself is followed unchanged.
         is_loop = discovery.hops and url == via.partition("@")[2]
-        is_excluded = left_out(crawl, Blocklist(), rewritten) is not None
+        is_excluded = exclusion_of(crawl, Blocklist(), rewritten) is not None
         return discovery if is_loop or is_excluded else rewritten
 
     def learn(self, page: PageParsed, leader: str, is_new: bool) -> tuple[Hazard, ...]:

@@ -32,7 +32,7 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import external_links, left_out
+from gossamer.bounds import exclusion_of, external_links
 from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import (
     ChangeHint,
@@ -48,7 +48,7 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
-from gossamer.events.provenance import MOST, by_site, linked
+from gossamer.events.provenance import MAX_LINKS_PER_EVENT, group_by_site, link_discovery
 from gossamer.telemetry import count
 from gossamer.web import in_links
 from gossamer.web.url import fingerprint, host_key, site_of
@@ -139,7 +139,7 @@ def find_links(page: PageParsed, crawl: CrawlDefined | None, blocklist: Blocklis
     links = Links([], [], set())
     policy = external_links(crawl, page.visit.party) if crawl else DEEP
     for found in _discover(page, policy) if not page.nofollow else ():
-        exclusion = left_out(crawl, blocklist, found) if crawl else None
+        exclusion = exclusion_of(crawl, blocklist, found) if crawl else None
         (links.excluded if exclusion else links.followed).append(found)
         if exclusion:
             links.hazards.add(exclusion.rule)
@@ -152,7 +152,7 @@ def _discover(page: PageParsed, policy: str) -> Iterator[Discovery]:
         for url in () if link.nofollow else targets(link.url, page, policy, link.redirect):
             if url not in urls:
                 urls.add(url)
-                yield linked(replace(link, url=url), page.visit)
+                yield link_discovery(replace(link, url=url), page.visit)
 
 
 def targets(url: str, page: PageParsed, policy: str, redirect: bool = False) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def release(
     *duplicates*: the number of duplicates in a row on the way to these links.
     """
     links = [replace(one, duplicates=duplicates) for one in found]
-    return by_site(links, page.visit.id, page.crawl, now)
+    return group_by_site(links, page.visit.id, page.crawl, now)
 
 
 def release_rewritten(
@@ -220,8 +220,8 @@ def release_rewritten(
         )
         for url in urls
     ]
-    found = [one for one in rewritten if crawl and left_out(crawl, blocklist, one) is None]
-    return by_site(found, visit.id, page.crawl, now)
+    found = [one for one in rewritten if crawl and exclusion_of(crawl, blocklist, one) is None]
+    return group_by_site(found, visit.id, page.crawl, now)
 
 
 class LinkParking:
@@ -247,8 +247,8 @@ class LinkParking:
             for one in excluded
             if not one.guess and self._first_finder(page.site, one, finder) == finder
         ]
-        for at in range(0, len(links), MOST):
-            urls = tuple(links[at : at + MOST])
+        for at in range(0, len(links), MAX_LINKS_PER_EVENT):
+            urls = tuple(links[at : at + MAX_LINKS_PER_EVENT])
             yield LinksParked(
                 crawl=page.crawl, at=now, site=page.site, via=page.visit.id, urls=urls
             )
@@ -359,13 +359,13 @@ def group_by_host(
     ordered = sorted(hints, key=lambda hint: (host_key(hint.url), -hint.changed_at))
     for host, group in groupby(ordered, key=lambda hint: host_key(hint.url)):
         of_host = tuple(islice(group, limit))
-        for at in range(0, len(of_host), MOST):
+        for at in range(0, len(of_host), MAX_LINKS_PER_EVENT):
             yield ChangesHinted(
                 crawl=crawl,
                 at=now,
                 site=site_of(host),
                 host=host,
-                hints=of_host[at : at + MOST],
+                hints=of_host[at : at + MAX_LINKS_PER_EVENT],
             )
 
 

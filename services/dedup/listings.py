@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import external_links, left_out
+from gossamer.bounds import exclusion_of, external_links
 from gossamer.events import (
     ChangeHint,
     CrawlDefined,
@@ -168,7 +168,7 @@ def _find_entry_links(
             party=page.visit.party,
             every=entry.every,
         )
-        exclusion = left_out(crawl, blocklist, found) if crawl else None
+        exclusion = exclusion_of(crawl, blocklist, found) if crawl else None
         (links.excluded if exclusion else links.followed).append(found)
         if exclusion:
             links.hazards.add(exclusion.rule)

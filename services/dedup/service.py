@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import left_out
-from gossamer.crawl import accept, known_as
+from gossamer.bounds import exclusion_of
+from gossamer.crawl import accept, crawl_url
 from gossamer.errors import Poison
 from gossamer.events import (
     BlocklistChanged,
@@ -30,9 +30,9 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
-from gossamer.events.provenance import added, by_site
+from gossamer.events.provenance import group_by_site, seed_discovery
 from gossamer.policies import uses_hints
-from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
+from gossamer.runtime.processor import Answer, Handler, Key, Processor, check_handlers
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
@@ -121,7 +121,7 @@ class Dedup(Processor):
             HostOverridden: lambda event, now: None,
             SpeedSet: lambda event, now: None,
         }
-        complete(handlers, self.reads, self.name)
+        check_handlers(handlers, self.reads, self.name)
         return handlers
 
     @property
@@ -187,11 +187,11 @@ class Dedup(Processor):
         except BadUrl as error:
             raise Poison(str(error)) from error
         if self._crawl is not None:
-            url = known_as(self._crawl, url)
-            exclusion = left_out(self._crawl, Blocklist(), added(seed, url))
+            url = crawl_url(self._crawl, url)
+            exclusion = exclusion_of(self._crawl, Blocklist(), seed_discovery(seed, url))
             if exclusion and exclusion.rule is Hazard.OUT_OF_SCOPE:
                 raise Poison(f"seed {url} is {exclusion.reason}")
-        urls, site = (added(seed, url),), site_of(url)
+        urls, site = (seed_discovery(seed, url),), site_of(url)
         return [UrlsDiscovered(crawl=seed.crawl, at=now, site=site, via=seed.via, urls=urls)]
 
     def _handle_urls(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
@@ -264,7 +264,7 @@ def _admit(
             repeated=repeated,
         )
     elsewhere = [found for found in urls if site_of(found.url) != event.site]
-    yield from by_site(elsewhere, event.via, event.crawl, now)
+    yield from group_by_site(elsewhere, event.via, event.crawl, now)
 
 
 def _request_retries(

@@ -29,14 +29,14 @@ from gossamer.events import topics
 from gossamer.log import Log
 from gossamer.log.codec import decode_all
 from gossamer.log.control import ControlTail
-from gossamer.log.kafka.gaps import CHECK_EVERY
+from gossamer.log.kafka.gaps import CHECK_INTERVAL
 from gossamer.log.throttling import HOLD_INTERVAL, Throttle
 from gossamer.runtime.answers import answer
 from gossamer.runtime.health import Health
 from gossamer.settings import Settings
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
-from gossamer.telemetry import gauge
+from gossamer.telemetry import set_gauge
 from services.dedup.faust.changelog import Changelog
 from services.dedup.faust.restore import Offsets, Restorer, consumed_partitions
 from services.dedup.faust.runner import FaustRunner, Stream
@@ -129,7 +129,7 @@ def _options(kafka: KafkaSettings) -> dict[str, Any]:
         "broker_commit_interval": COMMIT_INTERVAL,
         "producer_compression_type": "zstd",
         "producer_max_batch_size": MAX_BATCH_BYTES,
-        "producer_max_request_size": topics.LARGEST,
+        "producer_max_request_size": topics.MAX_RECORD_BYTES,
         "producer_request_timeout": kafka.timeout,
         "stream_buffer_maxsize": MAX_BUFFERED_RECORDS,
         # The runner tracks the records in flight.
@@ -234,7 +234,7 @@ class FaustWorker:
         if self._app.tables.actives_ready:
             assigned = self._app.assignor.assigned_actives()
             changelogs = self._app.tables.changelog_topics
-            gauge("gossamer_partitions", sum(tp.topic in changelogs for tp in assigned))
+            set_gauge("gossamer_partitions", sum(tp.topic in changelogs for tp in assigned))
             self._health.ready()
         elif reason := self._runner.changelog.waiting_reason:
             self._health.waiting(reason)
@@ -260,7 +260,7 @@ class FaustWorker:
 
     async def _check_offsets(self) -> None:
         """Check for gaps, and delete records that all groups have consumed."""
-        await asyncio.sleep(CHECK_EVERY)
+        await asyncio.sleep(CHECK_INTERVAL)
         if self._app.tables.actives_ready:
             positions = dict(cast(Consumer, self._app.consumer).positions)
             try:

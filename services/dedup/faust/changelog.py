@@ -31,8 +31,14 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from gossamer import clock
 from gossamer.errors import GossamerError, Unavailable
 from gossamer.events import topics
-from gossamer.log.kafka.client import Trouble, client, consumer, error_of, producer
-from gossamer.log.kafka.topics import Wanted, wanted
+from gossamer.log.kafka.client import (
+    ConnectionErrors,
+    client_config,
+    consumer_config,
+    error_of,
+    producer_config,
+)
+from gossamer.log.kafka.topics import TopicSpec, topic_specs
 from gossamer.settings.servers import KafkaSettings
 from services.dedup.faust.tables import Change, FaustSeenTable
 
@@ -47,8 +53,8 @@ logger = structlog.get_logger()
 
 def make_changelog(kafka: KafkaSettings, partitions: int) -> str:
     """Create the topic if it is missing; return its id, which changes when it is recreated."""
-    topic, trouble = _changelog_topic(kafka), Trouble(kafka.servers)
-    admin: Any = AdminClient(client(kafka, trouble))
+    topic, trouble = _changelog_topic(kafka), ConnectionErrors(kafka.servers)
+    admin: Any = AdminClient(client_config(kafka, trouble))
     new = NewTopic(topic.name, partitions, topic.replication, config=topic.config)
     until = clock.steady() + kafka.timeout
     try:
@@ -82,10 +88,10 @@ def _result_unless(future: "Future[Any]", ignored: int) -> Any:
     return None
 
 
-def _changelog_topic(kafka: KafkaSettings) -> Wanted:
+def _changelog_topic(kafka: KafkaSettings) -> TopicSpec:
     """Return the topic's definition: like `urls.discovered`, but compacted."""
     name = kafka.prefix + topics.URLS_DISCOVERED.name
-    like = next(topic for topic in wanted(kafka) if topic.name == name)
+    like = next(topic for topic in topic_specs(kafka) if topic.name == name)
     config = {
         "cleanup.policy": "compact",
         "compression.type": "producer",
@@ -100,7 +106,7 @@ class Changelog:
     def __init__(self, kafka: KafkaSettings, table: FaustSeenTable) -> None:
         self._kafka, self.table = kafka, table
         self._topic = table.changelog_topic_name
-        self._trouble = Trouble(kafka.servers)
+        self._trouble = ConnectionErrors(kafka.servers)
         self._ends: dict[int, int] = {}
         """Partition → the end offset of its changelog."""
         self._remaining: dict[int, int] = {}
@@ -148,8 +154,8 @@ class Changelog:
     def _consumer(self) -> Iterator[Any]:
         reader: Any = Consumer(
             {
-                **client(self._kafka, self._trouble),
-                **consumer(self._kafka.prefix + "tail"),
+                **client_config(self._kafka, self._trouble),
+                **consumer_config(self._kafka.prefix + "tail"),
                 "enable.partition.eof": True,
             }
         )
@@ -189,8 +195,8 @@ class Changelog:
         failed: list[KafkaError] = []
         sender = Producer(
             {
-                **client(self._kafka, self._trouble),
-                **producer(self._kafka),
+                **client_config(self._kafka, self._trouble),
+                **producer_config(self._kafka),
                 "on_delivery": lambda error, _: failed.append(error) if error else None,
             }
         )

@@ -20,7 +20,7 @@ from faust.tables.manager import TableManager
 from faust.types import TP
 from mode import Service
 
-from gossamer.log.kafka.client import Trouble, client, consumer
+from gossamer.log.kafka.client import ConnectionErrors, client_config, consumer_config
 from gossamer.log.kafka.gaps import GapCheck
 from gossamer.log.kafka.trimming import Trimmer
 from gossamer.settings.servers import KafkaSettings
@@ -38,14 +38,14 @@ class Offsets:
     """
 
     def __init__(self, kafka: KafkaSettings) -> None:
-        trouble, group = Trouble(kafka.servers), kafka.prefix + Dedup.name
-        reader = KafkaConsumer({**client(kafka, trouble), **consumer(group)})
+        trouble, group = ConnectionErrors(kafka.servers), kafka.prefix + Dedup.name
+        reader = KafkaConsumer({**client_config(kafka, trouble), **consumer_config(group)})
         self._prefix, self._gaps = kafka.prefix, GapCheck(kafka, group, reader, trouble)
         self._trimmer = Trimmer(kafka)
 
     def read_positions(self, tps: Collection[TP]) -> dict[TP, int]:
         """Return the offsets at which the group continues; raise Gap if records are missing."""
-        found = self._gaps.standing([TopicPartition(tp.topic, tp.partition) for tp in tps])
+        found = self._gaps.start_offsets([TopicPartition(tp.topic, tp.partition) for tp in tps])
         return {TP(*at): offset for at, offset in found.items()}
 
     def check(self, positions: Mapping[TP, int]) -> None:
@@ -113,12 +113,12 @@ class Restorer(Service):
             await asyncio.get_running_loop().run_in_executor(self._thread, read)
 
     async def _resume_flow(self, partitions: set[TP]) -> None:
-        app, consumer = self._app, self._app.consumer
+        app, consumer_config = self._app, self._app.consumer
         tables = cast(TableManager, app.tables)
-        consumer.resume_partitions(partitions)
+        consumer_config.resume_partitions(partitions)
         self.completed.set()
         app.flow_control.resume()
-        consumer.resume_flow()
+        consumer_config.resume_flow()
         await app._fetcher.maybe_start()
         tables.on_actives_ready()
         tables.on_standbys_ready()

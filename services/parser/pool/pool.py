@@ -21,7 +21,7 @@ from gossamer import clock
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.telemetry import count
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 from services.parser.pool.fork_server import ChildDied, ForkServer
 from services.parser.pool.messages import (
     ALARMS,
@@ -97,7 +97,7 @@ class Pool:
         message = frame(encode(request))
         child = await self._free.get()
         try:
-            with timed("gossamer_parse_seconds"):
+            with observe_duration("gossamer_parse_seconds"):
                 reply = await self._ask(child, message)
             if reply.leaving or child.pages >= MAX_PAGES_PER_CHILD:
                 await child.stop()
