@@ -28,11 +28,9 @@ from gossamer.events import Event, HostCheckedOut, OrderId, Visit, VisitEnded
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
-from services.fetcher.faults import Pauses
-from services.fetcher.hindrances import Hindrances
 from services.fetcher.http.client import Web
+from services.fetcher.limitations import ClockSkew, Hindrances, Pauses
 from services.fetcher.service import Fetcher
-from services.fetcher.skew import ClockSkew
 from services.fetcher.wiring import alone_since
 
 BODY = b"<!DOCTYPE html><title>a page</title><p>" + b"some words " * 900

@@ -22,13 +22,10 @@ from bench.fetching import BODY, HEAD
 from gossamer.events import Event, HostCheckedOut, OrderId, Visit
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
-from services.fetcher.faults import Pauses
-from services.fetcher.hindrances import Hindrances
 from services.fetcher.http.client import Web
-from services.fetcher.http.descriptors import allow_descriptors
+from services.fetcher.limitations import ClockSkew, Hindrances, Pauses
 from services.fetcher.service import Fetcher
-from services.fetcher.skew import ClockSkew
-from services.fetcher.wiring import alone_since
+from services.fetcher.wiring import allow_descriptors, alone_since
 
 BATCH = 10
 FIRST = (127 << 24) + (1 << 16)

@@ -29,8 +29,8 @@ from gossamer.web.suffixes import SUFFIX_LIST
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.fetcher.addresses import NAT64_NAME
-from services.fetcher.faults import OwnFault
-from services.fetcher.http.cares import LOOKUP_LIMIT, DnsFailure, DnsUnanswered, NameServers
+from services.fetcher.http.nameservers import LOOKUP_LIMIT, DnsFailure, DnsUnanswered, NameServers
+from services.fetcher.limitations import OwnFault
 from services.frontier.service import Frontier
 from standalone.folder import Folder
 

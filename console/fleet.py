@@ -20,7 +20,7 @@ from local_fleet import plan
 from local_fleet.record import SERVICES, FleetFolder, Member, Record
 from local_fleet.status import Standing, standings
 from local_fleet.up import Up, halt
-from services.fetcher.identity import request_headers
+from services.fetcher.access import request_headers
 
 COUNT = re.compile(r"(\w+)=(\d{1,3})")
 DONE = """\

@@ -16,7 +16,7 @@ from services.dedup.host_facts import GuessesRow
 from services.dedup.listings import ListingRow
 from services.dedup.near import NearRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
-from services.fetcher.turns import AddressSlot
+from services.fetcher.rate_limits import AddressSlot
 from services.frontier.parked import ParkedLimitRow, ParkedRow
 from services.frontier.rows import (
     DueRow,

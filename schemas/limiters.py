@@ -10,7 +10,7 @@ from typing import Any
 from gossamer.settings import FetcherSettings
 from schemas.markdown import insert_lines, table
 from services.fetcher.http.limiters import Limiter, lookup_limiters, request_limiters
-from services.fetcher.turns import Crowds, OwnSlots
+from services.fetcher.rate_limits import Crowds, OwnSlots
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
 

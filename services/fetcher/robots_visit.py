@@ -18,10 +18,19 @@ from gossamer.web.coding import MEMBER, Body, decoded
 from gossamer.web.http import fresh_for, joined_values, redirect_target
 from gossamer.web.robots import REDIRECTS, RobotsRules, is_text, parse_robots
 from gossamer.web.url import host_name
-from services.fetcher.ending import Ending, Passed, failed, unvisited
-from services.fetcher.outcome import CUT, Assessment, Failure, Reply, assess
+from services.fetcher.outcome import (
+    CUT,
+    Assessment,
+    Ending,
+    Failure,
+    Passed,
+    Reply,
+    anything,
+    assess,
+    failed,
+    unvisited,
+)
 from services.fetcher.steps import Conversation, Fetch, Pace
-from services.fetcher.wanted import anything
 
 
 def visit_robots(pace: Pace, visit: Visit) -> Conversation[Ending]:

@@ -27,16 +27,13 @@ from gossamer.runtime.processor import Emitter
 from gossamer.telemetry import set_gauge
 from gossamer.web.sniffing import PACKED_XML, WHOLE
 from gossamer.web.url import host_name
-from services.fetcher.ending import count_visit, events, failed
-from services.fetcher.faults import OwnFault, Pauses
 from services.fetcher.http.client import HostClient, Web
 from services.fetcher.http.limiters import Admission, Request, Stage
-from services.fetcher.outcome import Failure, Reply
-from services.fetcher.skew import ClockSkew
+from services.fetcher.limitations import ClockSkew, OwnFault, Pauses
+from services.fetcher.outcome import Failure, Reply, count_visit, events, failed, wanting
+from services.fetcher.rate_limits import Denied
 from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
-from services.fetcher.turns import Denied
 from services.fetcher.visit import converse, refusal
-from services.fetcher.wanted import wanting
 
 logger = structlog.get_logger()
 

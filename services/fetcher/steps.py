@@ -17,8 +17,7 @@ from gossamer.speed import PROPAGATION_SECONDS, Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
-from services.fetcher.outcome import Failure, Reply
-from services.fetcher.wanted import Wanted
+from services.fetcher.outcome import Failure, Reply, Wanted
 
 T = TypeVar("T")
 

@@ -1,4 +1,12 @@
-"""The conversation of an order: which URL comes next, after what pause, and when to stop."""
+"""The conversation of an order: which URL comes next, after what pause, and when to stop.
+
+Asks for no more of a document than is read of it (RFC 9110, 14), where that is set.
+
+Many servers ignore that, and are cut off; some answer 416 to any range (hazard `range_error`), and
+are asked once more without one.
+"""
+
+import re
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -6,15 +14,22 @@ from msgspec.structs import replace
 from gossamer.events import HostCheckedOut, Outcome, Purpose, Visit
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
-from gossamer.web.http import Headers, redirect_target
+from gossamer.web.http import Headers, first_value, redirect_target
 from gossamer.web.robots import with_header
 from gossamer.web.url import host_key
-from services.fetcher.ending import Ending, events, failed, unvisited, without_request
-from services.fetcher.outcome import Failure, Reply, assess
-from services.fetcher.ranges import UNSATISFIABLE, as_part, ranged
+from services.fetcher.outcome import (
+    Ending,
+    Failure,
+    Reply,
+    anything,
+    assess,
+    events,
+    failed,
+    unvisited,
+    without_request,
+)
 from services.fetcher.robots_visit import visit_robots
 from services.fetcher.steps import Conversation, Emit, Fetch, Pace, Terms
-from services.fetcher.wanted import anything
 
 UNKNOWN_ROBOTS = "the order does not say what robots.txt allows"
 PASSED_WALL = "redirects set a cookie and led back here; the answer is the one with the cookie"
@@ -170,3 +185,22 @@ def _request(terms: Terms, visit: Visit) -> Fetch:
         return Fetch(visit.url, anything, terms.sitemap_limit, visit.conditions)
     limits = terms.body_limits
     return Fetch(visit.url, terms.wanted, terms.body_limit, visit.conditions, limits)
+
+
+PARTIAL, UNSATISFIABLE = 206, 416
+_content_range = re.compile(r"bytes\s+0-(\d{1,15})/(\d{1,15}|\*)", re.IGNORECASE)
+
+
+def ranged(request: Fetch) -> Fetch:
+    """Return *request* for as many bytes as are read of any type."""
+    most = max(request.limit, *request.limits.values(), 1)
+    return replace(request, headers=(*request.headers, ("Range", f"bytes=0-{most - 1}")))
+
+
+def as_part(reply: Reply) -> Reply:
+    """Return *reply*, to such a request, marked as cut where it is not the whole document."""
+    if reply.status != PARTIAL or reply.truncated:
+        return reply
+    said = _content_range.fullmatch(first_value(reply.headers, "content-range").strip())
+    whole = said is not None and said[2] == str(int(said[1]) + 1)
+    return reply if whole else replace(reply, truncated="length")

@@ -1,26 +1,28 @@
-"""How the fetcher is put together and closed again."""
+"""How the fetcher is put together and closed again.
+
+How many files this process may have open: enough for all the hosts that it visits at once.
+"""
 
 import asyncio
+import resource
 from collections.abc import Set
 from typing import NamedTuple
 
 from gossamer import clock
 from gossamer.clock import Clock
+from gossamer.errors import BadSettings
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log import Log, partition_of
 from gossamer.log.throttling import Throttle
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.runtime.loop import Report, ignore
-from gossamer.settings import Settings
+from gossamer.settings import FetcherSettings, Settings
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
-from services.fetcher.faults import Pauses
-from services.fetcher.hindrances import Hindrances, Tell
 from services.fetcher.http.client import Web
-from services.fetcher.http.descriptors import allow_descriptors
+from services.fetcher.limitations import ClockSkew, Hindrances, Pauses, Tell
+from services.fetcher.rate_limits import LeasedSlots, Slots
 from services.fetcher.service import EpochOf, Fetcher
-from services.fetcher.skew import ClockSkew
-from services.fetcher.turns import LeasedSlots, Slots
 
 TERM = 4
 """A slot of an address is leased for so many times the longest visit."""
@@ -116,3 +118,30 @@ async def serve(
         await fetcher_runner(settings, log, store, clock.now, fetcher, report).run(stop)
     finally:
         await web.close()
+
+
+OTHERS = 256
+"""For log, store, health, and what libraries keep open."""
+
+
+def needed(settings: FetcherSettings) -> int:
+    """Return how many descriptors the fetcher may come to need."""
+    # A request has one connection; while it is made, two may be tried. Beside them each host may
+    # have one that is kept. A lookup is two sockets.
+    connections = 2 * settings.concurrency + settings.orders_limit
+    return connections + 2 * settings.lookups_limit + OTHERS
+
+
+def allow_descriptors(settings: FetcherSettings) -> None:
+    """Raise this process's limit to what is needed; BadSettings if that is not allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = needed(settings)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise BadSettings(
+            f"fetcher.concurrency: {settings.concurrency} requests at once, and "
+            f"fetcher.orders_limit: {settings.orders_limit} hosts, need {wanted} file descriptors, "
+            f"and this process may have {hard}: lower them, or raise the limit (ulimit -Hn)"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from gossamer.store import Store
-from services.fetcher.turns import LeasedSlots
+from services.fetcher.rate_limits import LeasedSlots
 from tests.contract.conftest import Data
 
 ADDRESS = "192.0.2.1"

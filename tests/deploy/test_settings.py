@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.errors import BadSettings
 from gossamer.settings import load_settings
-from services.fetcher.identity import check_contact
+from services.fetcher.access import check_contact
 from tests.support.commands import clean_environment
 
 from .written import BASE, LOCAL, PRODUCTION, container, settings

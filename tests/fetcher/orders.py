@@ -19,11 +19,9 @@ from gossamer.events import (
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
-from services.fetcher.faults import Pauses
-from services.fetcher.hindrances import Hindrances, Tell
 from services.fetcher.http.client import Web
+from services.fetcher.limitations import ClockSkew, Hindrances, Pauses, Tell
 from services.fetcher.service import EpochOf, Fetcher
-from services.fetcher.skew import ClockSkew
 from services.fetcher.wiring import alone_since
 
 LOOPBACK = ip_network("127.0.0.0/8")

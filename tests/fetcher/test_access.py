@@ -15,7 +15,7 @@ import trustme
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome
 from services.fetcher.access import parse_accesses, shown
-from services.fetcher.http.proxied import read_accesses
+from services.fetcher.http.proxies import read_accesses
 from tests.fetcher.orders import Emitted, fetched, fetcher, order
 from tests.fetcher.servers import Answer, Server, page, serving, serving_over
 from tests.fetcher.test_tls import authority as authority

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gossamer.errors import Unavailable
 from gossamer.events import HostCheckedOut
 from services.fetcher.http.client import Web
-from services.fetcher.turns import PATIENCE, REMEMBERED, Crowds, Denied, Slots, crowd_of
+from services.fetcher.rate_limits import PATIENCE, REMEMBERED, Crowds, Denied, Slots, crowd_of
 from services.fetcher.wiring import alone_since
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, fetcher, new_fetcher, order, settings

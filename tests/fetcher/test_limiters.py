@@ -24,7 +24,7 @@ from services.fetcher.http.limiters import (
     lookup_limiters,
     request_limiters,
 )
-from services.fetcher.turns import Crowds, Denied, OwnSlots
+from services.fetcher.rate_limits import Crowds, Denied, OwnSlots
 from services.fetcher.wiring import alone_since
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, new_fetcher, order, settings

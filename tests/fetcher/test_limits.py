@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome, Purpose
-from services.fetcher.http.bodies import Room, Share
-from services.fetcher.reading import Speed
+from services.fetcher.http.bodies import Room, Share, Speed
 from tests.fetcher.orders import Emitted, fetched, fetcher, order
 from tests.fetcher.servers import Answer, Server, endless, page, raw, serving
 

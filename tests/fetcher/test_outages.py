@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.fetcher.outages import LEAST, LONGEST, WINDOW, Outage
-from services.fetcher.wildcards import Wildcards
+from services.fetcher.http.resolver import Wildcards
+from services.fetcher.limitations import LEAST, LONGEST, WINDOW, Outage
 
 
 def tried(outage: Outage, count: int, failed: bool, now: float, first: int = 0) -> int:

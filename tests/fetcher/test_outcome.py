@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from gossamer.events import Outcome
 from gossamer.settings.sections import DOCUMENTS
-from services.fetcher.outcome import Reply, assess, retry_after
-from services.fetcher.wanted import wanting
+from services.fetcher.outcome import Reply, assess, retry_after, wanting
 
 NOW = 1_700_000_000.0
 URL = "http://example.org/a/b"

@@ -13,11 +13,9 @@ from gossamer.errors import BadSettings
 from gossamer.events import Outcome
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.faults import OwnFault, Pauses, own_fault
-from services.fetcher.hindrances import Hindrances
 from services.fetcher.http.client import Web
-from services.fetcher.http.descriptors import allow_descriptors, needed
-from services.fetcher.wiring import alone_since
+from services.fetcher.limitations import Hindrances, OwnFault, Pauses, own_fault
+from services.fetcher.wiring import allow_descriptors, alone_since, needed
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving

@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 
 from gossamer.blocklist import Blocklist
 from gossamer.events import Outcome
-from services.fetcher.http.cares import DnsFailure, DnsUnanswered
+from services.fetcher.http.nameservers import DnsFailure, DnsUnanswered
 from services.fetcher.http.resolver import FLOOR, PrivateAddress, Resolver, kept_for
 from tests.fetcher.nameserver import NameServer, naming
 from tests.fetcher.orders import HASTY, Emitted, fetched, fetcher, order, settings

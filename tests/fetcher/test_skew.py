@@ -7,9 +7,8 @@ from typing import Any
 from prometheus_client import REGISTRY
 
 from gossamer.events import Outcome
-from services.fetcher.hindrances import Hindrances
 from services.fetcher.http.client import Web
-from services.fetcher.skew import ORDERS, ClockSkew
+from services.fetcher.limitations import ORDERS, ClockSkew, Hindrances
 from services.fetcher.wiring import alone_since
 from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving

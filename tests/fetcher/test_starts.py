@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.fetcher.http.client import Web
-from services.fetcher.turns import REMEMBERED, Starts
+from services.fetcher.rate_limits import REMEMBERED, Starts
 from services.fetcher.wiring import alone_since
 from tests.fetcher.orders import Emitted, fetcher, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving

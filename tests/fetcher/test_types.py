@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gossamer.events import Outcome
 from gossamer.web.sniffing import declared_type, whole_type
-from services.fetcher.wanted import settled_type
+from services.fetcher.outcome import settled_type
 from tests.fetcher.orders import Emitted, fetched
 from tests.fetcher.servers import Answer, endless, page, raw, serving
 

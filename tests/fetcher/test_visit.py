@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from gossamer.events import Event, Outcome, PageFetched, Purpose, VisitEnded
 from gossamer.web.robots import RobotsRules, parse_robots
-from services.fetcher.outcome import Failure, Reply
+from services.fetcher.outcome import Failure, Reply, anything
 from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
 from services.fetcher.visit import converse, refusal
-from services.fetcher.wanted import anything
 from tests.fetcher.orders import order
 
 TERMS = Terms(

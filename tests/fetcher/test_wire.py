@@ -8,7 +8,7 @@ import pytest
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.streams import StreamReader
 
-from services.fetcher.http.wire import Connector
+from services.fetcher.http.connections import Connector
 from tests.fetcher.orders import Emitted, fetched, fetcher, order
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
@@ -122,7 +122,7 @@ async def test_no_answer_however_broken_is_a_mistake_of_ours() -> None:
 
 
 async def test_what_aiohttp_calls_private_is_still_there() -> None:
-    """Of a new version that has moved any of this, `wire.py` is to be read beside its changes."""
+    """Of a new version that has moved any of this, `connections.py` is to be read beside its changes."""
     private = {
         Connector(1): ["_loop", "_factory", "_wrap_create_connection", "_happy_eyeballs_delay"],
         ResponseHandler(asyncio.get_running_loop()): ["_payload", "set_response_params"],

@@ -35,11 +35,9 @@ from services.archive.service import Archive
 from services.dedup.replicated import ReplicatedSeen
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
-from services.fetcher.ending import count_visit, events, failed
-from services.fetcher.outcome import Failure, Reply
+from services.fetcher.outcome import Failure, Reply, count_visit, events, failed, wanting
 from services.fetcher.steps import Conversation, Emit, Fetch, Rest, StepResult, Terms
 from services.fetcher.visit import converse, refusal
-from services.fetcher.wanted import wanting
 from services.frontier.service import Frontier
 from services.parser.options import Options
 from tests.flow.torn import Fate, TornLog, TornStore

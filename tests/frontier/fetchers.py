@@ -17,11 +17,10 @@ from gossamer.settings.sections import DOCUMENTS
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
-from services.fetcher.outcome import Reply
+from services.fetcher.outcome import Reply, wanting
+from services.fetcher.rate_limits import Starts
 from services.fetcher.steps import Conversation, Emit, Rest, StepResult, Terms
-from services.fetcher.turns import Starts
 from services.fetcher.visit import converse
-from services.fetcher.wanted import wanting
 from services.frontier.service import Frontier
 from tests.frontier.simulation import START, VISIT_LIMIT, crawl
 

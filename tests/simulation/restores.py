@@ -23,7 +23,7 @@ from gossamer.runtime.quiescing import QuiescedFleet
 from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.turns import AddressSlot
+from services.fetcher.rate_limits import AddressSlot
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import Partition
 

@@ -20,8 +20,8 @@ from services.fetcher.http.limiters import Admission, Stage, request_limiters
 from services.fetcher.http.limiters import Request as Asked
 from services.fetcher.http.tls import Trust
 from services.fetcher.outcome import Failure, Reply
+from services.fetcher.rate_limits import Crowds, OwnSlots
 from services.fetcher.steps import Fetch
-from services.fetcher.turns import Crowds, OwnSlots
 from tests.simulation.kernel import START, Process, Sim
 
 EXCLUDES = (200, "User-agent: *\nDisallow: /p1\n")

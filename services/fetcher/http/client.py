@@ -20,32 +20,29 @@ from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry import observe
 from gossamer.web.url import host_key, host_name, is_address, site_of
-from services.fetcher.access import Access, access_for, shown
-from services.fetcher.faults import OwnFault, own_fault
+from services.fetcher.access import Access, access_for, request_headers, shown
 from services.fetcher.head import kept_for
-from services.fetcher.http.bodies import Bodies, NoRoom
-from services.fetcher.http.cares import DnsFailure, DnsUnanswered
-from services.fetcher.http.gaps import Gaps
-from services.fetcher.http.kept import Kept
-from services.fetcher.http.limiters import LATE, Admission, Request, Stage, request_limiters
-from services.fetcher.http.proxied import ProxyResolver, proxied, read_accesses
-from services.fetcher.http.resolver import Blocklisted, PrivateAddress, Resolver
-from services.fetcher.http.tls import Trust
-from services.fetcher.http.wire import (
+from services.fetcher.http.bodies import Bodies, NoRoom, Reading
+from services.fetcher.http.connections import (
     LOOK,
     Answer,
     Connector,
+    Kept,
     NoConnection,
     NoHead,
     Silent,
     TlsFailure,
 )
-from services.fetcher.identity import request_headers
-from services.fetcher.outages import Outage
+from services.fetcher.http.gaps import Gaps
+from services.fetcher.http.limiters import LATE, Admission, Request, Stage, request_limiters
+from services.fetcher.http.nameservers import DnsFailure, DnsUnanswered
+from services.fetcher.http.proxies import ProxyResolver, proxied, read_accesses
+from services.fetcher.http.resolver import Blocklisted, PrivateAddress, Resolver
+from services.fetcher.http.tls import Trust
+from services.fetcher.limitations import Outage, OwnFault, own_fault
 from services.fetcher.outcome import Failure, Reply
-from services.fetcher.reading import Reading
+from services.fetcher.rate_limits import Crowds, Denied, OwnSlots, Slots, crowd_of
 from services.fetcher.steps import Fetch
-from services.fetcher.turns import Crowds, Denied, OwnSlots, Slots, crowd_of
 
 FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
     PrivateAddress: (Outcome.PRIVATE_ADDRESS, Hazard.PRIVATE_ADDRESS),

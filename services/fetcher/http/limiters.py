@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 from gossamer.errors import Unavailable
 from gossamer.settings import FetcherSettings
 from gossamer.web.url import site_of
-from services.fetcher.turns import PATIENCE, Crowds, Denied, Slots, Starts, TooLate
+from services.fetcher.rate_limits import PATIENCE, Crowds, Denied, Slots, Starts, TooLate
 
 SHARE = 4
 """One lookup in `SHARE` may be of one zone, or of a name that was not answered soon."""

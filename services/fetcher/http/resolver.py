@@ -7,6 +7,11 @@ name resolves is told of (`wildcards.py`).
 aiohttp connects to exactly the addresses that this returns, so what was checked is what is
 connected to. It passes no literal address through a resolver, so the client calls `addresses` for
 every host before a request.
+
+Domains in which any name resolves (hazard `dns_wildcard`): hosts without end that are one.
+
+Whether a domain is one is found out with a name that nobody has, once, when a second host of it is
+met: most domains have one host, and cost nothing.
 """
 
 import asyncio
@@ -26,11 +31,9 @@ from gossamer.settings import FetcherSettings
 from gossamer.web.url import is_address, site_of
 from services.fetcher.addresses import NAT64_NAME, Network, forbidding, may_connect, nat64_prefixes
 from services.fetcher.dns_message import Answer
-from services.fetcher.faults import OwnFault
-from services.fetcher.http.cares import LOOKUP_LIMIT, DnsFailure, DnsUnanswered, NameServers
 from services.fetcher.http.limiters import Admission, Lookup, Stage, lookup_limiters
-from services.fetcher.outages import Outage
-from services.fetcher.wildcards import Wildcards
+from services.fetcher.http.nameservers import LOOKUP_LIMIT, DnsFailure, DnsUnanswered, NameServers
+from services.fetcher.limitations import Outage, OwnFault
 
 FLOOR, CEILING = 60.0, 86400.0
 """How long an answer is cached at least and at most, whatever its TTL."""
@@ -283,3 +286,29 @@ def kept_for(ttl: float) -> float:
 
 def _any_of_v6(addresses: Iterable[str]) -> bool:
     return any(":" in address for address in addresses)
+
+
+PROBED = ""
+
+
+class Wildcards:
+    """What is known of domains: of *most* of them, those that were met last."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._met: OrderedDict[str, str] = OrderedDict()
+        """By domain, the host that was met, or that it has been probed."""
+
+    def met(self, name: str) -> str:
+        """Take in that *name* has an address; return its domain if that is to be probed now."""
+        if is_address(name):
+            return ""
+        site = site_of(f"http://{name}/")
+        first = self._met.setdefault(site, name)
+        self._met.move_to_end(site)
+        if len(self._met) > self._most:
+            self._met.popitem(last=False)
+        if first in (name, PROBED):
+            return ""
+        self._met[site] = PROBED
+        return site

@@ -17,9 +17,9 @@ from yarl import URL
 
 from gossamer.errors import BadSettings
 from services.fetcher.access import Access, Accesses, parse_accesses
-from services.fetcher.faults import OwnFault
 from services.fetcher.head import Malformed
-from services.fetcher.http.wire import SOCKS, NoConnection, Through, TlsFailure, tls_fault
+from services.fetcher.http.connections import SOCKS, NoConnection, Through, TlsFailure, tls_fault
+from services.fetcher.limitations import OwnFault
 
 NOWHERE = "192.0.2.1"
 """Stands for an address that only a proxy knows. Nobody has it (RFC 5737): what would connect to it

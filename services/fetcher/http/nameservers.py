@@ -2,19 +2,22 @@
 
 An error that may be another name's is looked into, and of an answer that is malformed what is sound
 is taken.
+
+Questions to a name server over UDP, for answers that c-ares does not pass on.
 """
 
 import asyncio
+import secrets
 import socket
 from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
 
 import aiodns
 import pycares
 
-from gossamer.telemetry.timing import observe_duration
-from services.fetcher.dns_message import Answer
-from services.fetcher.faults import NO_NAME_SERVER, OwnFault
-from services.fetcher.http.datagram import sound_records
+from gossamer.telemetry.timing import timed
+from services.fetcher.dns_message import AAAA, A, Answer, is_answer, question, usable
+from services.fetcher.limitations import NO_NAME_SERVER, OwnFault
 
 LOOKUP_LIMIT, LOOKUP_TRIES = 5.0, 2
 DEFINITE = (
@@ -55,7 +58,7 @@ class NameServers:
         *seconds*.
         """
         try:
-            with observe_duration("gossamer_dns_seconds"):
+            with timed("gossamer_dns_seconds"):
                 async with asyncio.timeout(seconds):
                     return await (self._ask_anew(name) if anew else self._ask(name))
         except (aiodns.error.DNSError, UnicodeError) as error:
@@ -134,3 +137,51 @@ def _addresses(answers: Iterable[pycares.DNSResult | BaseException]) -> list[Ans
 
 def _text(address: str | bytes) -> str:
     return address.decode("ascii") if isinstance(address, bytes) else address
+
+
+PORT = 53
+
+
+class _Asker(asyncio.DatagramProtocol):
+    """Waits for the first datagram that has the number of the question."""
+
+    def __init__(self, asked: bytes) -> None:
+        self._number = asked[:2]
+        self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    def datagram_received(self, data: bytes, addr: object) -> None:
+        if not self.answer.done() and data[:2] == self._number:
+            self.answer.set_result(data)
+
+    def error_received(self, exc: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(exc)
+
+
+async def sound_records(server: str, name: str, seconds: float) -> list[Answer]:
+    """Return the addresses in the sound records of what *server* answers within *seconds*; none if
+    it does not."""
+    answers = await asyncio.gather(
+        *(_sound(server, question(name, kind, secrets.randbelow(1 << 16)), seconds)
+          for kind in (A, AAAA)),
+        return_exceptions=True,
+    )  # fmt: skip
+    return [record for one in answers if isinstance(one, list) for record in one]
+
+
+async def _sound(server: str, asked: bytes, seconds: float) -> list[Answer]:
+    parts = urlsplit(
+        f"//[{server}]" if server.count(":") > 1 and "[" not in server else f"//{server}"
+    )
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.create_datagram_endpoint(
+        lambda: _Asker(asked),
+        remote_addr=(parts.hostname or "", parts.port or PORT),
+    )
+    try:
+        transport.sendto(asked)
+        async with asyncio.timeout(seconds):
+            answer = await protocol.answer
+        return usable(answer, asked) if is_answer(answer, asked) else []
+    finally:
+        transport.close()
