@@ -29,9 +29,9 @@ from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
 from services.fetcher.http.client import Web
-from services.fetcher.limitations import ClockSkew, Hindrances, Pauses
+from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff
 from services.fetcher.service import Fetcher
-from services.fetcher.wiring import alone_since
+from services.fetcher.wiring import fixed_epoch
 
 BODY = b"<!DOCTYPE html><title>a page</title><p>" + b"some words " * 900
 HEAD = (
@@ -142,9 +142,9 @@ async def ours(pattern: str, urls: list[list[str]]) -> None:
         concurrency=AT_ONCE,
         address_gap=0.0,  # Here requests follow each other without a pause.
     )
-    web, hindrances = Web(settings, time.time), Hindrances(lambda why: None)
-    pauses, skew = Pauses(hindrances), ClockSkew(150.0, hindrances)
-    fetcher = Fetcher(web, time.time, alone_since(1), skew, pauses)
+    web, limitations = Web(settings, time.time), Limitations(lambda why: None)
+    pauses, skew = LocalBackoff(limitations), ClockSkew(150.0, limitations)
+    fetcher = Fetcher(web, time.time, fixed_epoch(1), skew, pauses)
     outcomes: Counter[str] = Counter()
 
     def emit(*events: Event) -> None:

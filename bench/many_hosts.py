@@ -23,9 +23,9 @@ from gossamer.events import Event, HostCheckedOut, OrderId, Visit
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
 from services.fetcher.http.client import Web
-from services.fetcher.limitations import ClockSkew, Hindrances, Pauses
+from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff
 from services.fetcher.service import Fetcher
-from services.fetcher.wiring import allow_descriptors, alone_since
+from services.fetcher.wiring import fixed_epoch, raise_descriptor_limit
 
 BATCH = 10
 FIRST = (127 << 24) + (1 << 16)
@@ -116,10 +116,10 @@ async def fetch(hosts: int, seconds: float, delay: float, port: int) -> float:
         allow_networks=(ip_network("127.0.0.0/8"),),
         orders_limit=hosts,
     )
-    allow_descriptors(settings)
-    web, hindrances = Web(settings, time.time), Hindrances(lambda why: None)
-    skew, pauses = ClockSkew(150.0, hindrances), Pauses(hindrances)
-    fetcher = Fetcher(web, time.time, alone_since(1), skew, pauses)
+    raise_descriptor_limit(settings)
+    web, limitations = Web(settings, time.time), Limitations(lambda why: None)
+    skew, pauses = ClockSkew(150.0, limitations), LocalBackoff(limitations)
+    fetcher = Fetcher(web, time.time, fixed_epoch(1), skew, pauses)
     until = time.monotonic() + seconds
 
     def emit(*events: Event) -> None:

@@ -29,8 +29,8 @@ from gossamer.web.suffixes import SUFFIX_LIST
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.fetcher.addresses import NAT64_NAME
-from services.fetcher.http.nameservers import LOOKUP_LIMIT, DnsFailure, DnsUnanswered, NameServers
-from services.fetcher.limitations import OwnFault
+from services.fetcher.http.nameservers import LOOKUP_TIMEOUT, DnsFailure, DnsUnanswered, NameServers
+from services.fetcher.limitations import LocalFault
 from services.frontier.service import Frontier
 from standalone.folder import Folder
 
@@ -397,8 +397,8 @@ def check_dns(settings: FetcherSettings) -> Finding:
         asyncio.run(_look_up(settings))
     except DnsFailure:
         pass
-    except (DnsUnanswered, OwnFault, TimeoutError) as error:
-        why = str(error) or f"no answer within {2 * LOOKUP_LIMIT:g} s"
+    except (DnsUnanswered, LocalFault, TimeoutError) as error:
+        why = str(error) or f"no answer within {2 * LOOKUP_TIMEOUT:g} s"
         remedy = "Name one that answers in fetcher.nameserver, or mend /etc/resolv.conf."
         return Finding("dns", f"{who}: {why}", remedy)
     return Finding("dns", f"{who}: names are answered")
@@ -407,7 +407,7 @@ def check_dns(settings: FetcherSettings) -> Finding:
 async def _look_up(settings: FetcherSettings) -> None:
     servers = NameServers(settings.nameserver, lambda name: None)
     try:
-        await servers.answered_in_time(NAT64_NAME, 2 * LOOKUP_LIMIT, anew=True)
+        await servers.resolve(NAT64_NAME, 2 * LOOKUP_TIMEOUT, bypass_cache=True)
     finally:
         await servers.close()
 

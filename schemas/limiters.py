@@ -10,7 +10,7 @@ from typing import Any
 from gossamer.settings import FetcherSettings
 from schemas.markdown import insert_lines, table
 from services.fetcher.http.limiters import Limiter, lookup_limiters, request_limiters
-from services.fetcher.rate_limits import Crowds, OwnSlots
+from services.fetcher.rate_limits import AddressLimits, LocalSlots
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
 
@@ -23,7 +23,7 @@ def main(file: Path) -> None:
 def with_table(text: str) -> str:
     """Return *text* with an up-to-date table."""
     settings = FetcherSettings()
-    requests = request_limiters(settings, Crowds(1, 0.0, 0.0), OwnSlots(1), lambda: 0.0)
+    requests = request_limiters(settings, AddressLimits(1, 0.0, 0.0), LocalSlots(1), lambda: 0.0)
     lookups = lookup_limiters(settings.lookups_limit)
     limiters: tuple[Limiter[Any], ...] = (*requests, *lookups)
     rows = ((one.stage.value, one.name, one.text) for one in limiters)

@@ -21,7 +21,7 @@ from gossamer.overrides import Overridden, site_of_host
 from gossamer.speed import format_hours, parse_hours
 from gossamer.terminal import printable
 from gossamer.web.url import BadUrl, host_name, site_of
-from services.fetcher.http.tls import SHA256, trusting
+from services.fetcher.http.tls import SHA256, context_for
 
 NONE = "none"
 LONGEST = 500
@@ -173,7 +173,7 @@ def _read(text: str) -> str:
     digits = text.partition(":")[2].replace(":", "").lower()
     certificate = f"{SHA256}:{digits}" if text.lower().startswith(f"{SHA256}:") else _file(text)
     try:
-        trusting(certificate)
+        context_for(certificate)
     except ValueError as error:
         raise BadSettings(f"--certificate {text}: {error}") from error
     return certificate

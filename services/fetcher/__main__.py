@@ -4,16 +4,16 @@ import sys
 
 from gossamer.runtime.event_loop import run_async
 from gossamer.runtime.process import Backends, run
-from services.fetcher.wiring import among_others, serve
+from services.fetcher.wiring import coordinate_fleet, serve
 
 
 def work(backends: Backends) -> None:
     """Fetch until the process is asked to stop."""
     settings, log, store = backends.settings, backends.log, backends.store
-    others, health = among_others(settings, log, store), backends.process.health
+    coordination, health = coordinate_fleet(settings, log, store), backends.process.health
     run_async(
-        lambda ended: serve(
-            settings, log, store, others, ended, health.report_limitation, health.report_outdated
+        lambda stop: serve(
+            settings, log, store, coordination, stop, health.hindered, health.outdated
         ),
         backends.stop,
     )

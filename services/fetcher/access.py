@@ -1,8 +1,11 @@
-"""How single hosts are asked: who we are to them, which headers they want, through which proxy.
+"""The headers of requests: our identity, and headers, credentials and proxies of single hosts.
 
-A file says so, for what it holds are secrets: they have no default, and are in no log line, event
-or archived record. It is a TOML file with a table for each host, by scheme and authority, because
-that is what a password is for (RFC 7617, 2.2); `"*"` is for all hosts without a table of their own.
+The identity is always true and names a contact (hazard `cloaking`).
+
+Headers, credentials and proxies of hosts are in a TOML file, because they are secrets: they have no
+default, and no log line, event or archived record contains them. The file has a table for each
+host, named by scheme and authority, because a password is valid for these (RFC 7617, 2.2). The
+table `"*"` is for all other hosts.
 
     ["https://intranet.example.org"]
     user = "crawler"
@@ -12,9 +15,7 @@ that is what a password is for (RFC 7617, 2.2); `"*"` is for all hosts without a
     ["*"]
     proxy = "http://proxy.example.net:3128"
 
-Nobody but the operator names a proxy: what the environment or a server says (305) counts nothing.
-
-Who we say we are: always the truth, with a way to reach us (hazard `cloaking`).
+Only the operator names a proxy. Proxies in the environment or in a response (305) are ignored.
 """
 
 import re
@@ -34,16 +35,17 @@ from gossamer.web.robots import is_token
 from gossamer.web.sniffing import HTML
 from gossamer.web.url import BadUrl, canonicalize, host_key
 
-EVERYBODY = "*"
+ALL_HOSTS = "*"
 REDACTED = "redacted"
-"""Stands for a secret in the request as it is archived."""
-HARMLESS = {"accept", "accept-language", "cache-control", "pragma", "dnt", "sec-gpc"}
-"""Headers of the file whose values are archived as they are, and may go to everybody."""
-SECRET = {"authorization", "proxy-authorization"}
-OURS = {"host", "user-agent", "from", "cookie", "accept-encoding", "range", "te", "trailer"} | {
+"""Replaces a secret in the archived request."""
+PUBLIC_HEADERS = {"accept", "accept-language", "cache-control", "pragma", "dnt", "sec-gpc"}
+"""Headers that are archived unchanged, and may be set for all hosts."""
+SECRET_HEADERS = {"authorization", "proxy-authorization"}
+RESERVED_HEADERS = {
+    "host", "user-agent", "from", "cookie", "accept-encoding", "range", "te", "trailer",
     "connection", "content-length", "transfer-encoding", "upgrade", "expect", "proxy-authorization",
 }  # fmt: skip
-"""Headers that the file may not set: they say who we are, or how the connection is used."""
+"""Headers that the file may not set: they state our identity, or control the connection."""
 
 _name = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _printable = re.compile(r"[\x20-\x7e]*")
@@ -54,29 +56,28 @@ _proxy = re.compile(
 
 @dataclass(frozen=True)
 class Access:
-    """How a host is asked; no part of it is shown."""
+    """Headers and proxy for the requests to a host. Its repr shows none of them."""
 
     headers: Headers = field(default=(), repr=False)
     proxy: str = field(default="", repr=False)
-    """`http://[USER:PASSWORD@]SERVER:PORT`, or the same with `socks5:`, or none."""
-    common: bool = False
-    """Whether it is that of all hosts without one of their own."""
+    """`http://[USER:PASSWORD@]SERVER:PORT` or `socks5://…`; "" for a direct connection."""
+    is_default: bool = False
+    """Whether this is the access of all hosts without a table."""
 
     @property
     def socks(self) -> str:
-        """The proxy, if it speaks SOCKS."""
+        """The proxy if it is a SOCKS proxy, else ""."""
         return self.proxy if self.proxy.startswith("socks5:") else ""
 
     @property
     def proxy_server(self) -> str:
-        """The proxy without its credentials, for people."""
+        """Server and port of the proxy, without credentials, for messages."""
         return self.proxy.rpartition("/")[2].rpartition("@")[2]
 
 
-OPEN = Access()
-"""That of a host which nobody has said anything of."""
-Accesses = Mapping[str, Access]
-"""By host key, or EVERYBODY."""
+DEFAULT_ACCESS = Access()
+AccessTable = Mapping[str, Access]
+"""Host key or ALL_HOSTS → access."""
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):
@@ -86,52 +87,52 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True):
     proxy: str = ""
 
 
-def parse_accesses(text: str) -> Accesses:
-    """Return what the file says; raise BadSettings, which tells no secret, if it makes no sense."""
+def parse_access_file(text: str) -> AccessTable:
+    """Parse the access file; raise BadSettings, whose text contains no secret, if it is invalid."""
     try:
         tables = msgspec.convert(tomllib.loads(text), dict[str, _Table])
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise _bad(str(error)) from None
+        raise _access_error(str(error)) from None
     return {host: _access(host, table) for host, table in tables.items()}
 
 
-def access_for(url: str, accesses: Accesses) -> Access:
-    """Return how the host of a canonical *url* is asked."""
-    return accesses.get(host_key(url)) or accesses.get(EVERYBODY, OPEN)
+def access_for(url: str, accesses: AccessTable) -> Access:
+    """Return the access for the host of a canonical *url*."""
+    return accesses.get(host_key(url)) or accesses.get(ALL_HOSTS, DEFAULT_ACCESS)
 
 
-def shown(headers: Headers, access: Access) -> Headers:
-    """Return *headers* of a request as they may be archived: without what the file says."""
-    given = {name.lower() for name, _ in access.headers} - HARMLESS
-    return tuple(
-        (name, REDACTED if name.lower() in SECRET | given else value) for name, value in headers
-    )
+def redact(headers: Headers, access: Access) -> Headers:
+    """Return *headers* of a request for the archive, with secrets redacted."""
+    secrets = SECRET_HEADERS | {name.lower() for name, _ in access.headers} - PUBLIC_HEADERS
+    return tuple((name, REDACTED if name.lower() in secrets else value) for name, value in headers)
 
 
 def _access(host: str, table: _Table) -> Access:
-    common = host == EVERYBODY
-    if not common and not _is_host(host):
-        raise _bad(f"{host!r} is no host, such as https://www.example.org, nor {EVERYBODY!r}")
+    is_default = host == ALL_HOSTS
+    if not is_default and not _is_host(host):
+        raise _access_error(
+            f"{host!r} is neither a host, such as https://www.example.org, nor {ALL_HOSTS!r}"
+        )
     headers = tuple(table.headers.items())
     if table.user or table.password:
         headers = (*headers, ("Authorization", _basic(host, table)))
     for name, value in headers:
-        sound = _name.fullmatch(name) and _printable.fullmatch(value)
-        if not sound or name.lower() in OURS:
-            raise _bad(f"{host}: the header {name!r} cannot be set")
-        if common and name.lower() not in HARMLESS:
-            raise _bad(f"{host}: {name} may be a secret, and is not for everybody")
+        is_valid = _name.fullmatch(name) and _printable.fullmatch(value)
+        if not is_valid or name.lower() in RESERVED_HEADERS:
+            raise _access_error(f"{host}: the header {name!r} cannot be set")
+        if is_default and name.lower() not in PUBLIC_HEADERS:
+            raise _access_error(f"{host}: {name} may be a secret, and cannot be set for all hosts")
     if len({name.lower() for name, _ in headers}) < len(headers):
-        raise _bad(f"{host}: a header is set twice")
+        raise _access_error(f"{host}: a header is set twice")
     if table.proxy and not _is_proxy(table.proxy):
-        raise _bad(f"{host}: a proxy is written http://SERVER:PORT, or socks5://SERVER:PORT")
-    return Access(headers, table.proxy.removesuffix("/"), common)
+        raise _access_error(f"{host}: the proxy must be http://SERVER:PORT or socks5://SERVER:PORT")
+    return Access(headers, table.proxy.removesuffix("/"), is_default)
 
 
 def _basic(host: str, table: _Table) -> str:
     if ":" in table.user:
-        raise _bad(f"{host}: a user's name has no colon")
-    # RFC 7617, 2.1: what most servers expect.
+        raise _access_error(f"{host}: the user name must not contain a colon")
+    # Most servers expect UTF-8 (RFC 7617, 2.1).
     return "Basic " + b64encode(f"{table.user}:{table.password}".encode()).decode()
 
 
@@ -147,12 +148,12 @@ def _is_proxy(text: str) -> bool:
     return found is not None and 0 < int(found[1]) < 65536
 
 
-def _bad(why: str) -> BadSettings:
-    return BadSettings(f"fetcher.access_file: {why}")
+def _access_error(reason: str) -> BadSettings:
+    return BadSettings(f"fetcher.access_file: {reason}")
 
 
 CODINGS = ", ".join(coding for coding in INFLATERS if not coding.startswith("x-"))
-"""Those that can be undone."""
+"""The content codings that `gossamer.web.coding` decodes."""
 
 _mailbox = re.compile(r"[\w.+=-]+@[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 _page = re.compile(r"https?://[\x21-\x27\x2a-\x3a\x3c-\x7e]+")
@@ -163,29 +164,34 @@ def check_contact(contact: str) -> None:
     if _mailbox.fullmatch(contact) or _page.fullmatch(contact):
         return
     raise BadSettings(
-        f"fetcher.contact: {contact!r} is neither an e-mail address nor a http(s) page; name one "
+        f"fetcher.contact: {contact!r} is neither an e-mail address nor an http(s) URL; name one "
         "where a webmaster reaches you (--contact, GOSSAMER_FETCHER__CONTACT or the settings "
-        "file): without one nothing is fetched"
+        "file): without a contact nothing is fetched"
     )
 
 
-def accept(types: tuple[str, ...]) -> str:
-    """Return the Accept header that says which *types* are wanted: HTML most of all, for links."""
-    # RFC 9110, 12.5.1, knows no other pattern than a whole type of subtypes.
-    ranges = [one for one in types if "*" not in one.removesuffix("/*")]
-    wanted = [one if one in HTML else f"{one};q=0.8" for one in ranges]
-    return ", ".join([*wanted, "*/*;q=0.1"])
+def accept_header(types: tuple[str, ...]) -> str:
+    """Return the Accept header for *types*. HTML is preferred, because it has links."""
+    # RFC 9110, 12.5.1, allows no pattern but `type/*`.
+    ranges = [kind for kind in types if "*" not in kind.removesuffix("/*")]
+    weighted = [kind if kind in HTML else f"{kind};q=0.8" for kind in ranges]
+    return ", ".join([*weighted, "*/*;q=0.1"])
 
 
 def request_headers(settings: FetcherSettings) -> Headers:
-    """Return the headers of every request; raise BadSettings if they would not say who we are."""
+    """Return the headers of every request; raise BadSettings if our identity is not valid."""
     check_contact(settings.contact)
     for name, value in (("product", settings.product), ("page", settings.page)):
         if not (is_token(value) if name == "product" else _page.fullmatch(value) or not value):
-            raise BadSettings(f"fetcher.{name}: {value!r} cannot stand in a User-Agent")
+            raise BadSettings(f"fetcher.{name}: {value!r} is not valid in a User-Agent")
     about = [text for text in (settings.page, settings.contact) if text]
     comment = "; ".join(f"+{text}" if _page.fullmatch(text) else text for text in about)
-    named = (("User-Agent", f"{settings.product}/{version('gossamer')} ({comment})"),)
+    agent = (("User-Agent", f"{settings.product}/{version('gossamer')} ({comment})"),)
     # RFC 9110, 10.1.2: From is a mailbox.
-    reached = (("From", settings.contact),) if _mailbox.fullmatch(settings.contact) else ()
-    return (*named, *reached, ("Accept", accept(settings.types)), ("Accept-Encoding", CODINGS))
+    sender = (("From", settings.contact),) if _mailbox.fullmatch(settings.contact) else ()
+    return (
+        *agent,
+        *sender,
+        ("Accept", accept_header(settings.types)),
+        ("Accept-Encoding", CODINGS),
+    )

@@ -1,8 +1,8 @@
-"""Which addresses may be connected to (hazard `private_address`).
+"""Decides which addresses may be connected to (hazard `private_address`).
 
-The tables are our own, from IANA's special-purpose address registries (RFC 6890), so that every
-Python judges alike. An IPv6 address that stands for one of IPv4 is judged as that one, whoever
-translates: a name server may answer with any.
+The tables are copied from IANA's special-purpose address registries (RFC 6890), so that the result
+does not depend on the version of Python. An IPv6 address that embeds an IPv4 address is treated as
+the IPv4 address, with any translation prefix, because a name server may answer with any.
 """
 
 from collections.abc import Collection, Iterable
@@ -12,10 +12,10 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from gossamer.blocklist import Blocklist
 
 Address = IPv4Address | IPv6Address
-_parsed = lru_cache(maxsize=8192)(ip_address)
+_parse = lru_cache(maxsize=8192)(ip_address)
 Network = IPv4Network | IPv6Network
 
-NOT_THE_WEB = tuple(
+NON_PUBLIC_IPV4 = tuple(
     map(
         IPv4Network,
         (
@@ -28,7 +28,7 @@ NOT_THE_WEB = tuple(
             "172.16.0.0/12",  # private use
             "192.0.0.0/24",  # protocol assignments, its anycast services too; a cloud's metadata
             "192.0.2.0/24",  # documentation
-            "192.88.99.0/24",  # 6to4 relays, which are no more
+            "192.88.99.0/24",  # 6to4 relays, deprecated
             "192.168.0.0/16",  # private use
             "198.18.0.0/15",  # benchmarks
             "198.51.100.0/24",  # documentation
@@ -37,10 +37,10 @@ NOT_THE_WEB = tuple(
         ),
     )
 )
-UNICAST = IPv6Network("2000::/3")
-"""All of IPv6 that is given out; beyond are loopback, unique local (clouds' metadata, too),
-link-local, site-local, multicast, discarded and local translations."""
-NOT_THE_WEB_6 = tuple(
+GLOBAL_UNICAST_IPV6 = IPv6Network("2000::/3")
+"""The allocated part of IPv6. Outside are loopback, unique local (also used by clouds' metadata),
+link-local, site-local, multicast, discard-only and local translation addresses."""
+NON_PUBLIC_IPV6 = tuple(
     map(
         IPv6Network,
         (
@@ -51,12 +51,12 @@ NOT_THE_WEB_6 = tuple(
     )
 )
 SIX_TO_FOUR = IPv6Network("2002::/16")
-TRANSLATED = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
+TRANSLATION_PREFIXES = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 """IPv4-mapped addresses, and NAT64's well-known prefix."""
-PREFIX_LENGTHS = (32, 40, 48, 56, 64, 96)
-"""Of NAT64 (RFC 6052, 2.2)."""
+NAT64_PREFIX_LENGTHS = (32, 40, 48, 56, 64, 96)
+"""Bits (RFC 6052, 2.2)."""
 NAT64_NAME = "ipv4only.arpa"
-"""Has only these IPv4 addresses: who has an IPv6 address for it is told a prefix (RFC 7050)."""
+"""A name with only IPv4 addresses. An IPv6 answer shows the NAT64 prefix (RFC 7050)."""
 NAT64_ADDRESSES = (IPv4Address("192.0.0.170"), IPv4Address("192.0.0.171"))
 
 
@@ -65,55 +65,59 @@ def may_connect(
 ) -> bool:
     """Whether *address*, an IP literal, is on the public Internet or in an *allowed* network.
 
-    *prefixes* are those of NAT64 that are known beside the well-known one.
+    *prefixes* are NAT64 prefixes of this network, beside the well-known one.
     """
     try:
-        literal = _parsed(address)
+        literal = _parse(address)
     except ValueError:
         return False
-    meant = _meant(literal, prefixes)
-    if any(one in network for network in allowed for one in (literal, meant)):
+    embedded = _embedded_ipv4(literal, prefixes)
+    if any(literal in network or embedded in network for network in allowed):
         return True
-    return _of_the_web(meant)
+    return _is_public(embedded)
 
 
 @lru_cache(maxsize=8192)
-def _of_the_web(address: Address) -> bool:
+def _is_public(address: Address) -> bool:
     if isinstance(address, IPv4Address):
-        return not any(address in network for network in NOT_THE_WEB)
-    return address in UNICAST and not any(address in network for network in NOT_THE_WEB_6)
+        return not any(address in network for network in NON_PUBLIC_IPV4)
+    return address in GLOBAL_UNICAST_IPV6 and not any(
+        address in network for network in NON_PUBLIC_IPV6
+    )
 
 
-def forbidding(address: str, blocklist: Blocklist, prefixes: Collection[IPv6Network] = ()) -> str:
+def find_blocklist_rule(
+    address: str, blocklist: Blocklist, prefixes: Collection[IPv6Network] = ()
+) -> str:
     """Return the rule of *blocklist* that forbids *address*, an IP literal; "" if none does."""
-    literal = _parsed(address)
-    return blocklist.of_address(literal) or blocklist.of_address(_meant(literal, prefixes))
+    literal = _parse(address)
+    return blocklist.of_address(literal) or blocklist.of_address(_embedded_ipv4(literal, prefixes))
 
 
 def nat64_prefixes(answer: Iterable[str]) -> tuple[IPv6Network, ...]:
-    """Return the prefixes that the IPv6 addresses of `NAT64_NAME` show (RFC 7050, section 3)."""
+    """Return the NAT64 prefixes in *answer*, addresses of `NAT64_NAME` (RFC 7050, section 3)."""
     found = (
         IPv6Network((address, length), strict=False)
         for address in map(IPv6Address, answer)
-        for length in PREFIX_LENGTHS
-        if _embedded(address, length) in NAT64_ADDRESSES
+        for length in NAT64_PREFIX_LENGTHS
+        if _extract_ipv4(address, length) in NAT64_ADDRESSES
     )
     return tuple(dict.fromkeys(found))
 
 
-def _meant(address: Address, prefixes: Collection[IPv6Network]) -> Address:
-    """Return the IPv4 address that *address* stands for, if it is one of IPv6 that embeds one."""
+def _embedded_ipv4(address: Address, prefixes: Collection[IPv6Network]) -> Address:
+    """Return the IPv4 address that *address* embeds, or *address*."""
     if isinstance(address, IPv4Address):
         return address
     if address in SIX_TO_FOUR:
         return IPv4Address(address.packed[2:6])
-    for prefix in (*prefixes, *TRANSLATED):
+    for prefix in (*prefixes, *TRANSLATION_PREFIXES):
         if address in prefix:
-            return _embedded(address, prefix.prefixlen)
+            return _extract_ipv4(address, prefix.prefixlen)
     return address
 
 
-def _embedded(address: IPv6Address, length: int) -> IPv4Address:
-    # RFC 6052, 2.2: behind the prefix, but never in the ninth octet.
+def _extract_ipv4(address: IPv6Address, length: int) -> IPv4Address:
+    # It follows the prefix, and skips the ninth octet (RFC 6052, 2.2).
     octets = [octet for at, octet in enumerate(address.packed) if at >= length // 8 and at != 8]
     return IPv4Address(bytes(octets[:4]))

@@ -1,7 +1,7 @@
-"""DNS messages, as far as it takes to use an answer that c-ares refuses (RFC 1035, section 4).
+"""Parses DNS answers that c-ares rejects (RFC 1035, section 4).
 
-c-ares drops an answer of which one record is broken. Here the sound records before and after it are
-taken: those of the name that was asked for, and of the names that it is an alias of.
+c-ares drops an answer with one malformed record. This parser skips the malformed record, and
+returns the addresses of the queried name and of the names that it is an alias of.
 """
 
 import struct
@@ -14,16 +14,16 @@ INTERNET = 1
 SIZES = {A: 4, AAAA: 16}
 RECURSION_DESIRED = 0x0100
 RESPONSE = 0x8000
-HEAD = 12
+HEADER_SIZE = 12
 POINTER = 0xC0
-MOST_LABELS = 128
+MAX_LABELS = 128
 
 Answer = tuple[str, int]
 """An address and its TTL in seconds."""
 
 
 class Record(NamedTuple):
-    """One resource record; *start* is where its data begins in the message."""
+    """One resource record; *start* is the offset of its data in the message."""
 
     name: str
     kind: int
@@ -32,26 +32,26 @@ class Record(NamedTuple):
     data: bytes
 
 
-def question(name: str, kind: int, number: int) -> bytes:
-    """Return the message that asks for the records of *kind* of *name*, in ASCII."""
+def make_query(name: str, kind: int, number: int) -> bytes:
+    """Return the query message for the records of *kind* of *name*, in ASCII."""
     head = struct.pack(">HHHHHH", number, RECURSION_DESIRED, 1, 0, 0, 0)
     labels = b"".join(bytes([len(one)]) + one for one in name.encode("ascii").split(b"."))
     return head + labels + struct.pack(">BHH", 0, kind, INTERNET)
 
 
-def is_answer(message: bytes, asked: bytes) -> bool:
-    """Whether *message* answers *asked*: it has its number and its question."""
-    flags = struct.unpack_from(">H", message, 2)[0] if len(message) >= HEAD else 0
-    same = message[HEAD : len(asked)].lower() == asked[HEAD:].lower()
-    return bool(flags & RESPONSE) and message[:2] == asked[:2] and same
+def is_answer(message: bytes, query: bytes) -> bool:
+    """Return whether *message* answers *query*: it repeats the number and the question."""
+    flags = struct.unpack_from(">H", message, 2)[0] if len(message) >= HEADER_SIZE else 0
+    same = message[HEADER_SIZE : len(query)].lower() == query[HEADER_SIZE:].lower()
+    return bool(flags & RESPONSE) and message[:2] == query[:2] and same
 
 
-def usable(message: bytes, asked: bytes) -> list[Answer]:
-    """Return the addresses in the sound records of *message*, which answers *asked*."""
-    names = {_name(asked, HEAD)[0]}
-    kind = struct.unpack_from(">H", asked, len(asked) - 4)[0]
+def extract_addresses(message: bytes, query: bytes) -> list[Answer]:
+    """Return the addresses in the valid records of *message*, which answers *query*."""
+    names = {_name(query, HEADER_SIZE)[0]}
+    kind = struct.unpack_from(">H", query, len(query) - 4)[0]
     found: list[Answer] = []
-    for record in _records(message, len(asked)):
+    for record in _records(message, len(query)):
         if record.name not in names:
             continue
         if record.kind == CNAME:
@@ -62,17 +62,17 @@ def usable(message: bytes, asked: bytes) -> list[Answer]:
 
 
 def _records(message: bytes, at: int) -> Iterator[Record]:
-    """Yield the records from *at* on, until one does not say where it ends."""
+    """Yield the records from the offset *at* on; stop at a record whose end is unknown."""
     count = struct.unpack_from(">H", message, 6)[0]
     for _ in range(count):
         try:
             name, at = _name(message, at)
-            kind, kept_in, ttl, size = struct.unpack_from(">HHIH", message, at)
+            kind, record_class, ttl, size = struct.unpack_from(">HHIH", message, at)
         except (struct.error, IndexError, ValueError):
             return
         start, at = at + 10, at + 10 + size
-        # RFC 2181, 8: a TTL with the highest bit is none.
-        if kept_in == INTERNET and at <= len(message):
+        # A TTL with the highest bit set counts as 0 (RFC 2181, 8).
+        if record_class == INTERNET and at <= len(message):
             yield Record(name, kind, ttl if ttl < 1 << 31 else 0, start, message[start:at])
 
 
@@ -84,10 +84,12 @@ def _target(message: bytes, at: int) -> set[str]:
 
 
 def _name(message: bytes, at: int) -> tuple[str, int]:
-    """Return the name at *at*, in lower case, and where it ends; raise ValueError or IndexError if
-    it does not."""
+    """Return the name at the offset *at*, in lower case, and the offset of its end.
+
+    Raise ValueError or IndexError if the name has no end.
+    """
     labels, end = list[bytes](), 0
-    for _ in range(MOST_LABELS):
+    for _ in range(MAX_LABELS):
         length = message[at]
         if length == 0:
             return b".".join(labels).decode("latin-1").lower(), end or at + 1
@@ -95,8 +97,8 @@ def _name(message: bytes, at: int) -> tuple[str, int]:
             end = end or at + 2
             at = (length & ~POINTER) << 8 | message[at + 1]
         elif length & POINTER:
-            raise ValueError("no label")
+            raise ValueError("invalid label type")
         else:
             labels.append(message[at + 1 : at + 1 + length])
             at += 1 + length
-    raise ValueError("a name without an end")
+    raise ValueError("the name has no end")

@@ -1,25 +1,21 @@
-"""What keeps this fetcher from its work though nothing on the Web is to blame: clock, network.
+"""Limitations of this fetcher that no host is to blame for: local faults, outages, clock skew.
 
-Each kind is told once when it begins and once when it is over: in the log, and to whoever shows
-readiness.
+Each kind of limitation is reported when it begins and when it ends: in the log, in the metric
+`gossamer_fetcher_hindered`, and in the readiness of the process.
 
-Faults of our own: what keeps a request from being made, and is no host's doing.
+Local faults. A request cannot be made, for example because the process has no file descriptors left
+or the machine has no network. The order is returned, and its host is not blamed. The fetcher backs
+off from all orders, longer each time, until a request reaches the Web again.
 
-An order that meets one is handed back: its host has seen nothing, and is not blamed. The fetcher
-begins no order for a while, longer each time, until a request gets as far as the Web again.
+Outages. If most sites fail at the same time, the fault is on this side. Each site counts once,
+however often it is tried. During an outage the fetcher backs off and so tries little, so an outage
+lasts until a request succeeds or until `MAX_OUTAGE_SECONDS` are over.
 
-Whether most of what is tried fails, at whoever it is: then it is our outage, and nobody's fault.
-
-A host that is down, a zone whose name servers are broken: each counts once, however often it is
-tried. While so many fail that it cannot be they, nothing is begun for a while, and so little is
-tried; so an outage lasts until something succeeds, or until it is time to look anew.
-
-How far this clock is from that of the frontiers, as far as orders show it.
-
-An order says when it was made, by its frontier's clock. One that seems to come from the future
-proves that this clock is behind: then the leases of its epoch are reckoned by the frontier's.
-One that seems old has waited, or this clock is ahead: the youngest of some orders tells the two
-apart best. Leases end early then, and no order is begun whose lease seems over.
+Clock skew. An order states when it was made, by the clock of its frontier. An order from the future
+proves that this clock is behind; the leases of its epoch are then computed with the frontier's
+clock. An old order has waited, or this clock is ahead; the youngest of some orders separates the
+two cases best. If this clock is ahead, leases end early, and no order is begun whose lease seems to
+be over.
 """
 
 import errno
@@ -33,35 +29,36 @@ from gossamer.telemetry import gauge
 
 logger = structlog.get_logger()
 
-Tell = Callable[[str], None]
-"""Takes all that hinders at the moment, in words; "" for nothing."""
+ShowLimitations = Callable[[str], None]
+"""Receives the current limitations as one text; "" for none."""
 
 
-class Hindrances:
-    """By kind, a sentence on what hinders."""
+class Limitations:
+    """The current limitations: a sentence for each kind."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell, self._known = tell, dict[str, str]()
+    def __init__(self, show: ShowLimitations) -> None:
+        self._show, self._sentences = show, dict[str, str]()
 
     def report(self, kind: str, why: str) -> None:
-        """Take in that *kind* hinders, because of *why*; "" says that it does no longer."""
-        began, over = why and kind not in self._known, kind in self._known and not why
-        if began:
-            logger.error("hindered", kind=kind, why=why)
-        if over:
-            logger.warning("hindered no longer", kind=kind)
-        self._known = {**self._known, kind: why} if why else self._without(kind)
-        if began or over:
+        """Set the sentence *why* of the limitation *kind*; "" ends the limitation."""
+        is_new = bool(why) and kind not in self._sentences
+        is_over = not why and kind in self._sentences
+        if is_new:
+            logger.error("limitation began", kind=kind, why=why)
+        if is_over:
+            logger.warning("limitation ended", kind=kind)
+        self._sentences = {**self._sentences, kind: why} if why else self._without(kind)
+        if is_new or is_over:
             gauge("gossamer_fetcher_hindered", bool(why), kind=kind)
-        self._tell("; ".join(self._known.values()))
+        self._show("; ".join(self._sentences.values()))
 
     def _without(self, kind: str) -> dict[str, str]:
-        return {other: why for other, why in self._known.items() if other != kind}
+        return {other: why for other, why in self._sentences.items() if other != kind}
 
 
 FILES = "this process has no file descriptors left"
 MEMORY = "this machine has no memory left for sockets"
-NETWORK = "this machine has no way to the Internet"
+NETWORK = "this machine has no connection to the Internet"
 FAULTS = {
     errno.EMFILE: FILES,
     errno.ENFILE: FILES,
@@ -71,136 +68,137 @@ FAULTS = {
     errno.ENETUNREACH: NETWORK,
     errno.ENETDOWN: NETWORK,
 }
-"""Error → the sentence on what is wrong."""
+"""errno → sentence about the local fault."""
 NO_NAME_SERVER = "no name server can be reached"
 
 
-class OwnFault(OSError):
-    """A request could not be made, and that is our fault; the text says what is wrong."""
+class LocalFault(OSError):
+    """A request could not be made because of a fault on this side; the text names the fault."""
 
 
-def own_fault(error: OSError, addresses: tuple[str, ...]) -> OwnFault | None:
-    """Return the fault of ours that *error* shows, if any; *addresses* are those of the host."""
-    if isinstance(error, OwnFault):
+def local_fault(error: OSError, addresses: tuple[str, ...]) -> LocalFault | None:
+    """Return the local fault that *error* shows, or None; *addresses* are those of the host."""
+    if isinstance(error, LocalFault):
         return error
     why = FAULTS.get(error.errno or 0)
-    # Many machines reach no IPv6 address, and do not see it as a fault.
+    # Many machines have no IPv6 connection, which is not a fault.
     if why is None or (why is NETWORK and all(":" in address for address in addresses)):
         return None
-    return OwnFault(f"{why} ({error.strerror or error})")
+    return LocalFault(f"{why} ({error.strerror or error})")
 
 
-class Pauses:
-    """Whether no order is to be begun, for faults of our own."""
+class LocalBackoff:
+    """While it is active, the fetcher begins no order, because of a local fault."""
 
-    def __init__(self, hindrances: Hindrances) -> None:
-        self._hindrances = hindrances
+    def __init__(self, limitations: Limitations) -> None:
+        self._limitations = limitations
         self._until, self._waits = 0.0, waits()
 
-    def failed(self, fault: OwnFault, now: float) -> None:
-        """Take in that none could be made; what fails during a pause makes it no longer."""
-        self._hindrances.report("network", str(fault))
+    def record_fault(self, fault: LocalFault, now: float) -> None:
+        """Back off because of *fault*. Faults during a backoff do not extend it."""
+        self._limitations.report("network", str(fault))
         if now >= self._until:
             self._until = now + next(self._waits)
 
-    def worked(self) -> None:
-        """Take in that one could, whatever came of it."""
+    def record_request(self) -> None:
+        """End the backoff, because a request was made."""
         if self._until:
             self._until, self._waits = 0.0, waits()
-            self._hindrances.report("network", "")
+            self._limitations.report("network", "")
 
-    def last(self, now: float) -> bool:
-        """Return whether the pause is not over."""
+    def is_active(self, now: float) -> bool:
+        """Return whether the fetcher must not begin an order."""
         return now < self._until
 
 
-LEAST = 50
-"""Sites that must have been tried of late, or nothing can be said."""
-WINDOW = 60.0
-"""Seconds that are of late."""
-LONGEST = 600.0
-"""Seconds after which an outage is taken for over, for it to show again: there may be nobody left
-but those who really are dead."""
+MIN_SITES = 50
+"""Sites that must have been tried in the window before an outage can be detected."""
+WINDOW_SECONDS = 60.0
+"""Seconds for which the result of a site counts."""
+MAX_OUTAGE_SECONDS = 600.0
+"""Seconds after which an outage is treated as over, until it is detected again: perhaps only sites
+that are really down are left."""
 
 
 class Outage:
-    """An outage is where at least *share* of all sites fail."""
+    """Detects an outage: at least the fraction *share* of the tried sites fails."""
 
     def __init__(self, share: float) -> None:
         self._share = share
-        self._tried: OrderedDict[str, tuple[float, bool]] = OrderedDict()
-        self._failed, self._began_at = 0, 0.0
-        self.is_out = False
+        self._results: OrderedDict[str, tuple[float, bool]] = OrderedDict()
+        self._failures, self._began_at = 0, 0.0
+        self.is_active = False
 
-    def tried(self, site: str, failed: bool, now: float) -> bool:
-        """Take in how it went at *site*; return whether an outage begins."""
-        self._forget(site)
-        self._tried[site] = now, failed
-        self._failed += failed
-        while self._tried and next(iter(self._tried.values()))[0] <= now - WINDOW:
-            self._forget(next(iter(self._tried)))
-        before = self.is_out
-        if len(self._tried) >= LEAST:
-            self.is_out = self._failed >= self._share * len(self._tried)
+    def record(self, site: str, failed: bool, now: float) -> bool:
+        """Record the result of a request to *site*; return whether an outage begins."""
+        self._drop(site)
+        self._results[site] = now, failed
+        self._failures += failed
+        while self._results and next(iter(self._results.values()))[0] <= now - WINDOW_SECONDS:
+            self._drop(next(iter(self._results)))
+        was_active = self.is_active
+        if len(self._results) >= MIN_SITES:
+            self.is_active = self._failures >= self._share * len(self._results)
         elif not failed:
-            self.is_out = False
-        if self.is_out and not before:
+            self.is_active = False
+        if self.is_active and not was_active:
             self._began_at = now
-        if self.is_out and now > self._began_at + LONGEST:
-            self.is_out, self._failed = False, 0
-            self._tried.clear()
-        return self.is_out and not before
+        if self.is_active and now > self._began_at + MAX_OUTAGE_SECONDS:
+            self.is_active, self._failures = False, 0
+            self._results.clear()
+        return self.is_active and not was_active
 
-    def _forget(self, site: str) -> None:
-        _, failed = self._tried.pop(site, (0.0, False))
-        self._failed -= failed
+    def _drop(self, site: str) -> None:
+        _, failed = self._results.pop(site, (0.0, False))
+        self._failures -= failed
 
 
-ORDERS = 20
-"""Of so many orders the youngest counts."""
-EPOCHS = 1000
-"""So many of them are remembered."""
-SKEW_MEMORY = 300.0
-"""Seconds for which it counts: an order waits no longer, and a clock may be put right."""
+AGE_SAMPLE_SIZE = 20
+"""Orders of which the youngest shows the clock skew."""
+EPOCH_CACHE_SIZE = 1000
+"""Epochs whose clock skew is cached."""
+SKEW_TTL_SECONDS = 300.0
+"""Seconds for which a measured skew counts: no order waits longer, and clocks may be corrected."""
 
 
 class ClockSkew:
-    """The ages of the last orders. More than *large* seconds of skew are a hindrance."""
+    """The skew between this clock and the frontiers'. More than *large* seconds are reported."""
 
-    def __init__(self, large: float, hindrances: Hindrances) -> None:
-        self._large, self._hindrances = large, hindrances
-        self._ages: deque[float] = deque(maxlen=ORDERS)
-        self._ahead: dict[int, tuple[float, float]] = {}
-        """By epoch, which is one frontier with one clock: by how much, and when that was seen."""
+    def __init__(self, large: float, limitations: Limitations) -> None:
+        self._large, self._limitations = large, limitations
+        self._ages: deque[float] = deque(maxlen=AGE_SAMPLE_SIZE)
+        self._leads: dict[int, tuple[float, float]] = {}
+        """Epoch, which is one frontier with one clock → seconds ahead, and when that was seen."""
 
-    def ahead(self, epoch: int, made_at: float, now: float) -> float:
-        """Return by how much the clock of the frontier that made an order is certainly ahead.
+    def seconds_ahead(self, epoch: int, made_at: float, now: float) -> float:
+        """Return by how many seconds the clock of the frontier is certainly ahead.
 
-        An order that has waited proves less than one that had come at once.
+        The frontier made an order at *made_at*. An order that has waited proves less than an order
+        that came at once, so the largest lead counts.
         """
-        known, seen_at = self._ahead.pop(epoch, (0.0, now))
-        if not 0.0 <= now - seen_at < SKEW_MEMORY:
-            known = 0.0
-        if made_at - now >= known:
-            known, seen_at = max(0.0, made_at - now), now
-        self._ahead[epoch] = known, seen_at
-        if len(self._ahead) > EPOCHS:
-            del self._ahead[next(iter(self._ahead))]
-        return known
+        lead, seen_at = self._leads.pop(epoch, (0.0, now))
+        if not 0.0 <= now - seen_at < SKEW_TTL_SECONDS:
+            lead = 0.0
+        if made_at - now >= lead:
+            lead, seen_at = max(0.0, made_at - now), now
+        self._leads[epoch] = lead, seen_at
+        if len(self._leads) > EPOCH_CACHE_SIZE:
+            del self._leads[next(iter(self._leads))]
+        return lead
 
-    def met(self, made_at: float, now: float) -> None:
-        """Take in an order that was made at *made_at*, by its frontier's clock."""
+    def record_order(self, made_at: float, now: float) -> None:
+        """Record the age of an order that was made at *made_at* by its frontier's clock."""
         self._ages.append(now - made_at)
         youngest = min(self._ages)
         gauge("gossamer_clock_skew_seconds", youngest)
-        self._hindrances.report("clock", self._sentence(youngest))
+        self._limitations.report("clock", self._sentence(youngest))
 
     def _sentence(self, youngest: float) -> str:
         if youngest < -self._large:
             return f"its clock is {-youngest:.0f} s behind a frontier's"
-        if youngest > self._large and len(self._ages) == ORDERS:
+        if youngest > self._large and len(self._ages) == AGE_SAMPLE_SIZE:
             return (
                 f"its clock is ahead of the frontiers', or orders wait too long: the youngest of "
-                f"the last {ORDERS} was {youngest:.0f} s old"
+                f"the last {AGE_SAMPLE_SIZE} was {youngest:.0f} s old"
             )
         return ""

@@ -1,11 +1,9 @@
-"""Which types of documents are wanted, and from when on the first bytes leave no doubt of the type.
+"""The result of a visit: the response or failure, its outcome, and the events that report it.
 
-The type is decided before the rest of a body is read: what is not wanted ends with the bytes that
-have come by then.
-
-What came back from the Web, and which outcome that is.
-
-How a visit ended, and the events and metrics that report it.
+1. Which types of documents are accepted. The type is decided from the first bytes; a body of a type
+   that is not accepted is not read any further.
+2. `Reply` or `Failure`, and the outcome that it gets (`assess`).
+3. `VisitResult`, and the events and metrics of it.
 """
 
 import math
@@ -38,53 +36,57 @@ from gossamer.web.sniffing import ENOUGH, GZIP, PACKED_XML, Declared, is_textual
 from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import host_key, site_of
 
-Wanted = Callable[[int, str], bool]
-"""Whether the body of a response is read on, by its status and the document's type."""
+Accepts = Callable[[int, str], bool]
+"""Takes a status and a document type; returns whether the body is read."""
 
 
-def wanting(types: tuple[str, ...]) -> Wanted:
-    """Return what wants documents of *types*, where `*` stands for anything, and all else that
-    explains why there is none: error pages and redirects."""
+def accept_types(types: tuple[str, ...]) -> Accepts:
+    """Return a function that accepts documents of *types*, which may contain `*`.
 
-    named = frozenset(types)
+    It also accepts the bodies of all other responses, because these explain why there is no
+    document.
+    """
 
-    def wanted(status: int, kind: str) -> bool:
-        if status // 100 != 2 or kind in named:
+    exact = frozenset(types)
+
+    def accepts(status: int, kind: str) -> bool:
+        if status // 100 != 2 or kind in exact:
             return True
-        return any(fnmatchcase(kind, one) for one in types)
+        return any(fnmatchcase(kind, pattern) for pattern in types)
 
-    return wanted
+    return accepts
 
 
-def anything(status: int, kind: str) -> bool:
-    """Read any body: servers give robots.txt and sitemaps all sorts of types."""
+def accept_any(status: int, kind: str) -> bool:
+    """Accept any body: servers send robots.txt and sitemaps with all sorts of types."""
     return True
 
 
-def settled_type(declared: Declared, codings: str, body: bytes) -> str | None:
-    """Return the type of a response of which *body* has come so far, still content-encoded; None
-    if more of it could show another."""
+def decide_type(declared: Declared, codings: str, body: bytes) -> str | None:
+    """Return the type of a document; None if more bytes could change the type.
+
+    *body* is the content-encoded beginning of the document.
+    """
     if not (declared.needs and codings):
-        settled = len(body) >= declared.needs
-        return declared.type_of(body) if settled else None
+        return declared.type_of(body) if len(body) >= declared.needs else None
     first = decoded(body[:ENOUGH], codings, declared.needs)
     enough = len(first.data) >= declared.needs and not first.as_sent
     return declared.type_of(first.data) if enough or len(body) >= ENOUGH else None
 
 
 def is_readable_cut(kind: str) -> bool:
-    """Return whether the beginning of a document is of use without its end."""
+    """Return whether a document of this type can be parsed without its end."""
     return is_textual(kind) or kind in (PACKED_XML, *GZIP)
 
 
-YEAR = 31536000.0
-CUT = {
+YEAR_SECONDS = 31536000.0
+CUT_HAZARDS = {
     "length": Hazard.INFINITE_BODY,
     "time": Hazard.TRAP_TIME,
     "slow": Hazard.SLOW_TRANSFER,
     "disconnect": Hazard.CUT_SHORT,
 }
-"""What may cut a body, and the hazard that it is counted as."""
+"""Why a body is cut → the hazard."""
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -96,9 +98,9 @@ class Reply(Struct, frozen=True, kw_only=True):
     headers: Headers = ()
     body: bytes = b""
     kind: str = ""
-    """The type of a document, if it is known already."""
+    """The type of the document; "" if it is not decided yet."""
     truncated: str = ""
-    """Why the body is not whole, as a key of `CUT`; or empty."""
+    """Why the body is cut, as a key of `CUT_HAZARDS`; or ""."""
     address: str = ""
     request_headers: Headers = ()
     started_at: float = 0.0
@@ -106,9 +108,9 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """There was no response. *took* is 0 where nothing was sent.
+    """A visit without a response. *took* is 0 if nothing was sent.
 
-    *stale*: the server hung up on a connection that had been kept, before a byte of the answer.
+    *stale*: the server closed a reused connection before it sent a byte of the response.
     """
 
     outcome: Outcome
@@ -116,66 +118,68 @@ class Failure(Struct, frozen=True, kw_only=True):
     hazard: Hazard | None = None
     stale: bool = False
     wait: float = 0.0
-    """Seconds after which it is to be tried again, where nothing was asked."""
+    """Seconds after which the order may be made again; 0 if that is not known."""
     started_at: float = 0.0
     took: float = 0.0
 
 
 class Assessment(Struct, frozen=True, kw_only=True):
-    """How a visit ended; *kept* says whether its response becomes a `PageFetched`."""
+    """The outcome of a visit; *has_page*: its response becomes a `PageFetched`."""
 
     outcome: Outcome
-    kept: bool = True
+    has_page: bool = True
     reason: str = ""
     location: str = ""
     retry_after: float = 0.0
     hazards: tuple[Hazard, ...] = ()
 
-    def unkept(self) -> "Assessment":
-        """Return the same for a response that is not kept."""
-        return replace(self, kept=False)
+    def without_page(self) -> "Assessment":
+        """Return this assessment without a `PageFetched`."""
+        return replace(self, has_page=False)
 
 
 def assess(
-    reply: Reply, url: str, now: float, conditional: bool = False, wants: Wanted = anything
+    reply: Reply, url: str, now: float, conditional: bool = False, accepts: Accepts = accept_any
 ) -> Assessment:
-    """Return how the visit of *url* ended whose response is *reply*.
+    """Return the assessment of *reply*, the response to a visit to *url*.
 
-    *conditional*: it was asked for only if it has changed; *wants*: and only if it is so.
+    *conditional*: the request had conditions. *accepts*: which documents are accepted.
     """
-    assessment = _not_modified(conditional) if reply.status == 304 else _by_status(reply, url, now)
+    assessment = (
+        _assess_304(conditional) if reply.status == 304 else _assess_status(reply, url, now)
+    )
     if assessment.outcome is Outcome.PAGE:
-        assessment = _document(reply, wants)
-    if hazard := CUT.get(reply.truncated):
+        assessment = _assess_document(reply, accepts)
+    if hazard := CUT_HAZARDS.get(reply.truncated):
         assessment = replace(assessment, hazards=(*assessment.hazards, hazard))
     return assessment
 
 
-def _document(reply: Reply, wants: Wanted) -> Assessment:
+def _assess_document(reply: Reply, accepts: Accepts) -> Assessment:
     kind = reply.kind or whole_type(reply.headers, reply.body)
     declared = content_type(reply.headers)
-    if not wants(reply.status, kind):
-        named = f"{kind}, not {declared} as its server says," if kind != declared else kind
+    if not accepts(reply.status, kind):
+        named = f"{kind}, declared as {declared or 'nothing'}," if kind != declared else kind
         hazards = [Hazard.UNWANTED_TYPE]
         if reply.body and kind != declared:
             hazards.append(Hazard.WRONG_CONTENT_TYPE)
-        return _unwanted(f"{named} is not among the types that are read", *hazards)
+        return _unwanted_type(f"{named} is not an accepted type", *hazards)
     if not reply.truncated or (reply.body and is_readable_cut(kind)):
         return Assessment(outcome=Outcome.PAGE)
     if reply.truncated == "length":
-        return _unwanted("the document is binary and was cut")
-    reason = f"nothing of use in the {len(reply.body)} bytes that came of the body"
-    return Assessment(outcome=Outcome.CUT_BODY, kept=False, reason=reason)
+        return _unwanted_type("the document is binary and was cut")
+    reason = f"the body was cut after {len(reply.body)} bytes, which cannot be parsed"
+    return Assessment(outcome=Outcome.CUT_BODY, has_page=False, reason=reason)
 
 
-def _by_status(reply: Reply, url: str, now: float) -> Assessment:
+def _assess_status(reply: Reply, url: str, now: float) -> Assessment:
     if reply.status == 429 or (reply.status == 503 and first_value(reply.headers, "retry-after")):
-        return _busy(reply, now)
+        return _assess_busy(reply, now)
     match reply.status // 100:
         case 2:
             return Assessment(outcome=Outcome.PAGE)
         case 3:
-            return _redirect(reply, url)
+            return _assess_redirect(reply, url)
         case 4:
             gone = reply.status in GONE
             return Assessment(outcome=Outcome.GONE if gone else Outcome.CLIENT_ERROR)
@@ -183,162 +187,174 @@ def _by_status(reply: Reply, url: str, now: float) -> Assessment:
     return Assessment(outcome=Outcome.SERVER_ERROR)
 
 
-def _not_modified(conditional: bool) -> Assessment:
+def _assess_304(conditional: bool) -> Assessment:
     if conditional:
         return Assessment(outcome=Outcome.NOT_MODIFIED)
-    # RFC 9110, 15.4.5: it answers a condition. Mostly a cache has kept somebody else's answer; that
-    # says nothing about the page, so it is asked for again.
+    # A 304 answers a condition (RFC 9110, 15.4.5). Mostly a cache has stored another client's
+    # response. That says nothing about the page, so the visit is retried.
     reason = "status 304, though no condition was sent"
     return Assessment(outcome=Outcome.SERVER_ERROR, reason=reason)
 
 
-def _unwanted(reason: str, *hazards: Hazard) -> Assessment:
-    return Assessment(outcome=Outcome.UNWANTED_TYPE, kept=False, reason=reason, hazards=hazards)
+def _unwanted_type(reason: str, *hazards: Hazard) -> Assessment:
+    return Assessment(outcome=Outcome.UNWANTED_TYPE, has_page=False, reason=reason, hazards=hazards)
 
 
-def _redirect(reply: Reply, url: str) -> Assessment:
+def _assess_redirect(reply: Reply, url: str) -> Assessment:
     location = first_value(reply.headers, "location")
     if redirect_target(reply.status, reply.headers, url):
         return Assessment(outcome=Outcome.REDIRECT, location=location, hazards=(Hazard.REDIRECT,))
     target = f"Location {location[:200]!r}" if location else "no Location"
-    reason = f"status {reply.status} and {target} leads nowhere"
+    reason = f"status {reply.status} and {target}: not a valid redirect"
     return Assessment(outcome=Outcome.BAD_REDIRECT, reason=reason, hazards=(Hazard.BAD_REDIRECT,))
 
 
-def _busy(reply: Reply, now: float) -> Assessment:
-    asked = first_value(reply.headers, "retry-after")
-    hazards = (Hazard.RETRY_AFTER,) if asked else ()
-    return Assessment(outcome=Outcome.BUSY, retry_after=retry_after(asked, now), hazards=hazards)
+def _assess_busy(reply: Reply, now: float) -> Assessment:
+    value = first_value(reply.headers, "retry-after")
+    hazards = (Hazard.RETRY_AFTER,) if value else ()
+    return Assessment(
+        outcome=Outcome.BUSY, retry_after=parse_retry_after(value, now), hazards=hazards
+    )
 
 
-def retry_after(value: str, now: float) -> float:
-    """Return the seconds that a Retry-After asks for (RFC 9110, 10.2.3); 0 if it is malformed."""
+def parse_retry_after(value: str, now: float) -> float:
+    """Return the seconds of a Retry-After (RFC 9110, 10.2.3); 0 if it is malformed."""
     if value.isdecimal():
-        return min(float(value[:12]), YEAR)
+        return min(float(value[:12]), YEAR_SECONDS)
     try:
         wait = parsedate_to_datetime(value).timestamp() - now
     except (ValueError, OverflowError):
         return 0.0
-    return min(max(wait, 0.0), YEAR) if math.isfinite(wait) else 0.0
+    return min(max(wait, 0.0), YEAR_SECONDS) if math.isfinite(wait) else 0.0
 
 
 WARC_WORDS = {"slow": "time"}
-"""What cut a body, where WARC has another word for it (WARC 1.1, 5.13)."""
+"""Key of `CUT_HAZARDS` → the word of WARC 1.1 (5.13), if it is another one."""
 
 
-class Passed(NamedTuple):
+class FollowedRedirect(NamedTuple):
     """A redirect that was followed within a visit."""
 
     url: str
     reply: Reply
 
 
-class Ending(Struct, frozen=True, kw_only=True):
-    """A visit's end. *url* is where the reply came from, or "" if from the visit's own URL.
+class VisitResult(Struct, frozen=True, kw_only=True):
+    """The result of a visit. *url* is the URL of the reply, or "" if that is the visit's URL.
 
-    *elsewhere* is where a robots.txt lies at another host, after how many redirects in a row.
+    *robots_location* is the URL of a robots.txt at another host, and the number of redirects.
     """
 
     assessment: Assessment
     answer: Reply | Failure | None = None
     robots: RobotsRules | None = None
     sitemaps: tuple[str, ...] = ()
-    """That robots.txt names."""
+    """The sitemaps that robots.txt names."""
     usage: dict[str, str] = {}
-    """What the site says about the use of the page."""
+    """What the site states about the usage of the page."""
     cookies: tuple[Cookie, ...] = ()
-    """That it set or deleted."""
+    """Cookies that the host set or deleted."""
     url: str = ""
-    elsewhere: tuple[str, int] | None = None
-    passed: tuple[Passed, ...] = ()
-    """The redirects on the way, which are kept, too."""
+    robots_location: tuple[str, int] | None = None
+    redirects: tuple[FollowedRedirect, ...] = ()
+    """The redirects that were followed; each becomes a `PageFetched`."""
     last: Reply | Failure | None = None
-    """The answer to the visit's last request, if that is not the answer that counts."""
+    """The answer to the last request of the visit, if that is not *answer*."""
 
 
-def failed(failure: Failure) -> Ending:
-    """Return the end of a visit that got no response."""
+def failed_result(failure: Failure) -> VisitResult:
+    """Return the result of a visit without a response."""
     hazards = (failure.hazard,) if failure.hazard else ()
     assessment = Assessment(
-        outcome=failure.outcome, kept=False, reason=failure.reason, hazards=hazards
+        outcome=failure.outcome, has_page=False, reason=failure.reason, hazards=hazards
     )
-    return Ending(assessment=assessment, answer=failure)
+    return VisitResult(assessment=assessment, answer=failure)
 
 
-def without_request(outcome: Outcome, reason: str, *hazards: Hazard) -> Ending:
-    """Return the end of a visit that needed no request."""
-    assessment = Assessment(outcome=outcome, kept=False, reason=reason, hazards=hazards)
-    return Ending(assessment=assessment)
+def skipped_result(outcome: Outcome, reason: str, *hazards: Hazard) -> VisitResult:
+    """Return the result of a visit that needed no request."""
+    assessment = Assessment(outcome=outcome, has_page=False, reason=reason, hazards=hazards)
+    return VisitResult(assessment=assessment)
 
 
-def unvisited(why: str, wait: float = 0.0, hop: Reply | None = None) -> Ending:
-    """Return the end of a visit that was not made, or was given up after the redirect *hop*; it may
-    be made in *wait* seconds.
+def unvisited_result(why: str, wait: float = 0.0, hop: Reply | None = None) -> VisitResult:
+    """Return the result of a visit that was not made, or was ended after the redirect *hop*.
 
-    The request for *hop* is reported all the same, so that the frontier lets the host rest.
+    It may be made in *wait* seconds. The request for *hop* is reported, so that the frontier delays
+    the next visit to the host.
     """
-    assessment = Assessment(outcome=Outcome.UNVISITED, kept=False, reason=why, retry_after=wait)
-    return Ending(assessment=assessment, answer=hop)
+    assessment = Assessment(outcome=Outcome.UNVISITED, has_page=False, reason=why, retry_after=wait)
+    return VisitResult(assessment=assessment, answer=hop)
 
 
-def events(
-    order: HostCheckedOut, index: int, ending: Ending, last: bool, now: float
+def make_events(
+    order: HostCheckedOut, index: int, result: VisitResult, last: bool, now: float
 ) -> tuple[Event, ...]:
-    """Return the events of the visit *index*: what was passed and its page, if one is kept, before
-    its outcome, and what is asked or answered of a robots.txt that lies elsewhere."""
+    """Return the events of the visit *index*: followed redirects and the page, then the outcome.
+
+    A robots.txt of another host adds `RobotsRequested` or `RobotsAnswered`.
+    """
     visit = order.visits[index]
-    found: list[Event] = [_fetched(order, visit, *passed, now) for passed in ending.passed]
-    if isinstance(ending.answer, Reply) and ending.assessment.kept:
-        page = _fetched(order, visit, ending.url or visit.url, ending.answer, now)
-        hazards = ending.assessment.hazards
-        found.append(replace(page, hazards=hazards, usage=ending.usage))
-    found.append(_ended(order, index, ending, last, now))
+    emitted: list[Event] = [
+        _make_page(order, visit, *redirect, now) for redirect in result.redirects
+    ]
+    if isinstance(result.answer, Reply) and result.assessment.has_page:
+        page = _make_page(order, visit, result.url or visit.url, result.answer, now)
+        hazards = result.assessment.hazards
+        emitted.append(replace(page, hazards=hazards, usage=result.usage))
+    emitted.append(_make_ended(order, index, result, last, now))
     on_behalf_of = visit.on_behalf_of
-    if ending.elsewhere:
-        found.append(_robots_requested(order, on_behalf_of or order.host, ending.elsewhere, now))
-    elif on_behalf_of and ending.assessment.outcome is not Outcome.UNVISITED:
-        found.append(_answered(order, visit, ending, now))
-    return tuple(found)
+    if result.robots_location:
+        emitted.append(
+            _make_robots_requested(order, on_behalf_of or order.host, result.robots_location, now)
+        )
+    elif on_behalf_of and result.assessment.outcome is not Outcome.UNVISITED:
+        emitted.append(_make_robots_answered(order, visit, result, now))
+    return tuple(emitted)
 
 
-def _robots_requested(
-    order: HostCheckedOut, on_behalf_of: str, elsewhere: tuple[str, int], now: float
+def _make_robots_requested(
+    order: HostCheckedOut, on_behalf_of: str, location: tuple[str, int], now: float
 ) -> RobotsRequested:
-    url, hops = elsewhere
+    url, hops = location
     return RobotsRequested(
         crawl=order.crawl, at=now, site=site_of(url), url=url, on_behalf_of=on_behalf_of, hops=hops
     )
 
 
-def _answered(order: HostCheckedOut, visit: Visit, ending: Ending, now: float) -> RobotsAnswered:
-    assessment, rules = ending.assessment, ending.robots
-    # The host where the file lies is in trouble then, not the one that it is about.
-    failed = rules is not None and OUTCOMES[assessment.outcome].ends_order
+def _make_robots_answered(
+    order: HostCheckedOut, visit: Visit, result: VisitResult, now: float
+) -> RobotsAnswered:
+    assessment, rules = result.assessment, result.robots
+    # Then the host that has the file is failing, not the host that the rules are for.
+    host_failed = rules is not None and OUTCOMES[assessment.outcome].ends_order
     return RobotsAnswered(
         crawl=order.crawl,
         at=now,
         site=site_of(visit.on_behalf_of),
         host=visit.on_behalf_of,
         url=visit.url,
-        outcome=Outcome.BROKEN if failed else assessment.outcome,
-        reason=rules.forbidden if rules and failed else assessment.reason,
+        outcome=Outcome.BROKEN if host_failed else assessment.outcome,
+        reason=rules.forbidden if rules and host_failed else assessment.reason,
         retry_after=assessment.retry_after,
         robots=rules,
-        sitemaps=ending.sitemaps,
+        sitemaps=result.sitemaps,
     )
 
 
 def count_visit(event: VisitEnded) -> None:
-    """Count *event* in the metrics, once it is on the log."""
+    """Count *event* in the metrics, after it was appended to the log."""
     count("gossamer_outcomes_total", outcome=event.outcome)
     count("gossamer_received_bytes_total", event.received)
     count_hazards("fetcher", event.hazards)
 
 
-def _ended(order: HostCheckedOut, index: int, ending: Ending, last: bool, now: float) -> VisitEnded:
-    assessment, answer = ending.assessment, ending.answer
+def _make_ended(
+    order: HostCheckedOut, index: int, result: VisitResult, last: bool, now: float
+) -> VisitEnded:
+    assessment, answer = result.assessment, result.answer
     reply = answer if isinstance(answer, Reply) else Reply(status=0)
-    latest = ending.last or answer
+    latest = result.last or answer
     return VisitEnded(
         crawl=order.crawl,
         at=now,
@@ -357,24 +373,24 @@ def _ended(order: HostCheckedOut, index: int, ending: Ending, last: bool, now: f
         took=latest.took if latest else 0.0,
         received=len(reply.body),
         retry_after=assessment.retry_after,
-        robots=None if order.visits[index].on_behalf_of else ending.robots,
-        sitemaps=() if order.visits[index].on_behalf_of else ending.sitemaps,
-        cookies=ending.cookies,
+        robots=None if order.visits[index].on_behalf_of else result.robots,
+        sitemaps=() if order.visits[index].on_behalf_of else result.sitemaps,
+        cookies=result.cookies,
         hazards=assessment.hazards,
     )
 
 
-def _fetched(
+def _make_page(
     order: HostCheckedOut, visit: Visit, url: str, reply: Reply, now: float
 ) -> PageFetched:
-    elsewhere = url != visit.url
+    is_redirect_target = url != visit.url
     return PageFetched(
         crawl=order.crawl,
         at=now,
-        # A robots.txt may come from where a redirect led: it is archived under that URL.
-        site=site_of(url) if elsewhere else order.site,
-        host=host_key(url) if elsewhere else order.host,
-        visit=replace(visit, url=url) if elsewhere else visit,
+        # A robots.txt may come from the target of a redirect: it is archived under that URL.
+        site=site_of(url) if is_redirect_target else order.site,
+        host=host_key(url) if is_redirect_target else order.host,
+        visit=replace(visit, url=url) if is_redirect_target else visit,
         started_at=reply.started_at,
         took=reply.took,
         address=reply.address,
@@ -385,5 +401,5 @@ def _fetched(
         headers=reply.headers,
         body=reply.body,
         truncated=WARC_WORDS.get(reply.truncated, reply.truncated),
-        signature=NO_SIGNATURE if elsewhere else order.signature,
+        signature=NO_SIGNATURE if is_redirect_target else order.signature,
     )

@@ -1,26 +1,27 @@
-"""Turns: when the next request may go to a site, and to an address that many hosts share.
+"""Rate limits of sites and addresses: when the next request may start.
 
-Sites. A few hosts of a site are checked out at once, and each order keeps its own pause. All orders
-of a site that are unanswered at one time come to one partition, and so to one fetcher, which keeps
-the starts of visits apart (`Starts`). A partition that moves from one fetcher to another may break
-that for a moment; the pause of each host does not depend on it. A visit takes its turn before its
-name is looked up and its connection is made, so that connections do not wait. That may take long,
-and so the gap is enforced once more when the request is sent.
+Sites. A few hosts of a site are checked out at once, and each order keeps its own pause. All
+unanswered orders of a site go to one partition, and so to one fetcher, which spaces the starts of
+visits (`SiteRateLimit`). When a partition moves to another fetcher, the spacing may be broken for a
+moment; the pause of each host does not depend on it. A visit reserves its start before the name is
+looked up and the connection is made, so that connections do not wait. The lookup and the connection
+may take long, so the gap is enforced once more when the request is sent.
 
-Addresses. However many hosts share an address, which is a /64 network in IPv6, one machine serves
-them all (`Crowds`). A few requests to it are under way at once, over all fetchers, and those of one
-fetcher start a little apart. An order that would have to wait for long goes back with the time at
-which it may come again, as if all orders that were sent away stood in one queue, of which the
-address serves as many a second as it was measured to serve. So a host with thousands of sites is
-asked as fast as it allows, no site is starved, and no order holds up orders to other addresses.
+Addresses. Many hosts may share an address, which is a /64 network in IPv6, and one machine may
+serve them all (`AddressLimits`). Over all fetchers, a few requests to an address are in flight at
+once. Requests of one fetcher to an address start a little apart. An order that would have to wait
+for long is returned with the time of its next attempt. These times are assigned as if all returned
+orders were in one queue, which is served at the measured rate of the address. So thousands of sites
+at one address are visited as fast as the address allows, no site starves, and no order delays
+orders for other addresses.
 
-Slots. Each request to an address takes a slot. A fetcher that is alone counts for itself. Fetchers
-of a fleet lease slots from the store, each for a while, and ask for none that another has. So the
-slots of a dead fetcher are free when its lease is over, by any clock that does not differ by more
-than is tolerated. A fetcher that finds no slot leaves a row that says it wants one, and fetchers
-that have more than their share then do not lease theirs anew.
+Slots. Each request to an address holds a slot. A single fetcher counts its own slots. The fetchers
+of a fleet lease slots in the store for a limited time. The slots of a crashed fetcher become free
+when its leases expire, by any clock within the tolerated skew. A fetcher that finds no free slot
+writes a row that requests one. Fetchers with more than an equal part of the slots then let leases
+expire.
 
-The logic is pure: it is given the monotonic time and the answers of the store.
+The logic is pure: the caller passes the monotonic time and the answers of the store.
 """
 
 from collections import OrderedDict
@@ -35,170 +36,176 @@ from uuid import uuid4
 from gossamer.clock import Clock
 from gossamer.store import Row, Store
 
-REMEMBERED = 10_000
-"""Sites whose last start is remembered, and addresses, unless more of these are in use."""
-PATIENCE = 2.0
-"""Seconds that an order is held for its turn at an address."""
-RECENT = 0.2
-"""How much the last request counts for how long one takes."""
+CACHE_SIZE = 10_000
+"""Sites whose last start is cached. More addresses than this are cached only while in use."""
+MAX_ADDRESS_WAIT = 2.0
+"""Seconds for which an order waits for its address before it is returned."""
+DURATION_WEIGHT = 0.2
+"""Weight of the last request in the moving average of durations."""
 
 
 class TooLate(Exception):
-    """The turn would come when the lease could end under the request. Nothing was taken."""
+    """The request could outlast the lease if it waited. Nothing was reserved."""
 
 
 class Denied(Exception):
-    """The request must not be made now; *wait* is in how many seconds it may be, if not 0."""
+    """The request must not be made now; *wait* is in how many seconds it may be made, or 0."""
 
     def __init__(self, why: str, wait: float = 0.0) -> None:
         super().__init__(why)
         self.wait = wait
 
 
-class Starts:
-    """When the next visit to each site may start, and its request be sent."""
+class SiteRateLimit:
+    """Spaces the starts of visits to each site, and the requests that are sent to it."""
 
     def __init__(self) -> None:
-        self._next = OrderedDict[str, float]()
-        self._free = OrderedDict[str, float]()
-        """When the next request may be sent."""
+        self._next_start = OrderedDict[str, float]()
+        self._next_send = OrderedDict[str, float]()
 
-    def wait(self, site: str, gap: float, now: float, left: float = inf) -> float:
-        """Take the next turn at *site*, *gap* seconds before the one after it; return how many
-        seconds it is until then. *now* is monotonic.
+    def reserve_start(self, site: str, gap: float, now: float, left: float = inf) -> float:
+        """Reserve the next start at *site*; return the seconds until then.
 
-        Raise TooLate if that is more than *left*.
+        The start after it is *gap* seconds later. *now* is monotonic. Raise TooLate if the wait is
+        longer than *left* seconds.
         """
-        start = max(now, self._next.get(site, now))
+        start = max(now, self._next_start.get(site, now))
         if start - now > left:
             raise TooLate
-        _note(self._next, site, start + gap)
+        _cache_time(self._next_start, site, start + gap)
         return start - now
 
-    def hold(self, site: str, gap: float, now: float, left: float = inf) -> float:
-        """Return for how many seconds a request to *site* has to wait; 0: it is sent *now*.
+    def reserve_send(self, site: str, gap: float, now: float, left: float = inf) -> float:
+        """Return the seconds until a request may be sent to *site*; 0: it is sent *now*.
 
         The request after it has to wait for *gap* seconds. *now* is monotonic. Raise TooLate if the
-        wait is more than *left*, which may be negative.
+        wait is longer than *left* seconds, which may be negative.
         """
-        wait = max(0.0, self._free.get(site, now) - now)
+        wait = max(0.0, self._next_send.get(site, now) - now)
         if wait > left:
             raise TooLate
         if wait:
             return wait
-        _note(self._free, site, now + gap)
-        # A request that was sent late moves the turns after it.
-        _note(self._next, site, max(now + gap, self._next.get(site, now)))
+        _cache_time(self._next_send, site, now + gap)
+        # A request that was sent late delays the starts after it.
+        _cache_time(self._next_start, site, max(now + gap, self._next_start.get(site, now)))
         return 0.0
 
 
-def _note(times: OrderedDict[str, float], site: str, at: float) -> None:
+def _cache_time(times: OrderedDict[str, float], site: str, at: float) -> None:
     times[site] = at
     times.move_to_end(site)
-    if len(times) > REMEMBERED:
+    if len(times) > CACHE_SIZE:
         times.popitem(last=False)
 
 
 @dataclass
-class Crowd:
+class AddressState:
     """The state of an address."""
 
     leases: dict[int, float] = field(default_factory=dict)
-    """Slot → until when it is ours."""
+    """Slot → until when this fetcher has leased it."""
     in_use: set[int] = field(default_factory=set)
+    """The slots of requests in flight."""
     next_start: float = 0.0
-    promised: float = 0.0
-    """When the last of those who were sent away may come."""
-    took: float = 0.0
-    """Seconds that a request takes."""
+    last_attempt: float = 0.0
+    """The latest time that was assigned to a returned order for its next attempt."""
+    duration: float = 0.0
+    """Moving average of the seconds that a request takes."""
 
-    def is_over(self, now: float) -> bool:
-        """Return whether nothing of it matters any more; what it has leased can be had again."""
-        return not self.in_use and max(self.next_start, self.promised) <= now
+    def is_unused(self, now: float) -> bool:
+        """Return whether the state can be dropped. Its leases can be taken again."""
+        return not self.in_use and max(self.next_start, self.last_attempt) <= now
 
 
-class Crowds:
-    """The turns at each address: *at_once* requests, which start *gap* seconds apart, or closer
-    where the host's own delay is less.
+class AddressLimits:
+    """The limits of each address: *at_once* requests in flight, which start *gap* seconds apart.
 
-    *visit_limit* is the most seconds that a request may take.
+    They start closer together if the delay of the host is shorter than *gap*. *visit_limit* is the
+    maximum duration of a request in seconds.
     """
 
     def __init__(self, at_once: int, gap: float, visit_limit: float) -> None:
         self._at_once, self._gap, self._visit_limit = at_once, gap, visit_limit
-        self._crowds = OrderedDict[str, Crowd]()
+        self._states = OrderedDict[str, AddressState]()
 
-    def arrive(
+    def reserve_start(
         self, address: str, visits: int, delay: float, now: float, left: float = inf
     ) -> float:
-        """Take the next turn; return the seconds until then. The order has *visits* visits,
-        *delay* seconds apart.
+        """Reserve the next start at *address*; return the seconds until then.
 
-        Raise Denied if the turn is more than PATIENCE away, TooLate if it is more than *left* away.
+        The order has *visits* visits, *delay* seconds apart. Raise Denied if the start is more than
+        MAX_ADDRESS_WAIT seconds away, TooLate if it is more than *left* seconds away.
         """
-        crowd = self._of(address, now)
-        start = max(now, crowd.next_start)
-        if start - now > PATIENCE:
-            raise self.later(address, visits, delay, now)
+        state = self._state(address, now)
+        start = max(now, state.next_start)
+        if start - now > MAX_ADDRESS_WAIT:
+            raise self.deny(address, visits, delay, now)
         if start - now > left:
             raise TooLate
-        crowd.next_start = start + min(self._gap, delay)
+        state.next_start = start + min(self._gap, delay)
         return start - now
 
-    def enter(self, address: str, now: float) -> int | None:
-        """Return a free slot whose lease lasts long enough, and take it; None if all are in use."""
-        crowd = self._of(address, now)
-        for over in [s for s, until in crowd.leases.items() if until <= now]:
-            if over not in crowd.in_use:
-                del crowd.leases[over]
-        long_enough = {s for s, until in crowd.leases.items() if until > now + self._visit_limit}
-        slot = min(long_enough - crowd.in_use, default=None)
+    def acquire_slot(self, address: str, now: float) -> int | None:
+        """Return a free slot whose lease lasts for a whole visit, and mark it as in use.
+
+        Return None if there is no such slot.
+        """
+        state = self._state(address, now)
+        for expired in [slot for slot, until in state.leases.items() if until <= now]:
+            if expired not in state.in_use:
+                del state.leases[expired]
+        long_enough = {s for s, until in state.leases.items() if until > now + self._visit_limit}
+        slot = min(long_enough - state.in_use, default=None)
         if slot is not None:
-            crowd.in_use.add(slot)
+            state.in_use.add(slot)
         return slot
 
-    def in_use(self, address: str, now: float) -> frozenset[int]:
-        """Return the slots that requests have now."""
-        return frozenset(self._of(address, now).in_use)
+    def slots_in_use(self, address: str, now: float) -> frozenset[int]:
+        """Return the slots that requests hold now."""
+        return frozenset(self._state(address, now).in_use)
 
-    def leased(self, address: str, slot: int, until: float, now: float) -> None:
-        """A slot is ours *until* then."""
-        self._of(address, now).leases[slot] = until
+    def add_lease(self, address: str, slot: int, until: float, now: float) -> None:
+        """Record that this fetcher has leased *slot* until the monotonic time *until*."""
+        self._state(address, now).leases[slot] = until
 
-    def leave(self, address: str, slot: int, took: float, now: float) -> None:
-        """Give a slot back, which was in use for so long."""
-        crowd = self._of(address, now)
-        crowd.in_use.discard(slot)
-        crowd.took += (took - crowd.took) * (RECENT if crowd.took else 1.0)
+    def release_slot(self, address: str, slot: int, duration: float, now: float) -> None:
+        """Release *slot*, which a request has held for *duration* seconds."""
+        state = self._state(address, now)
+        state.in_use.discard(slot)
+        state.duration += (duration - state.duration) * (DURATION_WEIGHT if state.duration else 1.0)
 
-    def later(self, address: str, visits: int, delay: float, now: float) -> Denied:
+    def deny(self, address: str, visits: int, delay: float, now: float) -> Denied:
         """Return the denial of an order of *visits* visits, with the time of its next attempt."""
-        crowd = self._of(address, now)
-        start = max(crowd.promised, now + PATIENCE)
-        crowd.promised = start + visits * max(min(self._gap, delay), crowd.took / self._at_once)
-        return Denied(f"many hosts share {address}, and others have their turn", start - now)
+        state = self._state(address, now)
+        start = max(state.last_attempt, now + MAX_ADDRESS_WAIT)
+        per_visit = max(min(self._gap, delay), state.duration / self._at_once)
+        state.last_attempt = start + visits * per_visit
+        return Denied(f"many hosts share {address}, and its rate limit is reached", start - now)
 
-    def spare(self, address: str, now: float) -> int:
-        """Return how many connections may be open that no request uses."""
-        crowd = self._of(address, now)
-        return sum(until > now for until in crowd.leases.values()) - len(crowd.in_use)
+    def count_spare_slots(self, address: str, now: float) -> int:
+        """Return how many idle connections to *address* may be open."""
+        state = self._state(address, now)
+        return sum(until > now for until in state.leases.values()) - len(state.in_use)
 
-    def _of(self, address: str, now: float) -> Crowd:
-        crowd = self._crowds.get(address)
-        if crowd is None:
-            crowd = self._crowds[address] = Crowd()
-        self._crowds.move_to_end(address)
-        if len(self._crowds) > REMEMBERED:
-            oldest, about = self._crowds.popitem(last=False)
-            if not about.is_over(now):
-                self._crowds[oldest] = about
-        return crowd
+    def _state(self, address: str, now: float) -> AddressState:
+        state = self._states.get(address)
+        if state is None:
+            state = self._states[address] = AddressState()
+        self._states.move_to_end(address)
+        if len(self._states) > CACHE_SIZE:
+            oldest, oldest_state = self._states.popitem(last=False)
+            if not oldest_state.is_unused(now):
+                self._states[oldest] = oldest_state
+        return state
 
 
-@lru_cache(maxsize=REMEMBERED)
-def crowd_of(address: str) -> str:
-    """Return what counts as one address: an IPv4 address, or the /64 network of an IPv6 one; what
-    is not known ("") counts as itself."""
+@lru_cache(maxsize=CACHE_SIZE)
+def address_key(address: str) -> str:
+    """Return the key of the limits for *address*: an IPv4 address, or an IPv6 /64 network.
+
+    The key of an unknown address, "", is "".
+    """
     if not address:
         return ""
     ip = ip_address(address.partition("%")[0])
@@ -208,52 +215,54 @@ def crowd_of(address: str) -> str:
 
 
 class AddressSlot(Row, frozen=True):
-    """A slot of an address, and which fetcher has it; beyond the last slot: which wants one."""
+    """A slot of an address and its fetcher; a number beyond the last slot requests a slot."""
 
     table = "address_slots"
     partition_key, sort_key = "address", "slot"
     holder = ("fetcher", "expires_at")
 
     address: str
-    """Of IPv6 its /64 network."""
+    """An IPv4 address, or an IPv6 /64 network."""
     slot: int
     fetcher: str
     expires_at: float
 
 
-class Slots(Protocol):
-    """Where slots come from."""
+class SlotSource(Protocol):
+    """Leases slots of addresses."""
 
-    asks: bool
-    """Whether that takes a while."""
+    blocks: bool
+    """Whether `acquire` waits for a store."""
 
-    def take(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
-        """Lease a slot of *address*; return its number and the seconds of the lease.
+    def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+        """Acquire a slot of *address*; return its number and the seconds of its lease.
 
-        None if all slots are taken. *in_use* are the slots that this fetcher uses. Raise
-        Unavailable if the store is.
+        Return None if all slots are taken. *in_use* are the slots that this fetcher uses. Raise
+        Unavailable if the store is unavailable.
         """
 
 
-class OwnSlots:
-    """Those of a fetcher that is alone: *at_once* for each address."""
+class LocalSlots:
+    """The slots of a single fetcher: *at_once* for each address, without a store."""
 
-    asks = False
+    blocks = False
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
 
-    def take(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
-        """See `Slots`."""
+    def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+        """See `SlotSource`."""
         free = (slot for slot in range(self._at_once) if slot not in in_use)
         return next(((slot, inf) for slot in free), None)
 
 
 class LeasedSlots:
-    """Those of a fleet, in *store*: leased for *term* seconds, by clocks that differ by at most
-    *tolerance* seconds."""
+    """The slots of a fleet: leased in *store* for *term* seconds.
 
-    asks = True
+    The clocks of the fetchers differ by at most *tolerance* seconds.
+    """
+
+    blocks = True
 
     def __init__(
         self, store: Store, at_once: int, clock: Clock, term: float, tolerance: float
@@ -261,29 +270,30 @@ class LeasedSlots:
         self._rows, self._at_once, self._clock = store.table(AddressSlot), at_once, clock
         self._term, self._tolerance = term, tolerance
         self._fetcher = uuid4().hex
-        self._word = at_once + int(self._fetcher[:4], 16)
-        """Where the word stands that this one wants a slot."""
+        self._request_slot = at_once + int(self._fetcher[:4], 16)
+        """Slot number of the row by which this fetcher requests a slot."""
 
-    def take(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
-        """See `Slots`."""
+    def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+        """See `SlotSource`."""
         slot = self.lease(address, in_use)
         return None if slot is None else (slot, self._term)
 
     def lease(self, address: str, in_use: Collection[int]) -> int | None:
-        """Return a slot that is ours for the term from now on; None if there is none."""
+        """Lease a slot for the term from now on; return None if no slot is free."""
         now = self._clock()
         until, rows = now + self._term, {row.slot: row for row in self._rows.scan(address)}
-        if len(in_use) >= self._share(rows.values(), now):
+        if len(in_use) >= self._fair_share(rows.values(), now):
             return None
         for slot in range(self._at_once):
-            row, wanted = rows.get(slot), AddressSlot(address, slot, self._fetcher, until)
-            if slot not in in_use and self._is_free(row, now) and self._lease(wanted, row):
+            old, new = rows.get(slot), AddressSlot(address, slot, self._fetcher, until)
+            if slot not in in_use and self._is_free(old, now) and self._write(new, old):
                 return slot
-        self._lease(AddressSlot(address, self._word, self._fetcher, until), rows.get(self._word))
+        request = AddressSlot(address, self._request_slot, self._fetcher, until)
+        self._write(request, rows.get(self._request_slot))
         return None
 
-    def _share(self, rows: Iterable[AddressSlot], now: float) -> int:
-        """Return how many slots are for each fetcher that has any, or wants one."""
+    def _fair_share(self, rows: Iterable[AddressSlot], now: float) -> int:
+        """Return the number of slots for each fetcher that leases or requests one."""
         others = {row.fetcher for row in rows if not self._is_free(row, now)}
         return max(1, self._at_once // (1 + len(others)))
 
@@ -292,7 +302,7 @@ class LeasedSlots:
             return True
         return row.expires_at + self._tolerance <= now
 
-    def _lease(self, wanted: AddressSlot, had: AddressSlot | None) -> bool:
-        if had:
-            self._rows.replace(wanted, had)
-        return self._rows.put_if_absent(wanted) == wanted
+    def _write(self, new: AddressSlot, old: AddressSlot | None) -> bool:
+        if old:
+            self._rows.replace(new, old)
+        return self._rows.put_if_absent(new) == new

@@ -1,4 +1,4 @@
-"""The processor: carries out conversations, and ends every order that was begun."""
+"""The processor: carries out the steps of conversations, and finishes every order it begins."""
 
 import asyncio
 from collections import defaultdict
@@ -24,21 +24,28 @@ from gossamer.events import (
 from gossamer.events.topics import VISITS_ORDERED, Topic
 from gossamer.retries import waits
 from gossamer.runtime.processor import Emitter
-from gossamer.telemetry import set_gauge
+from gossamer.telemetry import gauge
 from gossamer.web.sniffing import PACKED_XML, WHOLE
 from gossamer.web.url import host_name
 from services.fetcher.http.client import HostClient, Web
 from services.fetcher.http.limiters import Admission, Request, Stage
-from services.fetcher.limitations import ClockSkew, OwnFault, Pauses
-from services.fetcher.outcome import Failure, Reply, count_visit, events, failed, wanting
+from services.fetcher.limitations import ClockSkew, LocalBackoff, LocalFault
+from services.fetcher.outcome import (
+    Failure,
+    Reply,
+    accept_types,
+    count_visit,
+    failed_result,
+    make_events,
+)
 from services.fetcher.rate_limits import Denied
-from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
+from services.fetcher.steps import Delay, Emit, Fetch, Step, StepResult, VisitLimits
 from services.fetcher.visit import converse, refusal
 
 logger = structlog.get_logger()
 
 EpochOf = Callable[[str], Awaitable[int]]
-"""Site → the oldest epoch whose orders are in force; may raise Unavailable."""
+"""Takes a site; returns the oldest epoch whose orders are valid. May raise Unavailable."""
 
 
 class Fetcher:
@@ -49,14 +56,14 @@ class Fetcher:
     begins_once = True
 
     def __init__(
-        self, web: Web, clock: Clock, epoch_of: EpochOf, skew: ClockSkew, pauses: Pauses
+        self, web: Web, clock: Clock, epoch_of: EpochOf, skew: ClockSkew, backoff: LocalBackoff
     ) -> None:
         self._web, self._clock, self._epoch_of = web, clock, epoch_of
-        self._skew, self.pauses = skew, pauses
+        self._skew, self.backoff = skew, backoff
         settings = web.settings
-        self._terms = Terms(
+        self._limits = VisitLimits(
             product=settings.product,
-            wanted=wanting(settings.types),
+            accepts=accept_types(settings.types),
             visit_limit=settings.visit_limit,
             body_limit=settings.body_limit,
             body_limits={
@@ -76,58 +83,61 @@ class Fetcher:
         self._open = 0
 
     def control(self, event: Event) -> None:
-        """Pause a crawl, or let it go on; a pause between its visits is cut short. What else is set
-        counts for each request from now on: none that is under way is broken off."""
+        """Pause or resume a crawl, or apply a changed blocklist, speed or override.
+
+        Pausing ends the wait between visits. Other changes apply to the next request; requests in
+        flight are not aborted.
+        """
         match event:
             case BlocklistChanged():
                 self._web.blocklist.change(event)
             case SpeedSet():
-                self._terms.speeds.change(replace(event, at=self._set_at(event)))
+                self._limits.speeds.change(replace(event, at=self._set_at(event)))
             case SiteOverridden():
                 self._web.trust.change(event.site, event.certificate)
-                self._terms.overridden[event.site] = self._set_at(event)
+                self._limits.overridden[event.site] = self._set_at(event)
             case HostOverridden():
                 self._web.trust.change_host(event.host, event.certificate)
-                self._terms.overridden[event.host] = self._set_at(event)
+                self._limits.overridden[event.host] = self._set_at(event)
             case CrawlDefined():
                 accept(event)
                 paused = self._paused[event.crawl]
                 (paused.set if event.paused else paused.clear)()
 
     def _set_at(self, event: SpeedSet | SiteOverridden | HostOverridden) -> float:
-        # Who wrote it may have a clock that is ahead.
+        # The writer's clock may be ahead.
         return min(event.at, self._clock())
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Carry out the order *event*; whatever happens, its last `VisitEnded` is emitted.
+        """Carry out the order *event*. Its last `VisitEnded` is emitted in every case.
 
-        Raise Poison if it is no order.
+        Raise Poison if *event* is not an order.
         """
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
-        run = OrderRun(event, emit, self._clock, self._skew, self._terms.visit_limit)
-        set_gauge("gossamer_fetches_open", self._opened(1))
+        run = OrderRun(event, emit, self._clock, self._skew, self._limits.visit_limit)
+        gauge("gossamer_fetches_open", self._count_open(1))
         try:
             await self._carry_out(run)
         except asyncio.CancelledError:
-            run.hand_back("the fetcher was stopped")
+            run.return_order("the fetcher was stopped")
             raise
         except Exception as error:
-            # An error that needs a person stops the process; any other ends the order alone.
+            # An error that needs a person stops the process. Any other error ends only the order.
             if isinstance(error, GossamerError) and not isinstance(error, Poison):
                 raise
             logger.exception("visit failed", order=event.order, host=event.host)
-            run.break_off(error)
+            run.fail_order(error)
         finally:
-            set_gauge("gossamer_fetches_open", self._opened(-1))
+            gauge("gossamer_fetches_open", self._count_open(-1))
 
-    def _marked(self, order: HostCheckedOut, emitted: tuple[Event, ...]) -> tuple[Event, ...]:
-        """Return *emitted* with what was noticed of the name or its domain meanwhile."""
-        noticed = self._web.noticed(host_name(order.host), order.site)
-        if not noticed:
+    def _add_hazards(self, order: HostCheckedOut, emitted: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Return *emitted* with the hazards that lookups have found for the host or its domain."""
+        hazards = self._web.pop_hazards(host_name(order.host), order.site)
+        if not hazards:
             return emitted
         return tuple(
-            replace(event, hazards=(*event.hazards, *noticed))
+            replace(event, hazards=(*event.hazards, *hazards))
             if isinstance(event, VisitEnded)
             else event
             for event in emitted
@@ -138,16 +148,16 @@ class Fetcher:
             if why := await self._refusal(run):
                 order = run.order
                 logger.info("order not begun", order=order.order, host=order.host, why=why)
-                run.hand_back(why)
+                run.return_order(why)
             else:
                 await self._run(run)
-        except OwnFault as fault:
-            self.pauses.failed(fault, self._clock())
+        except LocalFault as fault:
+            self.backoff.record_fault(fault, self._clock())
             run.requested_at = 0.0
-            run.hand_back(str(fault))
+            run.return_order(str(fault))
 
     async def _refusal(self, run: "OrderRun") -> str:
-        """Return why the order of *run* must not be begun, or ""; wait for the store in time."""
+        """Return why the order of *run* must not be begun, or ""; retry while the store is away."""
         order = run.order
         for wait in waits():
             try:
@@ -160,17 +170,19 @@ class Fetcher:
         raise AssertionError("waits never end")
 
     async def _refusal_now(self, run: "OrderRun") -> str:
-        """Return why the order of *run* must not be begun, or ""; raise Unavailable if the store
-        does not answer."""
+        """Return why the order of *run* must not be begun, or "".
+
+        Raise Unavailable if the store does not answer.
+        """
         order = run.order
         epoch = await self._epoch_of(order.site)
         if order.epoch >= epoch:
-            # An order that an earlier run left on the log is old, whatever the clocks say.
-            self._skew.met(order.at, run.came_at)
+            # An order of an older epoch is old anyway, and says nothing about the clocks.
+            self._skew.record_order(order.at, run.received_at)
         return refusal(order, epoch, run.now())
 
     async def _ask(self, step: Fetch, host: HostClient, run: "OrderRun") -> Reply | Failure:
-        """Make a request past its limiters; it is not made if one of them denies it."""
+        """Take a request through its limiters and make it, unless a limiter denies it."""
         order = run.order
         request = Request(order.site, order.site_gap, order.pause, len(order.visits), run.left)
         try:
@@ -181,39 +193,39 @@ class Fetcher:
         except Denied as denied:
             return Failure(outcome=Outcome.UNVISITED, reason=str(denied), wait=denied.wait)
 
-    def _opened(self, more: int) -> int:
+    def _count_open(self, more: int) -> int:
         self._open += more
         return self._open
 
     async def _run(self, run: "OrderRun") -> None:
-        conversation = converse(run.order, self._terms, run.now())
+        conversation = converse(run.order, self._limits, run.now())
         host, step = self._web.host(), next(conversation)
         while True:
-            result = await self._take(step, host, run)
+            result = await self._carry_out_step(step, host, run)
             try:
                 step = conversation.send(result)
             except StopIteration:
                 return
 
-    async def _take(self, step: Step, host: HostClient, run: "OrderRun") -> StepResult:
+    async def _carry_out_step(self, step: Step, host: HostClient, run: "OrderRun") -> StepResult:
         paused = self._paused[run.order.crawl]
         answer = None
         match step:
-            case Rest(seconds=seconds):
-                await _rest(seconds, paused)
+            case Delay(seconds=seconds):
+                await _wait(seconds, paused)
             case Fetch():
                 answer = await self._ask(step, host, run)
                 if answer.started_at:
-                    answer = replace(answer, started_at=run.reckoned(answer.started_at))
-                    self.pauses.worked()
+                    answer = replace(answer, started_at=run.to_lease_time(answer.started_at))
+                    self.backoff.record_request()
                 else:
                     run.requested_at = 0.0
             case Emit(events=emitted):
-                run.emit(self._marked(run.order, emitted))
+                run.emit(self._add_hazards(run.order, emitted))
         return StepResult(run.now(), paused.is_set(), answer)
 
 
-async def _rest(seconds: float, paused: asyncio.Event) -> None:
+async def _wait(seconds: float, paused: asyncio.Event) -> None:
     if seconds > 0:
         try:
             await asyncio.wait_for(paused.wait(), seconds)
@@ -222,7 +234,7 @@ async def _rest(seconds: float, paused: asyncio.Event) -> None:
 
 
 class OrderRun:
-    """One order under way, and how far it has come."""
+    """An order that is carried out: its progress and its lease."""
 
     def __init__(
         self,
@@ -233,60 +245,68 @@ class OrderRun:
         visit_limit: float,
     ) -> None:
         self.order, self._emitter, self._clock, self._skew = order, emit, clock, skew
-        self.came_at = clock()
-        self._ahead = skew.ahead(order.epoch, order.at, self.came_at)
+        self.received_at = clock()
+        self._ahead = skew.seconds_ahead(order.epoch, order.at, self.received_at)
         self._latest = order.expires_at - visit_limit
         self.requested_at = 0.0
-        """When the current visit last made a request; 0 if it has made none."""
-        self._ended, self._over = 0, False
+        """When the current visit made its last request; 0 if it has made none."""
+        self._finished_visits, self._is_finished = 0, False
 
     def now(self) -> float:
-        """Return the time by which the lease is reckoned: the later of two clocks.
+        """Return the time for the lease: by the later of this clock and the frontier's.
 
-        An order that came after this one may show that the other is ahead: one of the same host, of
-        which both were held up here, is proof that this one's lease is over.
+        A later order may show that the frontier's clock is ahead. For example, a second order of
+        the same host proves that the lease of this order has expired.
         """
         now = self._clock()
-        self._ahead = max(self._ahead, self._skew.ahead(self.order.epoch, self.order.at, now))
-        return self.reckoned(now)
+        self._ahead = max(
+            self._ahead, self._skew.seconds_ahead(self.order.epoch, self.order.at, now)
+        )
+        return self.to_lease_time(now)
 
     def left(self) -> float:
-        """Return for how many seconds a request may still start; less than 0 if it may not."""
+        """Return the seconds in which a request may still start; negative if it is too late."""
         return self._latest - self.now()
 
-    def reckoned(self, at: float) -> float:
-        """Return a time of this clock by the later of two clocks, as the frontier's plans need it:
-        after a visit that seems to be long ago the next one would be due at once."""
+    def to_lease_time(self, at: float) -> float:
+        """Convert a time of this clock to the later of the two clocks.
+
+        The frontier plans with it. With an earlier time the next visit would be due at once.
+        """
         return at + self._ahead
 
     def emit(self, events: tuple[Event, ...]) -> None:
-        """Put *events* on the log and count them; raise Poison if one is too large for that."""
+        """Append *events* to the log and count them; raise Poison if one is too large."""
         self._emitter(*events)
         for event in events:
             if isinstance(event, VisitEnded):
-                self._ended, self._over = self._ended + 1, event.last
+                self._finished_visits, self._is_finished = self._finished_visits + 1, event.last
                 self.requested_at = 0.0
                 count_visit(event)
 
-    def break_off(self, error: Exception) -> None:
-        """End the order with the visit at which *error*, a mistake of ours, happened."""
-        if self._over:
+    def fail_order(self, error: Exception) -> None:
+        """End the order at the current visit, which failed with the internal *error*."""
+        if self._is_finished:
             return
         reason = f"{type(error).__name__}: {error}"[:500].encode("utf-8", "replace").decode()
-        mistake = Failure(
+        failure = Failure(
             outcome=Outcome.INTERNAL_ERROR, reason=reason, started_at=self.requested_at
         )
-        self.emit(events(self.order, self._ended, failed(mistake), True, self.now()))
+        self._finish(failure)
 
-    def hand_back(self, why: str) -> None:
-        """End the order here, so that the frontier need not wait for its lease to expire.
+    def return_order(self, why: str) -> None:
+        """End the order now, so that the frontier need not wait for its lease to expire.
 
-        A request under way may have reached the server, so it is reported.
+        A request in flight may have reached the server, so it is reported.
         """
-        if self._over:
+        if self._is_finished:
             return
         took = self.now() - self.requested_at if self.requested_at else 0.0
-        left = Failure(
+        unvisited_result = Failure(
             outcome=Outcome.UNVISITED, reason=why, started_at=self.requested_at, took=max(0.0, took)
         )
-        self.emit(events(self.order, self._ended, failed(left), True, self.now()))
+        self._finish(unvisited_result)
+
+    def _finish(self, failure: Failure) -> None:
+        result, index = failed_result(failure), self._finished_visits
+        self.emit(make_events(self.order, index, result, True, self.now()))

@@ -1,9 +1,8 @@
-"""The conversation of an order: which URL comes next, after what pause, and when to stop.
+"""The conversation of an order: which URL comes next, after which pause, and when to stop.
 
-Asks for no more of a document than is read of it (RFC 9110, 14), where that is set.
-
-Many servers ignore that, and are cut off; some answer 416 to any range (hazard `range_error`), and
-are asked once more without one.
+If `fetcher.ranges` is set, a request has a Range header for the bytes that are read of a document
+(RFC 9110, 14). Many servers ignore the header, and their responses are cut. Some servers answer 416
+to any range (hazard `range_error`); the request is then repeated without a range.
 """
 
 import re
@@ -18,104 +17,105 @@ from gossamer.web.http import Headers, first_value, redirect_target
 from gossamer.web.robots import with_header
 from gossamer.web.url import host_key
 from services.fetcher.outcome import (
-    Ending,
     Failure,
     Reply,
-    anything,
+    VisitResult,
+    accept_any,
     assess,
-    events,
-    failed,
-    unvisited,
-    without_request,
+    failed_result,
+    make_events,
+    skipped_result,
+    unvisited_result,
 )
 from services.fetcher.robots_visit import visit_robots
-from services.fetcher.steps import Conversation, Emit, Fetch, Pace, Terms
+from services.fetcher.steps import Conversation, Emit, Fetch, Pace, VisitLimits
 
-UNKNOWN_ROBOTS = "the order does not say what robots.txt allows"
-PASSED_WALL = "redirects set a cookie and led back here; the answer is the one with the cookie"
+UNKNOWN_ROBOTS = "the order has no rules of robots.txt"
+PASSED_WALL = "redirects set a cookie and led back; the response is the one with the cookie"
 MAX_WALL_REDIRECTS = 5
-"""Redirects that are followed within a visit at most."""
+"""Maximum number of redirects that are followed within a visit."""
 
 
 def refusal(order: HostCheckedOut, epoch: int, now: float) -> str:
-    """Return why *order* must not be begun, or ""; *epoch* is the oldest that is in force."""
+    """Return why *order* must not be begun, or ""; *epoch* is the oldest valid epoch."""
     if order.epoch < epoch:
-        return f"epoch {order.epoch} is void"
+        return f"epoch {order.epoch} is fenced"
     if order.expires_at > now:
         return ""
+    late, age = now - order.expires_at, now - order.at
     return (
-        f"its lease ended {now - order.expires_at:.0f} s ago by this clock, {now - order.at:.0f} s "
-        "after the order was made: it waited too long, or this clock is ahead of the frontier's"
+        f"its lease expired {late:.0f} s ago by this clock, {age:.0f} s after the order was made: "
+        "it waited too long, or this clock is ahead of the frontier's"
     )
 
 
-def converse(order: HostCheckedOut, terms: Terms, now: float) -> Conversation[None]:
-    """Visit the URLs of *order* until something ends it; emit how each visit ended.
+def converse(order: HostCheckedOut, limits: VisitLimits, now: float) -> Conversation[None]:
+    """Visit the URLs of *order* until the order ends; emit the events of each visit.
 
-    Exactly one ending is the last. URLs after it are not mentioned.
+    Exactly one visit is the last. Later URLs are not reported.
     """
-    pace = Pace(order, terms, now)
+    pace = Pace(order, limits, now)
     for index, visit in enumerate(order.visits):
-        ending = yield from _visit(pace, visit)
+        result = yield from _visit(pace, visit)
         if cookies := pace.new_cookies():
-            ending = replace(ending, cookies=cookies)
-        ends_order = OUTCOMES[ending.assessment.outcome].ends_order
+            result = replace(result, cookies=cookies)
+        ends_order = OUTCOMES[result.assessment.outcome].ends_order
         last = ends_order or index == len(order.visits) - 1
-        result = yield Emit(events(order, index, ending, last, pace.now))
-        pace.now = result.now
+        emitted = yield Emit(make_events(order, index, result, last, pace.now))
+        pace.now = emitted.now
         if last:
             return
 
 
-def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
+def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     if visit.purpose is Purpose.ROBOTS:
         return (yield from visit_robots(pace, visit))
     robots = pace.order.robots
     if robots is None or not robots.allows(visit.url):
         reason = robots.explain(visit.url) if robots else UNKNOWN_ROBOTS
-        return without_request(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
-    request = _request(pace.terms, visit)
-    walk = yield from _ask_past_wall(pace, request)
+        return skipped_result(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
+    request = _make_request(pace.limits, visit)
+    walk = yield from _pass_wall(pace, request)
     if walk.answer is None:
         hop = walk.last if isinstance(walk.last, Reply) else None
-        return unvisited(pace.why, pace.wait, hop)
+        return unvisited_result(pace.why, pace.wait, hop)
     if isinstance(walk.answer, Failure):
-        return failed(walk.answer)
+        return failed_result(walk.answer)
     if walk.at != visit.url:
-        trouble = assess(walk.answer, walk.at, pace.now)
-        return Ending(assessment=trouble.unkept(), answer=walk.answer)
-    answer = as_part(walk.answer) if pace.terms.ranges else walk.answer
-    found = assess(answer, visit.url, pace.now, bool(visit.conditions), request.wanted)
+        failing = assess(walk.answer, walk.at, pace.now)
+        return VisitResult(assessment=failing.without_page(), answer=walk.answer)
+    answer = mark_partial(walk.answer) if pace.limits.ranges else walk.answer
+    assessment = assess(answer, visit.url, pace.now, bool(visit.conditions), request.accepts)
     if walk.range_refused:
-        found = replace(found, hazards=(Hazard.RANGE_ERROR, *found.hazards))
-    if walk.returned and found.outcome is not Outcome.REDIRECT and not found.reason:
-        found = replace(found, reason=PASSED_WALL)
+        assessment = replace(assessment, hazards=(Hazard.RANGE_ERROR, *assessment.hazards))
+    if walk.returned and assessment.outcome is not Outcome.REDIRECT and not assessment.reason:
+        assessment = replace(assessment, reason=PASSED_WALL)
     usage = with_header(robots.usage_of(visit.url), answer.headers)
-    return Ending(assessment=found, answer=answer, usage=usage, last=walk.last)
+    return VisitResult(assessment=assessment, answer=answer, usage=usage, last=walk.last)
 
 
-class _Walk(Struct, frozen=True):
-    """The requests of a visit, by the answer that counts."""
+class _WallResult(Struct, frozen=True):
+    """The requests of a visit, and the answer that counts."""
 
     answer: Reply | Failure | None
     """None: the order must end."""
     at: str
-    """The URL that the answer is from."""
+    """The URL of the answer."""
     range_refused: bool = False
     last: Reply | Failure | None = None
-    """The answer to the last request, if that is another one."""
+    """The answer to the last request, if that is not *answer*."""
     returned: bool = False
     """Whether redirects led back to the visit's URL with another cookie."""
 
 
-def _ask_past_wall(pace: Pace, request: Fetch) -> Conversation[_Walk]:
-    """Ask for *request*; follow redirects that set a cookie and lead back to its URL.
+def _pass_wall(pace: Pace, request: Fetch) -> Conversation[_WallResult]:
+    """Make *request*; follow redirects that set a cookie and lead back to its URL.
 
-    Redirects that lead elsewhere are not followed: the answer is then the redirect.
+    Other redirects are not followed; the answer is then the redirect.
     """
     sent = pace.cookie(request.url)
-    answer, range_refused = yield from _ask(pace, request)
-    at, walk = request.url, _Walk(answer, request.url, range_refused)
+    answer, range_refused = yield from _request_range(pace, request)
+    at, walk = request.url, _WallResult(answer, request.url, range_refused)
     for _ in range(MAX_WALL_REDIRECTS):
         if not isinstance(answer, Reply):
             break
@@ -124,29 +124,29 @@ def _ask_past_wall(pace: Pace, request: Fetch) -> Conversation[_Walk]:
             break
         redirect = answer
         if target != request.url:
-            answer = yield from pace.ask(Fetch(target, anything, pace.terms.robots_limit))
+            answer = yield from pace.request(Fetch(target, accept_any, pace.limits.robots_limit))
             if answer is None:
                 break
             walk = replace(walk, last=answer)
         else:
             is_first_cookie, sent = not sent, pace.cookie(target)
-            answer, range_refused = yield from _ask(pace, request)
+            answer, range_refused = yield from _request_range(pace, request)
             if answer is None:
-                # The next order sends the cookie. It is tried once, lest the URL never ends.
-                return _Walk(None, target, last=redirect) if is_first_cookie else walk
-            walk = _Walk(answer, target, range_refused, returned=True)
+                # The next order sends the cookie. One try, so that the URL comes to an end.
+                return _WallResult(None, target, last=redirect) if is_first_cookie else walk
+            walk = _WallResult(answer, target, range_refused, returned=True)
         at = target
     if at != request.url:
-        pace.probes_walls = False
-        if answer and _is_trouble(answer, at, pace.now):
-            return _Walk(answer, at)
+        pace.tries_cookie_walls = False
+        if answer and _is_failing(answer, at, pace.now):
+            return _WallResult(answer, at)
     return walk
 
 
 def _within_wall(pace: Pace, url: str, at: str, answer: Reply, sent: Headers) -> str:
-    """Return the URL that leads on through the cookie wall of *url*, or "" if there is none.
+    """Return the next URL on the way through the cookie wall of *url*, or "" if there is none.
 
-    *answer* came from *at*; *sent* is the Cookie header that *url* was last asked with.
+    *answer* came from *at*; *sent* is the Cookie header of the last request for *url*.
     """
     target = redirect_target(answer.status, answer.headers, at)
     if not target or host_key(target) != pace.order.host:
@@ -155,52 +155,52 @@ def _within_wall(pace: Pace, url: str, at: str, answer: Reply, sent: Headers) ->
     if target == url:
         return url if has_new_cookie else ""
     marks_url = target.startswith(url + ("&" if "?" in url else "?"))
-    if at == url and not (pace.probes_walls and (has_new_cookie or marks_url)):
+    if at == url and not (pace.tries_cookie_walls and (has_new_cookie or marks_url)):
         return ""
     robots = pace.order.robots
     allowed = robots is not None and robots.allows(target)
-    return target if allowed and not pace.terms.blocklist.of_url(target) else ""
+    return target if allowed and not pace.limits.blocklist.of_url(target) else ""
 
 
-def _is_trouble(answer: Reply | Failure, url: str, now: float) -> bool:
-    """Return whether *answer* says that the host is not to be asked any more."""
+def _is_failing(answer: Reply | Failure, url: str, now: float) -> bool:
+    """Return whether *answer* shows that the host is failing, which ends the order."""
     if isinstance(answer, Reply):
         return OUTCOMES[assess(answer, url, now).outcome].ends_order
     return OUTCOMES[answer.outcome].ends_order
 
 
-def _ask(pace: Pace, request: Fetch) -> Conversation[tuple[Reply | Failure | None, bool]]:
-    """Return the answer to *request*, and whether a range of it was asked for and refused."""
-    if not pace.terms.ranges:
-        return (yield from pace.ask(request)), False
-    answer = yield from pace.ask(ranged(request))
+def _request_range(pace: Pace, request: Fetch) -> Conversation[tuple[Reply | Failure | None, bool]]:
+    """Return the answer to *request*, and whether the server refused a range."""
+    if not pace.limits.ranges:
+        return (yield from pace.request(request)), False
+    answer = yield from pace.request(add_range(request))
     if isinstance(answer, Reply) and answer.status == UNSATISFIABLE:
-        return (yield from pace.ask(request)), True
+        return (yield from pace.request(request)), True
     return answer, False
 
 
-def _request(terms: Terms, visit: Visit) -> Fetch:
+def _make_request(limits: VisitLimits, visit: Visit) -> Fetch:
     if visit.purpose is Purpose.SITEMAP:
-        # Servers give sitemaps all sorts of types, too.
-        return Fetch(visit.url, anything, terms.sitemap_limit, visit.conditions)
-    limits = terms.body_limits
-    return Fetch(visit.url, terms.wanted, terms.body_limit, visit.conditions, limits)
+        # Servers send sitemaps with all sorts of types.
+        return Fetch(visit.url, accept_any, limits.sitemap_limit, visit.conditions)
+    body_limits = limits.body_limits
+    return Fetch(visit.url, limits.accepts, limits.body_limit, visit.conditions, body_limits)
 
 
 PARTIAL, UNSATISFIABLE = 206, 416
 _content_range = re.compile(r"bytes\s+0-(\d{1,15})/(\d{1,15}|\*)", re.IGNORECASE)
 
 
-def ranged(request: Fetch) -> Fetch:
-    """Return *request* for as many bytes as are read of any type."""
-    most = max(request.limit, *request.limits.values(), 1)
-    return replace(request, headers=(*request.headers, ("Range", f"bytes=0-{most - 1}")))
+def add_range(request: Fetch) -> Fetch:
+    """Return *request* with a Range header for the largest limit of any type."""
+    size = max(request.limit, *request.limits.values(), 1)
+    return replace(request, headers=(*request.headers, ("Range", f"bytes=0-{size - 1}")))
 
 
-def as_part(reply: Reply) -> Reply:
-    """Return *reply*, to such a request, marked as cut where it is not the whole document."""
+def mark_partial(reply: Reply) -> Reply:
+    """Return *reply* to a request with a range, marked as cut if it is not the whole document."""
     if reply.status != PARTIAL or reply.truncated:
         return reply
-    said = _content_range.fullmatch(first_value(reply.headers, "content-range").strip())
-    whole = said is not None and said[2] == str(int(said[1]) + 1)
-    return reply if whole else replace(reply, truncated="length")
+    match = _content_range.fullmatch(first_value(reply.headers, "content-range").strip())
+    is_whole = match is not None and match[2] == str(int(match[1]) + 1)
+    return reply if is_whole else replace(reply, truncated="length")

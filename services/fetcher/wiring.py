@@ -1,7 +1,4 @@
-"""How the fetcher is put together and closed again.
-
-How many files this process may have open: enough for all the hosts that it visits at once.
-"""
+"""How the fetcher is built and closed, and how many file descriptors it needs."""
 
 import asyncio
 import resource
@@ -20,30 +17,32 @@ from gossamer.settings import FetcherSettings, Settings
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from services.fetcher.http.client import Web
-from services.fetcher.limitations import ClockSkew, Hindrances, Pauses, Tell
-from services.fetcher.rate_limits import LeasedSlots, Slots
+from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, ShowLimitations
+from services.fetcher.rate_limits import LeasedSlots, SlotSource
 from services.fetcher.service import EpochOf, Fetcher
 
-TERM = 4
-"""A slot of an address is leased for so many times the longest visit."""
+LEASE_VISITS = 4
+"""The lease of an address slot lasts as long as this number of longest visits."""
 
 
-class Others(NamedTuple):
-    """What a fetcher has to ask those beside it; without *slots* there is no other fetcher."""
+class Coordination(NamedTuple):
+    """The parts that coordinate a fetcher with others; without *slots* it is the only one."""
 
     epoch_of: EpochOf
-    slots: Slots | None = None
+    slots: SlotSource | None = None
 
 
-def among_others(settings: Settings, log: Log, store: Store) -> Others:
-    """Return what a fetcher of a fleet asks the store."""
-    term, skew = TERM * settings.fetcher.visit_limit, settings.frontier.lease_slack / 2
+def coordinate_fleet(settings: Settings, log: Log, store: Store) -> Coordination:
+    """Return the coordination of a fleet, through the store."""
+    term, skew = LEASE_VISITS * settings.fetcher.visit_limit, settings.frontier.lease_slack / 2
     at_once = settings.fetcher.address_at_once
-    return Others(as_claimed(log, store), LeasedSlots(store, at_once, clock.now, term, skew))
+    return Coordination(
+        claimed_epoch(log, store), LeasedSlots(store, at_once, clock.now, term, skew)
+    )
 
 
-def alone_since(epoch: int) -> EpochOf:
-    """Return an EpochOf for a run that is alone: from *epoch* on all orders are in force."""
+def fixed_epoch(epoch: int) -> EpochOf:
+    """Return an EpochOf for a single process: orders from *epoch* on are valid."""
 
     async def epoch_of(site: str) -> int:
         return epoch
@@ -51,26 +50,26 @@ def alone_since(epoch: int) -> EpochOf:
     return epoch_of
 
 
-def as_claimed(log: Log, store: Store) -> EpochOf:
-    """Return an EpochOf that asks the store for the newest claim on the site's partition.
+def claimed_epoch(log: Log, store: Store) -> EpochOf:
+    """Return an EpochOf that reads the newest claim of the site's partition from the store.
 
-    The frontier that lost it may not know yet, and still send orders. Those who ask at the same
-    time share an answer, which is never older than the question.
+    A frontier that has lost the partition may not know yet and still send orders. Concurrent calls
+    share a read that was begun after them.
     """
     claims = store.table(ClaimRow)
-    asked: dict[str, asyncio.Task[int]] = {}
+    reads: dict[str, asyncio.Task[int]] = {}
 
-    async def ask(partition: str) -> int:
-        # From here on others ask anew: they may have been ordered under a newer claim.
-        del asked[partition]
+    async def read(partition: str) -> int:
+        # Later calls read again, because their orders may have a newer claim.
+        del reads[partition]
         claim = await asyncio.to_thread(claims.get, partition)
         return claim.epoch if claim else 0
 
     async def epoch_of(site: str) -> int:
         partition = str(partition_of(site, log.partitions))
-        if partition not in asked:
-            asked[partition] = asyncio.create_task(ask(partition))
-        return await asyncio.shield(asked[partition])
+        if partition not in reads:
+            reads[partition] = asyncio.create_task(read(partition))
+        return await asyncio.shield(reads[partition])
 
     return epoch_of
 
@@ -87,61 +86,62 @@ def fetcher_runner(
     limits = {PAGES_FETCHED.name: settings.fetcher.unparsed_limit}
     throttle = Throttle(log, "fetcher", limits)
 
-    def behind() -> Set[int]:
-        if fetcher.pauses.last(clock()):
+    def paused_partitions() -> Set[int]:
+        if fetcher.backoff.is_active(clock()):
             return frozenset(range(log.partitions))
         return throttle.partitions()
 
     limit = settings.fetcher.orders_limit
-    return ConcurrentRunner(fetcher, log, store, clock, limit, behind, report)
+    return ConcurrentRunner(fetcher, log, store, clock, limit, paused_partitions, report)
 
 
 async def serve(
     settings: Settings,
     log: Log,
     store: Store,
-    others: Others,
+    coordination: Coordination,
     stop: asyncio.Event,
-    tell: Tell = lambda why: None,
+    show: ShowLimitations = lambda why: None,
     report: Report = ignore,
 ) -> None:
-    """Fetch until *stop*; *tell* is told what hinders, *report* what needs a newer version.
+    """Fetch until *stop*.
 
-    Raise BadSettings at once if the requests would not say who we are, or if so many hosts cannot
-    be visited at once.
+    *show* receives the limitations of the fetcher, *report* the records that need a newer version.
+    Raise BadSettings at once if our identity is not valid, or if the process may not open enough
+    file descriptors.
     """
-    allow_descriptors(settings.fetcher)
-    web, hindrances = Web(settings.fetcher, clock.now, others.slots), Hindrances(tell)
-    skew = ClockSkew(settings.frontier.lease_slack / 2, hindrances)
-    fetcher = Fetcher(web, clock.now, others.epoch_of, skew, Pauses(hindrances))
+    raise_descriptor_limit(settings.fetcher)
+    web, limitations = Web(settings.fetcher, clock.now, coordination.slots), Limitations(show)
+    skew = ClockSkew(settings.frontier.lease_slack / 2, limitations)
+    fetcher = Fetcher(web, clock.now, coordination.epoch_of, skew, LocalBackoff(limitations))
     try:
         await fetcher_runner(settings, log, store, clock.now, fetcher, report).run(stop)
     finally:
         await web.close()
 
 
-OTHERS = 256
-"""For log, store, health, and what libraries keep open."""
+BASE_DESCRIPTORS = 256
+"""File descriptors for log, store, health and libraries."""
 
 
-def needed(settings: FetcherSettings) -> int:
-    """Return how many descriptors the fetcher may come to need."""
-    # A request has one connection; while it is made, two may be tried. Beside them each host may
-    # have one that is kept. A lookup is two sockets.
+def count_descriptors(settings: FetcherSettings) -> int:
+    """Return the maximum number of file descriptors that the fetcher may need."""
+    # A request has one connection, and tries two at once while it connects. Each host may have an
+    # idle connection. A lookup has two sockets.
     connections = 2 * settings.concurrency + settings.orders_limit
-    return connections + 2 * settings.lookups_limit + OTHERS
+    return connections + 2 * settings.lookups_limit + BASE_DESCRIPTORS
 
 
-def allow_descriptors(settings: FetcherSettings) -> None:
-    """Raise this process's limit to what is needed; BadSettings if that is not allowed."""
+def raise_descriptor_limit(settings: FetcherSettings) -> None:
+    """Raise the limit of this process to the need; raise BadSettings if that is not allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = needed(settings)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    needed = count_descriptors(settings)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
         return
-    if hard != resource.RLIM_INFINITY and hard < wanted:
+    if hard != resource.RLIM_INFINITY and hard < needed:
         raise BadSettings(
             f"fetcher.concurrency: {settings.concurrency} requests at once, and "
-            f"fetcher.orders_limit: {settings.orders_limit} hosts, need {wanted} file descriptors, "
+            f"fetcher.orders_limit: {settings.orders_limit} hosts, need {needed} file descriptors, "
             f"and this process may have {hard}: lower them, or raise the limit (ulimit -Hn)"
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

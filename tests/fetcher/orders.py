@@ -20,9 +20,9 @@ from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
 from services.fetcher.http.client import Web
-from services.fetcher.limitations import ClockSkew, Hindrances, Pauses, Tell
+from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, ShowLimitations
 from services.fetcher.service import EpochOf, Fetcher
-from services.fetcher.wiring import alone_since
+from services.fetcher.wiring import fixed_epoch
 
 LOOPBACK = ip_network("127.0.0.0/8")
 PATIENT: dict[str, Any] = {
@@ -99,11 +99,11 @@ class Emitted:
 
 
 def new_fetcher(
-    web: Web, epoch_of: EpochOf, clock: Clock = time.time, tell: Tell = lambda why: None
+    web: Web, epoch_of: EpochOf, clock: Clock = time.time, tell: ShowLimitations = lambda why: None
 ) -> Fetcher:
     """Return a fetcher that finds 150 s of skew large."""
-    hindrances = Hindrances(tell)
-    return Fetcher(web, clock, epoch_of, ClockSkew(150.0, hindrances), Pauses(hindrances))
+    limitations = Limitations(tell)
+    return Fetcher(web, clock, epoch_of, ClockSkew(150.0, limitations), LocalBackoff(limitations))
 
 
 @asynccontextmanager
@@ -111,7 +111,7 @@ async def fetcher(void_through: int = 0, **changes: Any) -> AsyncIterator[Fetche
     """A fetcher on the real loopback and the real clock."""
     web = Web(settings(**changes), time.time)
     try:
-        yield new_fetcher(web, alone_since(void_through + 1))
+        yield new_fetcher(web, fixed_epoch(void_through + 1))
     finally:
         await web.close()
 

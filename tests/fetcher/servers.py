@@ -16,7 +16,7 @@ class Request:
     path: str
     head: str
     connection: int
-    came_at: float
+    received_at: float
     answered_at: float = 0.0
     resumed: bool = False
     """Whether it came over a TLS session of an earlier connection."""

@@ -1,4 +1,4 @@
-"""Hosts that ask who we are, and proxies: over real sockets, and nothing of it is shown."""
+"""Hosts that ask who we are, and proxies: over real sockets, and nothing of it is redact."""
 
 import asyncio
 import contextlib
@@ -14,8 +14,8 @@ import trustme
 
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome
-from services.fetcher.access import parse_accesses, shown
-from services.fetcher.http.proxies import read_accesses
+from services.fetcher.access import parse_access_file, redact
+from services.fetcher.http.proxies import read_access_file
 from tests.fetcher.orders import Emitted, fetched, fetcher, order
 from tests.fetcher.servers import Answer, Server, page, serving, serving_over
 from tests.fetcher.test_tls import authority as authority
@@ -176,14 +176,14 @@ async def test_a_wrong_certificate_behind_a_proxy_is_one(
         url = f"https://inside.invalid:{there.port}/a"
         emitted = await fetched(url, access_file=through(proxy, tmp_path))
     assert emitted.one.outcome is Outcome.TLS_FAILURE
-    assert "the certificate is refused: Hostname mismatch" in emitted.one.reason
+    assert "the certificate is not trusted: Hostname mismatch" in emitted.one.reason
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n", "it wants another password"),
-        (b"nonsense\r\n\r\n", "is of no use"),
+        (b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n", "it refuses the password"),
+        (b"nonsense\r\n\r\n", "failed: "),
         (b"", "Connect call failed"),
     ],
 )
@@ -197,7 +197,7 @@ async def test_a_proxy_of_no_use_is_internal_error_or_that_of_its_host(
             emitted = Emitted()
             async with fetcher(access_file=file) as processor:
                 await processor.work(order("https://a.invalid/"), emitted.emit)
-                paused = processor.pauses.last(0.0)
+                paused = processor.backoff.is_active(0.0)
             ended = emitted.one
             assert paused is (host == "*")
             assert ended.outcome is (Outcome.UNVISITED if host == "*" else Outcome.HOST_DOWN)
@@ -286,7 +286,7 @@ async def test_a_socks_proxy_that_is_not_there_is_internal_error(tmp_path: Path)
     file = through_socks(Proxy(port=1), tmp_path)
     emitted = await fetched("https://a.invalid/", access_file=file)
     assert emitted.one.outcome is Outcome.UNVISITED
-    assert "the proxy 127.0.0.1:1 is of no use" in emitted.one.reason
+    assert "the proxy 127.0.0.1:1 failed: " in emitted.one.reason
 
 
 async def test_a_private_address_is_not_asked_for_through_a_proxy_either(tmp_path: Path) -> None:
@@ -311,39 +311,39 @@ async def test_nobody_else_names_a_proxy(monkeypatch: pytest.MonkeyPatch) -> Non
     ("text", "why"),
     [
         ("[", "at end of document"),
-        ('["example.org"]', "is no host"),
-        ('["https://example.org/"]', "is no host"),
-        ('["HTTPS://example.org"]', "is no host"),
+        ('["example.org"]', "is neither a host"),
+        ('["https://example.org/"]', "is neither a host"),
+        ('["HTTPS://example.org"]', "is neither a host"),
         ('["https://a.org"]\npasword = "s3cret"', "unknown field `pasword`"),
-        ('["https://a.org"]\nuser = "a:b"', "no colon"),
+        ('["https://a.org"]\nuser = "a:b"', "not contain a colon"),
         ('["https://a.org"]\nheaders = { User-Agent = "s3cret" }', "'User-Agent' cannot be set"),
         ('["https://a.org"]\nheaders = { "X y" = "s3cret" }', "'X y' cannot be set"),
         ('["https://a.org"]\nheaders = { X = "s3cret\\r\\nY: z" }', "'X' cannot be set"),
         ('["https://a.org"]\nheaders = { X = "1", x = "2" }', "set twice"),
-        ('["https://a.org"]\nproxy = "socks4://s3cret@127.0.0.1:1080"', "a proxy is written"),
-        ('["https://a.org"]\nproxy = "https://s3cret@127.0.0.1:1080"', "a proxy is written"),
-        ('["https://a.org"]\nproxy = "http://127.0.0.1:99999"', "a proxy is written"),
-        ('["*"]\nuser = "s3cret"', "not for everybody"),
-        ('["*"]\nheaders = { X-Api-Key = "s3cret" }', "not for everybody"),
+        ('["https://a.org"]\nproxy = "socks4://s3cret@127.0.0.1:1080"', "the proxy must be"),
+        ('["https://a.org"]\nproxy = "https://s3cret@127.0.0.1:1080"', "the proxy must be"),
+        ('["https://a.org"]\nproxy = "http://127.0.0.1:99999"', "the proxy must be"),
+        ('["*"]\nuser = "s3cret"', "cannot be set for all hosts"),
+        ('["*"]\nheaders = { X-Api-Key = "s3cret" }', "cannot be set for all hosts"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused_and_no_secret_told(text: str, why: str) -> None:
     with pytest.raises(BadSettings) as caught:
-        parse_accesses(text)
+        parse_access_file(text)
     assert why in str(caught.value) and "fetcher.access_file" in str(caught.value)
     assert "s3cret" not in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"fetcher\.access_file: .* cannot be read"):
-        read_accesses(tmp_path / "nowhere")
+        read_access_file(tmp_path / "nowhere")
 
 
 def test_what_is_said_of_a_host_is_in_no_text() -> None:
-    said = parse_accesses(f'["http://a.org"]\n{LOGIN}proxy = "http://u:{PASSWORD}@p:1"')
+    said = parse_access_file(f'["http://a.org"]\n{LOGIN}proxy = "http://u:{PASSWORD}@p:1"')
     assert PASSWORD not in repr(said) and BASIC not in repr(said)
     [access] = said.values()
-    assert shown((("AUTHORIZATION", BASIC), ("Host", "a.org")), access) == (
+    assert redact((("AUTHORIZATION", BASIC), ("Host", "a.org")), access) == (
         ("AUTHORIZATION", "redacted"),
         ("Host", "a.org"),
     )

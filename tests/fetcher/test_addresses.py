@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from services.fetcher.addresses import PREFIX_LENGTHS, may_connect, nat64_prefixes
+from services.fetcher.addresses import NAT64_PREFIX_LENGTHS, may_connect, nat64_prefixes
 
 
 @given(st.ip_addresses(v=4))
@@ -27,7 +27,7 @@ def test_an_address_is_judged_alike_however_it_is_translated(address: IPv4Addres
     assert {may_connect(str(one), ()) for one in spelt} == {may_connect(str(address), ())}
 
 
-@given(st.ip_addresses(v=4), st.sampled_from(PREFIX_LENGTHS), st.integers(0, 2**64 - 1))
+@given(st.ip_addresses(v=4), st.sampled_from(NAT64_PREFIX_LENGTHS), st.integers(0, 2**64 - 1))
 def test_a_prefix_is_learnt_from_what_it_makes_of_two_known_addresses(
     address: IPv4Address, length: int, network: int
 ) -> None:

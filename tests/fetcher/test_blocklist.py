@@ -11,7 +11,7 @@ from tests.fetcher.orders import LOOPBACK, Emitted, fetcher, order
 from tests.fetcher.servers import page, serving
 
 
-def forbidding(rule: str, lifted: bool = False) -> BlocklistChanged:
+def find_blocklist_rule(rule: str, lifted: bool = False) -> BlocklistChanged:
     return BlocklistChanged(at=1.0, rule=rule, lifted=lifted)
 
 
@@ -21,7 +21,7 @@ async def test_the_rest_of_an_order_is_handed_back() -> None:
 
         def emit(*events: object) -> None:
             emitted.emit(*events)  # type: ignore[arg-type]
-            processor.control(forbidding(f"{server.root}/y"))
+            processor.control(find_blocklist_rule(f"{server.root}/y"))
 
         given = order(*(f"{server.root}/{path}" for path in "xyz"))
         await processor.work(given, emit)
@@ -40,7 +40,7 @@ async def test_a_host_with_an_address_in_a_forbidden_network_is_not_asked(purpos
         serving(x=page()) as server,
         fetcher(nameserver=dns.address) as processor,
     ):
-        processor.control(forbidding("127.9.0.0/16"))
+        processor.control(find_blocklist_rule("127.9.0.0/16"))
         given = order(f"http://both.example:{server.port}/x", purpose=purpose)
         await processor.work(given, emitted.emit)
         assert not server.connections
@@ -48,7 +48,7 @@ async def test_a_host_with_an_address_in_a_forbidden_network_is_not_asked(purpos
         assert emitted.one.hazards == ("blacklisted",)
         assert emitted.one.last and not emitted.one.started_at and emitted.one.robots is None
         assert "127.9.9.9: blocklisted, by 127.9.0.0/16" in emitted.one.reason
-        processor.control(forbidding("127.9.0.0/16", lifted=True))
+        processor.control(find_blocklist_rule("127.9.0.0/16", lifted=True))
         await processor.work(given, emitted.emit)
         assert server.paths == ["/x"]
 
@@ -61,7 +61,7 @@ async def test_an_address_is_forbidden_in_whatever_way_it_is_written() -> None:
         serving(x=page()) as server,
         fetcher(nameserver=dns.address, allow_networks=networks) as processor,
     ):
-        processor.control(forbidding("127.0.0.1"))
+        processor.control(find_blocklist_rule("127.0.0.1"))
         await processor.work(order(f"http://six.example:{server.port}/x"), emitted.emit)
         assert not server.connections
     assert emitted.one.outcome is Outcome.BLACKLISTED

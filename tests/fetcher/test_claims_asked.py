@@ -7,7 +7,7 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.wiring import as_claimed
+from services.fetcher.wiring import claimed_epoch
 
 SITE = "a.test"
 
@@ -36,14 +36,14 @@ def log() -> SqliteLog:
 
 async def test_orders_that_begin_together_share_a_question() -> None:
     claims = Claims()
-    epoch_of = as_claimed(log(), claims)  # type: ignore[arg-type]
+    epoch_of = claimed_epoch(log(), claims)  # type: ignore[arg-type]
     assert await asyncio.gather(*(epoch_of(SITE) for _ in range(20))) == [1] * 20
     assert claims.reads == 1
 
 
 async def test_no_answer_is_older_than_its_question() -> None:
     claims = Claims()
-    epoch_of = as_claimed(log(), claims)  # type: ignore[arg-type]
+    epoch_of = claimed_epoch(log(), claims)  # type: ignore[arg-type]
     claims.go_on.clear()
     early = asyncio.ensure_future(epoch_of(SITE))
     while not claims.reads:
@@ -58,7 +58,7 @@ async def test_no_answer_is_older_than_its_question() -> None:
 
 async def test_one_that_gives_up_leaves_the_answer_to_the_others() -> None:
     claims = Claims()
-    epoch_of = as_claimed(log(), claims)  # type: ignore[arg-type]
+    epoch_of = claimed_epoch(log(), claims)  # type: ignore[arg-type]
     claims.go_on.clear()
     first, second = (asyncio.ensure_future(epoch_of(SITE)) for _ in range(2))
     while not claims.reads:
@@ -70,5 +70,5 @@ async def test_one_that_gives_up_leaves_the_answer_to_the_others() -> None:
 
 async def test_without_a_claim_all_orders_are_as_good() -> None:
     database = Database(":memory:")
-    assert await as_claimed(log(), SqliteStore(database))(SITE) == 0
+    assert await claimed_epoch(log(), SqliteStore(database))(SITE) == 0
     database.close()

@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from gossamer.errors import Unavailable
 from gossamer.events import HostCheckedOut
 from services.fetcher.http.client import Web
-from services.fetcher.rate_limits import PATIENCE, REMEMBERED, Crowds, Denied, Slots, crowd_of
-from services.fetcher.wiring import alone_since
+from services.fetcher.rate_limits import (
+    CACHE_SIZE,
+    MAX_ADDRESS_WAIT,
+    AddressLimits,
+    Denied,
+    SlotSource,
+    address_key,
+)
+from services.fetcher.wiring import fixed_epoch
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, fetcher, new_fetcher, order, settings
 from tests.fetcher.servers import Answer, Server, page, serving
@@ -30,55 +37,55 @@ acts = st.lists(
 def test_turns_are_apart_and_no_slot_is_given_twice(
     acts: list[tuple[str, float, int]], gap: float
 ) -> None:
-    crowds, now, last = Crowds(4, gap, LIMIT), 0.0, -gap
+    crowds, now, last = AddressLimits(4, gap, LIMIT), 0.0, -gap
     leases, held = dict[int, float](), list[int]()
     for act, later, slot in acts:
         now += later
         if act == "lease":
             if slot not in held:
                 leases[slot] = now + 30.0
-                crowds.leased(ADDRESS, slot, leases[slot], now)
+                crowds.add_lease(ADDRESS, slot, leases[slot], now)
         elif act == "leave" and held:
-            crowds.leave(ADDRESS, held.pop(), later, now)
+            crowds.release_slot(ADDRESS, held.pop(), later, now)
         elif act == "ask":
             try:
-                start = now + crowds.arrive(ADDRESS, 1, inf, now)
+                start = now + crowds.reserve_start(ADDRESS, 1, inf, now)
             except Denied as denied:
-                assert denied.wait >= PATIENCE - 1e-9
+                assert denied.wait >= MAX_ADDRESS_WAIT - 1e-9
                 continue
-            assert start - now <= PATIENCE and start >= last + gap - 1e-9
+            assert start - now <= MAX_ADDRESS_WAIT and start >= last + gap - 1e-9
             last = start
-            if (got := crowds.enter(ADDRESS, now)) is not None:
+            if (got := crowds.acquire_slot(ADDRESS, now)) is not None:
                 assert got not in held
                 assert leases[got] >= now + LIMIT, "the request ends before the lease does"
                 held.append(got)
-        assert crowds.in_use(ADDRESS, now) == set(held)
+        assert crowds.slots_in_use(ADDRESS, now) == set(held)
 
 
 def test_those_who_are_sent_away_come_back_as_fast_as_the_address_serves() -> None:
-    crowds = Crowds(4, 0.1, LIMIT)
-    crowds.leased(ADDRESS, 0, 1000.0, 0.0)
-    assert crowds.enter(ADDRESS, 0.0) == 0
-    crowds.leave(ADDRESS, 0, 2.0, 0.0)  # Four at once, for two seconds each: two a second.
-    waits = [crowds.later(ADDRESS, 10, inf, 0.0).wait for _ in range(5000)]
-    assert waits[0] == PATIENCE
-    assert waits[-1] == pytest.approx(PATIENCE + 4999 * 10 / 2)
+    crowds = AddressLimits(4, 0.1, LIMIT)
+    crowds.add_lease(ADDRESS, 0, 1000.0, 0.0)
+    assert crowds.acquire_slot(ADDRESS, 0.0) == 0
+    crowds.release_slot(ADDRESS, 0, 2.0, 0.0)  # Four at once, for two seconds each: two a second.
+    waits = [crowds.deny(ADDRESS, 10, inf, 0.0).wait for _ in range(5000)]
+    assert waits[0] == MAX_ADDRESS_WAIT
+    assert waits[-1] == pytest.approx(MAX_ADDRESS_WAIT + 4999 * 10 / 2)
 
 
 def test_where_the_hosts_own_delay_is_less_than_the_gap_it_counts() -> None:
-    crowds = Crowds(4, 0.1, LIMIT)
-    waits = [crowds.arrive(ADDRESS, 1, delay, 0.0) for delay in (0.0, 0.0, 0.04, 1.0, 1.0)]
+    crowds = AddressLimits(4, 0.1, LIMIT)
+    waits = [crowds.reserve_start(ADDRESS, 1, delay, 0.0) for delay in (0.0, 0.0, 0.04, 1.0, 1.0)]
     assert waits == pytest.approx([0.0, 0.0, 0.0, 0.04, 0.14])
 
 
 def test_what_is_known_of_addresses_is_bounded_and_what_is_in_use_is_kept() -> None:
-    crowds = Crowds(4, 1.0, LIMIT)
-    crowds.leased("first", 3, inf, 0.0)
-    assert crowds.enter("first", 0.0) == 3
-    for number in range(3 * REMEMBERED):
-        crowds.leased(str(number), 0, inf, 100.0 + number)
-    assert crowds.in_use("first", 100.0) == {3}
-    assert len(crowds._crowds) <= REMEMBERED + 2
+    crowds = AddressLimits(4, 1.0, LIMIT)
+    crowds.add_lease("first", 3, inf, 0.0)
+    assert crowds.acquire_slot("first", 0.0) == 3
+    for number in range(3 * CACHE_SIZE):
+        crowds.add_lease(str(number), 0, inf, 100.0 + number)
+    assert crowds.slots_in_use("first", 100.0) == {3}
+    assert len(crowds._states) <= CACHE_SIZE + 2
 
 
 @pytest.mark.parametrize(
@@ -93,7 +100,7 @@ def test_what_is_known_of_addresses_is_bounded_and_what_is_in_use_is_kept() -> N
 def test_an_address_is_a_host_in_ipv4_and_a_network_in_ipv6(
     one: str, other: str, same: bool
 ) -> None:
-    assert (crowd_of(one) == crowd_of(other)) is same
+    assert (address_key(one) == address_key(other)) is same
 
 
 class Counting:
@@ -129,17 +136,17 @@ class Shared:
     def __init__(self, at_once: int) -> None:
         self._free = set(range(at_once))
 
-    def slots(self) -> Slots:
+    def slots(self) -> SlotSource:
         return SomeSlots(self._free)
 
 
 class SomeSlots:
-    asks = True
+    blocks = True
 
     def __init__(self, free: set[int]) -> None:
         self._free, self._ours = free, set[int]()
 
-    def take(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+    def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
         found = next(iter((self._ours - {*in_use}) | self._free), None)
         if found is None:
             return None
@@ -159,7 +166,7 @@ async def test_two_fetchers_keep_a_shared_server_below_its_limit_and_visit_all()
         webs = [Web(given, time.time, shared.slots()) for _ in range(2)]
         for web in webs:
             stack.push_async_callback(web.close)
-        fetchers = [new_fetcher(web, alone_since(1)) for web in webs]
+        fetchers = [new_fetcher(web, fixed_epoch(1)) for web in webs]
         left, emitted, turn = list(orders(server)), Emitted(), 0
         while left:
             # What goes back comes again, as the frontier would have it; and to the other fetcher,
@@ -169,7 +176,7 @@ async def test_two_fetchers_keep_a_shared_server_below_its_limit_and_visit_all()
                 *(fetchers[n % 2].work(one, emitted.emit) for n, one in enumerate(left, turn))
             )
             back = [end for end in emitted.ended[before:] if end.outcome == "unvisited"]
-            assert all(end.retry_after >= PATIENCE and not end.started_at for end in back)
+            assert all(end.retry_after >= MAX_ADDRESS_WAIT and not end.started_at for end in back)
             left = [
                 order(*(visit.url for visit in one.visits[end.index :]), order=one.order,
                       site=one.site)
@@ -186,7 +193,7 @@ async def test_connections_that_nobody_uses_count_too() -> None:
     names = {f"h{number}.example": ("127.0.0.1",) for number in range(HOSTS)}
     async with serving(a=page(), b=page()) as server, naming(names) as dns:
         web = Web(settings(nameserver=dns.address, address_at_once=4), time.time)
-        processor, emitted = new_fetcher(web, alone_since(1)), Emitted()
+        processor, emitted = new_fetcher(web, fixed_epoch(1)), Emitted()
         for one in orders(server):
             await processor.work(one, emitted.emit)
             assert len(server.open) <= 4
@@ -213,7 +220,7 @@ async def test_so_many_requests_are_made_at_once_and_hosts_that_rest_take_no_pla
             )
         )
         firsts, seconds = zip(
-            *([request.came_at for request in one.requests] for one in servers), strict=True
+            *([request.received_at for request in one.requests] for one in servers), strict=True
         )
     assert emitted.outcomes == ["page"] * 12
     assert counting.most == 2
@@ -223,20 +230,20 @@ async def test_so_many_requests_are_made_at_once_and_hosts_that_rest_take_no_pla
 class NoSlots:
     """Those of a store that does not answer."""
 
-    asks = True
+    blocks = True
 
-    def take(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+    def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
         raise Unavailable("Cassandra does not answer")
 
 
 async def test_while_the_store_does_not_answer_no_more_is_asked_of_an_address() -> None:
     async with serving(a=page(), b=page()) as server:
         web = Web(settings(), time.time, NoSlots())
-        processor, emitted = new_fetcher(web, alone_since(1)), Emitted()
+        processor, emitted = new_fetcher(web, fixed_epoch(1)), Emitted()
         await processor.work(order(f"{server.root}/a", f"{server.root}/b"), emitted.emit)
         await web.close()
     assert emitted.outcomes == ["unvisited"]
     (end,) = emitted.ended
-    assert (end.last, end.retry_after) == (True, PATIENCE)
+    assert (end.last, end.retry_after) == (True, MAX_ADDRESS_WAIT)
     assert "Cassandra does not answer" in end.reason
     assert server.requests == []

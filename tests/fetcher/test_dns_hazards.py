@@ -77,7 +77,7 @@ async def test_when_hardly_any_name_resolves_nobody_is_blamed_until_names_do_aga
         serving(x=page()) as server,
         fetcher(nameserver=dns.address) as processor,
     ):
-        processor.pauses._hindrances._tell = said.append
+        processor.backoff._limitations._show = said.append
         assert [
             one.outcome
             for one in await visited(processor, [f"http://good.example:{server.port}/x"])
@@ -136,4 +136,4 @@ async def test_when_hardly_any_server_can_be_reached_nobody_is_blamed_until_one_
         assert "cannot be reached" in ended[0].reason
         [event] = await visited(processor, [f"http://good.example:{server.port}/x"])
         assert event.outcome == "page"
-        assert not processor.pauses.last(processor._clock())
+        assert not processor.backoff.is_active(processor._clock())

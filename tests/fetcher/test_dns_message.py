@@ -5,9 +5,9 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.fetcher.dns_message import AAAA, CNAME, A, is_answer, question, usable
+from services.fetcher.dns_message import AAAA, CNAME, A, extract_addresses, is_answer, make_query
 
-ASKED = question("www.example.org", A, 7)
+ASKED = make_query("www.example.org", A, 7)
 NAME, ALIAS = b"\xc0\x0c", b"\x05alias\x03net\x00"
 ADDRESS = b"\x5d\xb8\xd7\x0e"
 
@@ -28,42 +28,48 @@ FOUND = ("93.184.215.14", 300)
 
 def test_sound_records_are_taken_from_among_others() -> None:
     odd = record(NAME, A, b"abc")
-    assert usable(answer(SOUND, odd, record(NAME, A, b"\x01\x02\x03\x04", 60)), ASKED) == [
+    assert extract_addresses(
+        answer(SOUND, odd, record(NAME, A, b"\x01\x02\x03\x04", 60)), ASKED
+    ) == [
         FOUND,
         ("1.2.3.4", 60),
     ]
-    assert usable(answer(SOUND, count=9) + b"rubbish", ASKED) == [FOUND]
-    assert usable(answer(SOUND, record(NAME, A, ADDRESS, size=400)), ASKED) == [FOUND]
-    assert usable(answer(record(b"\x80", A, ADDRESS), SOUND), ASKED) == []
+    assert extract_addresses(answer(SOUND, count=9) + b"rubbish", ASKED) == [FOUND]
+    assert extract_addresses(answer(SOUND, record(NAME, A, ADDRESS, size=400)), ASKED) == [FOUND]
+    assert extract_addresses(answer(record(b"\x80", A, ADDRESS), SOUND), ASKED) == []
 
 
 def test_an_alias_is_followed_and_other_names_are_not() -> None:
     alias, there = record(NAME, CNAME, ALIAS), record(ALIAS, A, ADDRESS)
-    assert usable(answer(alias, there), ASKED) == [FOUND]
-    assert usable(answer(there), ASKED) == [], "nobody asked for it"
+    assert extract_addresses(answer(alias, there), ASKED) == [FOUND]
+    assert extract_addresses(answer(there), ASKED) == [], "nobody asked for it"
 
 
 def test_records_of_other_kinds_are_none() -> None:
-    assert usable(answer(record(NAME, AAAA, bytes(16))), ASKED) == []
-    six = question("www.example.org", AAAA, 7)
-    found = usable(answer(record(NAME, AAAA, b"\x20" + bytes(14) + b"\x01"), asked=six), six)
+    assert extract_addresses(answer(record(NAME, AAAA, bytes(16))), ASKED) == []
+    six = make_query("www.example.org", AAAA, 7)
+    found = extract_addresses(
+        answer(record(NAME, AAAA, b"\x20" + bytes(14) + b"\x01"), asked=six), six
+    )
     assert found == [("2000::1", 300)]
 
 
 def test_a_ttl_beyond_all_bounds_is_none() -> None:
-    assert usable(answer(record(NAME, A, ADDRESS, ttl=1 << 31)), ASKED) == [("93.184.215.14", 0)]
+    assert extract_addresses(answer(record(NAME, A, ADDRESS, ttl=1 << 31)), ASKED) == [
+        ("93.184.215.14", 0)
+    ]
 
 
 def test_an_answer_to_something_else_is_no_answer() -> None:
     assert is_answer(answer(SOUND), ASKED)
     assert is_answer(answer(SOUND).replace(b"www", b"WwW"), ASKED)
     assert not is_answer(ASKED, ASKED), "it is the question"
-    assert not is_answer(answer(SOUND), question("www.example.org", A, 8))
-    assert not is_answer(answer(SOUND), question("mmm.example.org", A, 7))
+    assert not is_answer(answer(SOUND), make_query("www.example.org", A, 8))
+    assert not is_answer(answer(SOUND), make_query("mmm.example.org", A, 7))
     assert not is_answer(b"", ASKED)
 
 
 @given(st.binary(max_size=300))
 def test_no_answer_breaks_the_reader(rest: bytes) -> None:
-    assert isinstance(usable(answer(rest, count=60_000), ASKED), list)
+    assert isinstance(extract_addresses(answer(rest, count=60_000), ASKED), list)
     is_answer(rest, ASKED)

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-from services.fetcher.http.gaps import Gaps
+from services.fetcher.http.gaps import GapMeter
 from tests.fetcher.orders import fetched, order
 from tests.fetcher.servers import page, raw, serving
 
@@ -28,13 +28,13 @@ def shown(name: str = "gossamer_smallest_gap_ratio") -> float:
     return REGISTRY.get_sample_value(name) or 0.0
 
 
-def visit(gaps: Gaps, clock: Clock, took: float, host: str = "http://a.test") -> None:
+def visit(gaps: GapMeter, clock: Clock, took: float, host: str = "http://a.test") -> None:
     with gaps.request(host, 10.0):
         clock.now += took
 
 
 def test_it_is_from_the_end_of_one_request_to_the_start_of_the_next(clock: Clock) -> None:
-    gaps = Gaps(clock)
+    gaps = GapMeter(clock)
     visit(gaps, clock, took=100.0)
     clock.now += 20.0
     visit(gaps, clock, took=100.0)
@@ -47,7 +47,7 @@ def test_it_is_from_the_end_of_one_request_to_the_start_of_the_next(clock: Clock
 
 
 def test_another_host_has_a_gap_of_its_own(clock: Clock) -> None:
-    gaps = Gaps(clock)
+    gaps = GapMeter(clock)
     for host in ("http://a.test", "http://b.test", "http://a.test"):
         visit(gaps, clock, 5.0, host)
         clock.now += 5.0
@@ -55,19 +55,19 @@ def test_another_host_has_a_gap_of_its_own(clock: Clock) -> None:
 
 
 def test_a_host_that_was_asked_too_soon_is_named(clock: Clock) -> None:
-    gaps = Gaps(clock)
+    gaps = GapMeter(clock)
     with capture_logs() as lines:
         visit(gaps, clock, 1.0)
         clock.now += 9.0
         visit(gaps, clock, 1.0)
     assert shown() == 0.9
     (line,) = lines
-    assert (line["event"], line["log_level"]) == ("asked too soon", "warning")
+    assert (line["event"], line["log_level"]) == ("delay not kept", "warning")
     assert (line["host"], line["gap"], line["delay"]) == ("http://a.test", 9.0, 10.0)
 
 
 def test_requests_that_overlap_have_no_gap(clock: Clock) -> None:
-    gaps = Gaps(clock)
+    gaps = GapMeter(clock)
     visit(gaps, clock, 1.0)
     clock.now += 30.0
     visit(gaps, clock, 1.0)
@@ -78,7 +78,7 @@ def test_requests_that_overlap_have_no_gap(clock: Clock) -> None:
 
 
 def test_memory_is_bounded_and_keeps_the_latest(clock: Clock) -> None:
-    gaps = Gaps(clock, remembered=100)
+    gaps = GapMeter(clock, cache_size=100)
     for number in range(10_000):
         visit(gaps, clock, 1.0, f"http://{number}.test")
     assert len(gaps._hosts) == 100
@@ -92,7 +92,7 @@ async def test_a_fetcher_shows_the_gaps_that_it_leaves_and_how_long_requests_tak
     async with serving(a=page(), b=raw(b""), c=page()) as server:
         urls = [f"{server.root}/{name}" for name in "abc"]
         await fetched(given=order(*urls, pause=0.1))
-        seen = [request.came_at for request in server.requests]
+        seen = [request.received_at for request in server.requests]
     assert shown("gossamer_fetch_seconds_count") == requests + 4
     shortest = min(later - earlier for earlier, later in pairwise(seen))
     assert 1.0 <= shown() <= shortest / 0.1

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.fetcher.head import LONGEST, Malformed, end_of_head, parse_head
+from services.fetcher.head import MAX_LENGTH, Malformed, end_of_head, parse_head
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
@@ -53,7 +53,7 @@ def test_status_lines_are_read_as_they_are_meant(
         (OK + b"Content-Length: 5\r\n", 5, False, True),
         (OK + b"Content-Length: 5\r\nContent-Length: 5\r\n", 5, False, True),
         (OK + b"Content-Length: 5, 5\r\n", 5, False, True),
-        (OK + b"Content-Length: " + b"9" * 50 + b"\r\n", LONGEST, False, True),
+        (OK + b"Content-Length: " + b"9" * 50 + b"\r\n", MAX_LENGTH, False, True),
         (OK + b"Content-Length: 5\r\nConnection: Close\r\n", 5, False, False),
         (OK + CHUNKED, None, True, True),
         (OK + b"Transfer-Encoding: gzip, Chunked\r\n", None, True, True),
@@ -71,7 +71,7 @@ def test_where_a_body_ends_is_decided_by_rfc_9112(
     head: bytes, length: int | None, chunked: bool, keeps: bool
 ) -> None:
     found = parse_head(head + b"\r\n")
-    assert (found.length, found.chunked, found.keeps) == (length, chunked, keeps)
+    assert (found.length, found.chunked, found.keep_alive) == (length, chunked, keeps)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from services.fetcher.head import kept_for, parse_head
+from services.fetcher.head import keep_alive_seconds, parse_head
 from tests.fetcher.orders import Emitted, fetcher, order
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
@@ -84,7 +84,7 @@ async def test_a_request_to_a_server_that_hangs_up_is_made_once_more_after_the_p
     assert server.paths == ["/a", "/b", "/b", "/c", "/c"]
     assert connections(server) == [1, 1, 2, 2, 3]
     ends = [request.answered_at for request in server.requests]
-    starts = [request.came_at for request in server.requests]
+    starts = [request.received_at for request in server.requests]
     assert all(later - end >= 0.1 for end, later in zip(ends, starts[1:], strict=False))
 
 
@@ -114,4 +114,4 @@ async def test_what_has_begun_to_answer_is_not_asked_once_more() -> None:
 )
 def test_a_server_says_how_long_it_keeps_a_connection(lines: str, seconds: float) -> None:
     head = parse_head(f"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{lines}\r\n".encode())
-    assert kept_for(head) == seconds
+    assert keep_alive_seconds(head) == seconds

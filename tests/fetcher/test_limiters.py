@@ -24,8 +24,8 @@ from services.fetcher.http.limiters import (
     lookup_limiters,
     request_limiters,
 )
-from services.fetcher.rate_limits import Crowds, Denied, OwnSlots
-from services.fetcher.wiring import alone_since
+from services.fetcher.rate_limits import AddressLimits, Denied, LocalSlots
+from services.fetcher.wiring import fixed_epoch
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving
@@ -36,8 +36,8 @@ SETTINGS = settings(concurrency=3, address_at_once=3, address_gap=0.13, lookups_
 
 
 def all_limiters(clock: Callable[[], float] = lambda: 0.0) -> tuple[Limiter[Any], ...]:
-    crowds = Crowds(SETTINGS.address_at_once, SETTINGS.address_gap, SETTINGS.visit_limit)
-    slots = OwnSlots(SETTINGS.address_at_once)
+    crowds = AddressLimits(SETTINGS.address_at_once, SETTINGS.address_gap, SETTINGS.visit_limit)
+    slots = LocalSlots(SETTINGS.address_at_once)
     return (
         *request_limiters(SETTINGS, crowds, slots, clock),
         *lookup_limiters(SETTINGS.lookups_limit),
@@ -203,7 +203,7 @@ async def test_request_that_is_too_late_before_it_comes_is_denied(name: str) -> 
 def test_denial_says_which_limiter_it_was() -> None:
     async def deny() -> None:
         request = Request("a.example", 0.0, 0.0, 1, lambda: -1.0)
-        with pytest.raises(Denied, match=r"before the lease could end \(limiter: site\)"):
+        with pytest.raises(Denied, match=r"the name was looked up \(limiter: site\)"):
             async with Admission(all_limiters(), request) as admission:
                 await admission.reach(Stage.BEGIN)
 
@@ -238,7 +238,7 @@ async def test_request_passes_every_limiter_in_the_order_of_the_stages() -> None
         web.limiters = recorded(web.limiters, passed)
         web.resolver._limiters = recorded(web.resolver._limiters, passed)
         url = f"http://h.example:{server.port}/a"
-        await new_fetcher(web, alone_since(1)).work(order(url), emitted.emit)
+        await new_fetcher(web, fixed_epoch(1)).work(order(url), emitted.emit)
         await web.close()
     assert emitted.outcomes == ["page"]
     stages = [*Stage]

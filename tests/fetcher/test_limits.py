@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome, Purpose
-from services.fetcher.http.bodies import Room, Share, Speed
+from services.fetcher.http.bodies import MemoryBudget, Reservation, TransferRate
 from tests.fetcher.orders import Emitted, fetched, fetcher, order
 from tests.fetcher.servers import Answer, Server, endless, page, raw, serving
 
@@ -58,16 +58,16 @@ async def test_a_body_that_comes_at_any_rate_is_read_where_none_is_slow() -> Non
 
 @given(st.lists(st.tuples(st.floats(0.01, 30), st.integers(0, 5000)), max_size=60))
 def test_what_brings_enough_in_every_window_is_never_slow(came: list[tuple[float, int]]) -> None:
-    now, speed = 0.0, Speed(100, 20.0, 0.0)
+    now, speed = 0.0, TransferRate(100, 20.0, 0.0)
     for wait, size in came:
         now += wait
-        assert not speed.slow(size + int(wait * 100) + 1, now)
+        assert not speed.is_slow(size + int(wait * 100) + 1, now)
 
 
 def test_what_brings_too_little_is_slow_after_two_windows() -> None:
-    speed = Speed(100, 20.0, 0.0)
-    assert not any(speed.slow(99, float(now)) for now in range(1, 20))
-    assert speed.slow(99, 20.0)
+    speed = TransferRate(100, 20.0, 0.0)
+    assert not any(speed.is_slow(99, float(now)) for now in range(1, 20))
+    assert speed.is_slow(99, 20.0)
 
 
 def held_back(body: bytes, go: asyncio.Event) -> Answer:
@@ -101,7 +101,7 @@ async def test_a_body_waits_while_others_take_all_the_room() -> None:
         asyncio.TaskGroup() as both,
     ):
         both.create_task(processor.work(order(f"{one.root}/x"), first.emit))
-        while not processor._web.bodies.room.used:
+        while not processor._web.bodies.budget.used:
             await asyncio.sleep(0)
         late = both.create_task(processor.work(order(f"{two.root}/x"), second.emit))
         while two.paths != ["/x"]:
@@ -122,9 +122,9 @@ async def test_a_body_that_waits_too_long_is_tried_again_and_nobody_is_blamed() 
         fetcher(visit_limit=1.5, body_limit=LARGE) as hurried,
         asyncio.TaskGroup() as tasks,
     ):
-        hurried._web.bodies.room = patient._web.bodies.room
+        hurried._web.bodies.budget = patient._web.bodies.budget
         tasks.create_task(patient.work(order(f"{one.root}/x"), Emitted().emit))
-        while not patient._web.bodies.room.used:
+        while not patient._web.bodies.budget.used:
             await asyncio.sleep(0)
         await hurried.work(order(f"{two.root}/x"), emitted.emit)
         go.set()
@@ -136,12 +136,12 @@ async def test_a_body_that_waits_too_long_is_tried_again_and_nobody_is_blamed() 
 def test_all_bodies_come_to_their_end_within_the_room(sizes: list[int], limit: int) -> None:
     most = 0
 
-    async def read(room: Room, size: int) -> None:
+    async def read(room: MemoryBudget, size: int) -> None:
         nonlocal most
-        with room.share() as share:
+        with room.reserve() as share:
             await grown(room, share, size)
 
-    async def grown(room: Room, share: Share, size: int) -> None:
+    async def grown(room: MemoryBudget, share: Reservation, size: int) -> None:
         nonlocal most
         for _ in range(size):
             await room.grow(share, 1)
@@ -149,7 +149,7 @@ def test_all_bodies_come_to_their_end_within_the_room(sizes: list[int], limit: i
             await asyncio.sleep(0)
 
     async def all_of_them() -> int:
-        room = Room(limit)
+        room = MemoryBudget(limit)
         await asyncio.gather(*(read(room, size) for size in sizes))
         return room.used
 

@@ -84,7 +84,7 @@ async def test_what_is_of_no_use_when_it_breaks_off_is_tried_again(sent: bytes) 
         emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
     assert emitted.outcomes == ["cut_body", "cut_body"]
     assert emitted.pages == [] and emitted.ended[0].hazards == ("cut_short",)
-    assert f"in the {len(sent)} bytes" in emitted.ended[0].reason
+    assert f"after {len(sent)} bytes" in emitted.ended[0].reason
 
 
 @pytest.mark.parametrize("location", ["", "tel:112", "http://[bad"])

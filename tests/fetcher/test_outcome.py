@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from gossamer.events import Outcome
 from gossamer.settings.sections import DOCUMENTS
-from services.fetcher.outcome import Reply, assess, retry_after, wanting
+from services.fetcher.outcome import Reply, accept_types, assess, parse_retry_after
 
 NOW = 1_700_000_000.0
 URL = "http://example.org/a/b"
-WANTED = wanting(DOCUMENTS)
+WANTED = accept_types(DOCUMENTS)
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ WANTED = wanting(DOCUMENTS)
     ],
 )
 def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
-    assert retry_after(value, NOW) == seconds
+    assert parse_retry_after(value, NOW) == seconds
 
 
 @given(st.text())
 def test_no_retry_after_is_an_error(value: str) -> None:
-    assert math.isfinite(retry_after(value, NOW))
-    assert retry_after(value, NOW) >= 0
+    assert math.isfinite(parse_retry_after(value, NOW))
+    assert parse_retry_after(value, NOW) >= 0
 
 
 @pytest.mark.parametrize(
@@ -86,17 +86,21 @@ def test_unwanted_types_are_not_read_unless_they_explain_an_error(kind: str) -> 
 @pytest.mark.parametrize("kind", ["text/html", "text/css", "application/pdf", "image/svg+xml"])
 def test_types_are_wanted_by_name_or_pattern(kind: str) -> None:
     assert WANTED(200, kind)
-    assert wanting(("image/*",))(200, kind) is (kind == "image/svg+xml")
+    assert accept_types(("image/*",))(200, kind) is (kind == "image/svg+xml")
 
 
 @pytest.mark.parametrize("kind", ["application/pdf", "text/html", "application/rss+xml"])
 def test_a_document_that_was_cut_is_kept_if_its_beginning_is_of_use(kind: str) -> None:
     reply = Reply(status=200, headers=(("Content-Type", kind),), body=b"words", truncated="length")
-    found = assess(reply, URL, NOW, wants=WANTED)
+    found = assess(reply, URL, NOW, accepts=WANTED)
     assert found.hazards == ("infinite_body",)
-    assert found.kept is (kind != "application/pdf")
+    assert found.has_page is (kind != "application/pdf")
 
 
 def test_a_cut_error_page_is_still_what_it_was() -> None:
     found = assess(Reply(status=404, truncated="length"), URL, NOW)
-    assert (found.outcome, found.kept, found.hazards) == (Outcome.GONE, True, ("infinite_body",))
+    assert (found.outcome, found.has_page, found.hazards) == (
+        Outcome.GONE,
+        True,
+        ("infinite_body",),
+    )

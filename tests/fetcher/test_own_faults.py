@@ -14,8 +14,8 @@ from gossamer.events import Outcome
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
 from services.fetcher.http.client import Web
-from services.fetcher.limitations import Hindrances, OwnFault, Pauses, own_fault
-from services.fetcher.wiring import allow_descriptors, alone_since, needed
+from services.fetcher.limitations import Limitations, LocalBackoff, LocalFault, local_fault
+from services.fetcher.wiring import count_descriptors, fixed_epoch, raise_descriptor_limit
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving
@@ -45,17 +45,17 @@ async def test_without_descriptors_the_order_is_handed_back_and_its_host_not_bla
     told: list[str] = []
     emitted, web = Emitted(), Web(settings(), time.time)
     async with serving(a=page()) as server:
-        processor = new_fetcher(web, alone_since(1), tell=told.append)
+        processor = new_fetcher(web, fixed_epoch(1), tell=told.append)
         with no_descriptors():
             await processor.work(order(f"{server.root}/a"), emitted.emit)
         ended = emitted.one
         assert (ended.outcome, ended.last, ended.started_at) == (Outcome.UNVISITED, True, 0.0)
         assert ended.hazards == () and "no file descriptors left" in ended.reason
-        assert told[-1] == ended.reason and processor.pauses.last(time.time())
+        assert told[-1] == ended.reason and processor.backoff.is_active(time.time())
         await processor.work(order(f"{server.root}/a"), emitted.emit)
     await web.close()
     assert (emitted.outcomes[1:], told[-1]) == (["page"], "")
-    assert not processor.pauses.last(time.time())
+    assert not processor.backoff.is_active(time.time())
 
 
 async def test_the_fetcher_begins_nothing_until_its_pause_is_over(
@@ -80,7 +80,7 @@ async def test_a_name_server_that_cannot_be_reached_condemns_no_name() -> None:
     async with naming({}) as dns:
         address = dns.address
     web = Web(settings(nameserver=address), time.time)
-    await new_fetcher(web, alone_since(1)).work(order("http://a.example/"), emitted.emit)
+    await new_fetcher(web, fixed_epoch(1)).work(order("http://a.example/"), emitted.emit)
     await web.close()
     assert emitted.one.outcome is Outcome.UNVISITED
     assert "no name server can be reached" in emitted.one.reason
@@ -98,30 +98,30 @@ async def test_a_name_server_that_cannot_be_reached_condemns_no_name() -> None:
     ],
 )
 def test_which_errors_are_ours(number: int, addresses: tuple[str, ...], ours: bool) -> None:
-    assert bool(own_fault(OSError(number, os.strerror(number)), addresses)) is ours
+    assert bool(local_fault(OSError(number, os.strerror(number)), addresses)) is ours
 
 
 def test_pauses_grow_until_a_request_is_made() -> None:
-    pauses, fault = Pauses(Hindrances(lambda why: None)), OwnFault("no ports left")
+    pauses, fault = LocalBackoff(Limitations(lambda why: None)), LocalFault("no ports left")
 
     def paused_for(now: float) -> float:
-        pauses.failed(fault, now)
-        pauses.failed(fault, now)
-        return next(t for t in range(10_000) if not pauses.last(now + t / 100)) / 100
+        pauses.record_fault(fault, now)
+        pauses.record_fault(fault, now)
+        return next(t for t in range(10_000) if not pauses.is_active(now + t / 100)) / 100
 
     lengths = [paused_for(1000.0 * n) for n in range(1, 8)]
     assert lengths == sorted(lengths) and lengths[0] < 1 <= lengths[-1]
-    pauses.worked()
+    pauses.record_request()
     assert paused_for(1e6) == lengths[0]
 
 
 def test_the_limit_of_descriptors_is_raised_to_what_is_needed() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     many = settings(concurrency=300)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed(many) - 1, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count_descriptors(many) - 1, hard))
     try:
-        allow_descriptors(many)
-        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (needed(many), hard)
+        raise_descriptor_limit(many)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (count_descriptors(many), hard)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -129,4 +129,4 @@ def test_the_limit_of_descriptors_is_raised_to_what_is_needed() -> None:
 def test_more_hosts_at_once_than_descriptors_is_refused() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with pytest.raises(BadSettings, match=r"fetcher\.concurrency.*ulimit"):
-        allow_descriptors(settings(concurrency=hard + 1))
+        raise_descriptor_limit(settings(concurrency=hard + 1))

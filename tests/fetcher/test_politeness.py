@@ -22,7 +22,7 @@ def rules(text: str) -> RobotsRules:
 def gaps(server: Server) -> list[float]:
     """Return the time from each answer to the next request."""
     pairs = zip(server.requests, server.requests[1:], strict=False)
-    return [after.came_at - before.answered_at for before, after in pairs]
+    return [after.received_at - before.answered_at for before, after in pairs]
 
 
 async def test_a_batch_uses_one_connection() -> None:

@@ -22,8 +22,8 @@ def refusing(body: bytes) -> Answer:
     """Answer 416 to any range."""
 
     async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
-        ranged = server.requests[-1].header("range")
-        return await page(b"no such part" if ranged else body, 416 if ranged else 200)(
+        add_range = server.requests[-1].header("range")
+        return await page(b"no such part" if add_range else body, 416 if add_range else 200)(
             server, writer
         )
 

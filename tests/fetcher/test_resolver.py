@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 from gossamer.blocklist import Blocklist
 from gossamer.events import Outcome
 from services.fetcher.http.nameservers import DnsFailure, DnsUnanswered
-from services.fetcher.http.resolver import FLOOR, PrivateAddress, Resolver, kept_for
+from services.fetcher.http.resolver import MIN_TTL, PrivateAddress, Resolver, clamp_ttl
 from tests.fetcher.nameserver import NameServer, naming
 from tests.fetcher.orders import HASTY, Emitted, fetched, fetcher, order, settings
 from tests.fetcher.servers import page, serving
@@ -113,7 +113,7 @@ async def test_a_zone_that_never_answers_leaves_room_for_others() -> None:
 async def test_names_that_are_not_answered_soon_leave_room_for_first_tries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("services.fetcher.http.resolver.FIRST_TRY", 0.1)
+    monkeypatch.setattr("services.fetcher.http.resolver.FIRST_TRY_TIMEOUT", 0.1)
     dead = [f"dead{n}.example" for n in range(40)]
     zone = {f"{n}.example": (PUBLIC,) for n in range(20)}
     async with (
@@ -166,7 +166,7 @@ async def test_an_answer_is_kept_a_minute_even_if_its_ttl_is_nothing() -> None:
     clock = Clock()
     async with naming({"a.example": (PUBLIC,)}, ttl=0) as dns, resolver(dns, clock) as resolve:
         await resolve.addresses("a.example")
-        clock.now += FLOOR - 1
+        clock.now += MIN_TTL - 1
         await resolve.addresses("a.example")
         assert dns.count("a.example") == 1
         clock.now += 2
@@ -198,7 +198,7 @@ async def test_an_answer_is_kept_for_its_ttl() -> None:
 
 
 def test_no_answer_is_kept_longer_than_a_day() -> None:
-    assert [kept_for(ttl) for ttl in (0, 59, 61, 86400, 86401, 2**31)] == [
+    assert [clamp_ttl(ttl) for ttl in (0, 59, 61, 86400, 86401, 2**31)] == [
         60, 60, 61, 86400, 86400, 86400
     ]  # fmt: skip
 
@@ -406,7 +406,7 @@ async def test_a_lookup_is_not_waited_for_beyond_the_lease() -> None:
         await begun
     ended = second.one
     assert (ended.outcome, ended.last, ended.started_at) == (Outcome.UNVISITED, True, 0.0)
-    assert ended.reason.startswith("its turn did not come, or its name was not looked up")
+    assert ended.reason.startswith("the lease could end before a permit was free")
 
 
 async def test_no_request_goes_to_a_private_address() -> None:

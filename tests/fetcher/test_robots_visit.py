@@ -144,7 +144,7 @@ async def test_redirects_are_followed_five_times_at_the_pace_of_the_host() -> No
     async with serving(robots=page(b"", 302, Location="h1"), h5=page(RULES), **hops) as server:
         emitted = await asked(server, pause=0.05)
         assert server.paths == ["/robots.txt", "/h1", "/h2", "/h3", "/h4", "/h5"]
-        came = [request.came_at for request in server.requests]
+        came = [request.received_at for request in server.requests]
         left = [request.answered_at for request in server.requests]
         gaps = [after - before for before, after in zip(left, came[1:], strict=False)]
         assert min(gaps) >= 0.05

@@ -20,11 +20,11 @@ from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
 from services.fetcher.service import EpochOf
-from services.fetcher.wiring import Others, alone_since, as_claimed, serve
+from services.fetcher.wiring import Coordination, claimed_epoch, fixed_epoch, serve
 from tests.fetcher.orders import order, paused, settings
 from tests.fetcher.servers import hanging, page, serving
 
-ALONE = alone_since(1)
+ALONE = fixed_epoch(1)
 TOPICS = [VISITS_ENDED.name, PAGES_FETCHED.name, DEAD_LETTERS.name]
 
 
@@ -35,7 +35,7 @@ async def serving_orders(
     """Run the fetcher until the block is left."""
     stop = asyncio.Event()
     given = Settings(fetcher=settings(**changes))
-    running = asyncio.create_task(serve(given, log, store, Others(epoch_of), stop))
+    running = asyncio.create_task(serve(given, log, store, Coordination(epoch_of), stop))
     try:
         yield running
     finally:
@@ -112,7 +112,7 @@ async def test_orders_of_a_dead_epoch_are_not_carried_out(
     async with serving(a=page(), b=page()) as server:
         put(log, order(f"{server.root}/a", epoch=6), order(f"{server.root}/b", epoch=7))
         out = Tail(log)
-        async with serving_orders(log, store, alone_since(7)):
+        async with serving_orders(log, store, fixed_epoch(7)):
             await out.until(2)
         assert server.paths == ["/b"]
 
@@ -123,7 +123,7 @@ async def test_orders_older_than_the_claim_on_their_partition_are_not_carried_ou
     async with serving(a=page(), b=page(), c=page()) as server:
         partition = str(partition_of(site_of(server.root), log.partitions))
         claims, out = store.table(ClaimRow), Tail(log)
-        async with serving_orders(log, store, as_claimed(log, store)):
+        async with serving_orders(log, store, claimed_epoch(log, store)):
             put(log, order(f"{server.root}/a", epoch=5))
             await out.until(1)
             claims.put(ClaimRow(partition, 7, 0.0))
@@ -143,7 +143,7 @@ async def test_the_claim_on_the_partition_of_its_site_counts_wherever_an_order_w
         claims.put(ClaimRow(str(home), 7, 0.0))
         claims.put(ClaimRow(str(sent_to), 9, 0.0))
         store.flush()
-        async with serving_orders(log, store, as_claimed(log, store)):
+        async with serving_orders(log, store, claimed_epoch(log, store)):
             put(log, order(f"{server.root}/a", epoch=6, sent_to=sent_to))
             put(log, order(f"{server.root}/b", epoch=7, sent_to=sent_to))
             await out.until(2)

@@ -8,8 +8,8 @@ from prometheus_client import REGISTRY
 
 from gossamer.events import Outcome
 from services.fetcher.http.client import Web
-from services.fetcher.limitations import ORDERS, ClockSkew, Hindrances
-from services.fetcher.wiring import alone_since
+from services.fetcher.limitations import AGE_SAMPLE_SIZE, ClockSkew, Limitations
+from services.fetcher.wiring import fixed_epoch
 from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving
 
@@ -22,7 +22,7 @@ async def worked(skew: float, **changes: Any) -> tuple[Emitted, list[str]]:
 
     emitted, web = Emitted(), Web(settings(), clock)
     async with serving(a=page(), b=page()) as server:
-        processor = new_fetcher(web, alone_since(1), clock)
+        processor = new_fetcher(web, fixed_epoch(1), clock)
         await processor.work(order(f"{server.root}/a", f"{server.root}/b", **changes), emitted.emit)
         asked = server.paths
     await web.close()
@@ -33,14 +33,14 @@ async def test_a_clock_ahead_of_the_lease_hands_the_order_back_and_says_why() ->
     now = time.time()
     emitted, asked = await worked(700.0, at=now, expires_at=now + 400.0)
     assert (emitted.one.outcome, emitted.one.last, asked) == (Outcome.UNVISITED, True, [])
-    assert "ended 300 s ago" in emitted.one.reason and "clock is ahead" in emitted.one.reason
+    assert "expired 300 s ago" in emitted.one.reason and "clock is ahead" in emitted.one.reason
 
 
 async def test_a_lease_that_is_too_short_is_said_to_be() -> None:
     now = time.time()
     emitted, asked = await worked(399.5, at=now, expires_at=now + 400.0)
     assert (emitted.one.outcome, emitted.one.last, asked) == (Outcome.UNVISITED, True, [])
-    assert emitted.one.reason == "the lease could end under the next request"
+    assert emitted.one.reason == "the next request could outlast the lease"
 
 
 async def test_a_clock_behind_makes_no_lease_longer() -> None:
@@ -76,42 +76,42 @@ async def test_of_two_orders_that_were_held_up_the_older_is_over_by_what_the_you
 async def test_what_an_earlier_run_has_left_is_no_skew() -> None:
     told: list[str] = []
     emitted, web = Emitted(), Web(settings(), time.time)
-    processor = new_fetcher(web, alone_since(8), tell=told.append)
+    processor = new_fetcher(web, fixed_epoch(8), tell=told.append)
     long_ago = time.time() - 5000
-    for _ in range(ORDERS):
+    for _ in range(AGE_SAMPLE_SIZE):
         given = order("http://a.example/", epoch=7, at=long_ago, expires_at=long_ago + 300)
         await processor.work(given, emitted.emit)
     await web.close()
-    assert emitted.outcomes == ["unvisited"] * ORDERS
+    assert emitted.outcomes == ["unvisited"] * AGE_SAMPLE_SIZE
     assert not any(told)
 
 
 def test_a_large_skew_is_told_until_it_is_over() -> None:
     told: list[str] = []
-    skew = ClockSkew(150.0, Hindrances(told.append))
-    for _ in range(ORDERS):
-        skew.met(1000.0, 1200.0)
+    skew = ClockSkew(150.0, Limitations(told.append))
+    for _ in range(AGE_SAMPLE_SIZE):
+        skew.record_order(1000.0, 1200.0)
     assert "ahead of the frontiers', or orders wait" in told[-1] and "200 s old" in told[-1]
     assert REGISTRY.get_sample_value("gossamer_clock_skew_seconds") == 200.0
     assert REGISTRY.get_sample_value("gossamer_fetcher_hindered", {"kind": "clock"}) == 1
-    skew.met(1200.0, 1200.5)
+    skew.record_order(1200.0, 1200.5)
     assert told[-1] == "", "one young order proves that it only waited"
     assert REGISTRY.get_sample_value("gossamer_fetcher_hindered", {"kind": "clock"}) == 0
-    skew.met(1500.0, 1201.0)
+    skew.record_order(1500.0, 1201.0)
     assert told[-1] == "its clock is 299 s behind a frontier's"
 
 
 def test_a_few_old_orders_prove_nothing() -> None:
     told: list[str] = []
-    skew = ClockSkew(150.0, Hindrances(told.append))
-    for _ in range(ORDERS - 1):
-        skew.met(1000.0, 1200.0)
+    skew = ClockSkew(150.0, Limitations(told.append))
+    for _ in range(AGE_SAMPLE_SIZE - 1):
+        skew.record_order(1000.0, 1200.0)
     assert not any(told)
 
 
 def test_an_order_that_has_waited_is_reckoned_by_one_that_came_at_once() -> None:
-    skew = ClockSkew(5.0, Hindrances(lambda why: None))
-    assert skew.ahead(7, 700.0, 100.0) == 600.0
-    assert skew.ahead(7, 700.0, 130.0) == 600.0, "it is 30 s old, by the frontier's clock"
-    assert skew.ahead(8, 100.0, 130.0) == 0.0, "another frontier has another clock"
-    assert skew.ahead(7, 1100.0, 1100.0) == 0.0, "its clock was put right"
+    skew = ClockSkew(5.0, Limitations(lambda why: None))
+    assert skew.seconds_ahead(7, 700.0, 100.0) == 600.0
+    assert skew.seconds_ahead(7, 700.0, 130.0) == 600.0, "it is 30 s old, by the frontier's clock"
+    assert skew.seconds_ahead(8, 100.0, 130.0) == 0.0, "another frontier has another clock"
+    assert skew.seconds_ahead(7, 1100.0, 1100.0) == 0.0, "its clock was put right"

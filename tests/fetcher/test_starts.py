@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.fetcher.http.client import Web
-from services.fetcher.rate_limits import REMEMBERED, Starts
-from services.fetcher.wiring import alone_since
+from services.fetcher.rate_limits import CACHE_SIZE, SiteRateLimit
+from services.fetcher.wiring import fixed_epoch
 from tests.fetcher.orders import Emitted, fetcher, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving
 
@@ -22,10 +22,10 @@ asks = st.lists(st.tuples(st.sampled_from("abc"), st.floats(0.0, 3.0)), max_size
 def test_visits_to_a_site_start_apart_and_no_later_than_that_needs(
     asks: list[tuple[str, float]], gap: float
 ) -> None:
-    starts, now, last = Starts(), 0.0, dict[str, float]()
+    starts, now, last = SiteRateLimit(), 0.0, dict[str, float]()
     for site, later in asks:
         now += later
-        start = now + starts.wait(site, gap, now)
+        start = now + starts.reserve_start(site, gap, now)
         soonest = last.get(site, -gap) + gap
         assert abs(start - max(now, soonest)) < 1e-9
         last[site] = start
@@ -35,12 +35,12 @@ def test_visits_to_a_site_start_apart_and_no_later_than_that_needs(
 def test_requests_are_sent_apart_however_late_their_connections_are(
     asks: list[tuple[str, float]],
 ) -> None:
-    starts, gap, sent = Starts(), 1.0, dict[str, list[float]]()
-    waiting = [(starts.wait(site, gap, 0.0) + late, site) for site, late in asks]
+    starts, gap, sent = SiteRateLimit(), 1.0, dict[str, list[float]]()
+    waiting = [(starts.reserve_start(site, gap, 0.0) + late, site) for site, late in asks]
     heapify(waiting)
     while waiting:
         now, site = heappop(waiting)
-        if wait := starts.hold(site, gap, now):
+        if wait := starts.reserve_send(site, gap, now):
             heappush(waiting, (now + wait, site))
         else:
             sent.setdefault(site, []).append(now)
@@ -50,11 +50,11 @@ def test_requests_are_sent_apart_however_late_their_connections_are(
 
 
 def test_no_more_sites_are_remembered_than_a_limit() -> None:
-    starts = Starts()
-    for number in range(REMEMBERED + 1):
-        starts.wait(f"{number}.example", 1.0, 0.0)
-    assert starts.wait("0.example", 1.0, 0.0) == 0.0
-    assert starts.wait(f"{REMEMBERED}.example", 1.0, 0.0) == 1.0
+    starts = SiteRateLimit()
+    for number in range(CACHE_SIZE + 1):
+        starts.reserve_start(f"{number}.example", 1.0, 0.0)
+    assert starts.reserve_start("0.example", 1.0, 0.0) == 0.0
+    assert starts.reserve_start(f"{CACHE_SIZE}.example", 1.0, 0.0) == 1.0
 
 
 async def test_four_hosts_of_a_site_are_asked_one_after_another() -> None:
@@ -66,10 +66,10 @@ async def test_four_hosts_of_a_site_are_asked_one_after_another() -> None:
         ]
         emitted, begun = Emitted(), asyncio.get_running_loop().time()
         await asyncio.gather(*(processor.work(one, emitted.emit) for one in orders))
-        asked = sorted(request.came_at for one in servers for request in one.requests)
+        asked = sorted(request.received_at for one in servers for request in one.requests)
     assert emitted.outcomes == ["page"] * 8
-    for number, came_at in enumerate(asked):
-        assert came_at - begun >= number * gap
+    for number, received_at in enumerate(asked):
+        assert received_at - begun >= number * gap
 
 
 async def test_a_request_is_not_sent_if_its_lease_could_end_once_it_is_connected() -> None:
@@ -85,7 +85,7 @@ async def test_a_request_is_not_sent_if_its_lease_could_end_once_it_is_connected
     web.resolver.addresses = slow_lookup  # type: ignore[assignment,method-assign]
     try:
         async with serving(a=page(), b=page()) as server:
-            processor = new_fetcher(web, alone_since(1), lambda: now[0])
+            processor = new_fetcher(web, fixed_epoch(1), lambda: now[0])
             in_time, late = Emitted(), Emitted()
             until = now[0] + 50.0
             await processor.work(order(f"{server.root}/a", expires_at=until), in_time.emit)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gossamer.events import Outcome
 from gossamer.web.sniffing import declared_type, whole_type
-from services.fetcher.outcome import settled_type
+from services.fetcher.outcome import decide_type
 from tests.fetcher.orders import Emitted, fetched
 from tests.fetcher.servers import Answer, endless, page, raw, serving
 
@@ -42,7 +42,7 @@ async def test_an_archive_called_text_ends_with_its_first_bytes(declared: str) -
     assert (emitted.one.outcome, emitted.pages) == (Outcome.UNWANTED_TYPE, [])
     assert emitted.one.hazards == ("unwanted_type", "wrong_content_type")
     assert emitted.one.received < 1_000_000
-    assert emitted.one.reason.startswith("application/zip, not ")
+    assert emitted.one.reason.startswith("application/zip, declared as ")
 
 
 async def test_an_archive_in_a_coding_ends_with_its_first_bytes() -> None:
@@ -165,4 +165,4 @@ def test_a_type_once_settled_is_that_of_the_whole_body(
     headers = (("Content-Type", declared), ("Content-Encoding", coding))
     body = CODINGS[coding](start + rest)
     whole = whole_type(headers, body)
-    assert settled_type(declared_type(headers), coding, body[:come]) in (None, whole)
+    assert decide_type(declared_type(headers), coding, body[:come]) in (None, whole)

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from gossamer.events import Event, Outcome, PageFetched, Purpose, VisitEnded
 from gossamer.web.robots import RobotsRules, parse_robots
-from services.fetcher.outcome import Failure, Reply, anything
-from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
+from services.fetcher.outcome import Failure, Reply, accept_any
+from services.fetcher.steps import Delay, Emit, Fetch, Step, StepResult, VisitLimits
 from services.fetcher.visit import converse, refusal
 from tests.fetcher.orders import order
 
-TERMS = Terms(
+VISIT_LIMITS = VisitLimits(
     "gossamer",
-    anything,
+    accept_any,
     60.0,
     1000,
     {},
@@ -59,7 +59,7 @@ class World:
     def carry_out(self, **fields: Any) -> list[VisitEnded]:
         urls = fields.pop("urls", (f"{HOST}/a", f"{HOST}/b", f"{HOST}/c"))
         given = order(*urls, **{"expires_at": 1e6, "robots": ROBOTS, **fields})
-        talk = converse(given, TERMS, self.now)
+        talk = converse(given, VISIT_LIMITS, self.now)
         result = None
         try:
             while True:
@@ -70,7 +70,7 @@ class World:
     def _take(self, step: Step) -> StepResult:
         answer = None
         match step:
-            case Rest(seconds=seconds):
+            case Delay(seconds=seconds):
                 self.now = max(self.now, min(self.now + seconds, self.paused_from))
             case Fetch(url=url):
                 self.asked.append((self.now, url))
@@ -212,7 +212,7 @@ def test_whatever_comes_back_an_order_is_polite_and_ends_once(
         gap >= fields["pause_factor"] * before - 1e-6
         for gap, before in zip(world.gaps, took, strict=False)
     )
-    assert all(at + TERMS.visit_limit <= fields["expires_at"] for at, _ in world.asked)
+    assert all(at + VISIT_LIMITS.visit_limit <= fields["expires_at"] for at, _ in world.asked)
     assert all(at < paused_from for at, _ in world.asked)
     if fields["purpose"] is Purpose.PAGE:
         assert f"{HOST}/no" not in {url for _, url in world.asked}
@@ -293,7 +293,7 @@ def test_outcomes_carry_what_the_order_said() -> None:
 def test_orders_are_refused_that_are_void_or_late() -> None:
     given = order(f"{HOST}/", epoch=5, expires_at=1000.0)
     assert refusal(given, 5, 999.0) == ""
-    assert "void" in refusal(given, 6, 999.0)
+    assert "fenced" in refusal(given, 6, 999.0)
     assert "lease" in refusal(given, 4, 1000.0)
 
 

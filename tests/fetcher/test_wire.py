@@ -122,7 +122,7 @@ async def test_no_answer_however_broken_is_a_mistake_of_ours() -> None:
 
 
 async def test_what_aiohttp_calls_private_is_still_there() -> None:
-    """Of a new version that has moved any of this, `connections.py` is to be read beside its changes."""
+    """If a new version has moved any of these names, review `connections.py` with its changes."""
     private = {
         Connector(1): ["_loop", "_factory", "_wrap_create_connection", "_happy_eyeballs_delay"],
         ResponseHandler(asyncio.get_running_loop()): ["_payload", "set_response_params"],

@@ -17,17 +17,17 @@ from gossamer.settings.sections import DOCUMENTS
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
-from services.fetcher.outcome import Reply, wanting
-from services.fetcher.rate_limits import Starts
-from services.fetcher.steps import Conversation, Emit, Rest, StepResult, Terms
+from services.fetcher.outcome import Reply, accept_types
+from services.fetcher.rate_limits import SiteRateLimit
+from services.fetcher.steps import Conversation, Delay, Emit, StepResult, VisitLimits
 from services.fetcher.visit import converse
 from services.frontier.service import Frontier
 from tests.frontier.simulation import START, VISIT_LIMIT, crawl
 
-TERMS = Terms(
-    product="gossamer", wanted=wanting(DOCUMENTS), visit_limit=VISIT_LIMIT, body_limit=1 << 20,
-    body_limits={}, sitemap_limit=1 << 20, robots_limit=1 << 19, robots_age=86400.0,
-    robots_age_floor=3600.0,
+VISIT_LIMITS = VisitLimits(
+    product="gossamer", accepts=accept_types(DOCUMENTS), visit_limit=VISIT_LIMIT,
+    body_limit=1 << 20, body_limits={}, sitemap_limit=1 << 20, robots_limit=1 << 19,
+    robots_age=86400.0, robots_age_floor=3600.0,
 )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ class Fetcher:
     took: float
     places: int = 8
     hosts: int = 64
-    starts: Starts = field(default_factory=Starts)
+    starts: SiteRateLimit = field(default_factory=SiteRateLimit)
     orders: deque[HostCheckedOut] = field(default_factory=deque)
     """Those that are not begun."""
     waiting: deque["Run"] = field(default_factory=deque)
@@ -183,7 +183,7 @@ class Fleet:
         while fetcher.orders and fetcher.begun < fetcher.hosts:
             fetcher.begun += 1
             order = fetcher.orders.popleft()
-            self._go_on(Run(order, converse(order, TERMS, self.now), number))
+            self._go_on(Run(order, converse(order, VISIT_LIMITS, self.now), number))
 
     def _later(self, seconds: float, run: Run, what: str) -> None:
         self._count += 1
@@ -226,11 +226,11 @@ class Fleet:
             self.fetchers[run.fetcher].begun -= 1
             self._begin(run.fetcher)
             return
-        if isinstance(step, Rest):
+        if isinstance(step, Delay):
             self._later(step.seconds, run, "_rested")
             return
         order, run.url = run.order, step.url
-        wait = self.fetchers[run.fetcher].starts.wait(order.site, order.site_gap, self.now)
+        wait = self.fetchers[run.fetcher].starts.reserve_start(order.site, order.site_gap, self.now)
         self._later(wait, run, "_ask")
 
     @property

@@ -18,9 +18,9 @@ from gossamer.web.robots import REDIRECTS
 from gossamer.web.url import host_key
 from services.fetcher.http.limiters import Admission, Stage, request_limiters
 from services.fetcher.http.limiters import Request as Asked
-from services.fetcher.http.tls import Trust
+from services.fetcher.http.tls import TlsTrust
 from services.fetcher.outcome import Failure, Reply
-from services.fetcher.rate_limits import Crowds, OwnSlots
+from services.fetcher.rate_limits import AddressLimits, LocalSlots
 from services.fetcher.steps import Fetch
 from tests.simulation.kernel import START, Process, Sim
 
@@ -192,12 +192,12 @@ class SimWeb:
         self, sites: Sites, settings: FetcherSettings, clock: Any, slots: Any = None
     ) -> None:
         self.sites, self.settings, self.clock = sites, settings, clock
-        self.blocklist, self.trust = Blocklist(), Trust()
-        crowds, time = Crowds(1, 0.0, 0.0), asyncio.get_running_loop().time
-        self.limiters = request_limiters(settings, crowds, OwnSlots(1), time)
+        self.blocklist, self.trust = Blocklist(), TlsTrust()
+        address_limits, time = AddressLimits(1, 0.0, 0.0), asyncio.get_running_loop().time
+        self.limiters = request_limiters(settings, address_limits, LocalSlots(1), time)
         self.process = self.sites.sim.process
 
-    def noticed(self, name: str, site: str) -> tuple[Hazard, ...]:
+    def pop_hazards(self, name: str, site: str) -> tuple[Hazard, ...]:
         """Return nothing: no name is looked up."""
         return ()
 

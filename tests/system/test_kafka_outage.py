@@ -14,7 +14,7 @@ from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.settings import Settings
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.wiring import Others, alone_since, serve
+from services.fetcher.wiring import Coordination, fixed_epoch, serve
 from tests.fetcher.orders import order, settings
 from tests.fetcher.servers import page, serving
 from tests.runtime.manual import until
@@ -45,7 +45,9 @@ async def test_visits_made_while_kafka_is_away_are_reported_once_it_is_back(
         async with serving(**{f"p{n}": page() for n in range(VISITS)}) as server:
             urls = [f"{server.root}/p{n}" for n in range(VISITS)]
             log.append([encode(order(*urls, pause=1.0))])
-            running = asyncio.create_task(serve(given, log, store, Others(alone_since(1)), stop))
+            running = asyncio.create_task(
+                serve(given, log, store, Coordination(fixed_epoch(1)), stop)
+            )
             await until(lambda: len(server.paths) >= 2)
             await asyncio.to_thread(broker.server.kill)
             await until(lambda: len(server.paths) == VISITS)

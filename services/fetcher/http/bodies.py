@@ -1,11 +1,9 @@
-"""A body while it comes: how much of it is read, and how slowly it may come.
+"""Reads bodies: each within its own limits, and all of them within one memory budget.
 
-Reads bodies, each within its limits and all of them within the room that there is: memory.
-
-When that is used up, a body waits until another is done: the want of room is ours, and no page is
-cut or lost for it. The server finds its connection full meanwhile. So that bodies do not all wait
-for each other, the one that was begun first goes on whatever it takes; memory stays within the
-limit, one more body, and what the sockets hold.
+If the budget is used up, a body waits until another is finished. A lack of memory is our fault, so
+no page is cut or lost for it; the server finds the connection full meanwhile. To prevent a deadlock
+of bodies that wait for each other, the body that was begun first never waits. Memory stays within
+the budget, plus one body, plus the buffers of the sockets.
 """
 
 import asyncio
@@ -17,170 +15,179 @@ import aiohttp
 from gossamer.settings import FetcherSettings
 from gossamer.web.http import Headers, joined_values
 from gossamer.web.sniffing import ENOUGH, declared_type
-from services.fetcher.http.connections import Answer, rest_of_body
-from services.fetcher.outcome import settled_type
+from services.fetcher.http.connections import RawResponse, read_rest
+from services.fetcher.outcome import decide_type
 from services.fetcher.steps import Fetch
 
 
-class Reading:
-    """Takes the pieces of one body, as received, until it has enough of them."""
+class BodyBuffer:
+    """Collects the pieces of one body, as received, until the limit of its type is reached."""
 
     def __init__(self, step: Fetch, status: int, headers: Headers) -> None:
         self._step, self._status = step, status
         self._declared = declared_type(headers)
         self._codings = joined_values(headers, "content-encoding")
         self._received = bytearray()
-        # Of what is no document the type says nothing.
+        # The type is decided only for the document of a successful response.
         self._kind = None if status // 100 == 2 else ""
-        self._wanted, self._limit = True, step.limit
+        self._is_accepted, self._limit = True, step.limit
 
-    def take(self, piece: bytes) -> bool:
-        """Take in *piece*, b"" before any has come; return whether more is to be read."""
+    def append(self, piece: bytes) -> bool:
+        """Append *piece*, b"" before the first one; return whether more is to be read."""
         self._received += piece
         if self._kind is None:
-            self._settle()
-        return self._wanted and len(self._received) <= self._limit
+            self._decide_type()
+        return self._is_accepted and len(self._received) <= self._limit
 
-    def _settle(self) -> None:
-        come = bytes(self._received[:ENOUGH])
-        self._kind = settled_type(self._declared, self._codings, come)
+    def _decide_type(self) -> None:
+        beginning = bytes(self._received[:ENOUGH])
+        self._kind = decide_type(self._declared, self._codings, beginning)
         if self._kind is not None:
-            self._wanted = self._step.wanted(self._status, self._kind)
+            self._is_accepted = self._step.accepts(self._status, self._kind)
             self._limit = self._step.limits.get(self._kind, self._limit)
 
     @property
     def kind(self) -> str:
-        """The type of a document, if it was told before the body's end; ""."""
+        """The type of the document; "" if it was not decided before the end of the body."""
         return self._kind or ""
 
     @property
     def body(self) -> bytes:
-        """What is kept of it."""
+        """The bytes of the body within the limit."""
         return bytes(self._received[: self._limit])
 
     @property
     def truncated(self) -> str:
-        """Why that is not all, in WARC's words; "" where it may be."""
+        """Why the body is cut, as a word of WARC; "" if it is not longer than the limit."""
         return "length" if len(self._received) > self._limit else ""
 
 
-class Speed:
-    """Finds a body slow that brings less than *rate* bytes a second for *window* seconds."""
+class TransferRate:
+    """Detects a slow body: less than *rate* bytes a second for *window* seconds."""
 
     def __init__(self, rate: float, window: float, now: float) -> None:
-        self._least, self._window = rate * window, window
-        self.begin(now)
+        self._min_size, self._window = rate * window, window
+        self.restart(now)
 
-    def begin(self, now: float) -> None:
-        """Measure from *now* on: what came before says nothing, or it was not read."""
-        self._since, self._came = now, 0
+    def restart(self, now: float) -> None:
+        """Measure from *now* on, because the body was not read before."""
+        self._since, self._size = now, 0
 
-    def slow(self, size: int, now: float) -> bool:
-        """Take in that *size* bytes have come by *now*."""
-        self._came += size
+    def is_slow(self, size: int, now: float) -> bool:
+        """Count *size* bytes that came by *now*; return whether the last window was slow."""
+        self._size += size
         if now - self._since < self._window:
             return False
-        slow = self._came < self._least
-        self.begin(now)
+        slow = self._size < self._min_size
+        self.restart(now)
         return slow
 
 
-class NoRoom(Exception):
-    """The visit's time ended while its body waited for others."""
+class BodyMemoryTimeout(Exception):
+    """The time of the visit ended while its body waited for the memory budget."""
 
 
-class Share:
-    """What one body takes."""
+class Reservation:
+    """The part of the memory budget that one body uses."""
 
     def __init__(self) -> None:
         self.size = 0
         self.waits = False
 
 
-class Room:
-    """At most *limit* bytes."""
+class MemoryBudget:
+    """A budget of *limit* bytes for all bodies."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self.used = limit, 0
-        self._shares: dict[Share, None] = {}
-        self._ended = asyncio.Event()
+        self._reservations: dict[Reservation, None] = {}
+        self._released = asyncio.Event()
 
     @contextmanager
-    def share(self) -> Iterator[Share]:
-        """Begin a body; what it has taken is free again at the end."""
-        share = Share()
-        self._shares[share] = None
+    def reserve(self) -> Iterator[Reservation]:
+        """Begin a body; its reservation is released at the end of the block."""
+        reservation = Reservation()
+        self._reservations[reservation] = None
         try:
-            yield share
+            yield reservation
         finally:
-            del self._shares[share]
-            self.used -= share.size
-            self._ended.set()
+            del self._reservations[reservation]
+            self.used -= reservation.size
+            self._released.set()
 
-    async def grow(self, share: Share, size: int) -> bool:
-        """Let a body take *size* bytes more; return whether it had to wait before it may go on."""
-        share.size += size
+    async def grow(self, reservation: Reservation, size: int) -> bool:
+        """Add *size* bytes to *reservation*; return whether the body had to wait."""
+        reservation.size += size
         self.used += size
-        while self.used > self._limit and next(iter(self._shares)) is not share:
-            share.waits = True
-            self._ended.clear()
-            await self._ended.wait()
-        waited, share.waits = share.waits, False
+        while self.used > self._limit and next(iter(self._reservations)) is not reservation:
+            reservation.waits = True
+            self._released.clear()
+            await self._released.wait()
+        waited, reservation.waits = reservation.waits, False
         return waited
 
 
-class Bodies:
-    """Those of one fetcher. *time* is the event loop's."""
+class BodyReader:
+    """Reads the bodies of one fetcher. *time* is the time of the event loop."""
 
     def __init__(self, settings: FetcherSettings, time: Callable[[], float]) -> None:
         self._settings, self._time = settings, time
-        self.room = Room(settings.bodies_limit)
+        self.budget = MemoryBudget(settings.bodies_limit)
 
-    async def read(self, response: Answer, reading: Reading, deadline: float) -> str:
-        """Read a body; return why it is not whole, as a key of `CUT`, or "". Raise NoRoom."""
+    async def read(self, response: RawResponse, buffer: BodyBuffer, deadline: float) -> str:
+        """Read a body; return why it is cut, as a key of `CUT_HAZARDS`, or "".
+
+        Raise BodyMemoryTimeout if it waits for memory until *deadline*.
+        """
         if response.content.is_eof():
-            # It has come whole, as most do: there is nothing to wait for.
-            if reading.take(b""):
-                reading.take(response.content.read_nowait())
-            return reading.truncated
-        _allow_between_bytes(response, self._settings.between_bytes_limit)
-        with self.room.share() as share:
-            cut = await self._cut(response, reading, share, deadline)
+            # Most bodies came whole with the head: no timer is needed.
+            if buffer.append(b""):
+                buffer.append(response.content.read_nowait())
+            return buffer.truncated
+        _set_read_timeout(response, self._settings.between_bytes_limit)
+        with self.budget.reserve() as reservation:
+            cut = await self._read_until(response, buffer, reservation, deadline)
         if cut:
-            reading.take(rest_of_body(response))
-        return reading.truncated or cut
+            buffer.append(read_rest(response))
+        return buffer.truncated or cut
 
-    async def _cut(self, response: Answer, reading: Reading, share: Share, deadline: float) -> str:
+    async def _read_until(
+        self, response: RawResponse, buffer: BodyBuffer, reservation: Reservation, deadline: float
+    ) -> str:
         try:
             async with asyncio.timeout_at(deadline):
-                return "" if await self._come(response, reading, share) else "slow"
+                return "" if await self._read_all(response, buffer, reservation) else "slow"
         except aiohttp.SocketTimeoutError:
             return "slow"
         except TimeoutError as error:
-            if share.waits:
-                raise NoRoom("other bodies took all the room until its time was over") from error
+            if reservation.waits:
+                raise BodyMemoryTimeout(
+                    "the memory for bodies was used up until the visit's time was over"
+                ) from error
             return "time"
         except (aiohttp.ClientError, OSError):
             return "disconnect"
 
-    async def _come(self, response: Answer, reading: Reading, share: Share) -> bool:
-        """Read as much as is wanted; return whether it comes fast enough."""
-        speed = Speed(self._settings.slow_rate, self._settings.slow_window, self._time())
-        if not reading.take(b""):
+    async def _read_all(
+        self, response: RawResponse, buffer: BodyBuffer, reservation: Reservation
+    ) -> bool:
+        """Read up to the limit of *buffer*; return False if the body is too slow."""
+        rate = TransferRate(self._settings.slow_rate, self._settings.slow_window, self._time())
+        if not buffer.append(b""):
             return True
         content = response.content
         async for piece in content.iter_any():
-            if not reading.take(piece):
+            if not buffer.append(piece):
                 return True
-            if await self.room.grow(share, len(piece)):
-                speed.begin(self._time())
-            elif speed.slow(len(piece), self._time()) and not content.at_eof():
+            if await self.budget.grow(reservation, len(piece)):
+                rate.restart(self._time())
+            elif rate.is_slow(len(piece), self._time()) and not content.at_eof():
                 return False
         return True
 
 
-def _allow_between_bytes(response: Answer, seconds: float) -> None:
-    # The session's limit was for the head. Once the body has come there is no connection.
+def _set_read_timeout(response: RawResponse, seconds: float) -> None:
+    # The session's timeout was for the head. A body that has come whole has no connection.
     if response.connection is not None and (protocol := response.connection.protocol) is not None:
         protocol.read_timeout = seconds
         protocol.start_timeout()

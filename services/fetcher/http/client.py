@@ -1,7 +1,8 @@
-"""aiohttp, made strict: one request at a time to a host, for exactly the URL, and nothing else.
+"""Makes single requests with aiohttp: one at a time to a host, for exactly the URL.
 
-No redirects, no cookies, no proxies from the environment, no decoding, and no second attempt: a
-request that the server may have seen is never repeated without a pause.
+aiohttp follows no redirects, stores no cookies, uses no proxies from the environment, decodes no
+body, and retries nothing: a request that the server may have seen is never repeated without a
+pause.
 """
 
 import asyncio
@@ -20,28 +21,34 @@ from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry import observe
 from gossamer.web.url import host_key, host_name, is_address, site_of
-from services.fetcher.access import Access, access_for, request_headers, shown
-from services.fetcher.head import kept_for
-from services.fetcher.http.bodies import Bodies, NoRoom, Reading
+from services.fetcher.access import Access, access_for, redact, request_headers
+from services.fetcher.head import keep_alive_seconds
+from services.fetcher.http.bodies import BodyBuffer, BodyMemoryTimeout, BodyReader
 from services.fetcher.http.connections import (
-    LOOK,
-    Answer,
+    BEFORE_SEND,
+    BadHead,
     Connector,
-    Kept,
+    IdleConnections,
     NoConnection,
-    NoHead,
-    Silent,
+    RawResponse,
+    SilentServer,
     TlsFailure,
 )
-from services.fetcher.http.gaps import Gaps
-from services.fetcher.http.limiters import LATE, Admission, Request, Stage, request_limiters
+from services.fetcher.http.gaps import GapMeter
+from services.fetcher.http.limiters import (
+    LEASE_TOO_SHORT,
+    Admission,
+    Request,
+    Stage,
+    request_limiters,
+)
 from services.fetcher.http.nameservers import DnsFailure, DnsUnanswered
-from services.fetcher.http.proxies import ProxyResolver, proxied, read_accesses
+from services.fetcher.http.proxies import ProxyResolver, read_access_file, through_proxy
 from services.fetcher.http.resolver import Blocklisted, PrivateAddress, Resolver
-from services.fetcher.http.tls import Trust
-from services.fetcher.limitations import Outage, OwnFault, own_fault
+from services.fetcher.http.tls import TlsTrust
+from services.fetcher.limitations import LocalFault, Outage, local_fault
 from services.fetcher.outcome import Failure, Reply
-from services.fetcher.rate_limits import Crowds, Denied, OwnSlots, Slots, crowd_of
+from services.fetcher.rate_limits import AddressLimits, Denied, LocalSlots, SlotSource, address_key
 from services.fetcher.steps import Fetch
 
 FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
@@ -51,15 +58,14 @@ FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
     DnsUnanswered: (Outcome.DNS_UNANSWERED, None),
     NoConnection: (Outcome.HOST_DOWN, Hazard.HOST_DOWN),
     TlsFailure: (Outcome.TLS_FAILURE, Hazard.TLS_FAILURE),
-    Silent: (Outcome.SILENT_SERVER, Hazard.SILENT_SERVER),
-    NoHead: (Outcome.MALFORMED_HEAD, Hazard.MISSING_HEADERS),
-    NoRoom: (Outcome.INTERNAL_ERROR, None),
+    SilentServer: (Outcome.SILENT_SERVER, Hazard.SILENT_SERVER),
+    BadHead: (Outcome.MALFORMED_HEAD, Hazard.MISSING_HEADERS),
+    BodyMemoryTimeout: (Outcome.INTERNAL_ERROR, None),
 }
-"""One for each phase up to the head; what a body meets is in the reply, unless it is for us. Any
-other exception is a mistake of ours."""
+"""Exception → outcome and hazard, for each phase up to the head. Failures of the body are in the
+reply, except a lack of memory. Any other exception is an internal error."""
 READ_AHEAD = 64 << 10
-"""Bytes of a body that aiohttp takes from the socket before somebody reads them; twice that at
-most."""
+"""Bytes of a body that aiohttp buffers before they are read; it may buffer twice as many."""
 
 CONNECTIONS_FAIL = "most servers cannot be reached, wherever they are"
 UNKNOWN = ""
@@ -67,36 +73,38 @@ UNKNOWN = ""
 
 
 class Web:
-    """What all visits share: who we are, the limits, what is forbidden, the resolver, the gaps
-    between requests."""
+    """The parts that all visits share: identity, limits, blocklist, resolver, connections."""
 
-    def __init__(self, settings: FetcherSettings, clock: Clock, slots: Slots | None = None) -> None:
-        """Without *slots* of addresses, no other fetcher is there."""
+    def __init__(
+        self, settings: FetcherSettings, clock: Clock, slots: SlotSource | None = None
+    ) -> None:
+        """Without *slots*, this is the only fetcher."""
         self.settings, self.clock = settings, clock
-        self.accesses = read_accesses(settings.access_file)
+        self.accesses = read_access_file(settings.access_file)
         self.headers = request_headers(settings)
         time = asyncio.get_running_loop().time
-        self.blocklist, self.gaps = Blocklist(), Gaps(time)
+        self.blocklist, self.gaps = Blocklist(), GapMeter(time)
         at_once = settings.address_at_once
-        self.crowds = Crowds(at_once, settings.address_gap, settings.visit_limit)
-        self.limiters = request_limiters(settings, self.crowds, slots or OwnSlots(at_once), time)
-        self.resolver, self.trust = Resolver(settings, time, self.blocklist), Trust()
+        self.address_limits = AddressLimits(at_once, settings.address_gap, settings.visit_limit)
+        slots = slots or LocalSlots(at_once)
+        self.limiters = request_limiters(settings, self.address_limits, slots, time)
+        self.resolver, self.trust = Resolver(settings, time, self.blocklist), TlsTrust()
         self.outage = Outage(settings.outage_share)
-        """Of connections."""
+        """Of connections; the resolver has another one for lookups."""
         connector = Connector(
             settings.head_limit,
             resolver=ProxyResolver(self.resolver, self.accesses),
             use_dns_cache=False,
             limit=0,
             limit_per_host=1,
-            keepalive_timeout=2 * settings.keep_limit,  # `Kept` is there first.
+            keepalive_timeout=2 * settings.keep_limit,  # `IdleConnections` closes them earlier.
         )
-        self.kept = Kept(connector.drop, settings.keep_limit, settings.orders_limit)
-        self.session, self.bodies = self._session(connector), Bodies(settings, time)
+        self.idle = IdleConnections(connector.drop, settings.keep_limit, settings.orders_limit)
+        self.session, self.bodies = self._session(connector), BodyReader(settings, time)
 
-    def noticed(self, name: str, site: str) -> tuple[Hazard, ...]:
-        """Return, once, what was noticed of a name and its domain when they were looked up."""
-        return self.resolver.noticed(name, site)
+    def pop_hazards(self, name: str, site: str) -> tuple[Hazard, ...]:
+        """Return and forget the hazards of a name and its domain that lookups have found."""
+        return self.resolver.pop_hazards(name, site)
 
     def host(self) -> "HostClient":
         """Return a client for one order."""
@@ -115,10 +123,10 @@ class Web:
             trust_env=False,
             headers=self.headers,
             timeout=limits,
-            response_class=Answer,
+            response_class=RawResponse,
             read_bufsize=READ_AHEAD,
         )
-        # aiohttp repeats a request whose connection closes before an answer; see the package.
+        # aiohttp would repeat a request whose connection closes early; see the package docstring.
         session._retry_connection = False
         return session
 
@@ -136,19 +144,19 @@ class HostClient:
         self._time = asyncio.get_running_loop().time
 
     async def fetch(self, step: Fetch, admission: Admission[Request]) -> Reply | Failure:
-        """Return the response, or the failure: nothing that the Web does raises here.
+        """Return the response or the failure. No behaviour of a server raises an exception.
 
-        Raise OwnFault if no request could be made, and no host is to blame; Denied if a limiter
-        does not let it pass, or its name is not looked up in time.
+        Raise LocalFault if no request could be made and no host is to blame, Denied if a limiter
+        denies the request or its name is not looked up in time.
         """
         request = admission.request
         try:
             addresses = await self._addresses(host_name(step.url), step.url, request.left())
         except TimeoutError as error:
-            raise Denied(LATE) from error
+            raise Denied(LEASE_TOO_SHORT) from error
         except (PrivateAddress, Blocklisted, DnsFailure, DnsUnanswered) as error:
             return _failure(error)
-        request.address = crowd_of(addresses[0])
+        request.address = address_key(addresses[0])
         await admission.reach(Stage.CONNECT)
         return await self._request(step, addresses, admission)
 
@@ -157,8 +165,8 @@ class HostClient:
     ) -> Reply | Failure:
         started_at, begun = self._web.clock(), self._time()
         host, delay = host_key(step.url), admission.request.delay
-        self._web.kept.take(host, addresses)
-        self._make_room(addresses[0])
+        self._web.idle.reuse(host, addresses)
+        self._close_idle(addresses[0])
         try:
             with self._web.gaps.request(host_name(host), delay):
                 answer = await self._answer(step, host, addresses, admission)
@@ -167,26 +175,26 @@ class HostClient:
             observe("gossamer_fetch_seconds", took)
         return replace(answer, started_at=started_at, took=took)
 
-    def _make_room(self, address: str) -> None:
-        """Close connections that nobody uses, if with the next one there are more than may be."""
-        crowd = crowd_of(address)
-        while crowd and self._web.kept.at(crowd) > self._spare(crowd):
-            self._web.kept.drop_one(crowd)
+    def _close_idle(self, address: str) -> None:
+        """Close idle connections to *address* until one more connection is within the limit."""
+        key = address_key(address)
+        while key and self._web.idle.count_at(key) > self._spare_slots(key):
+            self._web.idle.close_oldest_at(key)
 
     def _may_keep(self, address: str) -> bool:
-        crowd = crowd_of(address)
-        return not crowd or self._web.kept.at(crowd) <= self._spare(crowd)
+        key = address_key(address)
+        return not key or self._web.idle.count_at(key) <= self._spare_slots(key)
 
-    def _spare(self, crowd: str) -> int:
-        return self._web.crowds.spare(crowd, self._time())
+    def _spare_slots(self, key: str) -> int:
+        return self._web.address_limits.count_spare_slots(key, self._time())
 
-    async def _addresses(self, name: str, url: str, patience: float) -> tuple[str, ...]:
-        # A proxy resolves names itself, and must refuse what we would.
+    async def _addresses(self, name: str, url: str, timeout: float) -> tuple[str, ...]:
+        # A proxy resolves names itself; the operator is responsible for the addresses.
         if access_for(url, self._web.accesses).proxy and not is_address(name):
             return (UNKNOWN,)
         resolver = self._web.resolver
-        # A timer costs more than to remember.
-        async with nullcontext() if resolver.knows(name) else asyncio.timeout(patience):
+        # A timer costs more than a cached answer.
+        async with nullcontext() if resolver.has_cached(name) else asyncio.timeout(timeout):
             return await resolver.addresses(name)
 
     async def _answer(
@@ -196,23 +204,23 @@ class HostClient:
         outage, site = self._web.outage, site_of(step.url)
         try:
             reply = await self._exchange(step, host, deadline, admission)
-            outage.tried(site, failed=False, now=self._time())
+            outage.record(site, failed=False, now=self._time())
             return reply
         except NoConnection as error:
-            if fault := error.error and own_fault(error.error, addresses):
+            if fault := error.error and local_fault(error.error, addresses):
                 raise fault from error
-            # Who refuses is there.
-            refused = error.error is not None and error.error.errno == errno.ECONNREFUSED
-            outage.tried(site, failed=not refused, now=self._time())
-            if outage.is_out and not refused:
-                raise OwnFault(CONNECTIONS_FAIL) from error
+            # A server that refuses a connection can be reached.
+            is_refusal = error.error is not None and error.error.errno == errno.ECONNREFUSED
+            outage.record(site, failed=not is_refusal, now=self._time())
+            if outage.is_active and not is_refusal:
+                raise LocalFault(CONNECTIONS_FAIL) from error
             return _failure(error)
         except aiohttp.ClientConnectorDNSError as error:
-            # What was known of the name has just expired, and it was looked up once more.
-            if isinstance(error.os_error, OwnFault):
+            # The cached addresses have just expired, and the name was looked up again.
+            if isinstance(error.os_error, LocalFault):
                 raise error.os_error from error
             return _failure(error.os_error)
-        except (TlsFailure, Silent, NoHead, NoRoom) as error:
+        except (TlsFailure, SilentServer, BadHead, BodyMemoryTimeout) as error:
             return _failure(error)
 
     async def _exchange(
@@ -225,53 +233,54 @@ class HostClient:
                     response = await self._head(step, access)
             deadline = limit.when() or deadline
         except TimeoutError as error:
-            raise Silent("the visit's time was over before there was a head") from error
+            raise SilentServer("the visit's time was over before the head came") from error
         try:
-            reading = Reading(step, response.head.status, response.head.headers)
-            truncated = await self._web.bodies.read(response, reading, deadline)
-            return _reply(response, reading, truncated, access)
+            buffer = BodyBuffer(step, response.head.status, response.head.headers)
+            truncated = await self._web.bodies.read(response, buffer, deadline)
+            return _reply(response, buffer, truncated, access)
         finally:
-            # Does nothing where the body was read to its end: the connection is idle then.
+            # Does nothing if the body was read to its end: the connection is idle then.
             response.close()
-            patience = kept_for(response.head) if self._may_keep(response.address) else 0.0
+            may_keep = self._may_keep(response.address)
+            timeout = keep_alive_seconds(response.head) if may_keep else 0.0
             delay = admission.request.delay
-            self._web.kept.keep(host, response.key, response.address, delay, patience)
+            self._web.idle.keep(host, response.key, response.address, delay, timeout)
 
     @contextmanager
     def _sending(self, admission: Admission[Request], limit: asyncio.Timeout) -> Iterator[None]:
-        """Have the request under way pass its last limiters; its *limit* does not count that."""
+        """Let the request pass its last limiters; its timeout *limit* excludes that wait."""
 
         async def wait() -> None:
-            deadline, begun = limit.when() or 0.0, self._time()
+            deadline, started_at = limit.when() or 0.0, self._time()
             limit.reschedule(None)
             try:
                 await admission.reach(Stage.SEND)
             finally:
-                limit.reschedule(deadline + self._time() - begun)
+                limit.reschedule(deadline + self._time() - started_at)
 
-        token = LOOK.set(wait)
+        token = BEFORE_SEND.set(wait)
         try:
             yield
         finally:
-            LOOK.reset(token)
+            BEFORE_SEND.reset(token)
 
-    async def _head(self, step: Fetch, access: Access) -> Answer:
+    async def _head(self, step: Fetch, access: Access) -> RawResponse:
         url = URL(step.url, encoded=True)
-        with proxied(access, url) if access.proxy else nullcontext():
+        with through_proxy(access, url) if access.proxy else nullcontext():
             response = await self._web.session.get(
                 url,
                 headers=(*step.headers, *access.headers),
                 allow_redirects=False,
                 proxy=None if access.socks else access.proxy or None,
-                ssl=self._web.trust.of(step.url),
+                ssl=self._web.trust.ssl_for(step.url),
             )
-        assert isinstance(response, Answer)
+        assert isinstance(response, RawResponse)
         if access.proxy:
             response.address = UNKNOWN
         return response
 
 
-def _reply(response: Answer, reading: Reading, truncated: str, access: Access) -> Reply:
+def _reply(response: RawResponse, buffer: BodyBuffer, truncated: str, access: Access) -> Reply:
     head = response.head
     sent = tuple((str(name), value) for name, value in response.request_info.headers.items())
     return Reply(
@@ -279,11 +288,11 @@ def _reply(response: Answer, reading: Reading, truncated: str, access: Access) -
         reason=head.reason,
         http_version=head.version,
         headers=head.headers,
-        body=reading.body,
-        kind=reading.kind,
+        body=buffer.body,
+        kind=buffer.kind,
         truncated=truncated,
         address=response.address,
-        request_headers=shown(sent, access),
+        request_headers=redact(sent, access),
     )
 
 
@@ -294,5 +303,5 @@ def _failure(error: Exception) -> Failure:
         outcome=outcome,
         reason=(text or type(error).__name__)[:500],
         hazard=hazard,
-        stale=isinstance(error, NoHead) and error.stale,
+        stale=isinstance(error, BadHead) and error.stale,
     )

@@ -1,8 +1,8 @@
-"""Politeness as a number: the smallest gap between two requests to one host, beside its delay.
+"""Measures politeness: the smallest gap between two requests to one host, divided by its delay.
 
-Measured where requests start and end, and independent of what keeps them apart (the frontier,
-`steps.py`), so that it shows a mistake in those. The gap is from the end of one request to the
-start of the next, which is what the delay promises; requests that overlap have none.
+The gap is measured where requests start and end, and does not depend on the code that keeps them
+apart (the frontier, `steps.py`), so that it shows a mistake in that code. A gap is from the end of
+a request to the start of the next, as the delay is defined. The gap of overlapping requests is 0.
 """
 
 from collections import OrderedDict
@@ -14,26 +14,26 @@ import structlog
 
 from gossamer.telemetry import set_gauge
 
-REMEMBERED = 10_000
-"""Hosts whose last request is remembered; the one asked longest ago is forgotten first."""
+HOST_CACHE_SIZE = 10_000
+"""Hosts whose last request is cached; the host requested longest ago is dropped first."""
 
 logger = structlog.get_logger()
 
 
 @dataclass
-class Last:
-    """When the last request to a host ended, and how many are under way."""
+class LastRequest:
+    """When the last request to a host ended, and how many are in flight."""
 
     ended_at: float = float("-inf")
-    under_way: int = 0
+    in_flight: int = 0
 
 
-class Gaps:
-    """The gaps that one process leaves. *clock* is monotonic."""
+class GapMeter:
+    """Measures the gaps between the requests of one process. *clock* is monotonic."""
 
-    def __init__(self, clock: Callable[[], float], remembered: int = REMEMBERED) -> None:
-        self._clock, self._remembered = clock, remembered
-        self._hosts: OrderedDict[str, Last] = OrderedDict()
+    def __init__(self, clock: Callable[[], float], cache_size: int = HOST_CACHE_SIZE) -> None:
+        self._clock, self._cache_size = clock, cache_size
+        self._hosts: OrderedDict[str, LastRequest] = OrderedDict()
         self._smallest = float("inf")
 
     @contextmanager
@@ -41,16 +41,16 @@ class Gaps:
         """Measure the gap before a request to *host*, which lasts as long as the block."""
         last = self._hosts.get(host)
         if last is None:
-            last = self._hosts[host] = Last()
+            last = self._hosts[host] = LastRequest()
         self._hosts.move_to_end(host)
-        if len(self._hosts) > self._remembered:
+        if len(self._hosts) > self._cache_size:
             self._hosts.popitem(last=False)
-        self._measure(host, delay, 0.0 if last.under_way else self._clock() - last.ended_at)
-        last.under_way += 1
+        self._measure(host, delay, 0.0 if last.in_flight else self._clock() - last.ended_at)
+        last.in_flight += 1
         try:
             yield
         finally:
-            last.under_way -= 1
+            last.in_flight -= 1
             last.ended_at = self._clock()
 
     def _measure(self, host: str, delay: float, gap: float) -> None:
@@ -60,4 +60,4 @@ class Gaps:
             self._smallest = gap / delay
             set_gauge("gossamer_smallest_gap_ratio", self._smallest)
         if gap < delay:
-            logger.warning("asked too soon", host=host, gap=gap, delay=delay)
+            logger.warning("delay not kept", host=host, gap=gap, delay=delay)

@@ -1,14 +1,14 @@
-"""Limiters: may this request go on now? If not, it waits, or is denied with a reason. One list.
+"""The list of limiters: whether a request may go on now, has to wait, or is denied.
 
 A request passes the limiters in order, a stage at a time: before its name is looked up, before it
 connects, before it is sent. A request never waits longer than the lease of its order allows. When
-it ends, its places and slots are released. DNS lookups pass a list of their own. A new limit is a
-new row of `request_limiters` or `lookup_limiters`; `docs/architecture.md` lists both.
+the request ends, its permits and slots are released. DNS lookups pass a list of their own. A new
+limit is a new row of `request_limiters` or `lookup_limiters`; `docs/architecture.md` lists both.
 
-Not limiters: the courtesy delay, pauses of a crawl and the blocklist belong to the conversation
-(`steps.py`). During an outage the runner begins no order (`faults.py`). A body that waits for
-memory belongs to a request that was sent (`bodies.py`). `descriptors.py` checks the settings once,
-`gaps.py` measures, and `skew.py` corrects the clock of the lease.
+Not in this list: the courtesy delay, pauses of a crawl and the blocklist are decided by the
+conversation (`steps.py`). The backoff after a local fault stops the runner from beginning orders
+(`limitations.py`). A body that waits for memory belongs to a request that was already sent
+(`bodies.py`). The limit of file descriptors is checked once at the start (`wiring.py`).
 """
 
 import asyncio
@@ -23,15 +23,22 @@ from weakref import WeakValueDictionary
 from gossamer.errors import Unavailable
 from gossamer.settings import FetcherSettings
 from gossamer.web.url import site_of
-from services.fetcher.rate_limits import PATIENCE, Crowds, Denied, Slots, Starts, TooLate
+from services.fetcher.rate_limits import (
+    MAX_ADDRESS_WAIT,
+    AddressLimits,
+    Denied,
+    SiteRateLimit,
+    SlotSource,
+    TooLate,
+)
 
-SHARE = 4
-"""One lookup in `SHARE` may be of one zone, or of a name that was not answered soon."""
-LATE = "its turn did not come, or its name was not looked up, before the lease could end"
+LOOKUP_DIVISOR = 4
+"""A zone gets at most `1 / LOOKUP_DIVISOR` of the lookups, and so do slow names."""
+LEASE_TOO_SHORT = "the lease could end before a permit was free and the name was looked up"
 
 
 class Stage(Enum):
-    """When a limiter is passed."""
+    """The point at which a request passes a limiter."""
 
     BEGIN = "before its name is looked up"
     LOOKUP = "before a name server is asked"
@@ -41,28 +48,28 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Request:
-    """A request as its limiters see it."""
+    """The properties of a request that limiters use."""
 
     site: str
     site_gap: float
-    """Least seconds between two starts at the site."""
+    """Minimum seconds between two starts at the site."""
     delay: float
     """Seconds between two requests to the host."""
     visits: int
-    """How many visits its order has."""
+    """Number of visits of its order."""
     left: Callable[[], float]
-    """Returns how many seconds are left to send it; less than 0 when it is too late."""
+    """Returns the seconds left to send the request; negative if it is too late."""
     address: str = ""
-    """See `crowd_of`; "" where a proxy knows it, or it has not been looked up yet."""
+    """An `address_key`; "" if the name was not looked up, or only a proxy knows the address."""
 
 
 @dataclass(slots=True)
 class Lookup:
-    """A question to a name server. Requests share lookups, and each stops waiting by itself."""
+    """A query to a name server. Requests share lookups, and each may stop waiting by itself."""
 
     name: str
-    doubtful: bool
-    """Whether the name was not answered soon."""
+    is_slow: bool
+    """Whether the first query for the name was not answered in time."""
 
     def left(self) -> float:
         """Return infinity: a lookup has no deadline of its own."""
@@ -71,30 +78,29 @@ class Lookup:
 
 T = TypeVar("T", bound=Request | Lookup)
 Admit = Callable[[T], AbstractAsyncContextManager[None]]
-"""Waits until a request may go on, in the order in which requests came. The block holds what the
-request needs, which is released at its end.
+"""Waits until a request may go on, first come, first served. The permit is held during the block.
 
-Raises TooLate or TimeoutError if that takes longer than the request may wait, Denied if it had
-better come again later. An admission that raises, or is cancelled, has taken nothing.
+Raises TooLate or TimeoutError if the wait is longer than the request may wait, Denied if the order
+should come again later. An admission that raises or is cancelled holds nothing.
 """
 
 
 class Limiter(NamedTuple, Generic[T]):
-    """One reason for which a request has to wait, or is not made."""
+    """A reason for which a request has to wait or is denied."""
 
     name: str
     text: str
-    """A sentence for people: what it promises."""
+    """A sentence for people: the limit."""
     stage: Stage
     admit: Admit[T]
 
 
 class Admission(Generic[T]):
-    """Passes one request through its limiters, and releases its places at the end of the block."""
+    """Takes a request through its limiters, and releases its permits at the end of the block."""
 
     def __init__(self, limiters: Sequence[Limiter[T]], request: T) -> None:
         self.request = request
-        self._limiters, self._held = limiters, AsyncExitStack()
+        self._limiters, self._permits = limiters, AsyncExitStack()
 
     async def reach(self, stage: Stage) -> None:
         """Pass the limiters of *stage*; raise Denied if the request must not be made."""
@@ -102,79 +108,82 @@ class Admission(Generic[T]):
             if limiter.stage is not stage:
                 continue
             try:
-                await self._held.enter_async_context(limiter.admit(self.request))
-                # It may have waited without a timer; and this process may have stood still.
+                await self._permits.enter_async_context(limiter.admit(self.request))
+                # A limiter may wait without a timer, and the process may have been suspended.
                 if self.request.left() < 0:
                     raise TooLate
             except (TooLate, TimeoutError) as error:
-                raise Denied(f"{LATE} (limiter: {limiter.name})") from error
+                raise Denied(f"{LEASE_TOO_SHORT} (limiter: {limiter.name})") from error
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await self._held.aclose()
+        await self._permits.aclose()
 
 
-def places(limit: int, key: Callable[[T], str | None] = lambda request: "") -> Admit[T]:
+def limit_concurrency(limit: int, key: Callable[[T], str | None] = lambda request: "") -> Admit[T]:
     """Return an admission of at most *limit* requests of one *key* at once; None: no limit."""
     by_key = WeakValueDictionary[str, asyncio.Semaphore]()
 
     @asynccontextmanager
     async def admit(request: T) -> AsyncIterator[None]:
-        if (counted := key(request)) is None:
+        if (request_key := key(request)) is None:
             yield
             return
-        free = by_key.setdefault(counted, asyncio.Semaphore(limit))
-        left = request.left() if free.locked() else inf
-        # A timer costs more than a place that is free.
+        permits = by_key.setdefault(request_key, asyncio.Semaphore(limit))
+        left = request.left() if permits.locked() else inf
+        # A timer costs more than a free permit.
         async with nullcontext() if left == inf else asyncio.timeout(left):
-            await free.acquire()
+            await permits.acquire()
         try:
             yield
         finally:
-            free.release()
+            permits.release()
 
     return admit
 
 
-def paced(turn: Callable[[Request], float]) -> Admit[Request]:
-    """Return an admission that waits for the *turn* of a request. An unused turn is lost."""
+def wait_for_start(reserve: Callable[[Request], float]) -> Admit[Request]:
+    """Return an admission that waits for the seconds that *reserve* returns.
+
+    A reservation that is not used is lost.
+    """
 
     @asynccontextmanager
     async def admit(request: Request) -> AsyncIterator[None]:
-        if wait := turn(request):
+        if wait := reserve(request):
             await asyncio.sleep(wait)
         yield
 
     return admit
 
 
-def held(turn: Callable[[Request], float]) -> Admit[Request]:
-    """Return an admission that waits until *turn* returns 0, one request to a site at a time.
+def wait_to_send(reserve: Callable[[Request], float]) -> Admit[Request]:
+    """Return an admission that waits until *reserve* returns 0, one request to a site at a time.
 
-    It asks again after each wait, for the process may have stood still.
+    *reserve* is called again after each wait, because the process may have been suspended.
     """
-    first: Admit[Request] = places(1, lambda request: request.site)
+    one_per_site: Admit[Request] = limit_concurrency(1, lambda request: request.site)
 
     @asynccontextmanager
     async def admit(request: Request) -> AsyncIterator[None]:
-        async with first(request):
-            while wait := turn(request):
+        async with one_per_site(request):
+            while wait := reserve(request):
                 await asyncio.sleep(wait)
         yield
 
     return admit
 
 
-class AddressSlots:
-    """Gives slots of addresses that many hosts share, and has them leased if fetchers share them.
+class SlotLimiter:
+    """Gives requests slots of their addresses, and leases slots if fetchers share them.
 
-    A request that finds no slot is denied: it waits at the frontier, with its place in the queue.
+    A request that finds no slot is denied. Its order waits at the frontier.
     """
 
-    def __init__(self, crowds: Crowds, slots: Slots, time: Callable[[], float]) -> None:
-        self._crowds, self._slots, self._time = crowds, slots, time
+    def __init__(self, limits: AddressLimits, slots: SlotSource, time: Callable[[], float]) -> None:
+        self._limits, self._slots, self._time = limits, slots, time
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
     @asynccontextmanager
@@ -184,123 +193,128 @@ class AddressSlots:
         if not address:
             yield
             return
-        slot = self._crowds.enter(address, self._time())
+        slot = self._limits.acquire_slot(address, self._time())
         if slot is None:
-            slot = await self._leased(request)
-        begun = self._time()
+            slot = await self._acquire_leased(request)
+        acquired_at = self._time()
         try:
             yield
         finally:
             now = self._time()
-            self._crowds.leave(address, slot, now - begun, now)
+            self._limits.release_slot(address, slot, now - acquired_at, now)
 
-    async def _leased(self, request: Request) -> int:
+    async def _acquire_leased(self, request: Request) -> int:
         address = request.address
-        # One request asks the store at a time, or two would be given the same slot.
+        # One request asks the store at a time, or two could be given the same slot.
         async with self._locks.setdefault(address, asyncio.Lock()):
-            slot = self._crowds.enter(address, self._time())
+            slot = self._limits.acquire_slot(address, self._time())
             if slot is None and await self._lease(address):
-                slot = self._crowds.enter(address, self._time())
+                slot = self._limits.acquire_slot(address, self._time())
         if slot is None:
-            raise self._crowds.later(address, request.visits, request.delay, self._time())
+            raise self._limits.deny(address, request.visits, request.delay, self._time())
         return slot
 
     async def _lease(self, address: str) -> bool:
         requested_at = self._time()
+        in_use, acquire = self._limits.slots_in_use(address, requested_at), self._slots.acquire
         try:
-            wanted = address, self._crowds.in_use(address, requested_at)
-            take = self._slots.take
-            found = await asyncio.to_thread(take, *wanted) if self._slots.asks else take(*wanted)
+            if self._slots.blocks:
+                lease = await asyncio.to_thread(acquire, address, in_use)
+            else:
+                lease = acquire(address, in_use)
         except Unavailable as error:
-            why = f"nothing says whether one more request may go to {address}: {error}"
-            raise Denied(why, PATIENCE) from error
-        if found is None:
+            why = f"the slots of {address} cannot be read: {error}"
+            raise Denied(why, MAX_ADDRESS_WAIT) from error
+        if lease is None:
             return False
-        slot, term = found
-        self._crowds.leased(address, slot, requested_at + term, requested_at)
+        slot, term = lease
+        self._limits.add_lease(address, slot, requested_at + term, requested_at)
         return True
 
 
 def request_limiters(
-    settings: FetcherSettings, crowds: Crowds, slots: Slots, time: Callable[[], float]
+    settings: FetcherSettings,
+    limits: AddressLimits,
+    slots: SlotSource,
+    time: Callable[[], float],
 ) -> tuple[Limiter[Request], ...]:
     """Return the limiters of a request, in order. *time* is monotonic.
 
-    A request that waits for its site takes no place among the requests; one that waits for its
-    address has looked it up, and one that waits to be sent has its connection.
+    A request that waits for its site holds no permit of the fetcher. A request that waits for its
+    address has looked it up. A request that waits to be sent has a connection.
     """
-    starts = Starts()
+    sites = SiteRateLimit()
 
-    def start(request: Request) -> float:
-        return starts.wait(request.site, request.site_gap, time(), request.left())
+    def reserve_start(request: Request) -> float:
+        return sites.reserve_start(request.site, request.site_gap, time(), request.left())
 
-    def send(request: Request) -> float:
-        return starts.hold(request.site, request.site_gap, time(), request.left())
+    def reserve_send(request: Request) -> float:
+        return sites.reserve_send(request.site, request.site_gap, time(), request.left())
 
-    def arrive(request: Request) -> float:
+    def reserve_address(request: Request) -> float:
         if not request.address:
             return 0.0
         visits, delay = request.visits, request.delay
-        return crowds.arrive(request.address, visits, delay, time(), request.left())
+        return limits.reserve_start(request.address, visits, delay, time(), request.left())
 
     return (
         Limiter(
             "site",
             "Visits to one site start at least `frontier.site_gap` of the delay apart.",
             Stage.BEGIN,
-            paced(start),
+            wait_for_start(reserve_start),
         ),
         Limiter(
             "requests",
             "A fetcher makes at most `fetcher.concurrency` requests at once.",
             Stage.BEGIN,
-            places(settings.concurrency),
+            limit_concurrency(settings.concurrency),
         ),
         Limiter(
             "address",
             "A fetcher starts requests to one address at least `fetcher.address_gap` apart.",
             Stage.CONNECT,
-            paced(arrive),
+            wait_for_start(reserve_address),
         ),
         Limiter(
             "slots of an address",
             "All fetchers make at most `fetcher.address_at_once` requests to one address at once.",
             Stage.CONNECT,
-            AddressSlots(crowds, slots, time).admit,
+            SlotLimiter(limits, slots, time).admit,
         ),
         Limiter(
             "site, sending",
             "Requests to one site are sent at least `frontier.site_gap` of the delay apart.",
             Stage.SEND,
-            held(send),
+            wait_to_send(reserve_send),
         ),
     )
 
 
 def lookup_limiters(limit: int) -> tuple[Limiter[Lookup], ...]:
-    """Return the limiters of a lookup, in order: names that never resolve must not starve others.
+    """Return the limiters of a lookup, in order: names that do not resolve must not starve others.
 
-    A zone is a registrable domain with what is below it. A first try of a name takes its places for
-    a short while only; what it does not settle is looked up again beside others of that kind.
+    A zone is a registrable domain with its subdomains. The first query for a name has a short
+    timeout; a name that is not answered in time is looked up again as a slow name.
     """
-    share = max(1, limit // SHARE)
+    fraction = max(1, limit // LOOKUP_DIVISOR)
     return (
         Limiter(
             "zone",
             "At most a quarter of `fetcher.lookups_limit` lookups is of one zone.",
             Stage.LOOKUP,
-            places(share, lambda lookup: site_of(f"http://{lookup.name}/")),
+            limit_concurrency(fraction, lambda lookup: site_of(f"http://{lookup.name}/")),
         ),
         Limiter(
             "slow names",
             "At most a quarter of `fetcher.lookups_limit` lookups is of names not answered soon.",
             Stage.LOOKUP,
-            places(share, lambda lookup: "" if lookup.doubtful else None),
+            limit_concurrency(fraction, lambda lookup: "" if lookup.is_slow else None),
         ),
         Limiter(
             "lookups",
             "A fetcher makes at most `fetcher.lookups_limit` lookups at once.",
             Stage.LOOKUP,
-            places(limit),
+            limit_concurrency(limit),
         ),
     )

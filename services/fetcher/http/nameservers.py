@@ -1,9 +1,7 @@
-"""Name servers, asked through c-ares: the system's and the hosts file, or the one that is named.
+"""Queries name servers through c-ares: the system's servers and hosts file, or one named server.
 
-An error that may be another name's is looked into, and of an answer that is malformed what is sound
-is taken.
-
-Questions to a name server over UDP, for answers that c-ares does not pass on.
+c-ares reports some errors for the wrong name, so these are verified by a second query. An answer
+that c-ares rejects as malformed is queried again over UDP, and its valid records are used.
 """
 
 import asyncio
@@ -16,24 +14,26 @@ import aiodns
 import pycares
 
 from gossamer.telemetry.timing import timed
-from services.fetcher.dns_message import AAAA, A, Answer, is_answer, question, usable
-from services.fetcher.limitations import NO_NAME_SERVER, OwnFault
+from services.fetcher.dns_message import AAAA, A, Answer, extract_addresses, is_answer, make_query
+from services.fetcher.limitations import NO_NAME_SERVER, LocalFault
 
-LOOKUP_LIMIT, LOOKUP_TRIES = 5.0, 2
-DEFINITE = (
+LOOKUP_TIMEOUT, LOOKUP_TRIES = 5.0, 2
+"""Seconds for one try, and tries for a query."""
+NO_ADDRESS_ERRORS = (
     aiodns.error.ARES_ENOTFOUND,
     aiodns.error.ARES_ENODATA,
     aiodns.error.ARES_EBADNAME,
     aiodns.error.ARES_ENONAME,
 )
-"""Errors that mean that there is no address; any other means that nobody knows."""
-UNREACHED = (aiodns.error.ARES_ECONNREFUSED, aiodns.error.ARES_ENOTINITIALIZED)
-"""Errors that mean that nobody could be asked at all."""
-SUSPECT = (aiodns.error.ARES_ENODATA, aiodns.error.ARES_EBADRESP)
-"""Errors that may be of another name's making. c-ares drops a connection on which one malformed
-answer has come, and ends all other lookups on it with the same error; and on a busy machine it has
-reported of names that have an address that they have none, which it then caches for an hour."""
+"""Errors that mean that the name has no address. Any other error means that it is unknown."""
+UNREACHABLE_ERRORS = (aiodns.error.ARES_ECONNREFUSED, aiodns.error.ARES_ENOTINITIALIZED)
+"""Errors that mean that no name server could be queried."""
+UNRELIABLE_ERRORS = (aiodns.error.ARES_ENODATA, aiodns.error.ARES_EBADRESP)
+"""Errors that may belong to another name. c-ares drops a connection after one malformed answer, and
+ends all other lookups on it with the same error. On a busy machine it has reported that a name with
+an address has none, and then caches that for an hour."""
 ADDRESS = pycares.ARecordData | pycares.AAAARecordData
+PORT = 53
 
 
 class DnsFailure(OSError):
@@ -41,77 +41,80 @@ class DnsFailure(OSError):
 
 
 class DnsUnanswered(OSError):
-    """No name server says whether the name exists: none answers, or all fail."""
+    """It is unknown whether the name exists: no name server answers, or all fail."""
 
 
 class NameServers:
-    """Those of the system, or *nameserver*; *malformed* is told of names with a broken answer."""
+    """The name servers of the system, or *nameserver*.
 
-    def __init__(self, nameserver: str, malformed: Callable[[str], None]) -> None:
-        self._nameserver, self._malformed = nameserver, malformed
+    *report_malformed* receives each name with a malformed answer.
+    """
+
+    def __init__(self, nameserver: str, report_malformed: Callable[[str], None]) -> None:
+        self._nameserver, self._report_malformed = nameserver, report_malformed
         self._cares: aiodns.DNSResolver | None = None
 
-    async def answered_in_time(self, name: str, seconds: float, anew: bool = False) -> list[Answer]:
-        """Return the addresses of *name*; *anew*: whatever was answered before.
+    async def resolve(self, name: str, seconds: float, bypass_cache: bool = False) -> list[Answer]:
+        """Return the addresses of *name*, with their TTLs; *bypass_cache*: query a name server.
 
-        Raise DnsFailure, DnsUnanswered, or OwnFault if nobody can be asked; TimeoutError after
-        *seconds*.
+        Raise DnsFailure, DnsUnanswered, LocalFault if no name server can be queried, or
+        TimeoutError after *seconds*.
         """
         try:
             with timed("gossamer_dns_seconds"):
                 async with asyncio.timeout(seconds):
-                    return await (self._ask_anew(name) if anew else self._ask(name))
+                    return await (self._query_anew(name) if bypass_cache else self._query(name))
         except (aiodns.error.DNSError, UnicodeError) as error:
-            if error.args[0] in UNREACHED:
-                raise OwnFault(f"{NO_NAME_SERVER} ({error.args[-1]})") from error
-            definite = isinstance(error, UnicodeError) or error.args[0] in DEFINITE
-            kind = DnsFailure if definite else DnsUnanswered
-            raise kind(f"{name} does not resolve: {error.args[-1]}") from error
+            if error.args[0] in UNREACHABLE_ERRORS:
+                raise LocalFault(f"{NO_NAME_SERVER} ({error.args[-1]})") from error
+            has_none = isinstance(error, UnicodeError) or error.args[0] in NO_ADDRESS_ERRORS
+            failure = DnsFailure if has_none else DnsUnanswered
+            raise failure(f"{name} does not resolve: {error.args[-1]}") from error
 
-    async def _ask(self, name: str) -> list[Answer]:
+    async def _query(self, name: str) -> list[Answer]:
         if self._cares is None:
-            self._cares = self._channel()
+            self._cares = self._new_channel()
         try:
-            return await self._answer(self._cares, name)
+            return await self._query_channel(self._cares, name)
         except aiodns.error.DNSError as error:
-            if error.args[0] not in SUSPECT:
+            if error.args[0] not in UNRELIABLE_ERRORS:
                 raise
-        return await self._ask_anew(name)
+        return await self._query_anew(name)
 
-    async def _ask_anew(self, name: str) -> list[Answer]:
-        # Believed only when a channel repeats it that has no cache and asks for this name alone.
-        fresh = self._channel()
+    async def _query_anew(self, name: str) -> list[Answer]:
+        # An error is believed only if a new channel, without cache and other queries, repeats it.
+        channel = self._new_channel()
         try:
-            return await self._answer(fresh, name)
+            return await self._query_channel(channel, name)
         except aiodns.error.DNSError as error:
             if error.args[0] != aiodns.error.ARES_EBADRESP:
                 raise
-            self._malformed(name)
-            server = self._nameserver or next(iter(fresh.nameservers), "")
-            if found := await sound_records(server, name, LOOKUP_LIMIT):
-                return found
+            self._report_malformed(name)
+            server = self._nameserver or next(iter(channel.nameservers), "")
+            if answers := await query_addresses(server, name, LOOKUP_TIMEOUT):
+                return answers
             raise
         finally:
-            await fresh.close()
+            await channel.close()
 
-    async def _answer(self, cares: aiodns.DNSResolver, name: str) -> list[Answer]:
+    async def _query_channel(self, channel: aiodns.DNSResolver, name: str) -> list[Answer]:
         if not self._nameserver:
-            found = await cares.getaddrinfo(name, type=socket.SOCK_STREAM)
+            found = await channel.getaddrinfo(name, type=socket.SOCK_STREAM)
             return [(_text(node.addr[0]), node.ttl) for node in found.nodes]
         # c-ares has an option to skip the hosts file (`lookups`), but pycares frees its value
-        # before c-ares reads it, and now and then nothing resolves any more. A query for records
+        # before c-ares reads it, and then sometimes no name resolves any more. A query for records
         # goes to name servers only.
-        answers = await asyncio.gather(
-            *(cares.query_dns(name, kind) for kind in ("A", "AAAA")), return_exceptions=True
+        results = await asyncio.gather(
+            *(channel.query_dns(name, kind) for kind in ("A", "AAAA")), return_exceptions=True
         )
-        return _addresses(answers)
+        return _addresses(results)
 
-    def _channel(self) -> aiodns.DNSResolver:
+    def _new_channel(self) -> aiodns.DNSResolver:
         return aiodns.DNSResolver(
             nameservers=[self._nameserver] if self._nameserver else None,
             # The search list of this machine must not turn one name into another.
             flags=pycares.ARES_FLAG_NOSEARCH,
-            timeout=LOOKUP_LIMIT,
+            timeout=LOOKUP_TIMEOUT,
             tries=LOOKUP_TRIES,
         )
 
@@ -121,17 +124,17 @@ class NameServers:
             await self._cares.close()
 
 
-def _addresses(answers: Iterable[pycares.DNSResult | BaseException]) -> list[Answer]:
-    """Return the addresses in *answers*; if there are none, raise an error among them.
+def _addresses(results: Iterable[pycares.DNSResult | BaseException]) -> list[Answer]:
+    """Return the addresses in *results*; if there are none, raise one of the errors.
 
-    One that means that nobody knows goes before one that means that there is no address.
+    An error that means "unknown" goes before an error that means "no address".
     """
-    complete = [one for one in answers if not isinstance(one, BaseException)]
-    records = [record for one in complete for record in one.answer]
+    complete = [result for result in results if not isinstance(result, BaseException)]
+    records = [record for result in complete for record in result.answer]
     found = [(one.data.addr, one.ttl) for one in records if isinstance(one.data, ADDRESS)]
-    wrong = [one for one in answers if isinstance(one, BaseException)]
-    if wrong and not found:
-        raise max(wrong, key=lambda error: error.args[0] not in DEFINITE)
+    errors = [result for result in results if isinstance(result, BaseException)]
+    if errors and not found:
+        raise max(errors, key=lambda error: error.args[0] not in NO_ADDRESS_ERRORS)
     return found
 
 
@@ -139,14 +142,11 @@ def _text(address: str | bytes) -> str:
     return address.decode("ascii") if isinstance(address, bytes) else address
 
 
-PORT = 53
+class _QueryProtocol(asyncio.DatagramProtocol):
+    """Waits for the first datagram with the number of the query."""
 
-
-class _Asker(asyncio.DatagramProtocol):
-    """Waits for the first datagram that has the number of the question."""
-
-    def __init__(self, asked: bytes) -> None:
-        self._number = asked[:2]
+    def __init__(self, query: bytes) -> None:
+        self._number = query[:2]
         self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def datagram_received(self, data: bytes, addr: object) -> None:
@@ -158,30 +158,32 @@ class _Asker(asyncio.DatagramProtocol):
             self.answer.set_exception(exc)
 
 
-async def sound_records(server: str, name: str, seconds: float) -> list[Answer]:
-    """Return the addresses in the sound records of what *server* answers within *seconds*; none if
-    it does not."""
-    answers = await asyncio.gather(
-        *(_sound(server, question(name, kind, secrets.randbelow(1 << 16)), seconds)
+async def query_addresses(server: str, name: str, seconds: float) -> list[Answer]:
+    """Query *server* over UDP; return the addresses in the valid records of its answers.
+
+    Return an empty list if no answer comes within *seconds*.
+    """
+    results = await asyncio.gather(
+        *(_query_udp(server, make_query(name, kind, secrets.randbelow(1 << 16)), seconds)
           for kind in (A, AAAA)),
         return_exceptions=True,
     )  # fmt: skip
-    return [record for one in answers if isinstance(one, list) for record in one]
+    return [record for result in results if isinstance(result, list) for record in result]
 
 
-async def _sound(server: str, asked: bytes, seconds: float) -> list[Answer]:
+async def _query_udp(server: str, query: bytes, seconds: float) -> list[Answer]:
     parts = urlsplit(
         f"//[{server}]" if server.count(":") > 1 and "[" not in server else f"//{server}"
     )
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.create_datagram_endpoint(
-        lambda: _Asker(asked),
+        lambda: _QueryProtocol(query),
         remote_addr=(parts.hostname or "", parts.port or PORT),
     )
     try:
-        transport.sendto(asked)
+        transport.sendto(query)
         async with asyncio.timeout(seconds):
             answer = await protocol.answer
-        return usable(answer, asked) if is_answer(answer, asked) else []
+        return extract_addresses(answer, query) if is_answer(answer, query) else []
     finally:
         transport.close()

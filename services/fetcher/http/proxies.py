@@ -1,8 +1,7 @@
-"""Requests through a proxy: how it is found, and what it means where it fails.
+"""Requests through a proxy: how the proxy is resolved, and what its failures mean.
 
-Whoever asks through a proxy gets a connection to that, and none to the host. One that serves all
-hosts and does not answer is our own fault, as a network that is down; of one that serves a single
-host only this host is down for us.
+A failure of the proxy for all hosts is a local fault, like a network that is down. A failure of the
+proxy for a single host means that this host is down for us.
 """
 
 import socket
@@ -16,92 +15,106 @@ from python_socks import ProxyError
 from yarl import URL
 
 from gossamer.errors import BadSettings
-from services.fetcher.access import Access, Accesses, parse_accesses
+from services.fetcher.access import Access, AccessTable, parse_access_file
 from services.fetcher.head import Malformed
-from services.fetcher.http.connections import SOCKS, NoConnection, Through, TlsFailure, tls_fault
-from services.fetcher.limitations import OwnFault
+from services.fetcher.http.connections import (
+    SOCKS_ROUTE,
+    NoConnection,
+    SocksRoute,
+    TlsFailure,
+    describe_tls_error,
+)
+from services.fetcher.limitations import LocalFault
 
-NOWHERE = "192.0.2.1"
-"""Stands for an address that only a proxy knows. Nobody has it (RFC 5737): what would connect to it
-by mistake reaches no machine, ours least of all."""
+UNROUTABLE_ADDRESS = "192.0.2.1"
+"""Stands for an address that only the proxy knows. It is reserved (RFC 5737), so a connection to it
+by mistake reaches no machine."""
 
 
-def _any(name: str, port: int) -> ResolveResult:
+def _any_address(name: str, port: int) -> ResolveResult:
     family = socket.AF_INET
-    return ResolveResult(hostname=name, host=NOWHERE, port=port, family=family, proto=0, flags=0)
+    return ResolveResult(
+        hostname=name, host=UNROUTABLE_ADDRESS, port=port, family=family, proto=0, flags=0
+    )
 
 
 class ProxyResolver(AbstractResolver):
-    """Has the system look proxies up, wherever they are: the operator has named them. All other
-    names are *web*'s to resolve and to check."""
+    """Resolves proxies with the system's resolver, and every other name with *web*.
 
-    def __init__(self, web: AbstractResolver, accesses: Accesses) -> None:
+    The operator named the proxies, so their addresses are not checked.
+    """
+
+    def __init__(self, web: AbstractResolver, accesses: AccessTable) -> None:
         self._web, self._system = web, aiohttp.ThreadedResolver()
         self._proxies = {one.proxy_server.rpartition(":")[0] for one in accesses.values()}
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Return the addresses of *host*; any, where a SOCKS proxy resolves it."""
-        if SOCKS.get():
-            return [_any(host, port)]
+        """Return the addresses of *host*, or UNROUTABLE_ADDRESS if a SOCKS proxy resolves it."""
+        if SOCKS_ROUTE.get():
+            return [_any_address(host, port)]
         resolver = self._system if host in self._proxies else self._web
         return await resolver.resolve(host, port, family)
 
     async def close(self) -> None:
-        """Leave *web* open: it is not of this connector alone."""
+        """Do not close *web*, which is shared."""
 
 
-def read_accesses(file: Path | None) -> Accesses:
-    """Return what *file* says of single hosts; raise BadSettings if it cannot be read."""
+def read_access_file(file: Path | None) -> AccessTable:
+    """Read the access file; raise BadSettings if that fails."""
     try:
-        return parse_accesses(file.read_text(encoding="utf-8")) if file else {}
+        return parse_access_file(file.read_text(encoding="utf-8")) if file else {}
     except (OSError, UnicodeDecodeError) as error:
         raise BadSettings(f"fetcher.access_file: {file} cannot be read") from error
 
 
 @contextmanager
-def proxied(access: Access, url: URL) -> Iterator[None]:
-    """Ask for *url* through the proxy of *access*; raise what goes wrong there as NoConnection, or
-    as OwnFault."""
-    through = Through(access.socks, url.host or "", url.port or 0) if access.socks else None
-    token = SOCKS.set(through)
+def through_proxy(access: Access, url: URL) -> Iterator[None]:
+    """Request *url* through the proxy of *access*.
+
+    Raise NoConnection or LocalFault if the proxy fails.
+    """
+    route = SocksRoute(access.socks, url.host or "", url.port or 0) if access.socks else None
+    token = SOCKS_ROUTE.set(route)
     try:
-        with _faults(access):
+        with _mapped_errors(access):
             yield
     finally:
-        SOCKS.reset(token)
+        SOCKS_ROUTE.reset(token)
 
 
 @contextmanager
-def _faults(access: Access) -> Iterator[None]:
+def _mapped_errors(access: Access) -> Iterator[None]:
     try:
         yield
     except NoConnection as error:
-        raise _unavailable(access, str(error)) from error
+        raise _proxy_unavailable(access, str(error)) from error
     except (aiohttp.ClientHttpProxyError, ProxyError) as error:
-        raise _refused(access, error) from error
+        raise _proxy_error(access, error) from error
     except aiohttp.ClientConnectorDNSError as error:
-        raise _unavailable(access, "it does not resolve") from error
+        raise _proxy_unavailable(access, "its name does not resolve") from error
     except aiohttp.ClientConnectorError as error:
         cause = error.__cause__
-        raise TlsFailure(tls_fault(cause if isinstance(cause, OSError) else error)) from error
+        raise TlsFailure(
+            describe_tls_error(cause if isinstance(cause, OSError) else error)
+        ) from error
     except (aiohttp.ClientError, Malformed) as error:
-        raise _unavailable(access, str(error) or type(error).__name__) from error
+        raise _proxy_unavailable(access, str(error) or type(error).__name__) from error
 
 
-def _refused(
+def _proxy_error(
     access: Access, error: aiohttp.ClientHttpProxyError | ProxyError
-) -> OwnFault | NoConnection:
+) -> LocalFault | NoConnection:
     if isinstance(error, ProxyError):
         why, at_host = str(error), error.error_code is not None
     else:
         why, at_host = str(error.status), error.status != 407
     if not at_host:
-        return _unavailable(access, f"it wants another password: {why}")
+        return _proxy_unavailable(access, f"it refuses the password: {why}")
     return NoConnection(f"the proxy {access.proxy_server} cannot connect to the host: {why}")
 
 
-def _unavailable(access: Access, why: str) -> OwnFault | NoConnection:
-    text = f"the proxy {access.proxy_server} is of no use: {why}"
-    return OwnFault(text) if access.common else NoConnection(text)
+def _proxy_unavailable(access: Access, why: str) -> LocalFault | NoConnection:
+    text = f"the proxy {access.proxy_server} failed: {why}"
+    return LocalFault(text) if access.is_default else NoConnection(text)

@@ -1,17 +1,12 @@
-"""Names to addresses: few lookups at a time, answers cached, and only addresses we may visit.
+"""Resolves names: few lookups at a time, cached answers, and only addresses that may be visited.
 
-A name that does not resolve costs no other name more than a little time (`lookup_limiters`). Where
-most names do not resolve, it is not they who are to blame (`outages.py`). A domain in which any
-name resolves is told of (`wildcards.py`).
+A name that does not resolve costs other names little time (`lookup_limiters`). If most names do not
+resolve, the fault is on this side (`Outage`). A domain in which every name resolves is reported as
+a hazard (`Wildcards`).
 
-aiohttp connects to exactly the addresses that this returns, so what was checked is what is
-connected to. It passes no literal address through a resolver, so the client calls `addresses` for
-every host before a request.
-
-Domains in which any name resolves (hazard `dns_wildcard`): hosts without end that are one.
-
-Whether a domain is one is found out with a name that nobody has, once, when a second host of it is
-met: most domains have one host, and cost nothing.
+aiohttp connects to exactly the addresses that this resolver returns, so the checked address is the
+connected address. aiohttp does not pass literal addresses through a resolver, so the client calls
+`addresses` for every host before a request.
 """
 
 import asyncio
@@ -29,26 +24,33 @@ from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.settings import FetcherSettings
 from gossamer.web.url import is_address, site_of
-from services.fetcher.addresses import NAT64_NAME, Network, forbidding, may_connect, nat64_prefixes
+from services.fetcher.addresses import (
+    NAT64_NAME,
+    Network,
+    find_blocklist_rule,
+    may_connect,
+    nat64_prefixes,
+)
 from services.fetcher.dns_message import Answer
 from services.fetcher.http.limiters import Admission, Lookup, Stage, lookup_limiters
-from services.fetcher.http.nameservers import LOOKUP_LIMIT, DnsFailure, DnsUnanswered, NameServers
-from services.fetcher.limitations import Outage, OwnFault
+from services.fetcher.http.nameservers import LOOKUP_TIMEOUT, DnsFailure, DnsUnanswered, NameServers
+from services.fetcher.limitations import LocalFault, Outage
 
-FLOOR, CEILING = 60.0, 86400.0
-"""How long an answer is cached at least and at most, whatever its TTL."""
-PREFIXES_KEPT = 3600.0
-"""How long it is known how the network translates to IPv4."""
-ENTRIES = 65536
-FIRST_TRY = 1.0
-"""Seconds after which a lookup goes on beside those of other names that are not answered soon."""
+MIN_TTL, MAX_TTL = 60.0, 86400.0
+"""Seconds for which an answer is cached at least and at most, whatever its TTL."""
+PREFIX_TTL = 3600.0
+"""Seconds for which the NAT64 prefixes of the network are cached."""
+CACHE_SIZE = 65536
+"""Names whose addresses are cached."""
+FIRST_TRY_TIMEOUT = 1.0
+"""Seconds after which a lookup continues among those of slow names."""
 NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
-LOOKUPS_FAIL = "most names do not resolve, nor do those that did before"
-PROOFS, PROVEN_FOR = 2, 10.0
-"""How many names are asked for that did resolve, to prove that names do; and for how many seconds
-that proves anything."""
+LOOKUPS_FAIL = "most names do not resolve, nor do names that resolved before"
+CHECK_NAMES, CHECK_TTL = 2, 10.0
+"""Names that resolved before and are looked up to check an outage; seconds for which the result of
+the check counts."""
 
 
 class PrivateAddress(OSError):
@@ -59,131 +61,165 @@ class Blocklisted(OSError):
     """One of the addresses is in a network on the blocklist."""
 
 
+PROBED = ""
+
+
+class Wildcards:
+    """Finds domains in which every name resolves (hazard `dns_wildcard`).
+
+    Such a domain has hosts without end that are one host. A domain is checked once, by a lookup of
+    a random name, when a second host of it is seen. Most domains have one host, and cost nothing.
+    At most *size* domains are cached.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._first_hosts: OrderedDict[str, str] = OrderedDict()
+        """Domain → the first host that was seen, or PROBED."""
+
+    def record_host(self, name: str) -> str:
+        """Record that *name* has an address; return its domain if that is to be checked now."""
+        if is_address(name):
+            return ""
+        site = site_of(f"http://{name}/")
+        first = self._first_hosts.setdefault(site, name)
+        self._first_hosts.move_to_end(site)
+        if len(self._first_hosts) > self._size:
+            self._first_hosts.popitem(last=False)
+        if first in (name, PROBED):
+            return ""
+        self._first_hosts[site] = PROBED
+        return site
+
+
 class Resolver(AbstractResolver):
-    """One for the whole process. *clock* is monotonic; the *blocklist* is looked at each time."""
+    """The resolver of the process. *clock* is monotonic. *blocklist* is checked at each use."""
 
     def __init__(
         self,
         settings: FetcherSettings,
         clock: Callable[[], float],
         blocklist: Blocklist,
-        entries: int = ENTRIES,
+        cache_size: int = CACHE_SIZE,
     ) -> None:
         self._blocklist = blocklist
-        self._clock, self._entries = clock, entries
+        self._clock, self._cache_size = clock, cache_size
         self._allowed: Collection[Network] = settings.allow_networks
-        self._servers = NameServers(settings.nameserver, self._malformed)
+        self._servers = NameServers(settings.nameserver, self._record_malformed)
         self._limiters = lookup_limiters(settings.lookups_limit)
-        self._unanswered: OrderedDict[str, None] = OrderedDict()
-        self._limit = settings.visit_limit
-        self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
-        self._asking: dict[str, asyncio.Task[tuple[str, ...]]] = {}
+        self._slow_names: OrderedDict[str, None] = OrderedDict()
+        self._timeout = settings.visit_limit
+        self._cache: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
+        self._lookups: dict[str, asyncio.Task[tuple[str, ...]]] = {}
         self._prefixes: tuple[float, tuple[IPv6Network, ...]] = (0.0, ())
-        """Until when they are believed, and those of NAT64."""
-        self._outage, self._wildcards = Outage(settings.outage_share), Wildcards(entries)
-        self._proof: asyncio.Task[bool] | None = None
-        self._proven_at = 0.0
-        self._probing = set[asyncio.Task[None]]()
-        self._noticed: OrderedDict[str, set[Hazard]] = OrderedDict()
-        """By name or domain, what the next visit there is to tell of it."""
+        """When the NAT64 prefixes expire, and the prefixes."""
+        self._outage, self._wildcards = Outage(settings.outage_share), Wildcards(cache_size)
+        self._check: asyncio.Task[bool] | None = None
+        self._checked_at = 0.0
+        self._wildcard_probes = set[asyncio.Task[None]]()
+        self._hazards: OrderedDict[str, set[Hazard]] = OrderedDict()
+        """Name or domain → hazards that its next visit reports."""
 
     async def addresses(self, host: str) -> tuple[str, ...]:
         """Return the addresses of *host* that may be connected to, at least one.
 
         Raise DnsFailure, DnsUnanswered or PrivateAddress if there is none, Blocklisted if one of
-        them is in a network that is, and OwnFault if nobody can be asked.
+        them is in a blocklisted network, and LocalFault if no name server can be queried.
         """
         bare = host.strip("[]")
-        found = (bare,) if is_address(host) else await self._remembered(bare)
+        found = (bare,) if is_address(host) else await self._look_up_cached(bare)
         prefixes = await self._prefixes_for(found)
-        usable = tuple(one for one in found if may_connect(one, self._allowed, prefixes))
-        if not usable:
-            raise PrivateAddress(f"{host} is {', '.join(found)}: not of the public Internet")
-        for address in usable:
-            if rule := forbidding(address, self._blocklist, prefixes):
+        permitted = tuple(one for one in found if may_connect(one, self._allowed, prefixes))
+        if not permitted:
+            raise PrivateAddress(f"{host} is {', '.join(found)}: not a public address")
+        for address in permitted:
+            if rule := find_blocklist_rule(address, self._blocklist, prefixes):
                 raise Blocklisted(f"{host} is {address}: {forbidden_by(rule)}")
-        return usable
+        return permitted
 
-    def knows(self, host: str) -> bool:
+    def has_cached(self, host: str) -> bool:
         """Return whether `addresses` answers without a lookup."""
-        found = self._at_once(host)
-        return bool(found) and (self._clock() < self._prefixes[0] or not _any_of_v6(found))
+        found = self._get_cached(host)
+        return bool(found) and (self._clock() < self._prefixes[0] or not _any_ipv6(found))
 
-    def _at_once(self, host: str) -> tuple[str, ...]:
+    def _get_cached(self, host: str) -> tuple[str, ...]:
         if is_address(host):
             return (host.strip("[]"),)
-        until, found = self._known.get(host, (0.0, ()))
+        until, found = self._cache.get(host, (0.0, ()))
         return found if self._clock() < until else ()
 
     async def _prefixes_for(self, found: Iterable[str]) -> tuple[IPv6Network, ...]:
-        """Return by which prefixes the network translates to IPv4, if *found* may have such a one:
-        its name server shows them (RFC 7050), and may make an address of any other up by them."""
+        """Return the NAT64 prefixes of the network, if *found* has an IPv6 address.
+
+        The name server of the network shows the prefixes (RFC 7050), and may answer with an address
+        that it made from an IPv4 address and a prefix.
+        """
         until, prefixes = self._prefixes
-        if self._clock() < until or not _any_of_v6(found):
+        if self._clock() < until or not _any_ipv6(found):
             return prefixes
         try:
-            answer = await self._remembered(NAT64_NAME)
-            until = self._clock() + PREFIXES_KEPT
+            answer = await self._look_up_cached(NAT64_NAME)
+            until = self._clock() + PREFIX_TTL
         except OSError:
-            answer, until = (), self._clock() + FLOOR
+            answer, until = (), self._clock() + MIN_TTL
         prefixes = nat64_prefixes(address for address in answer if ":" in address)
         self._prefixes = until, prefixes
         return prefixes
 
-    async def _remembered(self, name: str) -> tuple[str, ...]:
-        until, found = self._known.get(name, (0.0, ()))
+    async def _look_up_cached(self, name: str) -> tuple[str, ...]:
+        until, found = self._cache.get(name, (0.0, ()))
         if found and self._clock() < until:
-            self._known.move_to_end(name)
+            self._cache.move_to_end(name)
             return found
-        task = self._asking.get(name)
+        task = self._lookups.get(name)
         if task is None:
-            task = self._asking[name] = asyncio.create_task(self._look_up(name))
-            task.add_done_callback(lambda done: self._asked(name, done))
-        # One caller that stops waiting must not cancel the lookup that others wait for.
+            task = self._lookups[name] = asyncio.create_task(self._look_up(name))
+            task.add_done_callback(lambda done: self._finish_lookup(name, done))
+        # A caller that stops waiting must not cancel the lookup for other callers.
         return await asyncio.shield(task)
 
-    def _asked(self, name: str, done: asyncio.Task[tuple[str, ...]]) -> None:
-        del self._asking[name]
+    def _finish_lookup(self, name: str, done: asyncio.Task[tuple[str, ...]]) -> None:
+        del self._lookups[name]
         if not done.cancelled():
             done.exception()
 
     async def _look_up(self, name: str) -> tuple[str, ...]:
         try:
-            answer = None if name in self._unanswered else await self._first_try(name)
+            answer = None if name in self._slow_names else await self._first_try(name)
             if answer is None:
-                answer = await self._patiently(name)
+                answer = await self._second_try(name)
         except DnsUnanswered as error:
-            if await self._are_out(name):
-                raise OwnFault(LOOKUPS_FAIL) from error
+            if await self._is_outage(name):
+                raise LocalFault(LOOKUPS_FAIL) from error
             raise
         except DnsFailure:
-            self._outage.tried(site_of(f"http://{name}/"), failed=False, now=self._clock())
+            self._outage.record(site_of(f"http://{name}/"), failed=False, now=self._clock())
             raise
-        self._outage.tried(site_of(f"http://{name}/"), failed=False, now=self._clock())
+        self._outage.record(site_of(f"http://{name}/"), failed=False, now=self._clock())
         found = tuple(dict.fromkeys(address for address, _ttl in answer))
         if not found:
             raise DnsFailure(f"{name} has no address")
-        self._look_for_wildcard(name)
-        self._remember(name, found, min(ttl for _address, ttl in answer))
+        self._check_for_wildcard(name)
+        self._put(name, found, min(ttl for _address, ttl in answer))
         return found
 
-    async def _are_out(self, name: str) -> bool:
-        """Take in that nobody knows *name*; return whether that is so of most names everywhere."""
+    async def _is_outage(self, name: str) -> bool:
+        """Record that *name* is unanswered; return whether most names are."""
         now = self._clock()
-        if self._outage.tried(site_of(f"http://{name}/"), failed=True, now=now):
+        if self._outage.record(site_of(f"http://{name}/"), failed=True, now=now):
             count_hazards("fetcher", [Hazard.DNS_OUTAGE])
-        if not self._outage.is_out:
+        if not self._outage.is_active:
             return False
-        if self._proof is None or now >= self._proven_at + PROVEN_FOR:
-            self._proven_at, self._proof = now, asyncio.create_task(self._prove())
-        return not await asyncio.shield(self._proof)
+        if self._check is None or now >= self._checked_at + CHECK_TTL:
+            self._checked_at, self._check = now, asyncio.create_task(self._any_resolves())
+        return not await asyncio.shield(self._check)
 
-    async def _prove(self) -> bool:
-        """Return whether a name resolves that did before, or that always does."""
-        before = [*islice(reversed(self._known), PROOFS)]
+    async def _any_resolves(self) -> bool:
+        """Return whether a name resolves that resolved before, or that always does."""
+        before = [*islice(reversed(self._cache), CHECK_NAMES)]
         for name in (*before, NAT64_NAME):
             try:
-                await self._servers.answered_in_time(name, LOOKUP_LIMIT, anew=True)
+                await self._servers.resolve(name, LOOKUP_TIMEOUT, bypass_cache=True)
             except DnsFailure:
                 return True
             except OSError:  # TimeoutError, too.
@@ -191,69 +227,69 @@ class Resolver(AbstractResolver):
             return True
         return False
 
-    def _look_for_wildcard(self, name: str) -> None:
-        if site := self._wildcards.met(name):
-            task = asyncio.create_task(self._probe(site))
-            self._probing.add(task)
-            task.add_done_callback(self._probing.discard)
+    def _check_for_wildcard(self, name: str) -> None:
+        if site := self._wildcards.record_host(name):
+            task = asyncio.create_task(self._probe_wildcard(site))
+            self._wildcard_probes.add(task)
+            task.add_done_callback(self._wildcard_probes.discard)
 
-    async def _probe(self, site: str) -> None:
-        nobody = f"{uuid4().hex[:16]}.{site}"
-        async with self._place(nobody, doubtful=True):
+    async def _probe_wildcard(self, site: str) -> None:
+        random_name = f"{uuid4().hex[:16]}.{site}"
+        async with self._permit(random_name, is_slow=True):
             try:
-                await self._servers.answered_in_time(nobody, self._limit)
+                await self._servers.resolve(random_name, self._timeout)
             except OSError:
                 return
-        self._notice(site, Hazard.DNS_WILDCARD)
+        self._add_hazard(site, Hazard.DNS_WILDCARD)
 
-    def _malformed(self, name: str) -> None:
-        self._notice(name, Hazard.DNS_MALFORMED)
+    def _record_malformed(self, name: str) -> None:
+        self._add_hazard(name, Hazard.DNS_MALFORMED)
 
-    def _notice(self, about: str, hazard: Hazard) -> None:
-        self._noticed.setdefault(about, set()).add(hazard)
-        if len(self._noticed) > self._entries:
-            self._noticed.popitem(last=False)
+    def _add_hazard(self, name: str, hazard: Hazard) -> None:
+        self._hazards.setdefault(name, set()).add(hazard)
+        if len(self._hazards) > self._cache_size:
+            self._hazards.popitem(last=False)
 
-    def noticed(self, *about: str) -> tuple[Hazard, ...]:
-        """Return, once, what was noticed of names and domains."""
-        if not self._noticed:
+    def pop_hazards(self, *names: str) -> tuple[Hazard, ...]:
+        """Return and forget the hazards of *names* and domains."""
+        if not self._hazards:
             return ()
-        found = set[Hazard]().union(*(self._noticed.pop(one, ()) for one in about))
+        found = set[Hazard]().union(*(self._hazards.pop(name, ()) for name in names))
         return tuple(sorted(found))
 
     @asynccontextmanager
-    async def _place(self, name: str, doubtful: bool) -> AsyncIterator[None]:
-        async with Admission(self._limiters, Lookup(name, doubtful)) as admission:
+    async def _permit(self, name: str, is_slow: bool) -> AsyncIterator[None]:
+        async with Admission(self._limiters, Lookup(name, is_slow)) as admission:
             await admission.reach(Stage.LOOKUP)
             yield
 
     async def _first_try(self, name: str) -> list[Answer] | None:
-        """Return the answer, or None if it does not come soon."""
-        async with self._place(name, doubtful=False):
+        """Return the answer, or None if it does not come within FIRST_TRY_TIMEOUT."""
+        async with self._permit(name, is_slow=False):
             try:
-                return await self._servers.answered_in_time(name, min(FIRST_TRY, self._limit))
+                return await self._servers.resolve(name, min(FIRST_TRY_TIMEOUT, self._timeout))
             except TimeoutError:
                 return None
 
-    async def _patiently(self, name: str) -> list[Answer]:
-        async with self._place(name, doubtful=True):
+    async def _second_try(self, name: str) -> list[Answer]:
+        async with self._permit(name, is_slow=True):
             try:
-                answer = await self._servers.answered_in_time(name, self._limit)
+                answer = await self._servers.resolve(name, self._timeout)
             except (TimeoutError, DnsUnanswered) as error:
-                self._unanswered[name] = None
-                if len(self._unanswered) > self._entries:
-                    self._unanswered.popitem(last=False)
+                self._slow_names[name] = None
+                if len(self._slow_names) > self._cache_size:
+                    self._slow_names.popitem(last=False)
                 if isinstance(error, DnsUnanswered):
                     raise
                 raise DnsUnanswered(f"{name} does not resolve in time") from error
-        self._unanswered.pop(name, None)
+        self._slow_names.pop(name, None)
         return answer
 
-    def _remember(self, name: str, found: tuple[str, ...], ttl: float) -> None:
-        self._known[name] = (self._clock() + kept_for(ttl), found)
-        self._known.move_to_end(name)
-        if len(self._known) > self._entries:
-            self._known.popitem(last=False)
+    def _put(self, name: str, found: tuple[str, ...], ttl: float) -> None:
+        self._cache[name] = (self._clock() + clamp_ttl(ttl), found)
+        self._cache.move_to_end(name)
+        if len(self._cache) > self._cache_size:
+            self._cache.popitem(last=False)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -273,42 +309,16 @@ class Resolver(AbstractResolver):
 
     async def close(self) -> None:
         """Cancel all lookups."""
-        proof = () if self._proof is None else (self._proof,)
-        for task in (*self._asking.values(), *self._probing, *proof):
+        check = () if self._check is None else (self._check,)
+        for task in (*self._lookups.values(), *self._wildcard_probes, *check):
             task.cancel()
         await self._servers.close()
 
 
-def kept_for(ttl: float) -> float:
-    """Return for how many seconds an answer with *ttl* is cached."""
-    return min(max(ttl, FLOOR), CEILING)
+def clamp_ttl(ttl: float) -> float:
+    """Return the seconds for which an answer with *ttl* is cached."""
+    return min(max(ttl, MIN_TTL), MAX_TTL)
 
 
-def _any_of_v6(addresses: Iterable[str]) -> bool:
+def _any_ipv6(addresses: Iterable[str]) -> bool:
     return any(":" in address for address in addresses)
-
-
-PROBED = ""
-
-
-class Wildcards:
-    """What is known of domains: of *most* of them, those that were met last."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._met: OrderedDict[str, str] = OrderedDict()
-        """By domain, the host that was met, or that it has been probed."""
-
-    def met(self, name: str) -> str:
-        """Take in that *name* has an address; return its domain if that is to be probed now."""
-        if is_address(name):
-            return ""
-        site = site_of(f"http://{name}/")
-        first = self._met.setdefault(site, name)
-        self._met.move_to_end(site)
-        if len(self._met) > self._most:
-            self._met.popitem(last=False)
-        if first in (name, PROBED):
-            return ""
-        self._met[site] = PROBED
-        return site

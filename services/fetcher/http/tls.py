@@ -1,8 +1,7 @@
-"""TLS as the system trusts it, and as somebody has said for a site; and sessions resumed: a second
-handshake with a host costs half.
+"""TLS: certificates that the system or an override trusts, and resumed sessions.
 
-asyncio gives a handshake no session to resume, and asks the context for its object: that is where
-one is put in.
+A second handshake with a host costs half if it resumes a session. asyncio cannot pass a session to
+a handshake, so the context adds it when asyncio calls `wrap_bio`.
 """
 
 import re
@@ -17,21 +16,21 @@ from gossamer.web.url import host_name, site_of
 
 SHA256 = "sha256"
 _sha256 = re.compile("[0-9a-f]{64}")
-REMEMBERED = 2000
-"""Hosts whose sessions are kept, some 5 kB each; the one used longest ago is forgotten first."""
+SESSION_CACHE_SIZE = 2000
+"""Hosts whose sessions are cached, about 5 kB each; the least recently used is dropped first."""
 
 
 class Context(ssl.SSLContext):
-    """Verifies certificates and names; knows the last session of each host."""
+    """Verifies certificates and names, and caches the last session of each host."""
 
     _sessions: OrderedDict[str, ssl.SSLSession]
     pinned = ""
-    """The SHA-256 of the only certificate that is accepted, and whatever is wrong with it is."""
+    """The SHA-256 of the only certificate that is accepted, valid or not; "": no pin."""
 
     def refuses(self, connection: ssl.SSLObject) -> bool:
-        """Return whether another certificate is pinned than the one of *connection*."""
-        shown = connection.getpeercert(binary_form=True) or b""
-        return bool(self.pinned) and sha256(shown).hexdigest() != self.pinned
+        """Return whether the certificate of *connection* differs from the pinned one."""
+        presented = connection.getpeercert(binary_form=True) or b""
+        return bool(self.pinned) and sha256(presented).hexdigest() != self.pinned
 
     def wrap_bio(
         self,
@@ -41,22 +40,22 @@ class Context(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """Return the object of a connection, which offers the host's last session."""
+        """Return the TLS object of a connection, which offers the host's last session."""
         session = session or self._sessions.get(str(server_hostname))
         return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
-    def remember(self, connection: ssl.SSLObject) -> None:
-        """Keep the session of *connection*, over which something has come: its ticket, too."""
+    def store_session(self, connection: ssl.SSLObject) -> None:
+        """Cache the session of *connection*. Data was received, and with it the session ticket."""
         session, host = connection.session, str(connection.server_hostname)
         if session is not None:
             self._sessions[host] = session
             self._sessions.move_to_end(host)
-        if len(self._sessions) > REMEMBERED:
+        if len(self._sessions) > SESSION_CACHE_SIZE:
             self._sessions.popitem(last=False)
 
 
 def new_context() -> Context:
-    """Return a context that trusts whom the system trusts; reads files."""
+    """Return a context that trusts the system's certificates; reads files."""
     context = Context(ssl.PROTOCOL_TLS_CLIENT)
     context._sessions = OrderedDict()
     context.load_default_certs()
@@ -64,69 +63,74 @@ def new_context() -> Context:
     return context
 
 
-def trusting(certificate: str) -> Context:
-    """Return a context that trusts *certificate* as well: PEM, of itself or of who has signed it.
-    Or that one alone of which it is the SHA-256. Raise ValueError if it is neither."""
+def context_for(certificate: str) -> Context:
+    """Return a context that also trusts *certificate*: PEM, of the server or of its issuer.
+
+    `sha256:…` trusts only the certificate with this digest. Raise ValueError if *certificate* is
+    neither.
+    """
     context = new_context()
     kind, _, digest = certificate.partition(":")
     if kind == SHA256:
         if not _sha256.fullmatch(digest):
-            raise ValueError(f"{digest!r} is no SHA-256: 64 hexadecimal digits")
+            raise ValueError(f"{digest!r} is not a SHA-256 digest of 64 hexadecimal digits")
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.pinned = digest
         return context
-    # So that a certificate that nobody vouches for can be trusted by itself.
+    # A certificate without a trusted issuer can be trusted itself.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         context.load_verify_locations(cadata=certificate)
     except ssl.SSLError as error:
-        raise ValueError(f"no certificate in PEM: {error.reason or error}") from error
+        raise ValueError(f"not a certificate in PEM: {error.reason or error}") from error
     return context
 
 
-class Trust:
-    """How servers are trusted: as the system does it, or as was said for a site or a host of it."""
+class TlsTrust:
+    """The trusted certificates: the system's, and overrides for sites and hosts."""
 
     def __init__(self) -> None:
-        self._at: dict[str, Context] = {}
-        self._at_host: dict[str, Context] = {}
+        self._sites: dict[str, Context] = {}
+        self._hosts: dict[str, Context] = {}
 
     @cached_property
-    def _everywhere(self) -> Context:
+    def _default(self) -> Context:
         return new_context()
 
     def change(self, site: str, certificate: str) -> None:
-        """Trust *certificate* at *site*, as `trusting` reads it; "": as everywhere. Raise Poison if
-        it is none."""
-        trusted = _read(certificate, site) if certificate else None
-        self._at.pop(site, None)
+        """Set the *certificate* of *site*, as for `context_for`; "" removes the override.
+
+        Raise Poison if it is invalid.
+        """
+        trusted = _parse_certificate(certificate, site) if certificate else None
+        self._sites.pop(site, None)
         if trusted:
-            self._at[site] = trusted
+            self._sites[site] = trusted
 
     def change_host(self, name: str, certificate: str | None) -> None:
-        """Do so at the host with this *name* alone; None: as at its site."""
-        trusted = _read(certificate, name) if certificate else None
-        self._at_host.pop(name, None)
+        """Set the *certificate* of the host *name*; None removes the override of the host."""
+        trusted = _parse_certificate(certificate, name) if certificate else None
+        self._hosts.pop(name, None)
         if certificate is not None:
-            self._at_host[name] = trusted or self._everywhere
+            self._hosts[name] = trusted or self._default
 
-    def of(self, url: str) -> Context | bool:
-        """Return how the server of *url* is trusted, as aiohttp wants it."""
+    def ssl_for(self, url: str) -> Context | bool:
+        """Return the `ssl` argument of aiohttp for *url*."""
         if not url.startswith("https:"):
             return True
-        own = self._at_host.get(host_name(url)) if self._at_host else None
-        return own or self._at.get(site_of(url)) or self._everywhere
+        override = self._hosts.get(host_name(url)) if self._hosts else None
+        return override or self._sites.get(site_of(url)) or self._default
 
 
-def _read(certificate: str, where: str) -> Context:
+def _parse_certificate(certificate: str, owner: str) -> Context:
     try:
-        return trusting(certificate)
+        return context_for(certificate)
     except ValueError as error:
-        raise Poison(f"certificate for {where}: {error}") from error
+        raise Poison(f"certificate for {owner}: {error}") from error
 
 
-def remember_session(extra: Any) -> None:
-    """Keep the session of a transport, if it has one, by its *extra* information."""
+def store_session(extra: Any) -> None:
+    """Cache the TLS session of a transport, given its `get_extra_info`."""
     connection = extra("ssl_object")
     if connection is not None and isinstance(connection.context, Context):
-        connection.context.remember(connection)
+        connection.context.store_session(connection)
