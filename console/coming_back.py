@@ -5,9 +5,9 @@ from math import sqrt
 
 from console.facts import UrlFacts
 from console.figures import instant, number, percent, plural
-from gossamer.web.in_links import sites_in
+from gossamer.web.in_links import estimate_sites
 from gossamer.web.url import site_of
-from gossamer.web.validators import EVERY, Trust, Validators
+from gossamer.web.validators import UNCONDITIONAL_INTERVAL, Trust, Validators
 from services.dedup.rows import DocumentRow
 from services.frontier.revisit import (
     PageState,
@@ -105,13 +105,12 @@ def _validators(validators: Validators, trust: Trust) -> str:
     ]
     if not given:
         return "it came with none, so each visit brings the whole page"
-    return (
-        f"{' and '.join(given)} sent back, but for each {EVERY}th visit: it finds out if they lie"
-    )
+    sent, every = " and ".join(given), UNCONDITIONAL_INTERVAL
+    return f"{sent} sent back, but for each {every}th visit: it finds out if they lie"
 
 
 def _reasons(page: PageState) -> str:
-    sites = round(sites_in(page.in_links))
+    sites = round(estimate_sites(page.in_links))
     linked = f"; links to it are on about {plural(sites, 'other site')}" if sites else ""
     return linked + (f"; asked for {page.requests:.2g} times lately" if page.requests else "")
 

@@ -25,7 +25,7 @@ from gossamer.policies import parse_policy
 from gossamer.relevance import parse_relevance
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
-from gossamer.web.url_steps import ALL_STEPS, check_steps, merged
+from gossamer.web.url_steps import ALL_STEPS, check_steps, merge_url
 
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 SCOPES = ("host", "site", "any")
@@ -205,7 +205,7 @@ def crawl_url(crawl: CrawlDefined, url: str) -> str:
 
     Raise BadUrl if the crawl excludes it. Rules that hosts have proven are not considered.
     """
-    found = merged(url, crawl.url_steps)
+    found = merge_url(url, crawl.url_steps)
     if not found.url:
         raise BadUrl(url, f"the crawl excludes it by {found.steps[-1]}")
     return found.url

@@ -1,1 +1,1 @@
-"""What the Web's standards say, without a socket: URLs, scopes, robots.txt, headers, codings."""
+"""The Web's standards, without a socket: URLs, scopes, robots.txt, headers, content codings."""

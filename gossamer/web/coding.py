@@ -1,9 +1,9 @@
-"""Undoes a body's content codings, however large it would become and wherever it breaks off.
+"""Decodes the content codings of bodies, also of truncated bodies and decompression bombs.
 
-Codings are those of RFC 9110, section 8.4.1, brotli (RFC 7932) and zstd (RFC 8878).
-Servers send raw deflate for zlib, and plain bytes that they call gzip. The former is undone; the
-latter comes back as it was sent, and marked, because a reader of pages takes it as it is meant and
-a reader of robots.txt must not guess.
+The codings are those of RFC 9110, section 8.4.1, brotli (RFC 7932) and zstd (RFC 8878). Some
+servers send raw deflate instead of zlib, which is decoded. Some send plain bytes that they declare
+as gzip. These are returned as sent, and marked: the parser uses them, but a reader of robots.txt
+must not guess.
 """
 
 import zlib
@@ -14,68 +14,68 @@ from typing import Protocol
 import brotli  # type: ignore[import-untyped]
 from backports import zstd
 
-STEP = 1024
-"""Bytes of input at a time: few, so that a bomb's ratio is measured against what was needed."""
-ROOM = 1 << 16
+INPUT_CHUNK = 1024
+"""Bytes of input at a time: few, so that a bomb's ratio is measured against the input it used."""
+OUTPUT_CHUNK = 1 << 16
 """Bytes of output at a time."""
-RATIO = 1000
-"""A body that grows more than this is a bomb, unless another ratio is given."""
-LAYERS = 5
-"""Most codings of one body. Nobody means more, and each costs as much as the body (curl: 5)."""
+MAX_RATIO = 1000
+"""Default ratio of output to input beyond which a body is a bomb."""
+MAX_CODINGS = 5
+"""Maximum number of codings of one body. Each costs as much as the body (curl: 5)."""
 GZIP = 31
-"""What zlib calls a stream with gzip's header and trailer."""
-MEMBER = b"\x1f\x8b"
-"""How a gzip member begins; several may follow one another (RFC 1952, section 2.2)."""
+"""zlib's `wbits` for a stream with gzip's header and trailer."""
+GZIP_MAGIC = b"\x1f\x8b"
+"""The first bytes of a gzip member; a stream may have several (RFC 1952, section 2.2)."""
 
-FRAME = b"\x28\xb5\x2f\xfd"
-"""How a zstd frame begins; several may follow one another (RFC 8878, section 3.1)."""
-WINDOW = {int(zstd.DecompressionParameter.window_log_max): 23}
-"""The memory that a zstd frame may ask for: 8 MB, as on the Web (RFC 9659)."""
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+"""The first bytes of a zstd frame; a stream may have several (RFC 8878, section 3.1)."""
+ZSTD_OPTIONS = {int(zstd.DecompressionParameter.window_log_max): 23}
+"""Limits the memory of a zstd frame to 8 MB (RFC 9659)."""
 
 
 class Inflater(Protocol):
-    """A coding being undone: takes input in pieces, returns about ROOM bytes at a time."""
+    """Decodes one coding: takes input in pieces, returns about OUTPUT_CHUNK bytes at a time."""
 
     def inflate(self, piece: bytes) -> bytes:
-        """Return decoded bytes, or raise Broken; an empty *piece* asks for the rest of the last."""
+        """Return decoded bytes; an empty *piece* continues the last one. Raise DamagedStream."""
 
     @property
     def ended(self) -> bool:
         """Whether the encoded stream is complete."""
 
 
-class Broken(Exception):
+class DamagedStream(Exception):
     """The encoded stream is damaged from here on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body without its codings."""
+    """A decoded body."""
 
     data: bytes
     cut: bool = False
-    """Whether its end is missing: beyond the limit, never sent, or damaged."""
+    """Whether the end is missing: beyond the limit, never sent, or damaged."""
     bomb: bool = False
-    """Whether it grew absurdly, and was stopped."""
+    """Whether decoding was stopped because the output grew beyond the ratio."""
     as_sent: bool = False
-    """Whether a coding is left: it is unknown, or the server named one that it did not apply."""
+    """Whether a coding was not decoded: it is unknown, or the server did not apply it."""
 
 
-def decoded(body: bytes, codings: str, limit: int, ratio: int = RATIO) -> Body:
-    """Undo *codings*, a Content-Encoding header's value; return at most *limit* bytes. A body that
-    grows more than *ratio* times is a bomb.
+def decode(body: bytes, codings: str, limit: int, ratio: int = MAX_RATIO) -> Body:
+    """Decode *body* by *codings*, the value of a Content-Encoding header.
 
-    Never fails: what breaks off or is damaged is returned as far as it can be decoded.
+    Return at most *limit* bytes. A body that grows more than *ratio* times is a bomb. Never fails:
+    a truncated or damaged body is returned as far as it can be decoded.
     """
     pieces = (piece.strip() for piece in codings.lower().split(","))
     names = [name for name in pieces if name not in ("", "identity")]
     if not names:
         return Body(body[:limit], len(body) > limit)
-    if len(names) > LAYERS:
+    if len(names) > MAX_CODINGS:
         return Body(body[:limit], len(body) > limit, as_sent=True)
     result = Body(body)
     for name in reversed(names):
-        step = _undone(result.data, INFLATERS.get(name, ()), limit, ratio)
+        step = _undo(result.data, INFLATERS.get(name, ()), limit, ratio)
         result = Body(
             step.data,
             result.cut or step.cut,
@@ -85,22 +85,20 @@ def decoded(body: bytes, codings: str, limit: int, ratio: int = RATIO) -> Body:
     return replace(result, data=result.data[:limit], cut=result.cut or len(result.data) > limit)
 
 
-def _undone(
-    body: bytes, makers: tuple[Callable[[], Inflater], ...], limit: int, ratio: int
-) -> Body:
+def _undo(body: bytes, makers: tuple[Callable[[], Inflater], ...], limit: int, ratio: int) -> Body:
     best = Body(b"")
     if not body:
         return best
     for make in makers:
-        result = _inflated(body, make(), limit, ratio)
+        result = _inflate(body, make(), limit, ratio)
         if not result.cut:
             return result
         best = max(best, result, key=lambda body: len(body.data))
-    # Not one byte could be decoded: nobody applied this coding, or none that we know.
+    # Not one byte could be decoded: the coding was not applied, or it is unknown.
     return best if best.data else Body(body, as_sent=True)
 
 
-def _inflated(body: bytes, inflater: Inflater, limit: int, ratio: int) -> Body:
+def _inflate(body: bytes, inflater: Inflater, limit: int, ratio: int) -> Body:
     found = bytearray()
     try:
         for consumed, piece in _pieces(body, inflater):
@@ -108,21 +106,21 @@ def _inflated(body: bytes, inflater: Inflater, limit: int, ratio: int) -> Body:
             bomb = len(found) > ratio * consumed
             if bomb or len(found) > limit:
                 return Body(bytes(found[:limit]), True, bomb)
-    except Broken:
+    except DamagedStream:
         return Body(bytes(found), True)
     return Body(bytes(found), not inflater.ended)
 
 
 def _pieces(body: bytes, inflater: Inflater) -> Iterator[tuple[int, bytes]]:
-    for start in range(0, len(body), STEP):
-        piece = body[start : start + STEP]
+    for start in range(0, len(body), INPUT_CHUNK):
+        piece = body[start : start + INPUT_CHUNK]
         while inflated := inflater.inflate(piece):
-            yield min(start + STEP, len(body)), inflated
+            yield min(start + INPUT_CHUNK, len(body)), inflated
             piece = b""
 
 
 class Zlib:
-    """gzip with all its members, zlib or raw deflate, as *wbits* says."""
+    """gzip with all its members, zlib or raw deflate, by *wbits*."""
 
     def __init__(self, wbits: int) -> None:
         self._wbits = wbits
@@ -130,27 +128,27 @@ class Zlib:
         self._rest = b""
 
     def inflate(self, piece: bytes) -> bytes:
-        """Return decoded bytes, or raise Broken; an empty *piece* asks for the rest of the last."""
+        """Return decoded bytes; an empty *piece* continues the last one. Raise DamagedStream."""
         waiting = self._rest + piece
         if self._stream.eof:
-            if not waiting.startswith(MEMBER) or self._wbits != GZIP:
+            if not waiting.startswith(GZIP_MAGIC) or self._wbits != GZIP:
                 # Perhaps half of the next member's signature; anything else is padding.
                 self._rest = waiting[:2]
                 return b""
             self._stream = zlib.decompressobj(self._wbits)
         try:
-            found = self._stream.decompress(waiting, ROOM)
+            found = self._stream.decompress(waiting, OUTPUT_CHUNK)
         except zlib.error as error:
-            raise Broken from error
+            raise DamagedStream from error
         self._rest = self._stream.unused_data or self._stream.unconsumed_tail
-        if not found and self._stream.eof and self._rest.startswith(MEMBER):
+        if not found and self._stream.eof and self._rest.startswith(GZIP_MAGIC):
             return self.inflate(b"")
         return found
 
     @property
     def ended(self) -> bool:
         """Whether the encoded stream is complete."""
-        return self._stream.eof and not self._rest.startswith(MEMBER)
+        return self._stream.eof and not self._rest.startswith(GZIP_MAGIC)
 
 
 class Brotli:
@@ -160,13 +158,13 @@ class Brotli:
         self._stream = brotli.Decompressor()
 
     def inflate(self, piece: bytes) -> bytes:
-        """Return decoded bytes, or raise Broken; an empty *piece* asks for the rest of the last."""
+        """Return decoded bytes; an empty *piece* continues the last one. Raise DamagedStream."""
         if self._stream.is_finished():
             return b""
         try:
-            found: bytes = self._stream.process(piece, output_buffer_limit=ROOM)
+            found: bytes = self._stream.process(piece, output_buffer_limit=OUTPUT_CHUNK)
         except brotli.error as error:
-            raise Broken from error
+            raise DamagedStream from error
         return found
 
     @property
@@ -179,31 +177,31 @@ class Zstd:
     """RFC 8878, with all its frames."""
 
     def __init__(self) -> None:
-        self._stream = zstd.ZstdDecompressor(options=WINDOW)
+        self._stream = zstd.ZstdDecompressor(options=ZSTD_OPTIONS)
         self._rest = b""
 
     def inflate(self, piece: bytes) -> bytes:
-        """Return decoded bytes, or raise Broken; an empty *piece* asks for the rest of the last."""
+        """Return decoded bytes; an empty *piece* continues the last one. Raise DamagedStream."""
         waiting = self._rest + piece
         if self._stream.eof:
-            if not waiting.startswith(FRAME):
+            if not waiting.startswith(ZSTD_MAGIC):
                 # Perhaps a part of the next frame's signature; anything else is padding.
-                self._rest = waiting[: len(FRAME)]
+                self._rest = waiting[: len(ZSTD_MAGIC)]
                 return b""
-            self._stream = zstd.ZstdDecompressor(options=WINDOW)
+            self._stream = zstd.ZstdDecompressor(options=ZSTD_OPTIONS)
         try:
-            found = self._stream.decompress(waiting, ROOM)
+            found = self._stream.decompress(waiting, OUTPUT_CHUNK)
         except zstd.ZstdError as error:
-            raise Broken from error
+            raise DamagedStream from error
         self._rest = self._stream.unused_data if self._stream.eof else b""
-        if not found and self._rest.startswith(FRAME):
+        if not found and self._rest.startswith(ZSTD_MAGIC):
             return self.inflate(b"")
         return found
 
     @property
     def ended(self) -> bool:
         """Whether the encoded stream is complete."""
-        return self._stream.eof and not self._rest.startswith(FRAME)
+        return self._stream.eof and not self._rest.startswith(ZSTD_MAGIC)
 
 
 INFLATERS: dict[str, tuple[Callable[[], Inflater], ...]] = {

@@ -1,12 +1,12 @@
-"""Cookies by RFC 6265, as its successor (draft-ietf-httpbis-rfc6265bis) has them where they differ.
+"""Cookies by RFC 6265, and by draft-ietf-httpbis-rfc6265bis where they differ.
 
-A server that cannot keep its session identifier in a cookie writes it into every URL, and each
-visit finds all pages anew (hazard `session_id`). So cookies are kept, few and small, sent back to
-the site that they came from, and never to another: a domain that is a public suffix owns none.
+A server that cannot store its session identifier in a cookie writes it into every URL, and each
+visit discovers all pages again (hazard `session_id`). So a few small cookies are stored. They are
+sent back only to the site that set them; a public suffix cannot own cookies.
 
-What only matters to somebody who sits before a browser is left out: HttpOnly, SameSite, and that a
-http page may not replace a cookie of the https one. Cookies that are not printable ASCII are not
-kept (4.1.1 allows no others), so that what is sent back are the octets that came.
+Rules that only protect the user of a browser are not implemented: HttpOnly, SameSite, and the rule
+that an http page may not replace a cookie of the https page. Cookies that are not printable ASCII
+are ignored (4.1.1 does not allow them), so that the same octets are sent back.
 """
 
 import re
@@ -20,12 +20,12 @@ from gossamer.web.http import Headers, all_values
 from gossamer.web.suffixes import registrable_domain
 from gossamer.web.url import host_key, host_name, is_address
 
-MOST = 50
-"""Cookies of one host, or of all hosts of a site, that are kept at most (6.1)."""
-SESSION = 86400.0
-"""Seconds for which a cookie without an expiry is kept: a browser would be closed by then."""
-LONGEST = 400 * 86400.0
-"""Seconds for which any cookie is kept (6265bis, 5.5)."""
+MAX_COOKIES = 50
+"""Maximum number of cookies of one host, or of all hosts of a site (6.1)."""
+SESSION_COOKIE_SECONDS = 86400.0
+"""Seconds for which a cookie without an expiry is stored, as for the session of a browser."""
+MAX_COOKIE_SECONDS = 400 * 86400.0
+"""Maximum seconds for which a cookie is stored (6265bis, 5.5)."""
 
 _months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _delimiter = re.compile(r"[\t\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
@@ -36,108 +36,110 @@ _year = re.compile(r"(\d{2,4})(?:\D.*)?", re.ASCII)
 
 
 class Cookie(Struct, frozen=True, omit_defaults=True):
-    """One cookie; its *value* is a secret of ours and the site's, and in no message."""
+    """One cookie. Its *value* is a secret, and is not in any message."""
 
     name: str
     value: str
     domain: str
     path: str = "/"
     expires_at: float = 0.0
-    """When it is forgotten, in epoch seconds; what has expired deletes one of its name."""
+    """Epoch seconds. A cookie that has expired deletes the stored cookie of the same key."""
     whole_domain: bool = False
-    """Whether it goes to all hosts of the domain, not to the host of that name alone."""
+    """Whether it is sent to all hosts of the domain, not only to the host of that name."""
     secure: bool = False
-    """Whether it goes over https only."""
+    """Whether it is sent over https only."""
 
     def __repr__(self) -> str:
         return f"<Cookie {self.name} of {self.domain}{self.path}>"
 
     @property
     def key(self) -> tuple[str, str, str, bool]:
-        """What it replaces another one by (5.3, step 11)."""
+        """The identity of the cookie: a new one replaces the old one (5.3, step 11)."""
         return self.name, self.domain, self.path, self.whole_domain
 
 
 class Jar:
-    """The cookies of an order: those that it came with, and what its visits change.
+    """The cookies of an order, and the changes that its visits make.
 
-    At most *most* of the host and as many of its domain are kept and sent, each of at most *size*
-    bytes; the first ones stay.
+    At most *limit* cookies of the host and *limit* of its domain are stored and sent, each of at
+    most *size* bytes. Later cookies beyond the limit are ignored.
     """
 
-    def __init__(self, cookies: Iterable[Cookie], most: int, size: int) -> None:
-        self._most, self._size = most, size
-        self._kept: dict[bool, tuple[Cookie, ...]] = {False: (), True: ()}
+    def __init__(self, cookies: Iterable[Cookie], limit: int, size: int) -> None:
+        self._limit, self._size = limit, size
+        self._cookies: dict[bool, tuple[Cookie, ...]] = {False: (), True: ()}
         for cookie in cookies:
-            self._kept[cookie.whole_domain] += (cookie,)
-        self._told = self._by_key()
+            self._cookies[cookie.whole_domain] += (cookie,)
+        self._reported = self._by_key()
 
     def header(self, url: str, now: float) -> Headers:
-        """Return the Cookie header of a request for the canonical *url*; () without any (5.4)."""
-        first = [cookie for kept in self._kept.values() for cookie in kept[: self._most]]
+        """Return the Cookie header for the canonical *url*; () without cookies (5.4)."""
+        first = [cookie for stored in self._cookies.values() for cookie in stored[: self._limit]]
         sent = [cookie for cookie in first if _belongs(cookie, url, now)]
         sent.sort(key=lambda cookie: -len(cookie.path))
         text = "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent)
         return (("Cookie", text),) if text else ()
 
     def take(self, url: str, headers: Headers, now: float) -> None:
-        """Take in what the response from the canonical *url* sets and deletes (5.3)."""
-        if not self._most:
+        """Apply the Set-Cookie headers of the response from the canonical *url* (5.3)."""
+        if not self._limit:
             return
         for text in all_values(headers, "set-cookie"):
             cookie = parse_cookie(text, url, now)
             if cookie is None or _size(cookie) > self._size:
                 continue
-            kept = self._kept[cookie.whole_domain]
-            self._kept[cookie.whole_domain] = merge_cookies(kept, (cookie,), now, self._most)
+            stored = self._cookies[cookie.whole_domain]
+            self._cookies[cookie.whole_domain] = merge_cookies(stored, (cookie,), now, self._limit)
 
     def changes(self) -> tuple[Cookie, ...]:
-        """Return, once, what was set and deleted since this was last asked."""
-        before, self._told = self._told, self._by_key()
-        news = [one for key, one in self._told.items() if before.get(key) != one]
-        gone = [one for key, one in before.items() if key not in self._told]
-        return *news, *(replace(one, value="", expires_at=0.0) for one in gone)
+        """Return the cookies that were set or deleted since the last call."""
+        before, self._reported = self._reported, self._by_key()
+        changed = [one for key, one in self._reported.items() if before.get(key) != one]
+        deleted = [one for key, one in before.items() if key not in self._reported]
+        return *changed, *(replace(one, value="", expires_at=0.0) for one in deleted)
 
     def _by_key(self) -> dict[object, Cookie]:
-        return {cookie.key: cookie for kept in self._kept.values() for cookie in kept}
+        return {cookie.key: cookie for stored in self._cookies.values() for cookie in stored}
 
 
 def merge_cookies(
-    kept: Iterable[Cookie], changes: Iterable[Cookie], now: float, most: int = MOST
+    cookies: Iterable[Cookie], changes: Iterable[Cookie], now: float, limit: int = MAX_COOKIES
 ) -> tuple[Cookie, ...]:
-    """Return the cookies *kept* with *changes* made, without those that have expired, oldest first.
+    """Return *cookies* with *changes*, without expired cookies, oldest first.
 
-    Of new ones there are only taken as many as leave at most *most*. One that merely expires a
-    little later stays as it is, so that not every visit changes something.
+    New cookies beyond *limit* are ignored. A cookie that only expires a little later is not
+    changed, so that not every visit changes the row of the host.
     """
-    jar = {cookie.key: cookie for cookie in kept if cookie.expires_at > now}
+    jar = {cookie.key: cookie for cookie in cookies if cookie.expires_at > now}
     for cookie in changes:
-        known = jar.get(cookie.key)
+        old = jar.get(cookie.key)
         if cookie.expires_at <= now:
             jar.pop(cookie.key, None)
-        elif known is None:
-            jar |= {cookie.key: cookie} if len(jar) < most else {}
-        elif not _is_renewed_alike(known, cookie, now):
+        elif old is None:
+            jar |= {cookie.key: cookie} if len(jar) < limit else {}
+        elif not _only_renews(old, cookie, now):
             jar[cookie.key] = cookie
     return tuple(jar.values())
 
 
 def cookies_for(host: str, cookies: Iterable[Cookie], now: float) -> tuple[Cookie, ...]:
-    """Return those of *cookies* that a request to the host key *host* may need."""
+    """Return the *cookies* that may be sent to the host key *host*."""
     name = host_name(host)
     return tuple(one for one in cookies if one.expires_at > now and _is_of(one, name))
 
 
 def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
-    """Return the cookie that a Set-Cookie header sets or deletes at the canonical *url*; None if it
-    is malformed, or not the host's to set (5.2, 5.3)."""
+    """Return the cookie that a Set-Cookie header sets or deletes at the canonical *url*.
+
+    Return None if the header is malformed, or the host may not set the cookie (5.2, 5.3).
+    """
     pair, *pieces = text.split(";")
     name, equals, value = (part.strip(" \t") for part in pair.partition("="))
     if not (name and equals and (name + value).isascii() and (name + value).isprintable()):
         return None
     attributes = {
-        key.strip(" \t").lower(): said.strip(" \t")
-        for key, _, said in (piece.partition("=") for piece in pieces)
+        key.strip(" \t").lower(): attribute.strip(" \t")
+        for key, _, attribute in (piece.partition("=") for piece in pieces)
     }
     scope = _scope(attributes.get("domain", ""), host_name(url))
     secure = "secure" in attributes
@@ -153,7 +155,7 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
         whole_domain=scope[1],
         secure=secure,
     )
-    return cookie if _keeps_its_prefix(cookie) else None
+    return cookie if _has_valid_prefix(cookie) else None
 
 
 def cookie_date(text: str) -> float | None:
@@ -180,10 +182,13 @@ def cookie_date(text: str) -> float | None:
 
 
 def _scope(domain: str, host: str) -> tuple[str, bool] | None:
-    """Return of which domain the cookie is, and whether all of it; None if it is not *host*'s."""
+    """Return the domain of a cookie of *host*, and whether it is for the whole domain.
+
+    Return None if *host* may not set cookies for *domain*.
+    """
     domain = domain.lower().removeprefix(".")
-    alone = is_address(host) or not registrable_domain(host)
-    if not domain or (domain == host and alone):
+    has_no_domain = is_address(host) or not registrable_domain(host)
+    if not domain or (domain == host and has_no_domain):
         return host, False
     if not registrable_domain(domain) or not _is_within(host, domain):
         return None
@@ -200,9 +205,9 @@ def _is_of(cookie: Cookie, host: str) -> bool:
 
 
 def _belongs(cookie: Cookie, url: str, now: float) -> bool:
-    over = cookie.secure and not url.startswith("https:")
-    live = cookie.expires_at > now and not over
-    return live and _is_of(cookie, host_name(url)) and _is_below(_path(url), cookie.path)
+    is_insecure = cookie.secure and not url.startswith("https:")
+    is_valid = cookie.expires_at > now and not is_insecure
+    return is_valid and _is_of(cookie, host_name(url)) and _is_below(_path(url), cookie.path)
 
 
 def _path(url: str) -> str:
@@ -222,23 +227,23 @@ def _is_below(path: str, prefix: str) -> bool:
 def _expires_at(attributes: dict[str, str], now: float) -> float:
     """Max-Age wins over Expires (5.3, step 3)."""
     if re.fullmatch(r"-?\d+", age := attributes.get("max-age", ""), re.ASCII):
-        return now + min(int(age[:12]), LONGEST) if int(age[:12]) > 0 else 0.0
+        return now + min(int(age[:12]), MAX_COOKIE_SECONDS) if int(age[:12]) > 0 else 0.0
     at = cookie_date(attributes.get("expires", ""))
-    return now + SESSION if at is None else min(at, now + LONGEST)
+    return now + SESSION_COOKIE_SECONDS if at is None else min(at, now + MAX_COOKIE_SECONDS)
 
 
-def _keeps_its_prefix(cookie: Cookie) -> bool:
-    """6265bis, 4.1.3: what a name promises must be so."""
+def _has_valid_prefix(cookie: Cookie) -> bool:
+    """Check the promise of the prefixes `__Host-` and `__Secure-` (6265bis, 4.1.3)."""
     name = cookie.name.lower()
     if name.startswith("__host-"):
         return cookie.secure and not cookie.whole_domain and cookie.path == "/"
     return cookie.secure or not name.startswith("__secure-")
 
 
-def _is_renewed_alike(known: Cookie, cookie: Cookie, now: float) -> bool:
-    alike = (known.value, known.secure) == (cookie.value, cookie.secure)
-    gained, left = abs(cookie.expires_at - known.expires_at), cookie.expires_at - now
-    return alike and gained < left / 10
+def _only_renews(old: Cookie, new: Cookie, now: float) -> bool:
+    is_equal = (old.value, old.secure) == (new.value, new.secure)
+    gained, left = abs(new.expires_at - old.expires_at), new.expires_at - now
+    return is_equal and gained < left / 10
 
 
 def _size(cookie: Cookie) -> int:

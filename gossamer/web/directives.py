@@ -1,11 +1,12 @@
-"""What a page forbids us in its robots meta elements and its X-Robots-Tag headers.
+"""Robots directives of a page: in robots meta elements and X-Robots-Tag headers.
 
-There is no standard; this is what the search engines document and most sites mean. A directive is
-for everybody, or for the crawlers that are named before it (`X-Robots-Tag: otherbot: noindex`).
-Our name is the product token of our User-Agent, which groups of a robots.txt name as well.
+There is no standard. The rules are those that search engines document and most sites mean. A
+directive is for all crawlers, or for the crawler that is named before it
+(`X-Robots-Tag: otherbot: noindex`). Our name is the product token of the User-Agent, as in
+robots.txt.
 
-What gates what is for the settings to say (`Signal`): what a page says of the use of its text for
-models (noai, and the TDM Reservation Protocol of W3C's community group) is read and passed on.
+Settings decide the effect of each directive (`Signal`). Statements about the use of a text for
+models (noai, and the TDM Reservation Protocol of W3C's community group) are parsed and published.
 """
 
 import re
@@ -25,19 +26,21 @@ Signal = Literal[
     "noimageai",
     "tdm-reservation",
 ]
-"""What a page, or its site, may ask for and settings may name: `unavailable_after` is one once its
-time has come, `tdm-reservation` where it is 1."""
+"""A request of a page or its site that settings may name. `unavailable_after` counts after its
+time, `tdm-reservation` if its value is 1."""
 
-EVERYBODY = ("", "*", "robots")
-"""How directives address all crawlers; as a meta element's name, only `robots`."""
-NONE = ("noindex", "nofollow")
-"""What `none` stands for."""
+ALL_CRAWLERS = ("", "*", "robots")
+"""Names that address all crawlers; as the name of a meta element, only `robots`."""
+NONE_MEANS = ("noindex", "nofollow")
+"""The directives that `none` stands for."""
 UNAVAILABLE_AFTER = "unavailable_after"
-WITH_VALUE = frozenset({UNAVAILABLE_AFTER, "max-snippet", "max-image-preview", "max-video-preview"})
-"""Directives that hold a colon themselves: what stands before it is no crawler's name."""
+VALUED_DIRECTIVES = frozenset(
+    {UNAVAILABLE_AFTER, "max-snippet", "max-image-preview", "max-video-preview"}
+)
+"""Directives with a value after a colon: the text before the colon is not a crawler's name."""
 RESERVATION, POLICY = "tdm-reservation", "tdm-policy"
 """Headers and meta elements of the TDM Reservation Protocol."""
-MOST, LENGTH = 50, 100
+MAX_DIRECTIVES, MAX_DIRECTIVE_LENGTH = 50, 100
 
 _weekday = re.compile(r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,")
 _comma_in_time = re.compile(r"(\b[a-z]{3,9}\s+\d\d?),")
@@ -48,64 +51,75 @@ _attribute = re.compile(
 
 
 def meta_names(product: str) -> tuple[str, str]:
-    """Return the names, in lower case, of the meta elements that speak to the crawler *product*."""
+    """Return the names, in lower case, of the meta elements for the crawler *product*."""
     return ("robots", product.lower())
 
 
-def directives(values: Iterable[str], product: str) -> tuple[str, ...]:
-    """Return what *values* say to the crawler *product*, in lower case, each once: `noindex`,
-    `max-snippet: 20`."""
-    found = (one for value in values for one in _addressed(value, product.lower()))
-    every = (word for one in found for word in (NONE if one == "none" else (one,)))
-    return tuple(dict.fromkeys(word[:LENGTH] for word in every if word))[:MOST]
+def parse_directives(values: Iterable[str], product: str) -> tuple[str, ...]:
+    """Return the directives in *values* for the crawler *product*, in lower case, without repeats.
+
+    For example `noindex`, `max-snippet: 20`.
+    """
+    found = (one for value in values for one in _parse_value(value, product.lower()))
+    every = (word for one in found for word in (NONE_MEANS if one == "none" else (one,)))
+    unique = dict.fromkeys(word[:MAX_DIRECTIVE_LENGTH] for word in every if word)
+    return tuple(unique)[:MAX_DIRECTIVES]
 
 
 def reservation(headers: Headers) -> dict[str, str]:
-    """Return what *headers* reserve of the use for text and data mining."""
-    said = {name: first_value(headers, name)[:LENGTH] for name in (RESERVATION, POLICY)}
-    return {name: value for name, value in said.items() if value}
+    """Return the TDM reservation and policy in *headers*, by header name."""
+    values = {
+        name: first_value(headers, name)[:MAX_DIRECTIVE_LENGTH] for name in (RESERVATION, POLICY)
+    }
+    return {name: value for name, value in values.items() if value}
 
 
-def value_of(name: str, said: Iterable[str]) -> str:
-    """Return the value of the directive *name* among those *said*; "" if it is not there."""
-    return next((one.partition(":")[2].strip() for one in said if one.startswith(f"{name}:")), "")
+def directive_value(name: str, found: Iterable[str]) -> str:
+    """Return the value of the directive *name* among those *found*; "" if it is missing."""
+    return next((one.partition(":")[2].strip() for one in found if one.startswith(f"{name}:")), "")
 
 
-def signals(said: Iterable[str], usage: Mapping[str, str], unavailable: bool) -> frozenset[str]:
-    """Return what settings may go by: of the directives *said*, of what is known of the *usage*,
-    and whether the page's time is over."""
-    found = {one for one in said if ":" not in one}
+def find_signals(
+    found: Iterable[str], usage: Mapping[str, str], unavailable: bool
+) -> frozenset[str]:
+    """Return the signals in the directives *found* and in the *usage* that the site states.
+
+    *unavailable*: the time of `unavailable_after` has come.
+    """
+    result = {one for one in found if ":" not in one}
     if usage.get(RESERVATION, "").strip() == "1":
-        found.add(RESERVATION)
+        result.add(RESERVATION)
     if unavailable:
-        found.add(UNAVAILABLE_AFTER)
-    return frozenset(found)
+        result.add(UNAVAILABLE_AFTER)
+    return frozenset(result)
 
 
-def in_markup(markup: str, product: str) -> Iterator[str]:
-    """Yield what the robots meta elements in *markup* say, without a parser: also of those that a
-    comment hides."""
+def find_in_markup(markup: str, product: str) -> Iterator[str]:
+    """Yield the contents of the robots meta elements in *markup*, also of those in comments.
+
+    No HTML parser is used.
+    """
     names = meta_names(product)
     for element in _meta.findall(markup):
-        said = {key.lower(): a or b or c for key, a, b, c in _attribute.findall(element)}
-        if said.get("name", "").strip().lower() in names:
-            yield said.get("content", "")
+        attributes = {key.lower(): a or b or c for key, a, b, c in _attribute.findall(element)}
+        if attributes.get("name", "").strip().lower() in names:
+            yield attributes.get("content", "")
 
 
-def _addressed(value: str, product: str) -> Iterator[str]:
+def _parse_value(value: str, product: str) -> Iterator[str]:
     agent = ""
-    said = value.lower()
-    if UNAVAILABLE_AFTER in said:
-        said = _comma_in_time.sub(r"\1", _weekday.sub("", said))
-    for piece in said.split(","):
+    value = value.lower()
+    if UNAVAILABLE_AFTER in value:
+        value = _comma_in_time.sub(r"\1", _weekday.sub("", value))
+    for piece in value.split(","):
         name, colon, rest = (part.strip() for part in piece.partition(":"))
-        if colon and name not in WITH_VALUE:
-            agent, name, rest = name, *_parted(rest)
-        if agent in EVERYBODY or agent == product:
+        if colon and name not in VALUED_DIRECTIVES:
+            agent, name, rest = name, *_split_directive(rest)
+        if agent in ALL_CRAWLERS or agent == product:
             yield f"{name}: {rest}" if rest else name
 
 
-def _parted(rest: str) -> tuple[str, str]:
-    """Return name and value of a directive that follows a crawler's name."""
+def _split_directive(rest: str) -> tuple[str, str]:
+    """Return the name and value of a directive that follows a crawler's name."""
     name, _, value = (part.strip() for part in rest.partition(":"))
     return name, value

@@ -1,8 +1,8 @@
-"""Rules that compose with and, or, not, as a person writes them: scopes, and what is relevant.
+"""Expressions of rules combined with and, or, not, as people write them: scopes and relevance.
 
-An expression is parsed as Python and never evaluated: a rule's name, and constants in brackets. A
-rule may not know (None), where it is asked before all is known; then what it is part of is known
-only if the other parts decide it.
+An expression is parsed as Python and never executed: it has names of rules, and constants in
+brackets. The result of a rule may be unknown (None), if it is evaluated before all data is there.
+The result of an expression is then known only if the other parts decide it.
 """
 
 import ast
@@ -15,16 +15,16 @@ from gossamer.web.url import BadUrl
 
 S = TypeVar("S")
 Holds = Callable[[S], bool | None]
-"""Whether a rule holds for a subject; None if that is not known."""
+"""Takes a subject; returns whether a rule holds for it, or None if that is unknown."""
 Rules = Mapping[str, Callable[..., Holds[S]]]
-"""By name: what makes a rule of the constants in its brackets."""
+"""Rule name → function that makes the rule from the constants in its brackets."""
 
 
 class Evaluation(NamedTuple):
-    """What an expression says of a subject, and the rule that decided, as its author wrote it."""
+    """The result of an expression for a subject, and the rule that decided, as written."""
 
     inside: bool | None
-    """None: not known."""
+    """None: unknown."""
     rule: str
 
 
@@ -36,7 +36,7 @@ class Expression(Generic[S]):
     holds: Holds[S]
     parts: tuple["Expression[S]", ...] = ()
     conjunction: bool = False
-    """Whether all parts must hold, or any one."""
+    """Whether all parts must hold, or any."""
 
     def evaluate(self, subject: S) -> Evaluation:
         """Evaluate *subject*."""
@@ -48,7 +48,7 @@ class Expression(Generic[S]):
 
 
 def parse(text: str, rules: Rules[S], what: str) -> Expression[S]:
-    """Parse *text*; raise BadSettings, with what is wrong, if *what* it is to be it is not."""
+    """Parse *text*; raise BadSettings if it is not valid. *what* names it in the message."""
     try:
         return _expression(ast.parse(text.strip(), mode="eval").body, rules, what)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -59,36 +59,36 @@ def _expression(node: ast.expr, rules: Rules[S], what: str) -> Expression[S]:
     match node:
         case ast.BoolOp(op=op, values=values):
             parts = [_expression(value, rules, what) for value in values]
-            return _combined(ast.unparse(node), parts, type(op) is ast.And)
+            return _combine(ast.unparse(node), parts, type(op) is ast.And)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             inner = _expression(operand, rules, what).holds
             return Expression(ast.unparse(node), _not(inner))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in rules:
             return Expression(ast.unparse(node), _rule(node, rules[name], args, what))
     raise BadSettings(
-        f"{what}: {ast.unparse(node)!r} is no rule; the rules are {', '.join(rules)}, "
+        f"{what}: {ast.unparse(node)!r} is not a rule; the rules are {', '.join(rules)}, "
         "combined with and, or, not"
     )
 
 
-def _combined(text: str, parts: list[Expression[S]], conjunction: bool) -> Expression[S]:
+def _combine(text: str, parts: list[Expression[S]], conjunction: bool) -> Expression[S]:
     decides = not conjunction
 
     def holds(subject: S) -> bool | None:
-        known = True
+        is_known = True
         for part in parts:
-            if (one := part.holds(subject)) is decides:
+            if (result := part.holds(subject)) is decides:
                 return decides
-            known = known and one is not None
-        return conjunction if known else None
+            is_known = is_known and result is not None
+        return conjunction if is_known else None
 
     return Expression(text, holds, tuple(parts), conjunction)
 
 
 def _not(inner: Holds[S]) -> Holds[S]:
     def holds(subject: S) -> bool | None:
-        one = inner(subject)
-        return None if one is None else not one
+        result = inner(subject)
+        return None if result is None else not result
 
     return holds
 
@@ -100,10 +100,10 @@ def _rule(
     try:
         return make(*values)
     except (BadUrl, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise BadSettings(f"{what}: {ast.unparse(node)!r} makes no sense: {error}") from error
+        raise BadSettings(f"{what}: {ast.unparse(node)!r} is not valid: {error}") from error
 
 
-def some(values: tuple[str, ...]) -> tuple[str, ...]:
+def require_texts(values: tuple[str, ...]) -> tuple[str, ...]:
     """Return *values*; raise ValueError unless they are one or more texts."""
     if not values or not all(isinstance(value, str) and value for value in values):
         raise ValueError("it takes one or more texts in quotes")

@@ -1,8 +1,7 @@
-"""What HTTP headers and statuses mean (RFC 9110), decided once for every service that reads them.
+"""Interprets HTTP headers and statuses (RFC 9110), in one place for all services.
 
-Events carry headers as they were received: names and values are octets, as Latin-1. They are read
-here and nowhere else, so that the fetcher, the parser and the archive cannot disagree about a
-response.
+Events carry headers as received: names and values are octets, as Latin-1. Only this module
+interprets them, so that the fetcher, the parser and the archive cannot disagree about a response.
 """
 
 import re
@@ -15,23 +14,23 @@ from typing import TypeAlias
 from gossamer.web.url import BadUrl, canonicalize
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
-"""Names and values in the order received, each name as often as it came."""
+"""Names and values in the order received. A name may occur several times."""
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """Statuses whose Location is followed (RFC 9110, section 15.4).
 
 The five of the Fetch standard, and 300: its Location is the server's preferred choice, which a
-client may follow (15.4.1). A browser shows the list in the body instead; the crawler reads no body
-but a success's. Not 305: its Location named a proxy, and obeying it would hand the crawl to whoever
-sent it (15.4.6). Not 304, which says that nothing changed, nor a status that means nothing yet.
+client may follow (15.4.1). A browser shows the list in the body instead; the crawler reads only the
+bodies of successes. Not 305: its Location named a proxy, and a server must not choose our proxy
+(15.4.6). Not 304, which means that nothing changed, nor statuses that are not defined.
 """
 
 NOT_MODIFIED = 304
 GONE = frozenset({404, 410})
-"""Statuses that say that there is no such page: it is no document any more."""
+"""Statuses that mean that the page does not exist (any more)."""
 
 UNKNOWN_TYPES = frozenset({"unknown/unknown", "application/unknown", "*/*"})
-"""What servers write who do not know (MIME Sniffing standard, section 7)."""
+"""Types that servers send if they do not know the type (MIME Sniffing standard, section 7)."""
 
 _blank = " \t\r\n"
 _media_type = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -40,28 +39,28 @@ _media_type = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-
 def all_values(headers: Headers, name: str) -> list[str]:
     """Return every value of the header *name* (in lower case), in the order received.
 
-    What is valid UTF-8 is read as that, because servers write it and browsers read it; all else
-    stays Latin-1, so that no octet is lost (RFC 9110, section 5.5, calls these opaque).
+    A value that is valid UTF-8 is decoded as UTF-8, as browsers do. Any other value stays Latin-1,
+    so that no octet is lost (RFC 9110, section 5.5, calls these opaque).
     """
     size = len(name)
-    # The length first: it costs a visit's dozens of look-ups the least.
+    # The length is compared first, because that is the cheapest check.
     return [_text(value) for key, value in headers if len(key) == size and key.lower() == name]
 
 
 def first_value(headers: Headers, name: str) -> str:
-    """Return the first value of a header that should come once, or "" if it is missing."""
+    """Return the first value of a header that should occur once, or "" if it is missing."""
     return next(iter(all_values(headers, name)), "")
 
 
 def joined_values(headers: Headers, name: str) -> str:
-    """Return all values of a header that is a list as one, joined by commas (section 5.3)."""
+    """Return all values of a list header, joined by commas (section 5.3)."""
     return ", ".join(all_values(headers, name))
 
 
 def content_type(headers: Headers) -> str:
-    """Return type and subtype in lower case; "" if none is given, or none that means anything.
+    """Return type and subtype in lower case; "" if there is no valid type.
 
-    Of several the last one counts (Fetch standard, "extract a MIME type").
+    The last one of several counts (Fetch standard, "extract a MIME type").
     """
     return _last_type(joined_values(headers, "content-type"))
 
@@ -76,7 +75,7 @@ def _last_type(values: str) -> str:
 
 
 def redirect_target(status: int, headers: Headers, url: str) -> str:
-    """Return the canonical URL to which a response from *url* redirects; "" if it does not."""
+    """Return the canonical target of a redirect from *url*; "" if there is no valid redirect."""
     location = first_value(headers, "location") if status in REDIRECTS else ""
     try:
         return canonicalize(location, url) if location else ""
@@ -84,13 +83,15 @@ def redirect_target(status: int, headers: Headers, url: str) -> str:
         return ""
 
 
-def fresh_for(headers: Headers) -> float | None:
-    """Return for how many seconds a response may be used again unasked (RFC 9111, 4.2); None if it
-    does not say."""
-    said = joined_values(headers, "cache-control").lower()
+def freshness_lifetime(headers: Headers) -> float | None:
+    """Return the freshness lifetime of a response in seconds (RFC 9111, 4.2).
+
+    Return None if the response states none.
+    """
+    cache_control = joined_values(headers, "cache-control").lower()
     directives = {
         name.strip(): value.strip(' "')
-        for name, _, value in (part.partition("=") for part in said.split(","))
+        for name, _, value in (part.partition("=") for part in cache_control.split(","))
     }
     if "no-store" in directives or "no-cache" in directives:
         return 0.0
@@ -104,23 +105,23 @@ def fresh_for(headers: Headers) -> float | None:
     )
 
 
-LEAST_LIFETIME, LONGEST_LIFETIME = 60.0, 365 * 86400.0
-"""Seconds: what expires sooner is never to be used again, and nobody knows what is a year ahead."""
+MIN_LIFETIME_SECONDS, MAX_LIFETIME_SECONDS = 60.0, 365 * 86400.0
+"""Seconds. A shorter lifetime means "do not cache"; a longer one is not meant seriously."""
 
 
 def expires_at(headers: Headers, fetched_at: float) -> float:
-    """Return until when a response *fetched_at* stays as it is by what it says, in epoch seconds.
+    """Return when a response *fetched_at* expires, in epoch seconds.
 
-    0 if it says nothing that can be meant: nothing, "now", or more than a year ahead (5.5 of
-    *Practical issues of crawling the Web* has the dates that mean nothing).
+    Return 0 if it states no meaningful time: none, "now", or more than a year ahead (*Practical
+    issues of crawling the Web*, 5.5, lists meaningless dates).
     """
-    lifetime = fresh_for(headers) or 0.0
-    meant = LEAST_LIFETIME <= lifetime <= LONGEST_LIFETIME
-    return fetched_at + lifetime if meant else 0.0
+    lifetime = freshness_lifetime(headers) or 0.0
+    is_meaningful = MIN_LIFETIME_SECONDS <= lifetime <= MAX_LIFETIME_SECONDS
+    return fetched_at + lifetime if is_meaningful else 0.0
 
 
 def payload_digest(body: bytes) -> str:
-    """Return the SHA-1 of a body as received, in base 32 and labelled as WARC does: `sha1:…`."""
+    """Return the SHA-1 of a body as received, in base 32 and in WARC's form: `sha1:…`."""
     return "sha1:" + b32encode(sha1(body, usedforsecurity=False).digest()).decode()
 
 
@@ -135,11 +136,11 @@ def _until_expiry(headers: Headers) -> float | None:
     try:
         return (parsedate_to_datetime(expires) - parsedate_to_datetime(sent)).total_seconds()
     except (ValueError, TypeError, OverflowError):
-        return 0.0  # RFC 9111, 5.3: what is no date, 0 above all, has expired.
+        return 0.0  # An invalid date, such as 0, means "expired" (RFC 9111, 5.3).
 
 
 def _text(value: str) -> str:
-    # Only HTTP's white space goes: Latin-1's may be the end of a UTF-8 character.
+    # Only HTTP's white space is stripped: Latin-1's may be part of a UTF-8 character.
     bare = value.strip(_blank)
     try:
         return bare.encode("latin-1").decode()

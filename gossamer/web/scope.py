@@ -1,12 +1,12 @@
-"""Scope: which URLs are ours to visit, as rules that compose with and, or, not.
+"""Scope: which URLs a crawl visits, as rules combined with and, or, not.
 
-A scope is an expression that a person can read in a settings file, an event or an explanation:
+A scope is an expression that people can read in a settings file, an event or an explanation:
 
     domain("example.org") and not prefix("https://example.org/private/") and depth(5)
 
 Rules: `any()`; `host("www.example.org", …)`; `domain("example.org", …)`, with its subdomains;
-`prefix("https://…", …)`; `pattern("regular expression")`, found anywhere in the URL, as RE2 writes
-it; `depth(n)`, at most n links from a seed. (Filters combined by conjunction, disjunction and
+`prefix("https://…", …)`; `pattern("regular expression")`, which RE2 searches anywhere in the URL;
+`depth(n)`, at most n links from a seed. (Filters combined by conjunction, disjunction and
 negation: Selective incremental crawler, section 4.)
 """
 
@@ -15,14 +15,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from gossamer.web.expressions import Evaluation, Expression, Holds, parse, some
+from gossamer.web.expressions import Evaluation, Expression, Holds, parse, require_texts
 from gossamer.web.url import canonicalize, host_name
 
 _more_than_a_name = re.compile(r"[/@?#\\\s]|^[^\[]*:")
 
 
 class Found(NamedTuple):
-    """A canonical URL, and at which depth it was found."""
+    """A canonical URL, and the depth at which it was found."""
 
     url: str
     depth: int
@@ -40,7 +40,7 @@ class Scope(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def parse_scope(text: str) -> Scope:
-    """Parse *text*; raise BadSettings, with what is wrong, if it is no scope."""
+    """Parse *text*; raise BadSettings, with the error, if it is not a scope."""
     return Scope(parse(text, RULES, "scope"))
 
 
@@ -68,7 +68,7 @@ def _domain(*names: str) -> Holds[Found]:
 
 
 def _prefix(*prefixes: str) -> Holds[Found]:
-    wanted = tuple(str(prefix) for prefix in some(prefixes))
+    wanted = tuple(str(prefix) for prefix in require_texts(prefixes))
     return lambda found: found.url.startswith(wanted)
 
 
@@ -79,7 +79,7 @@ def _pattern(expression: str) -> Holds[Found]:
     options = re2.Options()
     options.log_errors = False
     try:
-        search = re2.compile(*some((expression,)), options).search
+        search = re2.compile(*require_texts((expression,)), options).search
     except re2.error as error:
         why = error.args[0].decode(errors="replace")
         raise ValueError(
@@ -91,14 +91,14 @@ def _pattern(expression: str) -> Holds[Found]:
 
 def _depth(most: int) -> Holds[Found]:
     if type(most) is not int or most < 0:
-        raise ValueError("depth takes a whole number from 0")
+        raise ValueError("depth takes a whole number ≥ 0")
     return lambda found: found.depth <= most
 
 
 def _names(values: tuple[str, ...]) -> frozenset[str]:
-    # Spelt as in a canonical URL: lower case, Punycode, no dot for the root.
-    if wrong := [value for value in some(values) if _more_than_a_name.search(value)]:
-        raise ValueError(f"{wrong[0]!r} is more than a name")
+    # Written as in a canonical URL: lower case, Punycode, without the root dot.
+    if wrong := [value for value in require_texts(values) if _more_than_a_name.search(value)]:
+        raise ValueError(f"{wrong[0]!r} is not just a host name")
     return frozenset(host_name(canonicalize(f"http://{value.strip('.')}/")) for value in values)
 
 

@@ -1,21 +1,25 @@
-"""What type a body is: by its headers, and by its first bytes where servers are known to be wrong.
+"""Decides the type of a body: by its headers, and by its first bytes where headers are unreliable.
 
-The WHATWG MIME Sniffing standard, section 7, with its tables of signatures (6.1 to 6.4, 7.1). The
-fetcher decides by it what it reads on, and the parser what it has read, so that they cannot differ.
+Implements the WHATWG MIME Sniffing standard, section 7, with its tables of signatures (6.1 to 6.4,
+7.1). The fetcher decides with it whether a body is read, and the parser how, so they always agree.
 
-Where we go beyond the standard. A browser believes `text/html` whatever follows; a ZIP archive of
-that name would come down whole, so text that begins like a binary format is that format. A browser
-saves `application/octet-stream`; servers give it to files whose name they do not know, so it counts
-as no type. BMP and ID3 need more than their two or three letters, with which texts begin, too. A
-UTF-8 BOM may stand before markup. `nosniff` is obeyed: a type that was declared is then the type.
-Of what is packed with gzip the first bytes are unpacked, too: sitemaps come so, and archives of any
-size.
+Differences from the standard:
+
+- A browser always believes `text/html`, so a ZIP archive declared as such would be read whole.
+  Here a text that begins like a binary format has the type of that format.
+- A browser saves `application/octet-stream`. Servers send it for files that they do not know, so it
+  counts as no type.
+- The signatures of BMP and ID3 are longer than in the standard, because texts may begin with their
+  two or three letters.
+- A UTF-8 BOM may precede markup.
+- `nosniff` is obeyed: the declared type is then the type.
+- The first bytes of a gzip file are unpacked, because sitemaps are sent like this.
 """
 
 import re
 from typing import NamedTuple
 
-from gossamer.web.coding import decoded
+from gossamer.web.coding import decode
 from gossamer.web.http import Headers, all_values, content_type, first_value, joined_values
 
 HTML = ("text/html", "application/xhtml+xml")
@@ -30,24 +34,24 @@ OFFICE = (
     "application/vnd.oasis.opendocument.spreadsheet",
     "application/vnd.oasis.opendocument.presentation",
 )
-WHOLE = frozenset({PDF, "application/zip", *OFFICE})
-"""What is of no use when it is cut: it is read from its end."""
+UNCUTTABLE_TYPES = frozenset({PDF, "application/zip", *OFFICE})
+"""Types that are useless when they are cut, because they are read from the end."""
 BINARY = "application/octet-stream"
 GZIP = ("application/gzip", "application/x-gzip")
 PACKED_XML = "application/xml+gzip"
-"""XML, such as a sitemap, in a file packed with gzip (the suffix is RFC 8460's)."""
-HEADER = 1445
-"""Bytes that are looked at (section 5.2, the resource header)."""
-ENOUGH = 8 << 10
-"""Bytes as received that settle a type even if hardly one of them could be decoded."""
+"""XML, such as a sitemap, in a gzip file (RFC 8460 defines the suffix)."""
+RESOURCE_HEADER_BYTES = 1445
+"""Bytes that are examined (section 5.2, the resource header)."""
+DECIDING_BYTES = 8 << 10
+"""Received bytes after which the type is decided, even if few of them could be decoded."""
 
-APACHE = {
+DEFAULT_CONTENT_TYPES = {
     "text/plain",
     "text/plain; charset=ISO-8859-1",
     "text/plain; charset=iso-8859-1",
     "text/plain; charset=UTF-8",
 }
-"""What servers write by default: the only plain text that may be none (5.1)."""
+"""Default headers of servers. Only with these may plain text be something else (5.1)."""
 
 MARKUP = {
     "text/html": rb"<(?:!--|(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE"
@@ -97,39 +101,39 @@ _binary = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def is_textual(kind: str) -> bool:
-    """Return whether documents of this type can be read though their end is missing."""
+    """Return whether a document of this type can be parsed without its end."""
     named = kind in ("application/json", "application/xml")
     return named or kind.startswith("text/") or kind.endswith(("+xml", "+json"))
 
 
 class Declared(NamedTuple):
-    """What the headers of a response say of its type."""
+    """The type that the headers of a response declare."""
 
     kind: str
     """As `content_type` reads it."""
     nosniff: bool
     by_default: bool
-    """Whether it is what servers write who have not been told otherwise."""
+    """Whether the type is a server's default."""
 
     @property
     def needs(self) -> int:
-        """How many bytes of the decoded body settle the type; 0: they change nothing."""
+        """Bytes of the decoded body that decide the type; 0: the headers decide."""
         if self.kind in GZIP:
-            return HEADER
+            return RESOURCE_HEADER_BYTES
         if self.kind and self.nosniff:
             return 0
-        return HEADER if self.kind in ("", BINARY) or is_textual(self.kind) else 0
+        return RESOURCE_HEADER_BYTES if self.kind in ("", BINARY) or is_textual(self.kind) else 0
 
     def type_of(self, body: bytes) -> str:
-        """Return the type of the response by the first bytes of its decoded *body*."""
-        kind = self._told(body)
-        return _unpacked(kind, body) if kind in GZIP else kind
+        """Return the type of the response, from the first bytes of its decoded *body*."""
+        kind = self._decide(body)
+        return _sniff_gzip(kind, body) if kind in GZIP else kind
 
-    def _told(self, body: bytes) -> str:
+    def _decide(self, body: bytes) -> str:
         if not self.needs or self.kind in GZIP:
             return self.kind
         if self.kind in ("", BINARY):
-            found = _unknown(body, markup=not self.nosniff)
+            found = _sniff_unknown(body, markup=not self.nosniff)
             return BINARY if self.kind and found == TEXT else found
         if self.kind == "text/html":
             return _format(body) or _feed_or_html(body)
@@ -137,9 +141,9 @@ class Declared(NamedTuple):
 
 
 def declared_type(headers: Headers) -> Declared:
-    """Return what *headers* say."""
+    """Return the declared type in *headers*."""
     kind = content_type(headers)
-    by_default = kind == TEXT and all_values(headers, "content-type")[-1] in APACHE
+    by_default = kind == TEXT and all_values(headers, "content-type")[-1] in DEFAULT_CONTENT_TYPES
     return Declared(kind, _nosniff(headers), by_default)
 
 
@@ -150,33 +154,37 @@ def media_type(headers: Headers, body: bytes) -> str:
 
 def _nosniff(headers: Headers) -> bool:
     """Fetch standard, "determine nosniff": the first value decides."""
-    said = first_value(headers, "x-content-type-options")
-    return said.partition(",")[0].strip(" \t").lower() == "nosniff"
+    value = first_value(headers, "x-content-type-options")
+    return value.partition(",")[0].strip(" \t").lower() == "nosniff"
 
 
-def _unknown(body: bytes, markup: bool) -> str:
+def _sniff_unknown(body: bytes, markup: bool) -> str:
     """Section 7.1; *markup* is its sniff-scriptable flag."""
     begins = _begins_markup.match(body) if markup else None
     return _row(MARKUP, begins) or _format(body) or _text_or_binary(body)
 
 
-def _unpacked(kind: str, body: bytes) -> str:
-    """Return the type of *body*, which is packed with gzip or called so, by what is in it."""
-    first = decoded(body[:HEADER], "gzip", HEADER)
+def _sniff_gzip(kind: str, body: bytes) -> str:
+    """Return the type of *body*, which is declared as gzip, by its content."""
+    first = decode(body[:RESOURCE_HEADER_BYTES], "gzip", RESOURCE_HEADER_BYTES)
     if not _xml.match(first.data):
         return kind
-    # Some servers call a coding by this name that they have applied and said.
+    # Some servers declare the type gzip for a Content-Encoding that is already decoded.
     return "text/xml" if first.as_sent else PACKED_XML
 
 
 def _text_or_binary(body: bytes) -> str:
     """Section 7.2."""
-    return TEXT if body.startswith(BOMS) or not _binary.search(body, 0, HEADER) else BINARY
+    return (
+        TEXT
+        if body.startswith(BOMS) or not _binary.search(body, 0, RESOURCE_HEADER_BYTES)
+        else BINARY
+    )
 
 
 def _feed_or_html(body: bytes) -> str:
     """Section 7.3."""
-    found = _feed.match(body, 0, HEADER)
+    found = _feed.match(body, 0, RESOURCE_HEADER_BYTES)
     if not found:
         return "text/html"
     return "application/atom+xml" if found[2] else "application/rss+xml"
@@ -187,11 +195,11 @@ def _format(body: bytes) -> str:
 
 
 def _row(table: dict[str, bytes], found: re.Match[bytes] | None) -> str:
-    """Return the type whose signature was found; the groups are the rows of the table."""
+    """Return the type whose signature matched; each group of the match is a row of the table."""
     return [*table][found.lastindex - 1] if found and found.lastindex else ""
 
 
 def whole_type(headers: Headers, body: bytes) -> str:
     """Return the type of a response with this *body*, still content-encoded."""
     declared, codings = declared_type(headers), joined_values(headers, "content-encoding")
-    return declared.type_of(decoded(body[:ENOUGH], codings, declared.needs).data)
+    return declared.type_of(decode(body[:DECIDING_BYTES], codings, declared.needs).data)

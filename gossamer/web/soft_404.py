@@ -1,8 +1,9 @@
-"""What a host answers to a path that cannot exist (hazard `soft_404`).
+"""Detects soft 404s: how a host answers to a path that does not exist (hazard `soft_404`).
 
-Many hosts answer 200 with a page of apologies, or redirect to one. To tell such pages, a host is
-asked once for a path that nobody has: its answer is the host's signature. What it answers alike
-elsewhere is no page either, but for its home page: who has no page may show that, or lead there.
+Many hosts answer 200 with an error page, or redirect to one. To detect such pages, a random path is
+requested once from each host. The response is the signature of the host. Other URLs with the same
+response do not exist either. The home page is an exception: a host may show it, or redirect to it,
+in place of a 404.
 """
 
 from urllib.parse import urlsplit
@@ -13,51 +14,51 @@ from gossamer.web.url import fingerprint
 
 
 class Signature(Struct, frozen=True, omit_defaults=True):
-    """How a host says that it has no such page. All empty: nobody has asked it."""
+    """How a host answers for a missing page. All fields are empty before the probe."""
 
     status: int = 0
     location: str = ""
-    """Where it redirects to, as it says it."""
+    """The Location header of the response."""
     digest: str = ""
-    """Of the text, as `PageParsed` has it, where there is a document."""
+    """Digest of the text, as in `PageParsed`; "" if there is no document."""
     simhash: str = ""
     at: float = 0.0
-    """When it was asked."""
+    """When the probe was made, in epoch seconds."""
 
 
 NO_SIGNATURE = Signature()
 
 
 def missing_page(host: str, order: str) -> str:
-    """Return the URL of a page that the host key *host* does not have; another one each *order*."""
+    """Return the URL of a page that the host key *host* cannot have; each *order* gets another."""
     return f"{host}/{fingerprint(f'{host}/{order}')}"
 
 
-DISTANCE = 3
-"""Bits in which two simhashes of such pages may differ: they name the URL, or the day."""
+MAX_DISTANCE_BITS = 3
+"""Bits in which simhashes of two error pages may differ: such pages may contain the URL or date."""
 
 
-def has_text_of(known: Signature, digest: str, simhash: str) -> bool:
-    """Return whether a text is that of the document which a host has where it has none."""
-    if not known.digest:
+def is_missing_text(signature: Signature, digest: str, simhash: str) -> bool:
+    """Return whether a text is the text of the host's error page."""
+    if not signature.digest:
         return False
-    if known.digest == digest:
+    if signature.digest == digest:
         return True
-    if not (known.simhash and simhash):
+    if not (signature.simhash and simhash):
         return False
-    return (int(known.simhash, 16) ^ int(simhash, 16)).bit_count() <= DISTANCE
+    return (int(signature.simhash, 16) ^ int(simhash, 16)).bit_count() <= MAX_DISTANCE_BITS
 
 
-def leads_where(known: Signature, status: int, location: str) -> bool:
-    """Return whether an answer redirects as the host does where it has no page.
+def is_missing_redirect(signature: Signature, status: int, location: str) -> bool:
+    """Return whether a response redirects to the same target as for a missing page.
 
-    The Location is compared as it stands: one that repeats what was asked for, as of a host that
-    has moved, is another one for each URL.
+    The Location is compared literally. If a host has moved, its Location contains the path and is
+    different for each URL.
     """
     return (
         300 <= status < 400
         and bool(location)
-        and (known.status, known.location) == (status, location)
+        and (signature.status, signature.location) == (status, location)
     )
 
 

@@ -1,13 +1,13 @@
-"""The public suffix list: a file of this package, pinned, because a site is a promise.
+"""The public suffix list: a pinned file of this package.
 
-A site decides the partition of all that belongs to it: hosts, queues, delays, claims, the URLs that
-were met. A list with one suffix more moves sites to other partitions, away from what is known of
-them. So the list does not come with whatever version of a library is installed, and the version
-that a crawl was begun with stands on its `control` topic and in its store: a process that has
-another refuses to work on it (`gossamer.runtime.identity`).
+A site determines the partition of its hosts, queues, delays, claims and seen URLs. A list with one
+more suffix would move sites to other partitions, away from their state. So the list does not depend
+on the installed version of a library. The version that a crawl was begun with is in its `control`
+topic and in its store, and a process with another version refuses to work on the crawl
+(`gossamer.runtime.identity`).
 
 The file is https://publicsuffix.org/list/public_suffix_list.dat as published, under the Mozilla
-Public License 2.0. Whoever replaces it makes a release that cannot go on with older crawls.
+Public License 2.0. A release with another file cannot continue older crawls.
 """
 
 import re
@@ -18,10 +18,10 @@ from publicsuffixlist import PublicSuffixList
 
 _text = (files("gossamer.web") / "public_suffix_list.dat").read_text(encoding="utf-8")
 _version = re.search(r"^// VERSION: (\S+)$", _text, re.MULTILINE)
-assert _version, "the file names its version"
+assert _version, "the file has no version"
 
 SUFFIX_LIST: str = _version[1]
-"""The version of the list: when it was published, as its file says."""
+"""The version of the list: the date of publication in its file."""
 
 
 def registrable_domain(name: str) -> str:
@@ -32,13 +32,13 @@ def registrable_domain(name: str) -> str:
 @cache
 def _suffixes() -> PublicSuffixList:
     rules = [line for line in _text.splitlines() if line and not line.startswith("//")]
-    # The library would encode all ten thousand as IDNA, for which most of the time would go.
-    encoded = [_encoded(rule) for rule in rules if not rule.isascii()]
+    # The library would encode all ten thousand rules as IDNA, which would take most of the time.
+    encoded = [_encode(rule) for rule in rules if not rule.isascii()]
     return PublicSuffixList(rules + encoded, accept_encoded_idn=False)
 
 
-def _encoded(rule: str) -> str:
-    """Return a *rule* of the list as names in ASCII have it; the list is in normal form."""
+def _encode(rule: str) -> str:
+    """Return a *rule* of the list in ASCII (Punycode). The list is already normalized."""
     mark, name = ("!", rule[1:]) if rule.startswith("!") else ("", rule)
     return mark + ".".join(
         label if label.isascii() else f"xn--{label.encode('punycode').decode()}"

@@ -1,14 +1,15 @@
-"""URLs: the one spelling under which the crawler knows each, and what it is grouped by.
+"""URLs: the canonical form of each, and the keys that are derived from it.
 
     canonical URL   http://www.example.org:8080/a?b     in every event, row and set
-    host key        http://www.example.org:8080         politeness and robots.txt go by it
+    host key        http://www.example.org:8080         key of politeness and robots.txt
     host name       www.example.org
-    site            example.org                         registrable domain; topics are keyed by it
+    site            example.org                         registrable domain; key of the topics
     SURT            org,example,www:8080)/a?b           sorts hosts below their domains
-    fingerprint     128 bits of the canonical URL       the URL-seen test remembers it
+    fingerprint     128 bits of the canonical URL       key of the URL-seen set
 
-URLs are parsed by the WHATWG URL standard. What it leaves open (escapes, credentials, a dot at the
-end of the host) is settled by named steps, the same for every crawl; docs/urls.md lists them.
+URLs are parsed by the WHATWG URL standard. Named steps normalize the remaining differences
+(escapes, credentials, a dot at the end of the host). They are the same for every crawl;
+docs/urls.md lists them.
 """
 
 import re
@@ -34,7 +35,7 @@ BAD_PORTS = frozenset({
     6668, 6669, 6679, 6697, 10080,
 })
 # fmt: on
-"""Where something else than the Web answers, that might do what a request says (the Fetch standard,
+"""Ports of other protocols, whose servers might execute parts of a request (the Fetch standard,
 "port blocking")."""
 
 
@@ -45,27 +46,27 @@ _unreserved = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 
 class Step(NamedTuple):
-    """One of the steps to the spelling of a URL."""
+    """A step to the canonical form of a URL."""
 
     apply: Callable[[str], str]
-    """Takes a URL as the standard spells it, and returns one."""
+    """Takes and returns a URL as the standard serializes it."""
     text: str
-    """What it does."""
+    """A sentence that describes the step."""
     source: str
 
 
-OURS = "ours"
+OWN_RULE = "ours"
 
 
 class BadUrl(Poison):
-    """Not a URL that we visit."""
+    """Not a URL that can be visited."""
 
     def __init__(self, url: str, why: str) -> None:
         super().__init__(f"{url[:200]!r} is not a URL to visit: {why}")
 
 
-class NotOfTheWeb(BadUrl):
-    """A URL of another scheme than HTTP's: mailto:, tel:, javascript:, ftp: …"""
+class NotHttpUrl(BadUrl):
+    """A URL with a scheme other than HTTP's: mailto:, tel:, javascript:, ftp: …"""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, "only http: and https: are visited")
@@ -79,55 +80,55 @@ class UrlTooLong(BadUrl):
 
 
 def canonicalize(url: str, base: str = "") -> str:
-    """Return the one spelling of *url*, resolved against *base*; raise BadUrl if it has none."""
+    """Return the canonical form of *url*, resolved against *base*; raise BadUrl if it has none."""
     if len(url) > 10 * MAX_LENGTH:
-        raise NotOfTheWeb(url) if _other_scheme.match(url) else UrlTooLong(url)
-    absolute = _parsed(url, base)
-    while (stepped := _stepped(absolute)) != absolute:
-        # A step can uncover what the parser would spell otherwise: an escaped escape, a dot.
-        absolute = _parsed(stepped)
+        raise NotHttpUrl(url) if _other_scheme.match(url) else UrlTooLong(url)
+    absolute = _parse(url, base)
+    while (stepped := _apply_steps(absolute)) != absolute:
+        # The result of a step may need normalization, such as an escaped escape or a dot.
+        absolute = _parse(stepped)
     if len(absolute) > MAX_LENGTH:
         raise UrlTooLong(url)
     return absolute
 
 
-def _parsed(url: str, base: str = "") -> str:
+def _parse(url: str, base: str = "") -> str:
     try:
         return join_url(base or url, url if base else "")
     except (ValueError, UnicodeError) as error:
         raise BadUrl(url, "it does not parse") from error
 
 
-def _stepped(url: str) -> str:
+def _apply_steps(url: str) -> str:
     for step in _steps:
         url = step(url)
     return url
 
 
-def only_the_web(url: str) -> str:
-    """Raise NotOfTheWeb for what is not HTTP."""
+def require_http(url: str) -> str:
+    """Raise NotHttpUrl unless the scheme is http or https."""
     if not url.startswith(SCHEMES):
-        raise NotOfTheWeb(url)
+        raise NotHttpUrl(url)
     return url
 
 
 def without_fragment(url: str) -> str:
-    """Drop the fragment: it never reaches a server."""
+    """Drop the fragment, which is never sent to a server."""
     return url.partition("#")[0]
 
 
 def without_credentials(url: str) -> str:
-    """Drop user and password: links that carry them are mistakes or traps."""
+    """Drop user and password. Links with credentials are mistakes or traps."""
     return _credentials.sub(r"\1", url) if "@" in url else url
 
 
-def plain_escapes(url: str) -> str:
-    """Spell escapes one way: upper-case digits, unreserved characters bare (RFC 3986, 6.2.2)."""
+def normalize_escapes(url: str) -> str:
+    """Write escapes in upper case, and unreserved characters unescaped (RFC 3986, 6.2.2)."""
     return _escape.sub(_plain, url) if "%" in url else url
 
 
 def without_root_dot(url: str) -> str:
-    """Drop the dot that spells out the DNS root: `example.org.` is `example.org`."""
+    """Drop the dot of the DNS root: `example.org.` is `example.org`."""
     if "./" not in url and ".:" not in url:
         return url
     key = host_key(url)
@@ -135,49 +136,51 @@ def without_root_dot(url: str) -> str:
     if not name.endswith("."):
         return url
     if name.strip(".").endswith("/"):
-        raise BadUrl(url, "it names no host")
+        raise BadUrl(url, "it has no host")
     return name.rstrip(".") + colon + port + url[len(key) :]
 
 
-def on_a_port_of_the_web(url: str) -> str:
-    """Raise BadUrl for a port that browsers ask nothing of, either."""
+def require_web_port(url: str) -> str:
+    """Raise BadUrl for a port that browsers block."""
     if url.find(":", 6, url.index("/", 8)) < 0:
         return url
     port = host_key(url).rpartition(":")[2]
     if port.isdecimal() and int(port) in BAD_PORTS:
-        raise BadUrl(url, f"port {port} is not of the Web")
+        raise BadUrl(url, f"port {port} is blocked, as in browsers")
     return url
 
 
 STEPS: dict[str, Step] = {
-    "scheme": Step(only_the_web, "only http: and https: are visited", "viuva-negra 4.3"),
+    "scheme": Step(require_http, "only http: and https: are visited", "viuva-negra 4.3"),
     "fragment": Step(without_fragment, "the fragment is dropped", "viuva-negra 4.3"),
     "credentials": Step(
-        without_credentials, "user and password are dropped: such links are mistakes or traps", OURS
+        without_credentials,
+        "user and password are dropped: such links are mistakes or traps",
+        OWN_RULE,
     ),
     "escapes": Step(
-        plain_escapes,
-        "escapes have upper-case digits, and unreserved characters none (`%7euser` is `~user`)",
+        normalize_escapes,
+        "escapes have upper-case digits, and unreserved characters are not escaped (`%7euser` is "
+        "`~user`)",
         "RFC 3986, 6.2.2",
     ),
     "root_dot": Step(without_root_dot, "`example.org.` is `example.org`", "RFC 3986, 3.2.2"),
     "port": Step(
-        on_a_port_of_the_web,
-        "ports that browsers ask nothing of are not visited",
+        require_web_port,
+        "ports that browsers block are not visited",
         "Fetch standard, port blocking",
     ),
 }
-"""What is done to a URL once it is parsed; the steps of single crawls are in
-`gossamer.web.url_steps`."""
+"""Steps after parsing, for every crawl. `gossamer.web.url_steps` has those of single crawls."""
 _steps = tuple(step.apply for step in STEPS.values())
 
 
-def spellings(url: str) -> Iterator[tuple[str, str]]:
-    """Yield each step that changes *url*, and what it is then; `standard` is its parsing.
+def trace_steps(url: str) -> Iterator[tuple[str, str]]:
+    """Yield each step that changes *url*, and the changed URL; `standard` is the parsing.
 
-    Raise BadUrl if it is no URL to visit.
+    Raise BadUrl if *url* cannot be visited.
     """
-    parsing = ("standard", _parsed)
+    parsing = ("standard", _parse)
     before = None
     while url != before:
         before = url
@@ -193,7 +196,7 @@ def _plain(escape: re.Match[str]) -> str:
 
 
 def host_key(url: str) -> str:
-    """Return scheme and authority of a canonical *url*: politeness groups by it."""
+    """Return scheme and authority of a canonical *url*: the key of politeness."""
     return url[: url.index("/", 8)]
 
 
@@ -214,7 +217,7 @@ def site_of(url: str) -> str:
 def _site(name: str) -> str:
     if is_address(name):
         return name
-    # A public suffix itself (github.io) and a bare name (localhost) are sites of their own.
+    # A public suffix (github.io) and a name without a dot (localhost) are sites of their own.
     return registrable_domain(name) or name
 
 
@@ -222,7 +225,7 @@ def _site(name: str) -> str:
 def is_address(name: str) -> bool:
     """Whether a host name is an IP literal."""
     if ":" not in name and not name[-1:].isdigit():
-        return False  # As are nearly all, and an exception costs as much as finding the site.
+        return False  # The common case. An exception would cost as much as finding the site.
     try:
         ip_address(name.strip("[]"))
     except ValueError:

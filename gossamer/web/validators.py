@@ -1,11 +1,11 @@
-"""Validators: what a server gives with a page to ask later whether it has changed.
+"""Validators: the ETag and Last-Modified of a page, for conditional visits.
 
-RFC 9110, sections 8.8 and 13.1. A visit sends them back as conditions, and a server that has
-nothing new answers 304, without a body. Whether that is true shows only where a page is asked for
-without condition, so every so often one is. A host whose validators stayed the same while a page
-changed has lied: its 304 says nothing, and it is asked without conditions from then on. One whose
-validators change though its pages do not (a tag made of an inode, each server of a cluster with its
-own) is not worth asking.
+See RFC 9110, sections 8.8 and 13.1. A visit sends the validators back as conditions, and a server
+answers 304 without a body if the page has not changed. Only an unconditional visit can verify a
+304, so some visits are unconditional. If a page changed and its validators did not, the validators
+of the host are distrusted, and its visits become unconditional. The same happens if validators
+change although pages do not, for example an ETag made from an inode number or a different ETag for
+each server of a cluster.
 """
 
 import re
@@ -18,20 +18,20 @@ from msgspec.structs import replace
 
 from gossamer.web.http import Headers, first_value
 
-LIMIT = 200
-"""Characters of a tag or a date that is kept: they go to the store with each page."""
-EVERY = 8
-"""One visit in so many asks without condition."""
-FUTILE = 3
-"""So many times in a row other validators for the same content: then they are not worth sending."""
-WEAK = 0.05
-"""How much of a page may change under the same weak tag: it promises no more than the meaning."""
+MAX_LENGTH = 200
+"""Maximum characters of a tag or date, because they are stored for each page."""
+UNCONDITIONAL_INTERVAL = 8
+"""One visit in this number is unconditional."""
+MAX_FUTILE = 3
+"""Visits in a row with new validators and unchanged content, after which they are distrusted."""
+MAX_WEAK_CHANGE = 0.05
+"""Fraction of a page that may change under the same weak tag, which only promises equivalence."""
 
 _tag = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 
 
-class Lie(StrEnum):
-    """Why the validators of a host are not trusted."""
+class DistrustReason(StrEnum):
+    """Why the validators of a host are distrusted."""
 
     SAME_TAG = "a page changed and its ETag did not"
     SAME_DATE = "a page changed and its Last-Modified did not"
@@ -39,7 +39,7 @@ class Lie(StrEnum):
 
 
 class Validators(Struct, frozen=True, omit_defaults=True):
-    """Those of one version of a page, as the server wrote them."""
+    """The validators of one version of a page, as the server wrote them."""
 
     etag: str = ""
     """The header ETag."""
@@ -48,13 +48,13 @@ class Validators(Struct, frozen=True, omit_defaults=True):
 
     @property
     def changed_at(self) -> float:
-        """When the page changed, by its Last-Modified, as epoch seconds; 0 if that is no date."""
+        """When the page changed by its Last-Modified, in epoch seconds; 0 without a valid date."""
         at = _instant(self.last_modified)
         return max(0.0, at.timestamp()) if at else 0.0
 
     @property
     def weak(self) -> bool:
-        """Whether the tag promises no more than that the meaning is the same."""
+        """Whether the tag is weak: it promises equivalent, not identical content."""
         return self.etag.startswith("W/")
 
 
@@ -62,57 +62,62 @@ NO_VALIDATORS = Validators()
 
 
 class Trust(Struct, frozen=True, omit_defaults=True):
-    """What is thought of a host's validators."""
+    """The trust in the validators of a host."""
 
     lie: str = ""
-    """A sentence of `Lie`; "" while they are trusted."""
+    """A sentence of `DistrustReason`; "" while they are trusted."""
     futile: int = 0
-    """How often in a row they were others for the same content."""
+    """Visits in a row with new validators and unchanged content."""
 
     def after(self, before: Validators, now: Validators, change: float) -> "Trust":
-        """Return the trust after a visit without condition found a *change*, from 0 to 1.
+        """Return the trust after an unconditional visit that found a *change*, from 0 to 1.
 
-        *before* are the page's validators of the visit before, *now* those of this one.
+        *before* and *now* are the page's validators of the previous visit and of this visit.
         """
         same = _same(before, now)
         if self.lie or same is None:
             return self
         if not change:
-            return self._seen_unchanged(same)
-        if not same or (before.weak and change <= WEAK):
+            return self._after_unchanged(same)
+        if not same or (before.weak and change <= MAX_WEAK_CHANGE):
             return self
-        return replace(self, lie=Lie.SAME_TAG if before.etag and now.etag else Lie.SAME_DATE)
+        return replace(
+            self,
+            lie=DistrustReason.SAME_TAG if before.etag and now.etag else DistrustReason.SAME_DATE,
+        )
 
-    def _seen_unchanged(self, same: bool) -> "Trust":
+    def _after_unchanged(self, same: bool) -> "Trust":
         futile = 0 if same else self.futile + 1
-        return replace(self, futile=futile, lie=Lie.FUTILE if futile >= FUTILE else "")
+        return replace(
+            self, futile=futile, lie=DistrustReason.FUTILE if futile >= MAX_FUTILE else ""
+        )
 
 
 def validators_of(headers: Headers) -> Validators:
-    """Return the validators of a response that can be sent back; malformed ones are left out.
+    """Return the validators of a response, without malformed ones.
 
-    A Last-Modified that is not before the response's own Date says when the page was made up, not
-    when it changed (8.8.2.1).
+    A Last-Modified that is not before the Date of the response says when the page was generated,
+    not when it changed (8.8.2.1), and is ignored.
     """
     etag = first_value(headers, "etag")
     modified, made = first_value(headers, "last-modified"), first_value(headers, "date")
     at, limit = _instant(modified), _instant(made)
     dated = at is not None and (limit is None or at < limit)
     return Validators(
-        etag if len(etag) <= LIMIT and _tag.fullmatch(etag) else "",
-        modified if len(modified) <= LIMIT and dated else "",
+        etag if len(etag) <= MAX_LENGTH and _tag.fullmatch(etag) else "",
+        modified if len(modified) <= MAX_LENGTH and dated else "",
     )
 
 
-def kept(found: Validators, before: Validators) -> Validators:
-    """Return what is to be sent after a 304 with *found*, which may repeat less than there was."""
+def validators_after_304(found: Validators, before: Validators) -> Validators:
+    """Return the validators after a 304 with *found*, which may lack some of *before*."""
     return Validators(found.etag or before.etag, found.last_modified or before.last_modified)
 
 
 def conditions(validators: Validators) -> Headers:
-    """Return the headers that ask for a page only if it has changed.
+    """Return the headers of a conditional request.
 
-    Both are sent: who knows tags ignores the date (13.1.3).
+    Both are sent: a server that supports tags ignores the date (13.1.3).
     """
     sent = (
         ("If-None-Match", validators.etag),
@@ -122,14 +127,14 @@ def conditions(validators: Validators) -> Headers:
 
 
 def is_conditional(validators: Validators, trust: Trust, in_a_row: int) -> bool:
-    """Return whether the next visit sends *validators*, *in_a_row* visits having done so."""
-    return bool(conditions(validators)) and not trust.lie and in_a_row < EVERY - 1
+    """Return whether the next visit is conditional, after *in_a_row* conditional visits."""
+    return bool(conditions(validators)) and not trust.lie and in_a_row < UNCONDITIONAL_INTERVAL - 1
 
 
 def _same(before: Validators, now: Validators) -> bool | None:
-    """Return whether a server that has *now* would say 304 to *before*; None: nobody can know."""
+    """Return whether a server with *now* would answer 304 to *before*; None if that is unknown."""
     if before.etag and now.etag:
-        # 8.8.3.2, weak comparison: what If-None-Match goes by.
+        # If-None-Match uses the weak comparison (8.8.3.2).
         return before.etag.removeprefix("W/") == now.etag.removeprefix("W/")
     if before.last_modified and now.last_modified:
         return before.last_modified == now.last_modified
@@ -137,7 +142,7 @@ def _same(before: Validators, now: Validators) -> bool | None:
 
 
 def modified_at(headers: Headers) -> float | None:
-    """Return what Last-Modified says, as epoch seconds, however absurd; None if it is no date."""
+    """Return Last-Modified in epoch seconds, however absurd; None if it is not a date."""
     at = _instant(first_value(headers, "last-modified"))
     return at.timestamp() if at else None
 

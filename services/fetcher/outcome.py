@@ -28,11 +28,11 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.telemetry import count
-from gossamer.web.coding import decoded
+from gossamer.web.coding import decode
 from gossamer.web.cookies import Cookie
 from gossamer.web.http import GONE, Headers, content_type, first_value, redirect_target
 from gossamer.web.robots import RobotsRules
-from gossamer.web.sniffing import ENOUGH, GZIP, PACKED_XML, Declared, is_textual, whole_type
+from gossamer.web.sniffing import DECIDING_BYTES, GZIP, PACKED_XML, Declared, is_textual, whole_type
 from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import host_key, site_of
 
@@ -69,9 +69,9 @@ def decide_type(declared: Declared, codings: str, body: bytes) -> str | None:
     """
     if not (declared.needs and codings):
         return declared.type_of(body) if len(body) >= declared.needs else None
-    first = decoded(body[:ENOUGH], codings, declared.needs)
+    first = decode(body[:DECIDING_BYTES], codings, declared.needs)
     enough = len(first.data) >= declared.needs and not first.as_sent
-    return declared.type_of(first.data) if enough or len(body) >= ENOUGH else None
+    return declared.type_of(first.data) if enough or len(body) >= DECIDING_BYTES else None
 
 
 def is_readable_cut(kind: str) -> bool:

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from gossamer.events import Outcome, Visit
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
-from gossamer.web.coding import MEMBER, Body, decoded
-from gossamer.web.http import fresh_for, joined_values, redirect_target
+from gossamer.web.coding import GZIP_MAGIC, Body, decode
+from gossamer.web.http import freshness_lifetime, joined_values, redirect_target
 from gossamer.web.robots import REDIRECTS, RobotsRules, is_text, parse_robots
 from gossamer.web.url import host_name
 from services.fetcher.outcome import (
@@ -125,11 +125,11 @@ def _unreachable(
 
 
 def _decode(reply: Reply, limit: int) -> Body:
-    body = decoded(reply.body, joined_values(reply.headers, "content-encoding"), limit)
-    if not body.data.startswith(MEMBER):
+    body = decode(reply.body, joined_values(reply.headers, "content-encoding"), limit)
+    if not body.data.startswith(GZIP_MAGIC):
         return body
     # The server compressed the file without a Content-Encoding.
-    inner = decoded(body.data, "gzip", limit)
+    inner = decode(body.data, "gzip", limit)
     return Body(inner.data, inner.cut or body.cut, inner.bomb, inner.as_sent)
 
 
@@ -138,7 +138,7 @@ def _validity(pace: Pace, reply: Reply) -> float:
 
     See RFC 9309, 2.4.
     """
-    limits, fresh = pace.limits, fresh_for(reply.headers)
+    limits, fresh = pace.limits, freshness_lifetime(reply.headers)
     if fresh is None:
         return limits.robots_age
     return min(max(fresh, limits.robots_age_floor), limits.robots_age)

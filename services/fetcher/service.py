@@ -25,7 +25,7 @@ from gossamer.events.topics import VISITS_ORDERED, Topic
 from gossamer.retries import waits
 from gossamer.runtime.processor import Emitter
 from gossamer.telemetry import gauge
-from gossamer.web.sniffing import PACKED_XML, WHOLE
+from gossamer.web.sniffing import PACKED_XML, UNCUTTABLE_TYPES
 from gossamer.web.url import host_name
 from services.fetcher.http.client import HostClient, Web
 from services.fetcher.http.limiters import Admission, Request, Stage
@@ -67,7 +67,7 @@ class Fetcher:
             visit_limit=settings.visit_limit,
             body_limit=settings.body_limit,
             body_limits={
-                **dict.fromkeys(WHOLE, settings.pdf_limit),
+                **dict.fromkeys(UNCUTTABLE_TYPES, settings.pdf_limit),
                 PACKED_XML: settings.sitemap_limit,
             },
             sitemap_limit=settings.sitemap_limit,

@@ -20,7 +20,7 @@ from gossamer.events import (
 )
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.internal_links import sample_links
-from gossamer.web.validators import NO_VALIDATORS, Lie, Validators
+from gossamer.web.validators import NO_VALIDATORS, DistrustReason, Validators
 from services.frontier.revisit import unpack_crawl
 from services.frontier.rows import (
     DueRow,
@@ -274,7 +274,7 @@ def test_validators_that_lied_are_not_sent_to_that_host_again() -> None:
     sim.admit(URL)
     sim.run(START + 20 * DAY)
     site = SqliteStore(sim.database).table(SiteRow).get("a.test")
-    assert site and site.validators[HOST].lie == Lie.SAME_TAG
+    assert site and site.validators[HOST].lie == DistrustReason.SAME_TAG
     assert not any(conditions(sim)[4:])
     assert sum(row.liars for row in shares(sim)) == 1
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.web.cookies import (
-    LONGEST,
-    SESSION,
+    MAX_COOKIE_SECONDS,
+    SESSION_COOKIE_SECONDS,
     Cookie,
     Jar,
     cookie_date,
@@ -92,8 +92,8 @@ def test_cookies_expire() -> None:
     url = "https://www.example.org/shop/"
     assert sent(kept, url) == "s=1; m=1; z=1"
     assert sent(kept, url, later=10) == "s=1; z=1"
-    assert sent(kept, url, later=SESSION) == "z=1"
-    assert sent(kept, url, later=LONGEST) == ""
+    assert sent(kept, url, later=SESSION_COOKIE_SECONDS) == "z=1"
+    assert sent(kept, url, later=MAX_COOKIE_SECONDS) == ""
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_is_no_cookie_is_left_alone(text: str) -> None:
 )
 def test_cookies_are_read_as_browsers_read_them(text: str, name: str, value: str) -> None:
     found = parse_cookie(text, URL, NOW)
-    assert found == Cookie(name, value, "www.example.org", "/shop", NOW + SESSION)
+    assert found == Cookie(name, value, "www.example.org", "/shop", NOW + SESSION_COOKIE_SECONDS)
 
 
 @pytest.mark.parametrize(

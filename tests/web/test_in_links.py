@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.in_links import linked, sites_in, united
+from gossamer.web.in_links import add_link, estimate_sites, merge_sketches
 
 names = st.lists(st.sampled_from([f"s{n}.example" for n in range(40)]))
 
@@ -15,14 +15,14 @@ names = st.lists(st.sampled_from([f"s{n}.example" for n in range(40)]))
 def sketch_of(sites: list[str], url: str = "http://a.test/") -> int:
     sketch = 0
     for site in sites:
-        sketch = linked(sketch, site, url)
+        sketch = add_link(sketch, site, url)
     return sketch
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 10, 100, 3000])
 def test_sites_are_counted_to_about_a_third(count: int) -> None:
     sites = [f"site{n}.example" for n in range(count)]
-    found = [sites_in(sketch_of(sites, f"http://a.test/{n}")) for n in range(60)]
+    found = [estimate_sites(sketch_of(sites, f"http://a.test/{n}")) for n in range(60)]
     assert fmean(found) == pytest.approx(count, rel=0.15, abs=0.2)
     off = [abs(log((1 + one) / (1 + count))) for one in found]
     assert sorted(off)[50] < 0.8
@@ -30,7 +30,7 @@ def test_sites_are_counted_to_about_a_third(count: int) -> None:
 
 @given(names, names)
 def test_a_site_counts_once_and_sketches_can_be_united(one: list[str], other: list[str]) -> None:
-    both = united(sketch_of(one), sketch_of(other))
+    both = merge_sketches(sketch_of(one), sketch_of(other))
     assert both == sketch_of([*other, *one]) == sketch_of(sorted({*one, *other}))
-    assert sites_in(both) >= sites_in(sketch_of(one))
+    assert estimate_sites(both) >= estimate_sites(sketch_of(one))
     assert both < 1 << 32

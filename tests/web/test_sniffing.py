@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from gossamer.web.sniffing import (
     FORMATS,
     GZIP,
-    HEADER,
     PACKED_XML,
+    RESOURCE_HEADER_BYTES,
     declared_type,
     is_textual,
     media_type,
@@ -96,7 +96,7 @@ def test_a_feed_that_is_called_html_is_told_by_its_first_element(body: bytes, ki
         (b"\xff\xfea\0", "text/plain"),
         (b"", "text/plain"),
         (b"words\0", "application/octet-stream"),
-        (b"x" * HEADER + b"\0", "text/plain"),
+        (b"x" * RESOURCE_HEADER_BYTES + b"\0", "text/plain"),
     ],
 )
 def test_a_body_of_no_type_is_told_by_its_first_bytes(body: bytes, kind: str) -> None:
@@ -164,7 +164,7 @@ def test_only_sniffed_types_depend_on_bytes(
     assert kind
     needs = declared_type(headers).needs
     assert needs or kind == declared
-    first = (body + b" " * HEADER)[:needs]
+    first = (body + b" " * RESOURCE_HEADER_BYTES)[:needs]
     assert media_type(headers, first + more) == media_type(headers, first)
 
 

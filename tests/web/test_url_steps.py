@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from gossamer.errors import BadSettings
 from gossamer.web import url_steps
 from gossamer.web.url import STEPS as EVERYWHERE
-from gossamer.web.url import BadUrl, canonicalize, host_key, spellings
+from gossamer.web.url import BadUrl, canonicalize, host_key, trace_steps
 from gossamer.web.url_steps import (
     ALL_STEPS,
     HOST_STEPS,
     STEPS,
     check_steps,
-    host_image,
-    host_images,
-    merged,
+    merge_url,
+    rewrite_by_rule,
+    rewrite_by_rules,
 )
 from schemas import urls
 
@@ -74,17 +74,19 @@ IMAGES = [
 @pytest.mark.parametrize(("step", "path", "known_as"), MERGED)
 def test_a_step_takes_urls_of_one_page_for_one(step: str, path: str, known_as: str) -> None:
     changed = path != known_as
-    found = merged(HOST + path, (step,))
+    found = merge_url(HOST + path, (step,))
     assert found == (known_as and HOST + known_as, (step,) if changed else ())
     others = [name for name in STEPS if name != step]
-    assert merged(HOST + path, others).url == HOST + path or step == "repeated_path"
+    assert merge_url(HOST + path, others).url == HOST + path or step == "repeated_path"
 
 
 @pytest.mark.parametrize(("path", "images"), IMAGES)
 def test_what_a_host_may_take_for_one(path: str, images: dict[str, str]) -> None:
-    found = {rule: image.removeprefix(HOST) for rule, image in host_images(HOST + path, ALL_STEPS)}
+    found = {
+        rule: image.removeprefix(HOST) for rule, image in rewrite_by_rules(HOST + path, ALL_STEPS)
+    }
     assert found == images
-    assert list(host_images(HOST + path, ())) == []
+    assert list(rewrite_by_rules(HOST + path, ())) == []
 
 
 def test_every_step_is_tested_above() -> None:
@@ -110,11 +112,11 @@ wanted_steps = st.sets(st.sampled_from(ALL_STEPS))
 @example(f"{HOST}/a/..;jsessionid=1/index.html?utm_source=1&PHPSESSID=2", set(ALL_STEPS))
 def test_laws_of_the_steps(text: str, wanted: set[str]) -> None:
     url = canonicalize(text)
-    found = merged(url, wanted)
+    found = merge_url(url, wanted)
     if not found.url:
         assert found.steps[-1] == "repeated_path"
         return
-    assert merged(found.url, wanted) == (found.url, ()), "once is enough"
+    assert merge_url(found.url, wanted) == (found.url, ()), "once is enough"
     assert canonicalize(found.url) == found.url, "no step leaves the standard's spelling"
     assert host_key(found.url) == host_key(url), "no step leaves the host"
     assert len(found.url) <= len(url)
@@ -131,19 +133,19 @@ def test_the_order_of_the_steps_makes_no_difference(text: str) -> None:
         while after != before:
             before = after
             for name in order:
-                after = merged(after, (name,)).url
+                after = merge_url(after, (name,)).url
         results.add(after)
-    assert results == {merged(url, merging).url}
+    assert results == {merge_url(url, merging).url}
 
 
 @given(addresses, wanted_steps)
 def test_laws_of_what_hosts_show(text: str, wanted: set[str]) -> None:
     url = canonicalize(text)
-    for rule, image in host_images(url, wanted):
+    for rule, image in rewrite_by_rules(url, wanted):
         assert image != url and canonicalize(image) == image
         assert host_key(image) == host_key(url) and len(image) <= len(url)
-        assert host_image(url, rule) == image
-        assert host_image(image, rule) == image, "once is enough"
+        assert rewrite_by_rule(url, rule) == image
+        assert rewrite_by_rule(image, rule) == image, "once is enough"
 
 
 @given(addresses, addresses)
@@ -160,14 +162,14 @@ def test_the_spellings_of_a_url_end_in_the_canonical_one(text: str) -> None:
         canonical = canonicalize(text)
     except BadUrl:
         return
-    found = list(spellings(text))
+    found = list(trace_steps(text))
     assert (found[-1][1] if found else text) == canonical
     assert {name for name, _ in found} <= {"standard", *EVERYWHERE}
 
 
 def test_a_step_that_does_not_exist_is_refused_by_name() -> None:
     check_steps(ALL_STEPS)
-    with pytest.raises(BadSettings, match="'capitals' is no step; the steps are session_id"):
+    with pytest.raises(BadSettings, match="unknown step 'capitals'; choose from session_id"):
         check_steps(("tracking", "capitals"))
 
 
@@ -178,5 +180,5 @@ def test_the_page_lists_the_steps_as_the_code_has_them() -> None:
 
 
 def test_parameters_are_known_in_small_letters() -> None:
-    names = url_steps.SESSION_IDS | url_steps.PERHAPS_SESSION_IDS | url_steps.CLICKS
+    names = url_steps.SESSION_IDS | url_steps.POSSIBLE_SESSION_IDS | url_steps.TRACKING_PARAMETERS
     assert {name.lower() for name in names} == names

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.web.validators import (
-    EVERY,
-    FUTILE,
-    LIMIT,
-    Lie,
+    MAX_FUTILE,
+    MAX_LENGTH,
+    UNCONDITIONAL_INTERVAL,
+    DistrustReason,
     Trust,
     Validators,
     conditions,
@@ -27,7 +27,7 @@ def test_a_tag_goes_back_as_it_came(etag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "etag", ["", "abc", "'abc'", '"a"b"', 'w/"abc"', '"a\r\nX: y"', f'"{"x" * LIMIT}"', "*"]
+    "etag", ["", "abc", "'abc'", '"a"b"', 'w/"abc"', '"a\r\nX: y"', f'"{"x" * MAX_LENGTH}"', "*"]
 )
 def test_a_malformed_tag_does_not(etag: str) -> None:
     assert conditions(validators_of((("ETag", etag),))) == ()
@@ -54,20 +54,20 @@ def test_any_headers_are_read(etag: str, modified: str, date: str) -> None:
 
 def test_every_so_often_a_page_is_asked_for_without_condition() -> None:
     tagged = Validators('"1"')
-    asked = [is_conditional(tagged, Trust(), n) for n in range(EVERY)]
-    assert asked == [True] * (EVERY - 1) + [False]
+    asked = [is_conditional(tagged, Trust(), n) for n in range(UNCONDITIONAL_INTERVAL)]
+    assert asked == [True] * (UNCONDITIONAL_INTERVAL - 1) + [False]
     assert not is_conditional(Validators(), Trust(), 0)
 
 
 @pytest.mark.parametrize(
     ("before", "now", "change", "lie"),
     [
-        (Validators('"1"'), Validators('"1"'), 0.01, Lie.SAME_TAG),
+        (Validators('"1"'), Validators('"1"'), 0.01, DistrustReason.SAME_TAG),
         (Validators('"1"'), Validators('"2"'), 0.5, ""),
         (Validators('"1"'), Validators('"1"'), 0.0, ""),
-        (Validators('W/"1"'), Validators('"1"'), 0.5, Lie.SAME_TAG),
+        (Validators('W/"1"'), Validators('"1"'), 0.5, DistrustReason.SAME_TAG),
         (Validators('W/"1"'), Validators('W/"1"'), 0.01, ""),
-        (Validators("", EARLIER), Validators("", EARLIER), 0.01, Lie.SAME_DATE),
+        (Validators("", EARLIER), Validators("", EARLIER), 0.01, DistrustReason.SAME_DATE),
         (Validators('"1"', EARLIER), Validators('"2"', EARLIER), 0.5, ""),
         (Validators('"1"'), Validators("", EARLIER), 0.5, ""),
         (Validators(), Validators(), 0.5, ""),
@@ -90,8 +90,8 @@ def test_a_liar_is_not_believed_again() -> None:
 
 def test_validators_that_change_for_nothing_are_not_worth_sending() -> None:
     trust, one, other = Trust(), Validators('"1"'), Validators('"2"')
-    for _ in range(FUTILE - 1):
+    for _ in range(MAX_FUTILE - 1):
         trust = trust.after(one, other, 0.0)
     assert not trust.lie
     assert not trust.after(one, one, 0.0).after(one, other, 0.0).lie, "once they were of use"
-    assert trust.after(one, other, 0.0).lie == Lie.FUTILE
+    assert trust.after(one, other, 0.0).lie == DistrustReason.FUTILE

@@ -1,9 +1,9 @@
-"""robots.txt as RFC 9309 defines it: one crawler's rules, in a form that travels with an order.
+"""robots.txt by RFC 9309: the rules for one crawler, in a form that orders can carry.
 
-A file is parsed once, where it was fetched (`reader.py`), and only the groups that apply to us are
-kept; every URL of the host is checked against those (`rules.py`). Parsing is tolerant: 64 % of
-these files have mistakes, and one bad line says nothing about the next (`spelling.py`). Patterns
-are indexed, so that a URL costs much the same among ten rules and among 40,000 (`matcher.py`).
+The fetcher parses a file once (`reader.py`) and keeps only the groups that apply to us. Every URL
+of the host is checked against these rules (`rules.py`). Parsing is tolerant: 64 % of the files have
+mistakes, and an invalid line does not affect the next line (`spelling.py`). Patterns are indexed,
+so that a URL costs about the same with ten rules as with 40,000 (`matcher.py`).
 """
 
 from gossamer.web.robots.reader import LIMIT, RobotsFile, is_token, parse_robots
@@ -13,8 +13,8 @@ from gossamer.web.robots.rules import (
     RobotsRules,
     Rule,
     Usage,
+    format_rules,
     with_header,
-    written,
 )
 from gossamer.web.robots.spelling import is_text
 
@@ -26,9 +26,9 @@ __all__ = [
     "RobotsRules",
     "Rule",
     "Usage",
+    "format_rules",
     "is_text",
     "is_token",
     "parse_robots",
     "with_header",
-    "written",
 ]

@@ -1,11 +1,10 @@
-"""Which of very many patterns decides about a path: the one with the most octets (RFC 9309, 2.2.2).
+"""Finds the pattern that decides about a path: the one with the most octets (RFC 9309, 2.2.2).
 
-A robots.txt may have 40,000 rules, and a page 10,000 links to their host. Patterns without a star
-before their end, which nearly all are, match what begins with them: they are sorted, and each knows
-the heaviest of those that begin it, so that one bisection finds the answer. Each of the others is
-looked up by the rarest four octets without which it cannot match, and is tried in one pass over the
-path however many stars it has. A file in which very many come into question all the same was made
-to hold us up: they are not tried.
+A robots.txt may have 40,000 rules, and a page 10,000 links to their host. Nearly all patterns have
+no star before their end and match as prefixes. They are sorted, and each stores the heaviest of its
+own prefixes, so that one bisection finds the rule. Any other pattern is indexed by its rarest four
+octets, and is tried in one pass over the path, however many stars it has. A file with very many
+candidates for one path was made to slow crawlers down; its candidates are not tried.
 """
 
 from bisect import bisect_right
@@ -13,18 +12,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from gossamer.web.robots.octets import SLASH, octets, slashes_undone
+from gossamer.web.robots.octets import SLASH, octets, unescape_slashes
 
-GRAMS = (4, 2, 1)
-"""By how many octets a pattern is looked up: the first of these that it has in a row."""
-
-
-TRIES = 500
-"""How many patterns with stars are tried on one path."""
+GRAM_SIZES = (4, 2, 1)
+"""Octets by which a pattern is indexed: the first of these sizes that it has in one piece."""
 
 
-class Undecided(Exception):
-    """More patterns come into question than are tried."""
+MAX_TRIES = 500
+"""Maximum number of patterns with stars that are tried for one path."""
+
+
+class TooManyPatterns(Exception):
+    """More than MAX_TRIES patterns are candidates for a path."""
 
 
 class Patterned(Protocol):
@@ -32,27 +31,27 @@ class Patterned(Protocol):
 
     @property
     def allow(self) -> bool:
-        """Whether it is an Allow, which goes before a Disallow of as many octets."""
+        """Whether it is an Allow, which wins over a Disallow with as many octets."""
 
     @property
     def pattern(self) -> str:
-        """A path, in which `*` stands for anything, and `$` at the end for the end."""
+        """A path in which `*` matches anything, and a final `$` the end."""
 
 
 R = TypeVar("R", bound=Patterned)
 Weight = tuple[int, bool]
-"""Octets, and whether it allows: the heaviest rule that matches decides."""
+"""Octets of the pattern, and whether the rule allows. The heaviest matching rule decides."""
 
 
 class Pattern(NamedTuple):
-    """A rule's path, compiled: the octets between its stars."""
+    """A compiled pattern: the octets between its stars."""
 
     pieces: tuple[str, ...]
     to_the_end: bool
     octets: int
 
     def matches(self, path: str) -> bool:
-        """Whether it matches *path* from its start, in one pass however many stars there are."""
+        """Return whether *path* matches, in one pass however many stars there are."""
         first, *others = self.pieces
         if not others:
             return path == first if self.to_the_end else path.startswith(first)
@@ -74,11 +73,14 @@ class Pattern(NamedTuple):
 
 
 def _forms(piece: str, path: str, at: int) -> Iterator[tuple[str, int]]:
-    """Yield how *piece* may be spelt in *path*, and from where on: the star before it may have
-    reached into the query, where an escaped slash is the same as a bare one."""
+    """Yield the forms of *piece* that may match in *path*, each with the first offset.
+
+    The star before the piece may have matched into the query, where an escaped slash equals a bare
+    slash.
+    """
     yield piece, at
     if SLASH in piece and (query := path.find("?")) >= 0:
-        yield slashes_undone(piece), max(at, query)
+        yield unescape_slashes(piece), max(at, query)
 
 
 def _first_of(piece: str, path: str, at: int) -> tuple[int, int]:
@@ -86,8 +88,8 @@ def _first_of(piece: str, path: str, at: int) -> tuple[int, int]:
     return min((one for one in found if one[0] >= 0), key=sum, default=(-1, 0))
 
 
-def compiled(pattern: str) -> Pattern:
-    """Return the pattern of a rule, ready to match the octets of a URL."""
+def compile_pattern(pattern: str) -> Pattern:
+    """Compile the pattern of a rule, to match the octets of a URL."""
     bare = pattern.removesuffix("$")
     if "*" not in bare:
         only = octets(bare)
@@ -98,14 +100,14 @@ def compiled(pattern: str) -> Pattern:
 
 
 class Matcher(Generic[R]):
-    """The rules of one file, ready to be asked about any number of paths."""
+    """The indexed rules of one file."""
 
     def __init__(self, rules: Sequence[R]) -> None:
         prefixes: dict[str, tuple[Weight, R]] = {}
         self._exact: dict[str, tuple[Weight, R]] = {}
         wild: list[tuple[Weight, Pattern, R]] = []
         for rule in rules:
-            pattern = compiled(rule.pattern)
+            pattern = compile_pattern(rule.pattern)
             weight = (pattern.octets, rule.allow)
             first, *others = pattern.pieces
             if any(others):
@@ -119,9 +121,11 @@ class Matcher(Generic[R]):
         self._grams = _grams([pattern for _weight, pattern, _rule in self._wild])
         self._sizes = {len(gram) for gram in self._grams if gram}
 
-    def deciding(self, path: str) -> R | None:
-        """Return the heaviest rule that matches the octets *path*, or None; raise Undecided if too
-        many come into question."""
+    def find_rule(self, path: str) -> R | None:
+        """Return the heaviest rule that matches the octets *path*, or None.
+
+        Raise TooManyPatterns if there are too many candidates.
+        """
         found = [one for one in (self._prefixes.find(path), self._exact.get(path)) if one]
         weight, best = max(found, key=lambda one: one[0], default=((-1, False), None))
         for rank in self._candidates(path):
@@ -137,20 +141,20 @@ class Matcher(Generic[R]):
         for size in self._sizes:
             for at in range(len(path) - size + 1):
                 ranks.update(self._grams.get(path[at : at + size], ()))
-                if len(ranks) > TRIES:
-                    raise Undecided
+                if len(ranks) > MAX_TRIES:
+                    raise TooManyPatterns
         return sorted(ranks)
 
 
 class _Prefixes(Generic[R]):
-    """Patterns that match whatever begins with them."""
+    """Patterns that match as prefixes."""
 
     def __init__(self, rules: dict[str, tuple[Weight, R]]) -> None:
         self._texts = sorted(rules)
         self._parents: list[int] = []
-        """Of each the longest other one that begins it; -1: none does."""
+        """Index of the longest other text that is a prefix of each text; -1: none."""
         self._best: list[tuple[Weight, R]] = []
-        """Of each the heaviest among itself and all that begin it."""
+        """The heaviest rule among each text and its prefixes."""
         open_ = [-1]
         for at, text in enumerate(self._texts):
             while (parent := open_[-1]) >= 0 and not text.startswith(self._texts[parent]):
@@ -161,8 +165,8 @@ class _Prefixes(Generic[R]):
             open_.append(at)
 
     def find(self, path: str) -> tuple[Weight, R] | None:
-        """Return the heaviest that begins *path*, with its weight."""
-        # What lies between a text and one that it begins begins with it, too.
+        """Return the heaviest rule that is a prefix of *path*, with its weight."""
+        # All texts between a prefix and a text that it begins have that prefix, too.
         at = bisect_right(self._texts, path) - 1
         while at >= 0 and not path.startswith(self._texts[at]):
             at = self._parents[at]
@@ -170,7 +174,7 @@ class _Prefixes(Generic[R]):
 
 
 def _grams(patterns: Sequence[Pattern]) -> dict[str, list[int]]:
-    """Return under which octets to look for each of *patterns*: the rarest of its own."""
+    """Index each of *patterns* by the rarest of its octet groups."""
     each = [_grams_of(pattern) for pattern in patterns]
     counts = Counter(gram for grams in each for gram in grams)
     index: defaultdict[str, list[int]] = defaultdict(list)
@@ -180,8 +184,8 @@ def _grams(patterns: Sequence[Pattern]) -> dict[str, list[int]]:
 
 
 def _grams_of(pattern: Pattern) -> set[str]:
-    # Those that every spelling of the pattern has.
+    # Only octets that are in every form of the pattern.
     parts = [part for piece in pattern.pieces for part in piece.split(SLASH)]
     longest = max(map(len, parts))
-    size = next((size for size in GRAMS if size <= longest), 0)
+    size = next((size for size in GRAM_SIZES if size <= longest), 0)
     return {part[at : at + size] for part in parts for at in range(len(part) - size + 1) if size}

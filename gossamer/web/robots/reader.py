@@ -1,23 +1,23 @@
-"""Reads a robots.txt: which of its groups are ours, and what they say."""
+"""Parses a robots.txt: the rules of the groups that apply to us, and the sitemaps."""
 
 import math
 import re
 from typing import NamedTuple
 
-from gossamer.web.robots.rules import USAGE_LENGTH, RobotsRules, Rule, Usage, written
-from gossamer.web.robots.spelling import Key, Line, lines, narrowed, whole_lines
+from gossamer.web.robots.rules import USAGE_LENGTH, RobotsRules, Rule, Usage, format_rules
+from gossamer.web.robots.spelling import Key, Line, lines, to_utf8, whole_lines
 from gossamer.web.url import BadUrl, canonicalize
 
 LIMIT = 500 << 10
-"""Octets of a file that are parsed (section 2.5)."""
-SITEMAPS = 100
-"""Sitemaps that are taken from one file."""
-USAGES = 32
-"""Lines on the use of pages that are taken from one file, none longer than USAGE_LENGTH."""
+"""Maximum octets of a file that are parsed (section 2.5)."""
+MAX_SITEMAPS = 100
+"""Maximum number of sitemaps of one file."""
+MAX_USAGES = 32
+"""Maximum number of usage lines of one file; none is longer than USAGE_LENGTH."""
 
 ALLOW, DISALLOW = Key.ALLOW, Key.DISALLOW
-BEGINS = (b"/", b"*", b"$", b"")
-"""What a path begins with."""
+PATH_STARTS = (b"/", b"*", b"$", b"")
+"""Valid first octets of a path."""
 
 _token = re.compile(rb"[A-Za-z_-]+")
 _between_names = re.compile(rb"[\s,;|]+")
@@ -27,32 +27,32 @@ _stars = re.compile(r"\*{2,}")
 
 
 class RobotsFile(NamedTuple):
-    """What a robots.txt says, to us and to everybody."""
+    """The content of a robots.txt for us."""
 
     rules: RobotsRules
     sitemaps: tuple[str, ...] = ()
-    """Canonical URLs, in their order; they may be of any host."""
+    """Canonical URLs of any host, in their order."""
     malformed: int = 0
-    """How many of its lines are not as the standard has them."""
+    """Number of lines that do not follow the standard."""
 
 
 def parse_robots(
     body: bytes, product: str, now: float, age: float, url: str = "", cut: bool = False
 ) -> RobotsFile:
-    """Return what *body* says to the crawler whose token is *product*, valid *age* seconds.
+    """Parse *body* for the crawler whose token is *product*; the rules are valid *age* seconds.
 
-    *now* is when it was fetched, in epoch seconds, and *url* from where; *cut*: its end is missing.
-    Never fails: what cannot be parsed is skipped.
+    The file was fetched at *now*, in epoch seconds, from *url*. *cut*: its end is missing. Never
+    fails: invalid lines are skipped.
     """
-    text, odd = narrowed(body[:LIMIT])
+    text, odd = to_utf8(body[:LIMIT])
     if cut or len(body) > LIMIT:
         text = whole_lines(text)
     file = _File(product.lower().encode(), url)
     for line in lines(text):
         file.add(line)
-    group = file.ours if file.ours.named else file.everyones
+    group = file.our_group if file.our_group.named else file.default_group
     rules = RobotsRules(
-        lines=written(group.rules),
+        lines=format_rules(group.rules),
         crawl_delay=group.delay,
         fetched_at=now,
         expires_at=now + age,
@@ -63,15 +63,15 @@ def parse_robots(
 
 
 def is_token(product: str) -> bool:
-    """Whether a robots.txt can name *product* (2.2.1)."""
+    """Return whether *product* is a valid token for a robots.txt (2.2.1)."""
     return _token.fullmatch(product.encode()) is not None
 
 
 class _File:
-    """What has been read so far, and which groups the next line belongs to."""
+    """The parsed part of a file, and the groups of the next line."""
 
     def __init__(self, product: bytes, url: str) -> None:
-        self.ours, self.everyones = _Group(), _Group()
+        self.our_group, self.default_group = _Group(), _Group()
         self.sitemaps: dict[str, None] = {}
         self.malformed = 0
         self._product, self._url = product, url
@@ -79,8 +79,8 @@ class _File:
         self._naming = self._named = False
 
     def add(self, line: Line) -> None:
-        """Take one line in, and whether it is as it should be."""
-        sound, key = line.sound, line.key
+        """Add one line, and count it if it is malformed."""
+        sound, key = line.is_valid, line.key
         if key is DISALLOW or key is ALLOW:
             sound &= self._add_rule(line)
         elif key is Key.USER_AGENT:
@@ -88,34 +88,34 @@ class _File:
         elif key is Key.SITEMAP:
             sound &= self._add_sitemap(line.value)
         else:
-            # A line that is no rule of the standard does not end the list of names (2.2.4).
+            # A line that is not a rule of the standard does not end the list of names (2.2.4).
             sound &= key is not Key.CRAWL_DELAY or _seconds(line.value) is not None
             for group in self._current:
                 group.add(line)
         self.malformed += not sound
 
     def _add_rule(self, line: Line) -> bool:
-        # One without a path has no effect.
+        # A rule without a path has no effect.
         if line.value and self._current:
             rule = Rule(line.key is ALLOW, _printable(line.value), line.number)
             for group in self._current:
                 group.rules.append(rule)
         self._naming = False
-        return self._named and line.value[:1] in BEGINS
+        return self._named and line.value[:1] in PATH_STARTS
 
     def _name(self, value: bytes) -> None:
         # RFC 9309, 2.2.1: groups that name the same crawler are one group.
         names = _between_names.split(value)
         current = self._current if self._naming else []
         if any(_names(name, self._product) for name in names):
-            current = [*current, self.ours]
-            self.ours.named = True
+            current = [*current, self.our_group]
+            self.our_group.named = True
         if b"*" in names:
-            current = [*current, self.everyones]
+            current = [*current, self.default_group]
         self._current, self._naming, self._named = current, True, True
 
     def _add_sitemap(self, value: bytes) -> bool:
-        if len(self.sitemaps) >= SITEMAPS:
+        if len(self.sitemaps) >= MAX_SITEMAPS:
             return True
         try:
             url = canonicalize(value.decode("utf-8", "replace"), self._url)
@@ -139,7 +139,7 @@ def _seconds(value: bytes) -> float | None:
 
 
 class _Group:
-    """The rules for one name, collected from the whole file."""
+    """The rules for one name, from the whole file."""
 
     def __init__(self) -> None:
         self.named = False
@@ -148,7 +148,7 @@ class _Group:
         self.delay = 0.0
 
     def add(self, line: Line) -> None:
-        """Add a line that is no rule; an unknown key has no effect."""
+        """Add a line that is not a rule. An unknown key has no effect."""
         match line.key:
             case Key.CRAWL_DELAY:
                 self.delay = max(self.delay, _seconds(line.value) or 0.0)
@@ -160,7 +160,7 @@ class _Group:
         if not path.startswith(("/", "*")):
             path, value = "/", f"{path} {value}".strip()
         short = len(path) + len(value) <= USAGE_LENGTH
-        if value and short and len(self.usage) < USAGES:
+        if value and short and len(self.usage) < MAX_USAGES:
             self.usage.append(Usage(str(line.key), value, path))
 
 
@@ -171,8 +171,8 @@ def _printable_words(value: bytes) -> str:
 def _printable(value: bytes) -> str:
     if _plain.fullmatch(value) and b"**" not in value:
         return value.decode("ascii")
-    return _stars.sub("*", _unprintable.sub(_escaped, value.decode("latin-1")))
+    return _stars.sub("*", _unprintable.sub(_escape_octet, value.decode("latin-1")))
 
 
-def _escaped(octet: re.Match[str]) -> str:
+def _escape_octet(octet: re.Match[str]) -> str:
     return f"%{ord(octet[0]):02X}"

@@ -1,7 +1,8 @@
-"""The rules of a robots.txt that apply to us, what they say about a URL, and what an order carries.
+"""The rules of a robots.txt that apply to us: evaluation for a URL, and the part for an order.
 
-Choices where the RFC is silent: Google's `index.html` rule (allowing it allows its folder) is left
-out, because it grants a permission that nobody wrote; of several Crawl-delays the longest holds.
+Where the RFC is silent: Google's `index.html` rule (allowing it allows its folder) is not
+implemented, because it grants a permission that is not in the file. The longest of several
+Crawl-delays counts.
 """
 
 from collections.abc import Iterable
@@ -12,21 +13,20 @@ from msgspec.structs import replace
 
 from gossamer.cache import ByteCache
 from gossamer.web.http import Headers, joined_values
-from gossamer.web.robots.matcher import Matcher, Undecided, compiled
-from gossamer.web.robots.octets import literally, url_octets
+from gossamer.web.robots.matcher import Matcher, TooManyPatterns, compile_pattern
+from gossamer.web.robots.octets import literal_pattern, url_octets
 
 PATH = "/robots.txt"
 REDIRECTS = 5
-"""How many in a row are followed (2.3.1.2), to any host."""
-CARRIED = 50_000
-"""Bytes of rules that an order carries; beyond that those which decide about its URLs."""
+"""Maximum number of redirects that are followed, to any host (2.3.1.2)."""
+MAX_CARRIED_BYTES = 50_000
+"""Bytes. Of larger rules an order carries only those that decide about its URLs."""
 USAGE_LENGTH = 300
-"""Characters of what is said about the use of a page that are taken from one place."""
+"""Maximum characters of a usage statement from one source."""
 COMPILED_BYTES = 64 << 20
-"""Bytes of memory for rules that are kept ready to match."""
+"""Bytes of memory for cached matchers."""
 COMPILED_SIZE = 40
-"""Bytes that rules take once they are ready to match, for each character of their text: measured
-for files of 500 KiB."""
+"""Bytes of a matcher for each character of the rules' text, measured for files of 500 KiB."""
 
 
 class Rule(Struct, frozen=True, gc=False):
@@ -34,23 +34,23 @@ class Rule(Struct, frozen=True, gc=False):
 
     allow: bool
     pattern: str
-    """As in the file, except that what is not printable ASCII is escaped."""
+    """As in the file, with characters outside printable ASCII escaped."""
     line: int
 
     @property
-    def written(self) -> str:
-        """Return the rule as a line of `RobotsRules.lines`."""
+    def as_line(self) -> str:
+        """Return the rule in the form of `RobotsRules.lines`."""
         return f"{self.line} {'+' if self.allow else '-'} {self.pattern}"
 
     def __str__(self) -> str:
         """Return the rule with its line number, for a person to find it."""
         if not self.line:
-            return "more rules of robots.txt come into question than are tried"
+            return "too many rules of robots.txt are candidates for this URL"
         return f"line {self.line}: {'Allow' if self.allow else 'Disallow'}: {self.pattern}"
 
 
 class Usage(Struct, frozen=True):
-    """A line that says for what pages may be used, not whether they may be visited."""
+    """A line about the usage of pages, not about visiting them."""
 
     name: str
     """`content-usage` (draft-ietf-aipref-attach) or `content-signal` (contentsignals.org)."""
@@ -60,10 +60,9 @@ class Usage(Struct, frozen=True):
 
 
 class RobotsRules(Struct, frozen=True):
-    """The rules in force for one host, and until when.
+    """The valid rules of one host, and when they expire.
 
-    They are kept as text and compiled when they are asked for: compiled rules of one large file
-    take 20 MB.
+    They are stored as text and compiled on demand: the matcher of one large file takes 20 MB.
     """
 
     lines: str = ""
@@ -71,11 +70,11 @@ class RobotsRules(Struct, frozen=True):
     the pattern, separated by spaces."""
     crawl_delay: float = 0.0
     forbidden: str = ""
-    """Why everything is forbidden, if the file could not be fetched (2.3.1.4); else empty."""
+    """Why everything is disallowed, if the file could not be fetched (2.3.1.4); else ""."""
     fetched_at: float = 0.0
     expires_at: float = 0.0
     status: int = 0
-    """Of the answer that they were read from; 0: there was none, or nobody asked."""
+    """Status of the response; 0: no response, or not requested yet."""
     usage: tuple[Usage, ...] = ()
 
     @property
@@ -85,7 +84,7 @@ class RobotsRules(Struct, frozen=True):
         return tuple(Rule(sign == "+", pattern, int(number)) for number, sign, pattern in parts)
 
     def allows(self, url: str) -> bool:
-        """Whether we may visit *url*."""
+        """Return whether *url* may be visited."""
         if _is_robots_txt(url):
             return True
         rule = self.deciding_rule(url)
@@ -94,62 +93,65 @@ class RobotsRules(Struct, frozen=True):
     def deciding_rule(self, url: str) -> Rule | None:
         """Return the matching rule with the most octets, Allow before Disallow (2.2.2), or None.
 
-        If too many come into question, it is one that forbids just this URL, of line 0.
+        If there are too many candidates, return a rule of line 0 that disallows only this URL.
         """
         if _is_robots_txt(url) or not self.lines:
             return None
         try:
-            return _matcher(self).deciding(_path(url))
-        except Undecided:
-            return Rule(False, literally(_path(url)), 0)
+            return _matcher(self).find_rule(_path(url))
+        except TooManyPatterns:
+            return Rule(False, literal_pattern(_path(url)), 0)
 
     def explain(self, url: str) -> str:
-        """Return for a person what decides about *url*."""
+        """Return a sentence for people: the rule that decides about *url*."""
         if _is_robots_txt(url):
             return f"{PATH} itself may always be visited"
         return self.forbidden or str(self.deciding_rule(url) or "no rule of robots.txt applies")
 
     def usage_of(self, url: str) -> dict[str, str]:
-        """Return by name what is said about the use of the page at *url*, by the lines whose path
-        matches it with the most octets."""
+        """Return the usage statements for the page at *url*, by name.
+
+        The lines whose path matches with the most octets count.
+        """
         found: dict[str, tuple[int, str]] = {}
-        for one in self.usage:
-            pattern = compiled(one.pattern)
-            most, said = found.get(one.name, (0, ""))
-            if pattern.octets >= most and pattern.matches(_path(url)):
-                alike = said and pattern.octets == most
-                found[one.name] = pattern.octets, f"{said}, {one.value}" if alike else one.value
-        return {name: said for name, (_octets, said) in found.items()}
+        for line in self.usage:
+            pattern = compile_pattern(line.pattern)
+            octets, value = found.get(line.name, (0, ""))
+            if pattern.octets >= octets and pattern.matches(_path(url)):
+                is_equal = value and pattern.octets == octets
+                value = f"{value}, {line.value}" if is_equal else line.value
+                found[line.name] = pattern.octets, value
+        return {name: value for name, (_octets, value) in found.items()}
 
     def carried_for(self, urls: Iterable[str]) -> "RobotsRules":
-        """Return what an order for *urls* carries: says the same about them, and is not large."""
-        if len(self.lines) <= CARRIED:
+        """Return rules of limited size for an order that decide the same about *urls*."""
+        if len(self.lines) <= MAX_CARRIED_BYTES:
             return self
         deciding = dict.fromkeys(rule for url in urls if (rule := self.deciding_rule(url)))
-        return replace(self, lines=written(deciding))
+        return replace(self, lines=format_rules(deciding))
 
 
-def written(rules: Iterable[Rule]) -> str:
-    """Return *rules* as `RobotsRules.lines` has them."""
-    return "\n".join(rule.written for rule in rules)
+def format_rules(rules: Iterable[Rule]) -> str:
+    """Return *rules* in the form of `RobotsRules.lines`."""
+    return "\n".join(rule.as_line for rule in rules)
 
 
 def with_header(usage: dict[str, str], headers: Headers) -> dict[str, str]:
-    """Return *usage* of robots.txt together with what a response's *headers* say of it."""
+    """Return *usage* of robots.txt together with the usage statements in *headers*."""
     for name in ("content-usage", "content-signal"):
-        if said := joined_values(headers, name)[:USAGE_LENGTH]:
-            usage = {**usage, name: f"{usage[name]}, {said}" if name in usage else said}
+        if value := joined_values(headers, name)[:USAGE_LENGTH]:
+            usage = {**usage, name: f"{usage[name]}, {value}" if name in usage else value}
     return usage
 
 
-_compiled = ByteCache[str, tuple[Matcher[Rule], int]](COMPILED_BYTES, lambda one: one[1])
+_matchers = ByteCache[str, tuple[Matcher[Rule], int]](COMPILED_BYTES, lambda one: one[1])
 
 
 def _matcher(rules: RobotsRules) -> Matcher[Rule]:
-    if found := _compiled.get(rules.lines):
+    if found := _matchers.get(rules.lines):
         return found[0]
     matcher = Matcher(rules.rules)
-    _compiled.put(rules.lines, (matcher, COMPILED_SIZE * len(rules.lines)))
+    _matchers.put(rules.lines, (matcher, COMPILED_SIZE * len(rules.lines)))
     return matcher
 
 

@@ -1,9 +1,9 @@
-"""What the lines of a robots.txt are meant to say, however they are spelt.
+"""Splits a robots.txt into lines, and corrects misspelt keys.
 
-Two thirds of these files have mistakes (Silva, section 4.5, found 64 %). A line is read as it was
-meant where that is beyond doubt: a key that is one slip of the keyboard away, a missing colon, a
-`<br>` that an editor of HTML left for a line's end, a file in UTF-16. A key of which the standard
-says nothing is no mistake (2.2.4).
+Two thirds of the files have mistakes (Silva, section 4.5, found 64 %). A line is read as intended
+if the intention is beyond doubt: a key with one typo, a missing colon, a `<br>` of an HTML editor
+in place of a line end, a file in UTF-16. A key that is not in the standard is not a mistake
+(2.2.4).
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Key(StrEnum):
-    """What a line is about that we read."""
+    """The keys of lines that we evaluate."""
 
     USER_AGENT = "user-agent"
     ALLOW = "allow"
@@ -26,18 +26,18 @@ class Key(StrEnum):
     CONTENT_SIGNAL = "content-signal"
 
 
-FURTHER_OFF = {
+MISSPELLINGS = {
     "desalow": Key.DISALLOW,
     "disallowed": Key.DISALLOW,
     "dissallowed": Key.DISALLOW,
     "dissalow": Key.DISALLOW,
     "dissalaw": Key.DISALLOW,
 }
-"""Spellings that are more than one slip away, and are met all the same."""
+"""Frequent misspellings with more than one typo."""
 
 BLANK = b" \t\f\v\0"
 _marks = re.compile(rb"\A(?:\xef(?:\xbb\xbf?)?)+")
-"""UTF-8's byte order mark, or what is left of it."""
+"""UTF-8's byte order mark, or a part of it."""
 _wide = (
     (re.compile(rb"\xff\xfe\0\0"), "utf-32"),
     (re.compile(rb"\0\0\xfe\xff"), "utf-32"),
@@ -49,22 +49,22 @@ _binary = re.compile(rb"[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _line_end = re.compile(rb"\r\n|\r|\n")
 _break = re.compile(rb"<br\s*/?>", re.IGNORECASE)
 _key = re.compile(r"[a-z_-]+")
-LONG = 40
-"""Octets of a key beyond which what it means is not remembered: nobody writes it again."""
+MAX_CACHED_KEY_LENGTH = 40
+"""Octets. Longer keys are not cached, because they do not occur twice."""
 _separators = str.maketrans("", "", "-_. \t")
 
 
 class Line(NamedTuple):
-    """A line that says something, to us if it has a *key*. *sound*: it is spelt as it should be."""
+    """A line of the file. *key* is None if we do not evaluate it; *is_valid*: it has no mistake."""
 
     number: int
     key: Key | None
     value: bytes
-    sound: bool
+    is_valid: bool
 
 
-def narrowed(body: bytes) -> tuple[bytes, bool]:
-    """Return *body* as UTF-8 without a byte order mark, and whether it was anything else."""
+def to_utf8(body: bytes) -> tuple[bytes, bool]:
+    """Return *body* as UTF-8 without a byte order mark, and whether that changed it."""
     for start, encoding in _wide:
         if start.match(body):
             body = body.decode(encoding, "ignore").encode("utf-8", "ignore")
@@ -74,9 +74,11 @@ def narrowed(body: bytes) -> tuple[bytes, bool]:
 
 
 def is_text(body: bytes) -> bool:
-    """Whether *body*, perhaps cut, is Unicode without the octets of a binary file (the MIME
-    Sniffing standard, section 7, calls these binary data bytes)."""
-    text, _odd = narrowed(body)
+    """Return whether *body*, which may be cut, is Unicode text.
+
+    Text has no binary data bytes (the MIME Sniffing standard, section 7).
+    """
+    text, _odd = to_utf8(body)
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -86,22 +88,26 @@ def is_text(body: bytes) -> bool:
 
 
 def whole_lines(body: bytes) -> bytes:
-    """Return *body*, whose end is missing, without its last line: half a rule is another rule."""
+    """Return *body*, whose end is missing, without its last line: half a rule is a wrong rule."""
     return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
 
 
 def lines(body: bytes) -> Iterator[Line]:
-    """Yield the lines of *body* that are not empty, nor comments."""
+    """Yield the lines of *body* that are neither empty nor comments."""
     for number, physical in enumerate(_line_end.split(body), 1):
         parts = _break.split(physical) if b"<" in physical else (physical,)
         for part in parts:
-            # Stripped as octets: what Latin-1 calls white space may be part of a UTF-8 character.
+            # Stripped as octets: Latin-1's white space may be part of a UTF-8 character.
             text = part.partition(b"#")[0].strip(BLANK)
             if text:
                 name, value, colon = _split(text)
-                key, sound = _meant(name) if len(name) <= LONG else _spelt(name)
-                sound = sound and colon and len(parts) == 1
-                yield Line(number, key, value.strip(BLANK), sound)
+                key, is_valid = (
+                    _parse_key_cached(name)
+                    if len(name) <= MAX_CACHED_KEY_LENGTH
+                    else _parse_key(name)
+                )
+                is_valid = is_valid and colon and len(parts) == 1
+                yield Line(number, key, value.strip(BLANK), is_valid)
 
 
 def _split(line: bytes) -> tuple[bytes, bytes, bool]:
@@ -112,22 +118,22 @@ def _split(line: bytes) -> tuple[bytes, bytes, bool]:
     return (words[0], words[1], False) if len(words) == 2 else (b"", b"", False)
 
 
-def _spelt(name: bytes) -> tuple[Key | None, bool]:
-    """Return what a key with this *name* means, and whether it is spelt as it should be."""
-    spelt = name.strip(BLANK).decode("latin-1").lower()
-    key = _spellings.get(_letters(spelt))
-    return key, _key.fullmatch(spelt) is not None and key in (spelt, None)
+def _parse_key(name: bytes) -> tuple[Key | None, bool]:
+    """Return the key that *name* means, and whether it is spelt correctly."""
+    text = name.strip(BLANK).decode("latin-1").lower()
+    key = _spellings.get(_letters(text))
+    return key, _key.fullmatch(text) is not None and key in (text, None)
 
 
-_meant = lru_cache(maxsize=1024)(_spelt)
+_parse_key_cached = lru_cache(maxsize=1024)(_parse_key)
 
 
 def _letters(key: str) -> str:
     return key.translate(_separators)
 
 
-def _slips(word: str) -> Iterator[str]:
-    """Yield *word*, and what a letter too few, too many, mistaken or out of place makes of it."""
+def _typos(word: str) -> Iterator[str]:
+    """Yield *word* and its variants with one letter missing, added, replaced or transposed."""
     yield word
     for at in range(len(word) + 1):
         before, after = word[:at], word[at:]
@@ -138,4 +144,4 @@ def _slips(word: str) -> Iterator[str]:
             yield before + letter + after[1:]
 
 
-_spellings = {slip: key for key in Key for slip in _slips(_letters(key))} | FURTHER_OFF
+_spellings = {typo: key for key in Key for typo in _typos(_letters(key))} | MISSPELLINGS

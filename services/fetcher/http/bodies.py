@@ -14,7 +14,7 @@ import aiohttp
 
 from gossamer.settings import FetcherSettings
 from gossamer.web.http import Headers, joined_values
-from gossamer.web.sniffing import ENOUGH, declared_type
+from gossamer.web.sniffing import DECIDING_BYTES, declared_type
 from services.fetcher.http.connections import RawResponse, read_rest
 from services.fetcher.outcome import decide_type
 from services.fetcher.steps import Fetch
@@ -40,7 +40,7 @@ class BodyBuffer:
         return self._is_accepted and len(self._received) <= self._limit
 
     def _decide_type(self) -> None:
-        beginning = bytes(self._received[:ENOUGH])
+        beginning = bytes(self._received[:DECIDING_BYTES])
         self._kind = decide_type(self._declared, self._codings, beginning)
         if self._kind is not None:
             self._is_accepted = self._step.accepts(self._status, self._kind)

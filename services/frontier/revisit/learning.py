@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from gossamer.web.in_links import Sketch, sites_in, united
+from gossamer.web.in_links import Sketch, estimate_sites, merge_sketches
 from services.frontier.revisit.beliefs import (
     Belief,
     fade,
@@ -162,7 +162,7 @@ def update_weight(states: States, at: float, in_links: Sketch = 0) -> States:
     faded = 0.5 ** (max(0.0, at - page.at) / REQUEST_HALF_LIFE) if page.at else 1.0
     page = replace(
         page,
-        in_links=united(page.in_links, in_links) if in_links else page.in_links,
+        in_links=merge_sketches(page.in_links, in_links) if in_links else page.in_links,
         requests=to_single(page.requests * faded) if page.requests > MIN_REQUESTS else 0.0,
     )
     weighed = _apply_weight(replace(page, base=page.base or page.weight))
@@ -175,7 +175,7 @@ def update_weight(states: States, at: float, in_links: Sketch = 0) -> States:
 def _apply_weight(page: PageState) -> PageState:
     if not (page.in_links or page.requests):
         return replace(page, weight=page.base)  # Most pages.
-    linked = min(sqrt(1 + sites_in(page.in_links)), MAX_LINK_FACTOR)
+    linked = min(sqrt(1 + estimate_sites(page.in_links)), MAX_LINK_FACTOR)
     return replace(
         page, weight=to_single(page.base * linked * min(1 + page.requests, MAX_REQUEST_FACTOR))
     )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.in_links import linked
+from gossamer.web.in_links import add_link
 from services.frontier.revisit import (
     CrawlState,
     PageState,
@@ -27,7 +27,7 @@ OPTIMAL = make_policy("optimal")
 def links(count: int) -> int:
     sketch = 0
     for n in range(count):
-        sketch = linked(sketch, f"site{n}.example", URL)
+        sketch = add_link(sketch, f"site{n}.example", URL)
     return sketch
 
 
