@@ -1,4 +1,4 @@
-"""A tiny name server over UDP that answers from a table and counts what it is asked."""
+"""A small name server over UDP that answers from a table and counts its queries."""
 
 import asyncio
 import struct
@@ -14,24 +14,23 @@ NO_SUCH_NAME = 3
 
 @dataclass
 class NameServer(asyncio.DatagramProtocol):
-    """Names not in *zone* do not exist. While *gate* is closed nobody gets an answer."""
+    """Names not in *zone* do not exist. While *gate* is closed, no query is answered."""
 
     zone: Mapping[str, tuple[str, ...]]
     ttl: int = 0
     broken: frozenset[str] = frozenset()
     odd: frozenset[str] = frozenset()
-    """Names of which each answer begins with a broken record, and says that there are more than
-    there are."""
+    """Names whose answers begin with a malformed record and have a too large record count."""
     wild: frozenset[str] = frozenset()
-    """Domains in which any name has the address of the domain."""
+    """Domains in which every name has the address of the domain."""
     failing: bool = False
-    """Whether it knows nothing of anybody (SERVFAIL)."""
+    """Whether every answer is SERVFAIL."""
     lame: frozenset[str] = frozenset()
-    """Names of which it knows nothing."""
+    """Names whose answer is SERVFAIL."""
     dead: frozenset[str] = frozenset()
-    """Names for which nothing ever comes back."""
+    """Names whose queries are not answered."""
     empty: int = 0
-    """So many questions for an IPv4 address get an answer without any."""
+    """Number of queries for an IPv4 address that get an answer without records."""
     port: int = 0
     asked: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -45,7 +44,7 @@ class NameServer(asyncio.DatagramProtocol):
         return f"127.0.0.1:{self.port}"
 
     def count(self, name: str) -> int:
-        """How often the IPv4 address of *name* was asked for."""
+        """Return the number of queries for the IPv4 address of *name*."""
         return self.asked.count(name)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -63,7 +62,7 @@ class NameServer(asyncio.DatagramProtocol):
             self.held.append((data, addr))
 
     def open(self) -> None:
-        """Answer what waits, and from now on at once."""
+        """Answer the waiting queries, and later ones at once."""
         self.gate.set()
         for data, addr in self.held:
             self.transport.sendto(self._answer(data), addr)

@@ -1,4 +1,4 @@
-"""Orders, and what a fetcher emits for them."""
+"""Orders, and the events that a fetcher emits for them."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -36,18 +36,18 @@ PATIENT: dict[str, Any] = {
     "body_limit": 20_000,
     "allow_networks": (LOOPBACK,),
 }
-"""Limits that no answer reaches where this machine stands still for a moment."""
+"""Limits that no response reaches if this machine is suspended for a moment."""
 HASTY: dict[str, Any] = {"first_byte_limit": 1.0, "between_bytes_limit": 1.0, "visit_limit": 2.0}
-"""Limits short enough to be waited for."""
+"""Limits that are short enough for tests to reach."""
 
 
 def settings(**changes: Any) -> FetcherSettings:
-    """What a fetcher of a test goes by; only loopback may be visited."""
+    """Return the settings of a fetcher; only loopback may be visited."""
     return FetcherSettings(**{**PATIENT, **changes})
 
 
 def order(*urls: str, purpose: Purpose = Purpose.PAGE, **changes: Any) -> HostCheckedOut:
-    """Return an order for *urls*, all of one host, with nothing in its way."""
+    """Return an order for *urls*, all of one host, without limits that stop it."""
     host = host_key(urls[0])
     visits = tuple(
         Visit(id=f"7.o.{index}@{url}", url=url, purpose=purpose) for index, url in enumerate(urls)
@@ -67,12 +67,12 @@ def order(*urls: str, purpose: Purpose = Purpose.PAGE, **changes: Any) -> HostCh
 
 
 def paused(paused: bool = True) -> CrawlDefined:
-    """Return what stops the crawl, or lets it go on."""
+    """Return the definition that pauses or resumes the crawl."""
     return CrawlDefined(at=0.0, scope="any()", max_depth=1, paused=paused)
 
 
 class Emitted:
-    """What a fetcher emitted, a tuple for each call."""
+    """The events that a fetcher emitted, a tuple for each call."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Event, ...]] = []
@@ -101,7 +101,7 @@ class Emitted:
 def new_fetcher(
     web: Web, epoch_of: EpochOf, clock: Clock = time.time, tell: ShowLimitations = lambda why: None
 ) -> Fetcher:
-    """Return a fetcher that finds 150 s of skew large."""
+    """Return a fetcher that reports more than 150 s of clock skew."""
     limitations = Limitations(tell)
     return Fetcher(web, clock, epoch_of, ClockSkew(150.0, limitations), LocalBackoff(limitations))
 
@@ -117,7 +117,7 @@ async def fetcher(void_through: int = 0, **changes: Any) -> AsyncIterator[Fetche
 
 
 async def fetched(*urls: str, given: HostCheckedOut | None = None, **changes: Any) -> Emitted:
-    """Return what a fetcher emits for an order for *urls*, or for the order *given*."""
+    """Return the events of a fetcher for an order of *urls*, or for the order *given*."""
     emitted = Emitted()
     async with fetcher(**changes) as processor:
         await processor.work(given or order(*urls), emitted.emit)
@@ -125,7 +125,7 @@ async def fetched(*urls: str, given: HostCheckedOut | None = None, **changes: An
 
 
 def endings_are_sound(emitted: Emitted, visits: Sequence[Visit]) -> bool:
-    """Whether exactly the final outcome is the last, and none is out of turn."""
+    """Return whether only the final outcome is the last, and outcomes are in order."""
     ended = emitted.ended
     turns = [one.index for one in ended] == list(range(len(ended)))
     lasts = [one.last for one in ended] == [False] * (len(ended) - 1) + [True]

@@ -1,4 +1,4 @@
-"""Servers on loopback that really do what the test says, and write down what they were asked."""
+"""Servers on loopback that answer as a test defines, and record their requests."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 Answer = Callable[["Server", asyncio.StreamWriter], Awaitable[bool]]
-"""Writes to the client; returns whether the connection may be used again."""
+"""Writes to the client; returns whether the connection can be reused."""
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Request:
     received_at: float
     answered_at: float = 0.0
     resumed: bool = False
-    """Whether it came over a TLS session of an earlier connection."""
+    """Whether the request came over a resumed TLS session."""
 
     def header(self, name: str) -> str:
         for line in self.head.split("\r\n")[1:]:
@@ -66,7 +66,7 @@ class Server:
                 await writer.wait_closed()
 
     async def close(self) -> None:
-        """Hang up on everybody."""
+        """Close every connection."""
         handlers = tuple(self.open)
         for handler in handlers:
             handler.cancel()
@@ -97,7 +97,7 @@ async def serving(**answers: Answer) -> AsyncIterator[Server]:
 
 @asynccontextmanager
 async def serving_over(tls: ssl.SSLContext | None, **answers: Answer) -> AsyncIterator[Server]:
-    """Serve the same, over TLS if a context is given."""
+    """Serve *answers* by name, over TLS if a context is given."""
     named = {f"/{name}": answer for name, answer in answers.items()}
     if "/robots" in named:
         named["/robots.txt"] = named.pop("/robots")
@@ -112,7 +112,7 @@ async def serving_over(tls: ssl.SSLContext | None, **answers: Answer) -> AsyncIt
 
 
 def page(body: bytes = b"<p>hello", status: int = 200, **headers: str) -> Answer:
-    """Answer properly."""
+    """Answer correctly."""
     given = {"Content-Type": "text/html"} | {
         name.replace("_", "-"): value for name, value in headers.items()
     }
@@ -122,7 +122,7 @@ def page(body: bytes = b"<p>hello", status: int = 200, **headers: str) -> Answer
 
 
 def versioned(body: bytes, etag: str = "", modified: str = "") -> Answer:
-    """Answer 304 to who knows this version (RFC 9110, 13.2.2)."""
+    """Answer 304 to a client that has this version (RFC 9110, 13.2.2)."""
 
     async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
         asked = server.requests[-1]
@@ -131,7 +131,7 @@ def versioned(body: bytes, etag: str = "", modified: str = "") -> Answer:
         known = weakly if tags else bool(since) and since == modified
         if not known:
             return await page(body, ETag=etag, Last_Modified=modified)(server, writer)
-        # The length is that of the body that is not sent (8.6).
+        # The length of the body that is not sent (8.6).
         lines = ["HTTP/1.1 304 Not Modified", f"Content-Length: {len(body)}"]
         lines += [f"ETag: {etag}"] if etag else []
         return await raw("\r\n".join([*lines, "", ""]).encode(), keep=True)(server, writer)
@@ -162,7 +162,7 @@ def hanging(data: bytes = b"") -> Answer:
 
 
 def endless(head: bytes, chunk: bytes, every: float = 0.0) -> Answer:
-    """Send *chunk* again and again until the client has had enough."""
+    """Send *chunk* repeatedly until the client closes the connection."""
 
     async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
         writer.write(head)

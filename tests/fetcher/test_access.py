@@ -1,4 +1,4 @@
-"""Hosts that ask who we are, and proxies: over real sockets, and nothing of it is redact."""
+"""Credentials and proxies of hosts, over real sockets; secrets are redacted."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ async def locked(server: Server, writer: asyncio.StreamWriter) -> bool:
     return await answer(server, writer)
 
 
-async def test_a_host_is_told_who_we_are_and_no_other_one_is(tmp_path: Path) -> None:
+async def test_credentials_are_sent_only_to_their_host(tmp_path: Path) -> None:
     async with serving(a=locked) as one, serving(a=locked) as other:
         file = written(tmp_path, f'["{one.root}"]\n{LOGIN}headers = {{ "X-Api-Key" = "k3y" }}')
         mine = await fetched(f"{one.root}/a", access_file=file)
@@ -48,7 +48,7 @@ async def test_a_host_is_told_who_we_are_and_no_other_one_is(tmp_path: Path) -> 
     assert (mine.outcomes, others.outcomes) == (["page"], ["client_error"])
 
 
-async def test_no_record_and_no_log_line_shows_what_the_file_says(
+async def test_secrets_of_the_access_file_are_in_no_record_and_no_log_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -70,10 +70,10 @@ async def broken(writer: asyncio.StreamWriter) -> bool:
 
 @dataclass
 class Proxy:
-    """A forward proxy: for http it fetches, for https it connects, if it is in the mood."""
+    """A forward proxy: it fetches http URLs, and connects to https hosts."""
 
     refuses: bytes = b""
-    """What it answers instead."""
+    """The response in place of a correct one."""
     port: int = 0
     heads: list[str] = field(default_factory=list)
     open: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -136,7 +136,7 @@ def through(proxy: Proxy, folder: Path, host: str = "*", server: str = "127.0.0.
 
 
 @pytest.mark.parametrize("server", ["127.0.0.1", "localhost"])
-async def test_a_host_without_an_address_is_asked_through_its_proxy(
+async def test_host_without_address_is_visited_through_its_proxy(
     server: str, tmp_path: Path
 ) -> None:
     async with serving(a=page(b"<p>inside"), b=page()) as there, proxying(Proxy()) as proxy:
@@ -152,9 +152,7 @@ async def test_a_host_without_an_address_is_asked_through_its_proxy(
     assert PASSWORD not in repr(emitted.calls) and BASIC not in repr(emitted.calls)
 
 
-async def test_tls_goes_through_the_proxy_to_the_host(
-    authority: trustme.CA, tmp_path: Path
-) -> None:
+async def test_tls_is_tunnelled_through_the_proxy(authority: trustme.CA, tmp_path: Path) -> None:
     async with (
         serving_over(named(authority, "inside.invalid"), a=page(b"<p>inside"), b=page()) as there,
         proxying(Proxy()) as proxy,
@@ -168,7 +166,7 @@ async def test_tls_goes_through_the_proxy_to_the_host(
     assert "Proxy-Authorization" not in dict(emitted.pages[0].request_headers)
 
 
-async def test_a_wrong_certificate_behind_a_proxy_is_one(
+async def test_invalid_certificate_behind_a_proxy_is_a_tls_failure(
     authority: trustme.CA, tmp_path: Path
 ) -> None:
     context = named(authority, "other.invalid")
@@ -187,7 +185,7 @@ async def test_a_wrong_certificate_behind_a_proxy_is_one(
         (b"", "Connect call failed"),
     ],
 )
-async def test_a_proxy_of_no_use_is_internal_error_or_that_of_its_host(
+async def test_failing_proxy_is_a_local_fault_or_fails_its_host(
     answer: bytes, why: str, tmp_path: Path
 ) -> None:
     async with proxying(Proxy(answer)) as proxy:
@@ -205,7 +203,7 @@ async def test_a_proxy_of_no_use_is_internal_error_or_that_of_its_host(
             assert PASSWORD not in ended.reason
 
 
-async def test_a_host_that_the_proxy_cannot_reach_is_down(tmp_path: Path) -> None:
+async def test_host_that_the_proxy_cannot_reach_is_down(tmp_path: Path) -> None:
     async with proxying(Proxy(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")) as proxy:
         emitted = await fetched("https://a.invalid/", access_file=through(proxy, tmp_path))
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.HOST_DOWN, ("host_down",))
@@ -214,7 +212,7 @@ async def test_a_host_that_the_proxy_cannot_reach_is_down(tmp_path: Path) -> Non
 
 @dataclass
 class Socks(Proxy):
-    """A proxy that speaks SOCKS 5 (RFC 1928, 1929), and resolves names itself."""
+    """A SOCKS 5 proxy (RFC 1928, 1929) that resolves names itself."""
 
     asked: list[tuple[str, int]] = field(default_factory=list)
     users: list[bytes] = field(default_factory=list)
@@ -256,7 +254,7 @@ def through_socks(proxy: Proxy, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("secured", [False, True], ids=["http", "https"])
-async def test_a_host_is_asked_through_a_socks_proxy_which_resolves_its_name(
+async def test_socks_proxy_resolves_the_name_of_the_host(
     secured: bool, authority: trustme.CA, tmp_path: Path
 ) -> None:
     context = named(authority, "inside.invalid") if secured else None
@@ -274,7 +272,7 @@ async def test_a_host_is_asked_through_a_socks_proxy_which_resolves_its_name(
     assert emitted.pages[0].address == ""
 
 
-async def test_a_host_that_a_socks_proxy_cannot_reach_is_down(tmp_path: Path) -> None:
+async def test_host_that_a_socks_proxy_cannot_reach_is_down(tmp_path: Path) -> None:
     async with proxying(Socks(b"\x05\x05\x00\x01" + bytes(6))) as proxy:
         emitted = await fetched("https://a.invalid/", access_file=through_socks(proxy, tmp_path))
     assert emitted.one.outcome is Outcome.HOST_DOWN
@@ -282,14 +280,14 @@ async def test_a_host_that_a_socks_proxy_cannot_reach_is_down(tmp_path: Path) ->
     assert PASSWORD not in emitted.one.reason
 
 
-async def test_a_socks_proxy_that_is_not_there_is_internal_error(tmp_path: Path) -> None:
+async def test_unreachable_socks_proxy_is_a_local_fault(tmp_path: Path) -> None:
     file = through_socks(Proxy(port=1), tmp_path)
     emitted = await fetched("https://a.invalid/", access_file=file)
     assert emitted.one.outcome is Outcome.UNVISITED
     assert "the proxy 127.0.0.1:1 failed: " in emitted.one.reason
 
 
-async def test_a_private_address_is_not_asked_for_through_a_proxy_either(tmp_path: Path) -> None:
+async def test_private_address_is_not_requested_through_a_proxy(tmp_path: Path) -> None:
     async with proxying(Proxy()) as proxy:
         file = through(proxy, tmp_path)
         url = "http://169.254.169.254/latest/meta-data/"
@@ -297,7 +295,9 @@ async def test_a_private_address_is_not_asked_for_through_a_proxy_either(tmp_pat
     assert (emitted.outcomes, proxy.heads) == (["private_address"], [])
 
 
-async def test_nobody_else_names_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxies_of_environment_and_responses_are_ignored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with proxying(Proxy()) as proxy:
         for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
@@ -327,19 +327,19 @@ async def test_nobody_else_names_a_proxy(monkeypatch: pytest.MonkeyPatch) -> Non
         ('["*"]\nheaders = { X-Api-Key = "s3cret" }', "cannot be set for all hosts"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_refused_and_no_secret_told(text: str, why: str) -> None:
+def test_invalid_access_file_is_refused_without_showing_secrets(text: str, why: str) -> None:
     with pytest.raises(BadSettings) as caught:
         parse_access_file(text)
     assert why in str(caught.value) and "fetcher.access_file" in str(caught.value)
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_unreadable_access_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"fetcher\.access_file: .* cannot be read"):
         read_access_file(tmp_path / "nowhere")
 
 
-def test_what_is_said_of_a_host_is_in_no_text() -> None:
+def test_access_is_in_no_repr_and_is_redacted() -> None:
     said = parse_access_file(f'["http://a.org"]\n{LOGIN}proxy = "http://u:{PASSWORD}@p:1"')
     assert PASSWORD not in repr(said) and BASIC not in repr(said)
     [access] = said.values()

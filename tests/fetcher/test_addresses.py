@@ -1,4 +1,4 @@
-"""Addresses beside those that Python knows: the table lets none through that is not public."""
+"""The table of addresses, compared with that of Python: only public addresses are permitted."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
@@ -11,13 +11,13 @@ from services.fetcher.addresses import NAT64_PREFIX_LENGTHS, may_connect, nat64_
 @given(st.ip_addresses(v=4))
 @example(IPv4Address("192.0.0.8"))
 @example(IPv4Address("223.255.255.255"))
-def test_what_may_be_connected_to_is_public(address: IPv4Address) -> None:
+def test_permitted_addresses_are_public(address: IPv4Address) -> None:
     if may_connect(str(address), ()):
         assert address.is_global and not address.is_multicast
 
 
 @given(st.ip_addresses(v=4))
-def test_an_address_is_judged_alike_however_it_is_translated(address: IPv4Address) -> None:
+def test_translated_address_is_treated_as_its_ipv4_address(address: IPv4Address) -> None:
     number = int(address)
     spelt = [
         IPv6Address(0xFFFF << 32 | number),
@@ -28,7 +28,7 @@ def test_an_address_is_judged_alike_however_it_is_translated(address: IPv4Addres
 
 
 @given(st.ip_addresses(v=4), st.sampled_from(NAT64_PREFIX_LENGTHS), st.integers(0, 2**64 - 1))
-def test_a_prefix_is_learnt_from_what_it_makes_of_two_known_addresses(
+def test_nat64_prefix_is_found_in_the_answer_for_its_name(
     address: IPv4Address, length: int, network: int
 ) -> None:
     prefix = IPv6Network((0x2A00 << 112 | network << 32, length), strict=False)
@@ -45,6 +45,6 @@ def test_a_prefix_is_learnt_from_what_it_makes_of_two_known_addresses(
         assert not may_connect(translated(str(address)), (), [prefix])
 
 
-def test_a_name_without_translation_teaches_nothing() -> None:
+def test_answer_without_translation_has_no_nat64_prefix() -> None:
     assert nat64_prefixes([]) == ()
     assert nat64_prefixes(["2a00::1"]) == ()

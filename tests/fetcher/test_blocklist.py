@@ -1,4 +1,4 @@
-"""What the fetcher does of orders that are out when something is forbidden, over real sockets."""
+"""Orders in progress when a rule is added to the blocklist, over real sockets."""
 
 from ipaddress import ip_network
 
@@ -15,7 +15,7 @@ def find_blocklist_rule(rule: str, lifted: bool = False) -> BlocklistChanged:
     return BlocklistChanged(at=1.0, rule=rule, lifted=lifted)
 
 
-async def test_the_rest_of_an_order_is_handed_back() -> None:
+async def test_rest_of_an_order_is_returned_after_a_new_rule() -> None:
     emitted = Emitted()
     async with serving(x=page(), y=page(), z=page()) as server, fetcher() as processor:
 
@@ -32,7 +32,7 @@ async def test_the_rest_of_an_order_is_handed_back() -> None:
 
 
 @pytest.mark.parametrize("purpose", [Purpose.PAGE, Purpose.ROBOTS])
-async def test_a_host_with_an_address_in_a_forbidden_network_is_not_asked(purpose: Purpose) -> None:
+async def test_host_with_address_in_blocklisted_network_is_not_requested(purpose: Purpose) -> None:
     emitted = Emitted()
     zone = {"both.example": ("127.0.0.1", "127.9.9.9")}
     async with (
@@ -53,7 +53,7 @@ async def test_a_host_with_an_address_in_a_forbidden_network_is_not_asked(purpos
         assert server.paths == ["/x"]
 
 
-async def test_an_address_is_forbidden_in_whatever_way_it_is_written() -> None:
+async def test_blocklisted_address_is_found_in_every_notation() -> None:
     emitted = Emitted()
     networks = (LOOPBACK, ip_network("::ffff:127.0.0.0/104"))
     async with (
@@ -67,5 +67,5 @@ async def test_an_address_is_forbidden_in_whatever_way_it_is_written() -> None:
     assert emitted.one.outcome is Outcome.BLACKLISTED
 
 
-def test_a_host_in_a_forbidden_network_keeps_its_urls() -> None:
+def test_blacklisted_outcome_keeps_the_urls_waiting() -> None:
     assert OUTCOMES[Outcome.BLACKLISTED].fate is Fate.WAIT

@@ -1,4 +1,4 @@
-"""Asking for a page only if it has changed, over real sockets: what is sent, and what comes."""
+"""Conditional visits over real sockets: the request headers and the responses."""
 
 import time
 from email.utils import formatdate
@@ -22,7 +22,7 @@ CONDITIONS = ("If-None-Match", "If-Modified-Since")
 
 
 def conditional(server: Server, validators: Validators, *paths: str) -> HostCheckedOut:
-    """Return an order for pages whose earlier version had *validators*."""
+    """Return an order for pages whose previous version had *validators*."""
     given = order(*(f"{server.root}/{path}" for path in paths))
     visits = [replace(one, validators=validators, conditional=True) for one in given.visits]
     return replace(given, visits=tuple(visits))
@@ -40,7 +40,7 @@ def conditional(server: Server, validators: Validators, *paths: str) -> HostChec
         (Validators(), Validators(STRONG, DATE), Outcome.PAGE),
     ],
 )
-async def test_a_page_comes_only_if_it_has_changed(
+async def test_unchanged_page_is_not_sent_again(
     known: Validators, now: Validators, outcome: Outcome
 ) -> None:
     async with serving(x=versioned(b"<p>hello", now.etag, now.last_modified)) as server:
@@ -55,7 +55,7 @@ async def test_a_page_comes_only_if_it_has_changed(
     assert sent == [known.etag, known.last_modified]
 
 
-async def test_validators_are_not_sent_where_the_page_is_wanted_anyhow() -> None:
+async def test_unconditional_visit_sends_no_validators() -> None:
     async with serving(x=versioned(b"<p>hello", STRONG, DATE)) as server:
         given = conditional(server, Validators(STRONG, DATE), "x")
         wanted = replace(given.visits[0], conditional=False)
@@ -64,14 +64,14 @@ async def test_validators_are_not_sent_where_the_page_is_wanted_anyhow() -> None
     assert emitted.one.outcome is Outcome.PAGE
 
 
-async def test_the_connection_is_kept_after_an_answer_without_a_body() -> None:
+async def test_connection_is_reused_after_a_304() -> None:
     async with serving(x=versioned(b"<p>hello", STRONG), y=versioned(b"<p>Y", '"y"')) as server:
         emitted = await fetched(given=conditional(server, Validators(STRONG), "x", "y", "x"))
     assert emitted.outcomes == ["not_modified", "page", "not_modified"]
     assert server.connections == 1
 
 
-async def test_an_answer_to_a_condition_that_was_not_sent_is_the_servers_fault() -> None:
+async def test_304_without_condition_is_a_server_error() -> None:
     not_modified = raw(b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n', keep=True)
     async with serving(x=not_modified, y=page()) as server:
         emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
@@ -81,14 +81,14 @@ async def test_an_answer_to_a_condition_that_was_not_sent_is_the_servers_fault()
     assert emitted.ended[0].reason == "status 304, though no condition was sent"
 
 
-async def test_what_a_server_wrote_into_a_tag_comes_back_as_it_was() -> None:
+async def test_etag_is_sent_back_unchanged() -> None:
     tag = '"é,W/\\ü"'
     async with serving(x=versioned(b"<p>hello", tag.encode().decode("latin-1"))) as server:
         emitted = await fetched(given=conditional(server, Validators(tag), "x"))
     assert emitted.outcomes == ["not_modified"]
 
 
-async def test_a_date_that_cannot_be_true_is_counted() -> None:
+async def test_impossible_last_modified_is_counted_as_hazard() -> None:
     now = time.time()
     for at, is_wrong in (
         (0.0, True),

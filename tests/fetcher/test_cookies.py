@@ -16,7 +16,7 @@ SECRET = "7d2f9c"
 
 
 async def with_sessions(server: Server, writer: asyncio.StreamWriter) -> bool:
-    """Name the session in every link to who has no cookie, as PHP's trans-sid does."""
+    """Add the session to every link for clients without cookie, as PHP's trans-sid does."""
     known = server.requests[-1].header("Cookie") == f"PHPSESSID={SECRET}"
     link = "/b" if known else f"/b?PHPSESSID={len(server.requests)}"
     body = f"<a href='{link}'>on</a>".encode()
@@ -29,7 +29,7 @@ def links(emitted: Emitted) -> list[bytes]:
     return [one.body.split(b"'")[1] for one in emitted.pages]
 
 
-async def test_a_server_that_gets_its_cookie_back_puts_no_session_into_links() -> None:
+async def test_returned_cookie_keeps_session_ids_out_of_links() -> None:
     async with serving(a=with_sessions, b=with_sessions) as server:
         first = await fetched(f"{server.root}/a", f"{server.root}/b")
         [cookie] = first.ended[0].cookies
@@ -39,11 +39,11 @@ async def test_a_server_that_gets_its_cookie_back_puts_no_session_into_links() -
     assert links(second) == [b"/b"]
     assert (cookie.value, cookie.domain) == (SECRET, "127.0.0.1")
     assert [one.cookies for one in [*first.ended[1:], *second.ended]] == [(), ()]
-    # The archive has the request as it was sent.
+    # The archived request is the one that was sent.
     assert all_values(second.pages[0].request_headers, "cookie") == [f"PHPSESSID={SECRET}"]
 
 
-async def test_without_cookies_none_are_kept_or_sent() -> None:
+async def test_no_cookies_are_stored_or_sent_if_cookies_are_off() -> None:
     known = Cookie("PHPSESSID", SECRET, "127.0.0.1", expires_at=9e9)
     async with serving(a=with_sessions, b=with_sessions) as server:
         given = order(f"{server.root}/a", f"{server.root}/b", cookies=(known,))
@@ -52,7 +52,7 @@ async def test_without_cookies_none_are_kept_or_sent() -> None:
     assert [one.cookies for one in emitted.ended] == [(), ()]
 
 
-async def test_a_server_that_sets_very_many_and_very_large_ones_gets_few_small_ones_back() -> None:
+async def test_number_and_size_of_cookies_are_limited() -> None:
     lines = [b"HTTP/1.1 200 OK", b"Content-Length: 0"]
     lines += [b"Set-Cookie: large%d=%s" % (n, b"x" * 2000) for n in range(5)]
     lines += [b"Set-Cookie: n%d=v; Path=/" % n for n in range(60)]
@@ -65,7 +65,7 @@ async def test_a_server_that_sets_very_many_and_very_large_ones_gets_few_small_o
     assert len(emitted.ended[0].cookies) == 10
 
 
-async def test_a_robots_txt_that_asks_for_a_cookie_is_read() -> None:
+async def test_robots_txt_behind_a_cookie_wall_is_read() -> None:
     async def walled(server: Server, writer: asyncio.StreamWriter) -> bool:
         if server.requests[-1].header("Cookie"):
             return await page(b"User-agent: *\nDisallow: /no")(server, writer)
@@ -81,7 +81,7 @@ async def test_a_robots_txt_that_asks_for_a_cookie_is_read() -> None:
 
 
 async def wall(server: Server, writer: asyncio.StreamWriter) -> bool:
-    """Set a cookie at `/a?set=1`, where `/a` without it leads, and lead back from there."""
+    """Redirect `/a` without cookie to `/a?set=1`, which sets the cookie and redirects back."""
     if server.requests[-1].header("Cookie"):
         return await page(b"<p>the shop")(server, writer)
     if server.paths[-1].endswith("?set=1"):
@@ -90,14 +90,14 @@ async def wall(server: Server, writer: asyncio.StreamWriter) -> bool:
 
 
 async def direct_wall(server: Server, writer: asyncio.StreamWriter) -> bool:
-    """Set a cookie and lead back at once."""
+    """Set a cookie and redirect to the same URL."""
     if server.requests[-1].header("Cookie"):
         return await page(b"<p>the shop")(server, writer)
     return await page(b"", 302, Location="/a", Set_Cookie="passed=1; Path=/")(server, writer)
 
 
 @pytest.mark.parametrize(("answer", "requests"), [(wall, 3), (direct_wall, 2)])
-async def test_a_cookie_wall_is_passed_within_the_visit(answer: Answer, requests: int) -> None:
+async def test_cookie_wall_is_passed_within_the_visit(answer: Answer, requests: int) -> None:
     async with serving(**{"a": answer, "a?set=1": answer}) as server:
         emitted = await fetched(f"{server.root}/a")
         assert len(server.paths) == requests
@@ -108,14 +108,14 @@ async def test_a_cookie_wall_is_passed_within_the_visit(answer: Answer, requests
     assert [one.name for one in emitted.one.cookies] == ["passed"]
 
 
-async def test_a_cookie_wall_stays_one_redirect_where_cookies_are_off() -> None:
+async def test_cookie_wall_is_a_redirect_if_cookies_are_off() -> None:
     async with serving(a=direct_wall) as server:
         emitted = await fetched(f"{server.root}/a", cookies=0)
         assert server.paths == ["/a"]
     assert emitted.outcomes == [Outcome.REDIRECT]
 
 
-async def test_no_log_line_shows_a_cookie(
+async def test_cookie_values_are_in_no_log_line(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -1,4 +1,4 @@
-"""What name servers do, over a socket: broken answers, any name at all, and nothing for anybody."""
+"""Hazards of name servers, over a socket: malformed answers, wildcards and outages."""
 
 import asyncio
 import socket
@@ -20,13 +20,13 @@ def counted(hazard: str) -> float:
 
 
 async def visited(processor: Fetcher, urls: Iterable[str]) -> list[VisitEnded]:
-    """Visit each in an order of its own, all at once."""
+    """Visit each URL with its own order, all concurrently."""
     emitted = Emitted()
     await asyncio.gather(*(processor.work(order(url), emitted.emit) for url in urls))
     return emitted.ended
 
 
-async def test_a_broken_answer_is_counted_where_its_records_are_used() -> None:
+async def test_malformed_dns_answer_is_counted_though_its_records_are_used() -> None:
     before = counted("dns_malformed")
     async with (
         naming({"odd.example": HERE}, ttl=60) as dns,
@@ -41,7 +41,7 @@ async def test_a_broken_answer_is_counted_where_its_records_are_used() -> None:
     assert counted("dns_malformed") == before + 1
 
 
-async def test_a_domain_in_which_any_name_resolves_is_told_of_once() -> None:
+async def test_wildcard_domain_is_reported_once() -> None:
     before = counted("dns_wildcard")
     zone = {"wild.example": HERE, "tame.example": HERE, "www.tame.example": HERE}
     zone |= {"one.example": HERE}
@@ -69,7 +69,7 @@ async def test_a_domain_in_which_any_name_resolves_is_told_of_once() -> None:
     assert sorted(name.partition(".")[2] for name in nobody) == ["tame.example", "wild.example"]
 
 
-async def test_when_hardly_any_name_resolves_nobody_is_blamed_until_names_do_again() -> None:
+async def test_dns_outage_is_a_local_fault_until_names_resolve_again() -> None:
     before, said = counted("dns_outage"), list[str]()
     zone = {"good.example": HERE, "late.example": HERE}
     async with (
@@ -97,7 +97,7 @@ async def test_when_hardly_any_name_resolves_nobody_is_blamed_until_names_do_aga
         assert (event.outcome, said[-1]) == ("page", "")
 
 
-async def test_names_that_nobody_knows_are_to_blame_while_others_resolve() -> None:
+async def test_unanswered_names_fail_while_other_names_resolve() -> None:
     names = [f"h{n}.d{n}.example" for n in range(60)]
     async with (
         naming({"good.example": HERE}, ttl=60) as dns,
@@ -111,7 +111,7 @@ async def test_names_that_nobody_knows_are_to_blame_while_others_resolve() -> No
             assert {event.outcome for event in ended} == {"dns_unanswered"}
 
 
-async def test_when_hardly_any_server_can_be_reached_nobody_is_blamed_until_one_is() -> None:
+async def test_network_outage_is_a_local_fault_until_a_server_is_reached() -> None:
     names = [f"h{n}.d{n}.example" for n in range(60)]
     zone = {name: (f"127.1.0.{n + 1}",) for n, name in enumerate(names)} | {"good.example": HERE}
     async with (
@@ -122,7 +122,7 @@ async def test_when_hardly_any_server_can_be_reached_nobody_is_blamed_until_one_
         with socket.socket() as full:
             full.bind(("", 0))
             full.listen(0)
-            # Linux keeps a handshake waiting once the queue of a listener is full.
+            # Linux delays handshakes while the queue of a listener is full.
             waiting = [socket.socket() for _ in range(4)]
             for one in waiting:
                 one.setblocking(False)

@@ -1,4 +1,4 @@
-"""What is taken of a DNS answer that is damaged."""
+"""The records that are used of a malformed DNS answer."""
 
 import struct
 
@@ -26,7 +26,7 @@ SOUND = record(NAME, A, ADDRESS)
 FOUND = ("93.184.215.14", 300)
 
 
-def test_sound_records_are_taken_from_among_others() -> None:
+def test_valid_records_are_used_beside_malformed_ones() -> None:
     odd = record(NAME, A, b"abc")
     assert extract_addresses(
         answer(SOUND, odd, record(NAME, A, b"\x01\x02\x03\x04", 60)), ASKED
@@ -39,13 +39,13 @@ def test_sound_records_are_taken_from_among_others() -> None:
     assert extract_addresses(answer(record(b"\x80", A, ADDRESS), SOUND), ASKED) == []
 
 
-def test_an_alias_is_followed_and_other_names_are_not() -> None:
+def test_alias_is_followed_and_other_names_are_ignored() -> None:
     alias, there = record(NAME, CNAME, ALIAS), record(ALIAS, A, ADDRESS)
     assert extract_addresses(answer(alias, there), ASKED) == [FOUND]
     assert extract_addresses(answer(there), ASKED) == [], "nobody asked for it"
 
 
-def test_records_of_other_kinds_are_none() -> None:
+def test_records_of_other_kinds_are_ignored() -> None:
     assert extract_addresses(answer(record(NAME, AAAA, bytes(16))), ASKED) == []
     six = make_query("www.example.org", AAAA, 7)
     found = extract_addresses(
@@ -54,13 +54,13 @@ def test_records_of_other_kinds_are_none() -> None:
     assert found == [("2000::1", 300)]
 
 
-def test_a_ttl_beyond_all_bounds_is_none() -> None:
+def test_ttl_with_the_highest_bit_is_zero() -> None:
     assert extract_addresses(answer(record(NAME, A, ADDRESS, ttl=1 << 31)), ASKED) == [
         ("93.184.215.14", 0)
     ]
 
 
-def test_an_answer_to_something_else_is_no_answer() -> None:
+def test_answer_to_another_query_is_not_accepted() -> None:
     assert is_answer(answer(SOUND), ASKED)
     assert is_answer(answer(SOUND).replace(b"www", b"WwW"), ASKED)
     assert not is_answer(ASKED, ASKED), "it is the question"
@@ -70,6 +70,6 @@ def test_an_answer_to_something_else_is_no_answer() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_no_answer_breaks_the_reader(rest: bytes) -> None:
+def test_arbitrary_answer_raises_nothing(rest: bytes) -> None:
     assert isinstance(extract_addresses(answer(rest, count=60_000), ASKED), list)
     is_answer(rest, ASKED)

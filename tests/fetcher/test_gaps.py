@@ -1,4 +1,4 @@
-"""The smallest gap is what a host saw, as a number beside its delay."""
+"""The smallest gap that a host saw, divided by its delay."""
 
 from itertools import pairwise
 
@@ -33,7 +33,7 @@ def visit(gaps: GapMeter, clock: Clock, took: float, host: str = "http://a.test"
         clock.now += took
 
 
-def test_it_is_from_the_end_of_one_request_to_the_start_of_the_next(clock: Clock) -> None:
+def test_gap_is_from_the_end_of_a_request_to_the_start_of_the_next(clock: Clock) -> None:
     gaps = GapMeter(clock)
     visit(gaps, clock, took=100.0)
     clock.now += 20.0
@@ -46,7 +46,7 @@ def test_it_is_from_the_end_of_one_request_to_the_start_of_the_next(clock: Clock
     assert shown() == 1.2, "the smallest of all"
 
 
-def test_another_host_has_a_gap_of_its_own(clock: Clock) -> None:
+def test_each_host_has_its_own_gap(clock: Clock) -> None:
     gaps = GapMeter(clock)
     for host in ("http://a.test", "http://b.test", "http://a.test"):
         visit(gaps, clock, 5.0, host)
@@ -54,7 +54,7 @@ def test_another_host_has_a_gap_of_its_own(clock: Clock) -> None:
     assert shown() == 1.5
 
 
-def test_a_host_that_was_asked_too_soon_is_named(clock: Clock) -> None:
+def test_broken_delay_is_logged_with_its_host(clock: Clock) -> None:
     gaps = GapMeter(clock)
     with capture_logs() as lines:
         visit(gaps, clock, 1.0)
@@ -66,7 +66,7 @@ def test_a_host_that_was_asked_too_soon_is_named(clock: Clock) -> None:
     assert (line["host"], line["gap"], line["delay"]) == ("http://a.test", 9.0, 10.0)
 
 
-def test_requests_that_overlap_have_no_gap(clock: Clock) -> None:
+def test_gap_of_overlapping_requests_is_zero(clock: Clock) -> None:
     gaps = GapMeter(clock)
     visit(gaps, clock, 1.0)
     clock.now += 30.0
@@ -77,7 +77,7 @@ def test_requests_that_overlap_have_no_gap(clock: Clock) -> None:
     assert shown() == 0.0
 
 
-def test_memory_is_bounded_and_keeps_the_latest(clock: Clock) -> None:
+def test_gap_meter_caches_the_latest_hosts(clock: Clock) -> None:
     gaps = GapMeter(clock, cache_size=100)
     for number in range(10_000):
         visit(gaps, clock, 1.0, f"http://{number}.test")
@@ -87,7 +87,7 @@ def test_memory_is_bounded_and_keeps_the_latest(clock: Clock) -> None:
     assert shown() == 3.9
 
 
-async def test_a_fetcher_shows_the_gaps_that_it_leaves_and_how_long_requests_take() -> None:
+async def test_fetcher_reports_gaps_and_request_durations() -> None:
     requests = shown("gossamer_fetch_seconds_count")
     async with serving(a=page(), b=raw(b""), c=page()) as server:
         urls = [f"{server.root}/{name}" for name in "abc"]

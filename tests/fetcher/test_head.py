@@ -1,4 +1,4 @@
-"""Heads of answers: the odd ones that sites send are read, the ambiguous ones are not."""
+"""Heads of responses: odd heads are parsed, ambiguous heads are refused."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n"
         (b"", ()),
     ],
 )
-def test_fields_are_read_as_they_are_meant(lines: bytes, headers: object) -> None:
+def test_odd_fields_are_parsed_as_intended(lines: bytes, headers: object) -> None:
     assert parse_head(OK + lines + b"\r\n").headers == headers
 
 
@@ -40,7 +40,7 @@ def test_fields_are_read_as_they_are_meant(lines: bytes, headers: object) -> Non
         (b"\r\nHTTP/1.1 999 OK", ("1.1", 999, "OK")),
     ],
 )
-def test_status_lines_are_read_as_they_are_meant(
+def test_odd_status_lines_are_parsed_as_intended(
     line: bytes, expected: tuple[str, int, str]
 ) -> None:
     head = parse_head(line + b"\r\n\r\n")
@@ -67,7 +67,7 @@ def test_status_lines_are_read_as_they_are_meant(
         (b"HTTP/1.1 204 No Content\r\n" + CHUNKED, 0, False, True),
     ],
 )
-def test_where_a_body_ends_is_decided_by_rfc_9112(
+def test_framing_of_the_body_follows_rfc_9112(
     head: bytes, length: int | None, chunked: bool, keeps: bool
 ) -> None:
     found = parse_head(head + b"\r\n")
@@ -90,13 +90,13 @@ def test_where_a_body_ends_is_decided_by_rfc_9112(
         OK + b"Content-Length:\r\n\r\n",
     ],
 )
-def test_what_is_no_head_or_could_mean_two_things_is_refused(head: bytes) -> None:
+def test_invalid_or_ambiguous_head_is_refused(head: bytes) -> None:
     with pytest.raises(Malformed):
         parse_head(head)
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_are_an_error_of_ours(data: bytes) -> None:
+def test_arbitrary_bytes_raise_only_malformed(data: bytes) -> None:
     try:
         head = parse_head(data)
     except Malformed:
@@ -106,7 +106,7 @@ def test_no_bytes_are_an_error_of_ours(data: bytes) -> None:
 
 
 @given(st.lists(st.sampled_from([b"\r", b"\n", b"a", b"\r\n"]), max_size=12), st.integers(1, 5))
-def test_the_end_is_found_wherever_the_pieces_break(pieces: list[bytes], size: int) -> None:
+def test_end_of_head_is_found_in_pieces_of_any_size(pieces: list[bytes], size: int) -> None:
     whole = b"".join(pieces)
     came, end = b"", 0
     while len(came) < len(whole) and not end:

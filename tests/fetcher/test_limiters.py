@@ -1,4 +1,4 @@
-"""Limiters: one contract for all that a request, or a lookup, has to pass."""
+"""Limiters: one contract for all limiters of requests and lookups."""
 
 import asyncio
 import re
@@ -31,7 +31,7 @@ from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving
 
 MANY = 20
-"""More than any limiter below admits at once."""
+"""Requests: more than any limiter below admits at once."""
 SETTINGS = settings(concurrency=3, address_at_once=3, address_gap=0.13, lookups_limit=8)
 
 
@@ -72,7 +72,7 @@ def in_virtual_time(main: Coroutine[Any, Any, None]) -> None:
 
 @dataclass
 class LookupUntil(Lookup):
-    """A lookup that waits no longer than until a time."""
+    """A lookup with a deadline."""
 
     until: Callable[[], float]
 
@@ -85,7 +85,7 @@ class Broken(Exception):
 
 
 class Trial:
-    """One limiter, and the contenders for what it gives."""
+    """One limiter, and concurrent requests for its permits."""
 
     def __init__(self, name: str) -> None:
         self.time = asyncio.get_running_loop().time
@@ -118,7 +118,7 @@ class Trial:
             self.denied.append((number, self.time(), denied.wait))
 
     async def fresh(self) -> list[float]:
-        """Have many contend from now on; return after how long each was admitted."""
+        """Begin many requests now; return the seconds until each was admitted."""
         self.admitted.clear()
         begun = self.time()
         await asyncio.gather(*(self.contend(number) for number in range(MANY)))
@@ -126,7 +126,7 @@ class Trial:
 
 
 async def untouched(name: str) -> list[float]:
-    """Return when contenders are admitted by a limiter that has admitted nobody before."""
+    """Return when requests are admitted by a limiter that was not used before."""
     return await Trial(name).fresh()
 
 
@@ -136,7 +136,7 @@ async def settled(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def contract(test: Callable[[str], Coroutine[Any, Any, None]]) -> Callable[[str], None]:
-    """Have each limiter of the lists pass *test* in virtual time."""
+    """Run *test* for each limiter, in virtual time."""
 
     @pytest.mark.parametrize("name", NAMES)
     def run(name: str) -> None:
@@ -146,7 +146,7 @@ def contract(test: Callable[[str], Coroutine[Any, Any, None]]) -> Callable[[str]
 
 
 @contract
-async def test_waiters_are_admitted_in_the_order_in_which_they_came(name: str) -> None:
+async def test_waiters_are_admitted_in_order(name: str) -> None:
     trial = Trial(name)
     await trial.fresh()
     numbers = [number for number, _ in trial.admitted]
@@ -157,7 +157,7 @@ async def test_waiters_are_admitted_in_the_order_in_which_they_came(name: str) -
 
 
 @contract
-async def test_cancelled_requests_and_waiters_leave_nothing_taken(name: str) -> None:
+async def test_cancelled_requests_release_their_permits(name: str) -> None:
     trial = Trial(name)
     tasks = [asyncio.create_task(trial.contend(n, hold=inf)) for n in range(MANY)]
     await asyncio.sleep(0.5)
@@ -168,14 +168,14 @@ async def test_cancelled_requests_and_waiters_leave_nothing_taken(name: str) -> 
 
 
 @contract
-async def test_failed_requests_leave_nothing_taken(name: str) -> None:
+async def test_failed_requests_release_their_permits(name: str) -> None:
     trial = Trial(name)
     await settled([asyncio.create_task(trial.contend(n, breaks=True)) for n in range(MANY)])
     assert await trial.fresh() == pytest.approx(await untouched(name))
 
 
 @contract
-async def test_waiters_past_their_deadline_give_up_and_leave_nothing_taken(name: str) -> None:
+async def test_waiters_past_their_deadline_release_their_permits(name: str) -> None:
     async def later(hasty: int) -> list[float]:
         trial = Trial(name)
         holders = [asyncio.create_task(trial.contend(n, hold=5.0)) for n in range(8)]
@@ -193,14 +193,14 @@ async def test_waiters_past_their_deadline_give_up_and_leave_nothing_taken(name:
 
 
 @contract
-async def test_request_that_is_too_late_before_it_comes_is_denied(name: str) -> None:
+async def test_request_after_its_deadline_is_denied(name: str) -> None:
     trial = Trial(name)
     await trial.contend(0, until=trial.time() - 1.0)
     assert not trial.admitted and len(trial.denied) == 1
     assert await trial.fresh() == pytest.approx(await untouched(name))
 
 
-def test_denial_says_which_limiter_it_was() -> None:
+def test_denial_names_the_limiter() -> None:
     async def deny() -> None:
         request = Request("a.example", 0.0, 0.0, 1, lambda: -1.0)
         with pytest.raises(Denied, match=r"the name was looked up \(limiter: site\)"):
@@ -210,7 +210,7 @@ def test_denial_says_which_limiter_it_was() -> None:
     in_virtual_time(deny())
 
 
-def test_limiters_stand_in_the_order_of_their_stages() -> None:
+def test_limiters_are_listed_in_the_order_of_their_stages() -> None:
     stages = [*Stage]
     for listed in (all_limiters()[:-3], all_limiters()[-3:]):
         order = [stages.index(limiter.stage) for limiter in listed]
@@ -219,7 +219,7 @@ def test_limiters_stand_in_the_order_of_their_stages() -> None:
 
 
 def recorded(limiters: tuple[Limiter[Any], ...], passed: list[str]) -> tuple[Limiter[Any], ...]:
-    """Return *limiters* that write into *passed* who was asked."""
+    """Return *limiters* that append their names to *passed*."""
 
     def recording(limiter: Limiter[Any]) -> Limiter[Any]:
         def admit(request: Any) -> Any:
@@ -246,7 +246,7 @@ async def test_request_passes_every_limiter_in_the_order_of_the_stages() -> None
     assert passed == [limiter.name for limiter in ordered]
 
 
-def test_nothing_else_in_the_fetcher_makes_requests_wait_for_each_other() -> None:
+def test_no_other_module_uses_locks_or_semaphores() -> None:
     primitives = re.compile(r"\b(Semaphore|BoundedSemaphore|Lock|Condition)\(")
     folder = Path(services.fetcher.__file__).parent
     found = [file.name for file in folder.rglob("*.py") if primitives.search(file.read_text())]

@@ -1,4 +1,4 @@
-"""What servers do wrong, over real sockets, and what becomes of it."""
+"""Misbehaving servers over real sockets, and the outcomes."""
 
 import gzip
 import socket
@@ -36,7 +36,7 @@ NO_HEADS = {
 
 
 @pytest.mark.parametrize("name", NO_HEADS)
-async def test_what_is_no_head_ends_the_visit_and_spoils_no_other(name: str) -> None:
+async def test_invalid_head_ends_only_its_visit(name: str) -> None:
     async with serving(x=NO_HEADS[name], after=page()) as server:
         emitted = await fetched(f"{server.root}/x", f"{server.root}/after", **HASTY)
         assert server.paths == ["/x", "/after"]
@@ -66,7 +66,7 @@ CUTS = {
 
 
 @pytest.mark.parametrize("name", CUTS)
-async def test_text_that_breaks_off_is_kept_and_marked(name: str) -> None:
+async def test_cut_text_is_stored_and_marked(name: str) -> None:
     answer, truncated, hazard = CUTS[name]
     async with serving(x=answer, after=page()) as server:
         emitted = await fetched(f"{server.root}/x", f"{server.root}/after", **HASTY)
@@ -78,7 +78,7 @@ async def test_text_that_breaks_off_is_kept_and_marked(name: str) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"%PDF-1.4 half", b""])
-async def test_what_is_of_no_use_when_it_breaks_off_is_tried_again(sent: bytes) -> None:
+async def test_cut_body_that_cannot_be_parsed_is_retried(sent: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: 99\r\n\r\n"
     async with serving(x=raw(head + sent), y=raw(HEAD + b"Content-Length: 9\r\n\r\n")) as server:
         emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
@@ -88,13 +88,13 @@ async def test_what_is_of_no_use_when_it_breaks_off_is_tried_again(sent: bytes) 
 
 
 @pytest.mark.parametrize("location", ["", "tel:112", "http://[bad"])
-async def test_a_redirect_to_nowhere_is_archived_all_the_same(location: str) -> None:
+async def test_invalid_redirect_is_archived(location: str) -> None:
     emitted = await visited(page(b"gone fishing", 302, Location=location))
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.BAD_REDIRECT, ("bad_redirect",))
     assert [one.body for one in emitted.pages] == [b"gone fishing"]
 
 
-async def test_a_silent_server_ends_the_order() -> None:
+async def test_silent_server_ends_the_order() -> None:
     async with serving(x=hanging(), y=page()) as server:
         given = order(f"{server.root}/x", f"{server.root}/y")
         emitted = await fetched(given=given, **HASTY)
@@ -104,7 +104,7 @@ async def test_a_silent_server_ends_the_order() -> None:
     assert emitted.one.last
 
 
-async def test_a_refused_connection_ends_the_order() -> None:
+async def test_refused_connection_ends_the_order() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         root = f"http://127.0.0.1:{nobody.getsockname()[1]}"
@@ -114,12 +114,12 @@ async def test_a_refused_connection_ends_the_order() -> None:
     assert emitted.one.last
 
 
-async def test_a_connection_that_is_never_made_ends_the_order() -> None:
+async def test_connect_timeout_ends_the_order() -> None:
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
         address = full.getsockname()
-        # Linux keeps a handshake waiting once the queue of a listener is full.
+        # Linux delays handshakes while the queue of a listener is full.
         waiting = [socket.socket() for _ in range(4)]
         for one in waiting:
             one.setblocking(False)
@@ -131,7 +131,7 @@ async def test_a_connection_that_is_never_made_ends_the_order() -> None:
     assert emitted.one.last
 
 
-async def test_an_endless_text_is_cut_at_the_limit() -> None:
+async def test_endless_text_is_cut_at_the_limit() -> None:
     emitted = await visited(endless(HEAD + b"\r\n", b"and so on " * 500))
     assert emitted.one.outcome is Outcome.PAGE
     assert emitted.one.hazards == ("infinite_body",)
@@ -140,19 +140,19 @@ async def test_an_endless_text_is_cut_at_the_limit() -> None:
     assert (kept.truncated, len(kept.body), kept.hazards) == ("length", 20_000, ("infinite_body",))
 
 
-async def test_a_document_of_exactly_the_limit_is_whole() -> None:
+async def test_document_of_exactly_the_limit_is_whole() -> None:
     emitted = await visited(page(b"x" * 20_000))
     assert [(one.truncated, len(one.body)) for one in emitted.pages] == [("", 20_000)]
 
 
-async def test_an_endless_binary_is_not_kept() -> None:
+async def test_endless_binary_is_not_stored() -> None:
     emitted = await visited(endless(PDF, b"%PDF" * 1000))
     assert emitted.one.outcome is Outcome.UNWANTED_TYPE
     assert emitted.one.hazards == ("infinite_body",)
     assert emitted.pages == []
 
 
-async def test_a_drip_is_cut_at_the_time_limit() -> None:
+async def test_dripping_body_is_cut_at_the_time_limit() -> None:
     drip = endless(HEAD + b"\r\n", b"drip ", every=0.01)
     emitted = await visited(drip, visit_limit=2.0)
     assert emitted.one.outcome is Outcome.PAGE
@@ -161,7 +161,7 @@ async def test_a_drip_is_cut_at_the_time_limit() -> None:
     assert emitted.pages[0].body.startswith(b"drip drip ")
 
 
-async def test_an_unwanted_type_is_not_downloaded() -> None:
+async def test_unwanted_type_is_not_downloaded() -> None:
     film = endless(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n", b"\0" * 1000)
     emitted = await visited(film)
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.UNWANTED_TYPE, ("unwanted_type",))
@@ -172,12 +172,12 @@ async def test_an_unwanted_type_is_not_downloaded() -> None:
 @pytest.mark.parametrize(
     "kind", ["application/xhtml+xml", "application/atom+xml", "text/plain", ""]
 )
-async def test_wanted_and_missing_types_are_kept(kind: str) -> None:
+async def test_accepted_and_missing_types_are_stored(kind: str) -> None:
     emitted = await visited(page(b"hello", Content_Type=kind))
     assert [one.body for one in emitted.pages] == [b"hello"]
 
 
-async def test_more_bytes_than_announced_spoil_nothing_else() -> None:
+async def test_bytes_beyond_the_content_length_are_ignored() -> None:
     answer = raw(HEAD + b"Content-Length: 5\r\n\r\nhello, and more than that", keep=True)
     async with serving(x=answer, y=page(b"fine")) as server:
         emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
@@ -187,20 +187,20 @@ async def test_more_bytes_than_announced_spoil_nothing_else() -> None:
     assert [one.connection for one in server.requests] == [1, 2]
 
 
-async def test_a_body_is_kept_as_it_was_sent() -> None:
+async def test_body_is_stored_as_sent() -> None:
     packed = gzip.compress(b"<p>hello" * 100)
     emitted = await visited(page(packed, Content_Encoding="gzip"))
     assert emitted.pages[0].body == packed
 
 
-async def test_a_bomb_stays_as_small_as_it_was_sent() -> None:
+async def test_decompression_bomb_is_stored_compressed() -> None:
     packed = gzip.compress(b"\0" * 10_000_000)
     emitted = await visited(page(packed, Content_Encoding="gzip"))
     assert emitted.pages[0].body == packed
     assert emitted.one.outcome is Outcome.PAGE
 
 
-async def test_headers_keep_their_order_spelling_and_bytes() -> None:
+async def test_headers_keep_order_case_and_bytes() -> None:
     lines = [b"HTTP/1.0 200 Tr\xe8s bien", b"x-B: 1", b"X-a: caf\xe9", b"X-A: 2"]
     emitted = await visited(raw(b"\r\n".join([*lines, b"Content-length: 2", b"", b"ok"])))
     (kept,) = emitted.pages
@@ -213,7 +213,7 @@ async def test_headers_keep_their_order_spelling_and_bytes() -> None:
     [(200, "page"), (204, "page"), (403, "client_error"), (404, "gone"), (410, "gone"),
      (500, "server_error"), (503, "server_error"), (304, "server_error"), (999, "server_error")],
 )  # fmt: skip
-async def test_statuses_have_outcomes(status: int, outcome: str) -> None:
+async def test_each_status_has_its_outcome(status: int, outcome: str) -> None:
     body = b"" if status in (204, 304) else b"some words"
     answer = raw(f"HTTP/1.1 {status} X\r\nConnection: close\r\n\r\n".encode() + body)
     emitted = await visited(answer)
@@ -221,7 +221,7 @@ async def test_statuses_have_outcomes(status: int, outcome: str) -> None:
     assert [one.body for one in emitted.pages] == [body]
 
 
-async def test_a_redirect_is_reported_and_not_followed() -> None:
+async def test_redirect_is_reported_and_not_followed() -> None:
     async with serving(x=page(b"over there", 301, Location="/y?q=é"), y=page()) as server:
         emitted = await fetched(f"{server.root}/x")
         assert server.paths == ["/x"]
@@ -229,7 +229,7 @@ async def test_a_redirect_is_reported_and_not_followed() -> None:
     assert emitted.pages[0].body == b"over there"
 
 
-async def test_a_busy_host_is_left_alone() -> None:
+async def test_busy_host_ends_the_order() -> None:
     async with serving(x=page(b"", 429, Retry_After="17"), y=page()) as server:
         emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
         assert server.paths == ["/x"]

@@ -1,4 +1,4 @@
-"""When most of what is tried fails, it is our outage; and domains in which any name resolves."""
+"""Outages on our side, when most sites fail; and wildcard domains."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,11 +8,11 @@ from services.fetcher.limitations import MAX_OUTAGE_SECONDS, MIN_SITES, WINDOW_S
 
 
 def tried(outage: Outage, count: int, failed: bool, now: float, first: int = 0) -> int:
-    """Return how often an outage began while so many sites were tried."""
+    """Return the number of outages that began while *count* sites were tried."""
     return sum(outage.record(f"s{first + n}.example", failed, now) for n in range(count))
 
 
-def test_an_outage_is_where_most_sites_fail_and_ends_with_them() -> None:
+def test_outage_begins_when_most_sites_fail_and_ends_with_a_success() -> None:
     outage = Outage(0.9)
     assert tried(outage, MIN_SITES - 1, True, 10.0) == 0 and not outage.is_active
     assert tried(outage, 1, True, 10.0, MIN_SITES) == 1 and outage.is_active
@@ -21,7 +21,7 @@ def test_an_outage_is_where_most_sites_fail_and_ends_with_them() -> None:
     assert not outage.is_active
 
 
-def test_one_site_that_fails_is_one_however_often() -> None:
+def test_failing_site_counts_once() -> None:
     outage = Outage(0.9)
     for _ in range(1000):
         outage.record("dead.example", True, 10.0)
@@ -30,14 +30,14 @@ def test_one_site_that_fails_is_one_however_often() -> None:
     assert not outage.is_active
 
 
-def test_what_was_long_ago_says_nothing() -> None:
+def test_results_outside_the_window_do_not_count() -> None:
     outage = Outage(0.9)
     tried(outage, MIN_SITES - 1, True, 10.0)
     tried(outage, 20, True, 11.0 + WINDOW_SECONDS, MIN_SITES)
     assert not outage.is_active
 
 
-def test_little_is_tried_in_an_outage_and_one_success_ends_it() -> None:
+def test_one_success_ends_an_outage() -> None:
     outage = Outage(0.9)
     tried(outage, MIN_SITES, True, 10.0)
     outage.record("x.example", True, 20.0 + WINDOW_SECONDS)
@@ -46,7 +46,7 @@ def test_little_is_tried_in_an_outage_and_one_success_ends_it() -> None:
     assert not outage.is_active
 
 
-def test_an_outage_that_nothing_ends_is_looked_at_anew() -> None:
+def test_outage_ends_after_its_maximum_and_may_begin_again() -> None:
     outage = Outage(0.9)
     tried(outage, MIN_SITES, True, 10.0)
     outage.record("x.example", True, 11.0 + MAX_OUTAGE_SECONDS)
@@ -55,7 +55,7 @@ def test_an_outage_that_nothing_ends_is_looked_at_anew() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 80), st.booleans(), st.floats(0, 5)), max_size=300))
-def test_there_is_none_while_a_fifth_of_the_sites_succeeds(
+def test_no_outage_while_a_fifth_of_the_sites_succeeds(
     attempts: list[tuple[int, bool, float]],
 ) -> None:
     outage, now, last = Outage(0.9), 0.0, dict[int, tuple[float, bool]]()
@@ -69,7 +69,7 @@ def test_there_is_none_while_a_fifth_of_the_sites_succeeds(
             assert outage.is_active == (sum(recent) >= 0.9 * len(recent))
 
 
-def test_a_domain_is_probed_once_when_a_second_host_is_met() -> None:
+def test_domain_is_checked_once_at_its_second_host() -> None:
     wildcards = Wildcards(100)
     assert [
         wildcards.record_host(name) for name in ("a.x.example", "a.x.example", "192.0.2.1")
@@ -78,7 +78,7 @@ def test_a_domain_is_probed_once_when_a_second_host_is_met() -> None:
     assert [wildcards.record_host(f"{n}.x.example") for n in range(9)] == [""] * 9
 
 
-def test_no_more_domains_are_remembered_than_there_is_room_for() -> None:
+def test_number_of_cached_domains_is_limited() -> None:
     wildcards = Wildcards(10)
     for n in range(1000):
         wildcards.record_host(f"a.{n}.example")

@@ -1,4 +1,4 @@
-"""What single headers and answers mean."""
+"""The outcomes of single headers and responses."""
 
 import math
 
@@ -37,7 +37,7 @@ def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
 
 
 @given(st.text())
-def test_no_retry_after_is_an_error(value: str) -> None:
+def test_arbitrary_retry_after_raises_nothing(value: str) -> None:
     assert math.isfinite(parse_retry_after(value, NOW))
     assert parse_retry_after(value, NOW) >= 0
 
@@ -47,7 +47,7 @@ def test_no_retry_after_is_an_error(value: str) -> None:
     [(429, None, "busy"), (429, "7", "busy"), (503, "7", "busy"), (503, None, "server_error"),
      (503, "soon", "busy"), (500, "7", "server_error"), (404, "7", "gone")],
 )  # fmt: skip
-def test_busy_is_who_asks_for_time(status: int, wait: str | None, outcome: str) -> None:
+def test_busy_is_429_or_503_with_retry_after(status: int, wait: str | None, outcome: str) -> None:
     headers = (("RETRY-after", wait),) if wait else ()
     found = assess(Reply(status=status, headers=headers), URL, NOW)
     assert found.outcome == outcome
@@ -70,7 +70,7 @@ def test_busy_is_who_asks_for_time(status: int, wait: str | None, outcome: str) 
         ("/" + "x" * 3000, "bad_redirect"),
     ],
 )
-def test_a_redirect_needs_a_target(location: str, outcome: str) -> None:
+def test_redirect_without_valid_target_is_a_bad_redirect(location: str, outcome: str) -> None:
     found = assess(Reply(status=302, headers=(("location", location),)), URL, NOW)
     assert found.outcome == outcome
     assert found.location == (location if outcome == "redirect" else "")
@@ -78,26 +78,26 @@ def test_a_redirect_needs_a_target(location: str, outcome: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["image/png", "video/mp4", "application/octet-stream", "font/x"])
-def test_unwanted_types_are_not_read_unless_they_explain_an_error(kind: str) -> None:
+def test_unwanted_types_are_read_only_for_errors(kind: str) -> None:
     assert not WANTED(200, kind)
     assert WANTED(404, kind)
 
 
 @pytest.mark.parametrize("kind", ["text/html", "text/css", "application/pdf", "image/svg+xml"])
-def test_types_are_wanted_by_name_or_pattern(kind: str) -> None:
+def test_types_are_accepted_by_name_or_pattern(kind: str) -> None:
     assert WANTED(200, kind)
     assert accept_types(("image/*",))(200, kind) is (kind == "image/svg+xml")
 
 
 @pytest.mark.parametrize("kind", ["application/pdf", "text/html", "application/rss+xml"])
-def test_a_document_that_was_cut_is_kept_if_its_beginning_is_of_use(kind: str) -> None:
+def test_cut_document_is_stored_if_it_can_be_parsed(kind: str) -> None:
     reply = Reply(status=200, headers=(("Content-Type", kind),), body=b"words", truncated="length")
     found = assess(reply, URL, NOW, accepts=WANTED)
     assert found.hazards == ("infinite_body",)
     assert found.has_page is (kind != "application/pdf")
 
 
-def test_a_cut_error_page_is_still_what_it_was() -> None:
+def test_cut_error_page_keeps_its_outcome() -> None:
     found = assess(Reply(status=404, truncated="length"), URL, NOW)
     assert (found.outcome, found.has_page, found.hazards) == (
         Outcome.GONE,

@@ -1,4 +1,4 @@
-"""How requests follow one another, measured at the server; and when an order ends early."""
+"""The pauses between requests, measured at the server; and the early end of orders."""
 
 import asyncio
 import re
@@ -20,12 +20,12 @@ def rules(text: str) -> RobotsRules:
 
 
 def gaps(server: Server) -> list[float]:
-    """Return the time from each answer to the next request."""
+    """Return the seconds from each response to the next request."""
     pairs = zip(server.requests, server.requests[1:], strict=False)
     return [after.received_at - before.answered_at for before, after in pairs]
 
 
-async def test_a_batch_uses_one_connection() -> None:
+async def test_batch_uses_one_connection() -> None:
     async with serving(a=page(), b=page(), c=page()) as server:
         emitted = await fetched(*(f"{server.root}/{name}" for name in "abc"))
         assert server.paths == ["/a", "/b", "/c"]
@@ -34,7 +34,7 @@ async def test_a_batch_uses_one_connection() -> None:
     assert endings_are_sound(emitted, [one.visit for one in emitted.ended])
 
 
-async def test_the_pause_lies_between_an_answer_and_the_next_request() -> None:
+async def test_pause_is_between_a_response_and_the_next_request() -> None:
     async with serving(a=page(), b=raw(b""), c=page()) as server:
         urls = [f"{server.root}/{name}" for name in "abc"]
         await fetched(given=order(*urls, pause=0.1))
@@ -42,7 +42,7 @@ async def test_the_pause_lies_between_an_answer_and_the_next_request() -> None:
         assert min(gaps(server)) >= 0.1
 
 
-async def test_a_slow_server_is_given_more_time() -> None:
+async def test_pause_grows_with_the_duration_of_responses() -> None:
     async def slow(server: Server, writer: asyncio.StreamWriter) -> bool:
         await asyncio.sleep(0.1)
         return await page()(server, writer)
@@ -54,7 +54,7 @@ async def test_a_slow_server_is_given_more_time() -> None:
         assert gap >= 0.2
 
 
-async def test_what_robots_forbids_is_not_asked_for_and_costs_no_pause() -> None:
+async def test_disallowed_url_is_not_requested_and_needs_no_pause() -> None:
     async with serving(open=page()) as server:
         urls = [f"{server.root}/private/{n}" for n in range(20)] + [f"{server.root}/open"]
         robots = rules("User-agent: *\n\nDisallow: /private/")
@@ -66,14 +66,14 @@ async def test_what_robots_forbids_is_not_asked_for_and_costs_no_pause() -> None
     assert endings_are_sound(emitted, [one.visit for one in emitted.ended])
 
 
-async def test_without_a_word_on_robots_no_page_is_asked_for() -> None:
+async def test_order_without_robots_rules_requests_no_page() -> None:
     async with serving(x=page()) as server:
         emitted = await fetched(given=order(f"{server.root}/x", robots=None))
         assert server.paths == []
     assert emitted.one.outcome is Outcome.ROBOTS_EXCLUDED
 
 
-async def test_a_paused_crawl_begins_nothing() -> None:
+async def test_paused_crawl_begins_no_visit() -> None:
     async with serving(x=page()) as server, fetcher() as processor:
         processor.control(paused())
         emitted = Emitted()
@@ -85,7 +85,7 @@ async def test_a_paused_crawl_begins_nothing() -> None:
         assert emitted.outcomes == ["unvisited", "page"]
 
 
-async def test_another_crawl_than_the_only_one_is_refused_and_pauses_nothing() -> None:
+async def test_definition_of_another_crawl_is_refused() -> None:
     async with serving(x=page()) as server, fetcher() as processor:
         with pytest.raises(Poison, match="one crawl, 'default'"):
             processor.control(replace(paused(), crawl="another"))
@@ -94,7 +94,7 @@ async def test_another_crawl_than_the_only_one_is_refused_and_pauses_nothing() -
     assert emitted.outcomes == ["page"]
 
 
-async def test_pausing_a_crawl_cuts_its_pauses_short() -> None:
+async def test_pausing_a_crawl_ends_the_wait_between_visits() -> None:
     async with serving(a=page(), b=page()) as server, fetcher() as processor:
         emitted = Emitted()
         given = order(f"{server.root}/a", f"{server.root}/b", pause=500.0)
@@ -115,7 +115,7 @@ DROPPED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("why", DROPPED)
-async def test_orders_that_do_not_count_are_handed_back_unasked(why: str) -> None:
+async def test_fenced_or_late_orders_are_returned_without_request(why: str) -> None:
     async with serving(x=page()) as server, fetcher(void_through=3) as processor:
         emitted = Emitted()
         await processor.work(order(f"{server.root}/x", **DROPPED[why]), emitted.emit)
@@ -127,7 +127,7 @@ async def test_orders_that_do_not_count_are_handed_back_unasked(why: str) -> Non
     )
 
 
-async def test_a_fetcher_that_is_stopped_hands_back_what_it_has_not_visited() -> None:
+async def test_stopped_fetcher_returns_unvisited_urls() -> None:
     async with serving(a=page(), b=hanging()) as server, fetcher() as processor:
         given, emitted = order(f"{server.root}/a", f"{server.root}/b", pause=0.0), Emitted()
         working = asyncio.create_task(processor.work(given, emitted.emit))
@@ -140,7 +140,7 @@ async def test_a_fetcher_that_is_stopped_hands_back_what_it_has_not_visited() ->
     assert emitted.ended[-1].started_at > 0, "the request under way is reported"
 
 
-async def test_no_request_starts_that_could_outlive_the_lease() -> None:
+async def test_no_request_starts_that_could_outlast_the_lease() -> None:
     async with serving(x=page()) as server:
         given = order(f"{server.root}/x", expires_at=time.time() + 1.9)
         emitted = await fetched(given=given, visit_limit=2.0)
@@ -148,7 +148,7 @@ async def test_no_request_starts_that_could_outlive_the_lease() -> None:
     assert (emitted.one.outcome, emitted.one.last) == (Outcome.UNVISITED, True)
 
 
-async def test_no_pause_is_begun_that_would_outlive_the_lease() -> None:
+async def test_no_pause_begins_that_would_outlast_the_lease() -> None:
     async with serving(a=page(), b=page()) as server:
         urls = (f"{server.root}/a", f"{server.root}/b")
         emitted = await fetched(given=order(*urls, pause=5000.0))
@@ -156,17 +156,17 @@ async def test_no_pause_is_begun_that_would_outlive_the_lease() -> None:
     assert emitted.outcomes == ["page", "unvisited"]
 
 
-async def test_a_page_and_its_outcome_are_emitted_together() -> None:
+async def test_page_and_outcome_are_emitted_together() -> None:
     async with serving(x=page(), y=page(b"", 404)) as server:
         emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
     kinds = [[type(event).__name__ for event in call] for call in emitted.calls]
     assert kinds == [["PageFetched", "VisitEnded"]] * 2
 
 
-async def test_a_mistake_of_ours_ends_the_order_and_is_reported() -> None:
+async def test_internal_error_ends_the_order_and_is_reported() -> None:
     async with serving(a=page(), b=page(), c=page()) as server:
         given = order(f"{server.root}/a", f"{server.root}/b", f"{server.root}/c")
-        # No frontier orders this: it stands for whatever nobody thought of.
+        # No frontier orders this: it stands for any unexpected error.
         absurd = replace(given.visits[1], url="nonsense")
         given = replace(given, visits=(given.visits[0], absurd, given.visits[2]))
         emitted = await fetched(given=given)
@@ -177,13 +177,13 @@ async def test_a_mistake_of_ours_ends_the_order_and_is_reported() -> None:
     assert endings_are_sound(emitted, given.visits)
 
 
-async def test_an_order_without_visits_is_for_the_dead_letters() -> None:
+async def test_order_without_visits_is_poison() -> None:
     async with fetcher() as processor:
         with pytest.raises(Poison):
             await processor.work(order("http://a.example/", visits=()), Emitted().emit)
 
 
-async def test_we_say_who_we_are_and_send_the_url_as_it_is() -> None:
+async def test_request_has_our_identity_and_the_exact_url() -> None:
     async with serving() as server:
         url = f"{server.root}/a%7eb/c%2Fd;e?q=a+b%20c&'x'[|]=1&&z"
         emitted = await fetched(url)
@@ -200,7 +200,7 @@ async def test_we_say_who_we_are_and_send_the_url_as_it_is() -> None:
     assert emitted.pages[0].request_headers == tuple(sent)
 
 
-async def test_a_contact_page_stands_in_the_user_agent_only() -> None:
+async def test_contact_page_is_only_in_the_user_agent() -> None:
     async with serving(x=page()) as server:
         await fetched(f"{server.root}/x", contact="https://crawl.example.org/about")
         (request,) = server.requests
@@ -208,7 +208,7 @@ async def test_a_contact_page_stands_in_the_user_agent_only() -> None:
     assert request.header("From") == ""
 
 
-async def test_a_page_about_the_crawler_stands_beside_the_contact() -> None:
+async def test_page_about_the_crawler_is_beside_the_contact() -> None:
     async with serving(x=page()) as server:
         await fetched(f"{server.root}/x", page="https://crawl.example.org/")
         (request,) = server.requests
@@ -216,14 +216,14 @@ async def test_a_page_about_the_crawler_stands_beside_the_contact() -> None:
     assert agent.endswith(" (+https://crawl.example.org/; crawl@example.org)")
 
 
-async def test_a_proxy_of_the_environment_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_of_the_environment_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     async with serving(x=page()) as server:
         emitted = await fetched(f"{server.root}/x")
     assert emitted.outcomes == ["page"]
 
 
-async def test_an_outcome_says_when_its_request_began_and_how_long_it_took() -> None:
+async def test_outcome_has_start_and_duration_of_its_request() -> None:
     async with serving(a=page(), b=raw(b"")) as server:
         before = time.time()
         robots = rules("User-agent: *\nDisallow: /private")

@@ -1,4 +1,4 @@
-"""Servers that are asked for a part of a document, over real sockets (hazard `range_error`)."""
+"""Requests with a Range header, over real sockets (hazard `range_error`)."""
 
 import asyncio
 from typing import Any
@@ -35,7 +35,7 @@ async def asked(answer: Answer, **changes: Any) -> tuple[Server, Emitted]:
         return server, await fetched(f"{server.root}/x", **{**PARTS, **changes})
 
 
-async def test_a_server_that_refuses_ranges_is_asked_once_more_for_all_of_it() -> None:
+async def test_refused_range_is_requested_again_without_range() -> None:
     server, emitted = await asked(refusing(b"<p>all of it"))
     assert [one.header("range") for one in server.requests] == ["bytes=0-1999", ""]
     assert emitted.one.outcome is Outcome.PAGE
@@ -43,7 +43,7 @@ async def test_a_server_that_refuses_ranges_is_asked_once_more_for_all_of_it() -
     assert [one.body for one in emitted.pages] == [b"<p>all of it"]
 
 
-async def test_a_part_is_kept_as_a_part_unless_it_is_the_whole() -> None:
+async def test_partial_response_is_marked_as_cut_unless_whole() -> None:
     for said, truncated in (
         (b"Content-Range: bytes 0-99/5000", "length"),
         (b"Content-Range: bytes 0-99/*", "length"),
@@ -56,14 +56,14 @@ async def test_a_part_is_kept_as_a_part_unless_it_is_the_whole() -> None:
         assert (Hazard.INFINITE_BODY in emitted.one.hazards) is bool(truncated)
 
 
-async def test_a_server_that_ignores_ranges_is_cut_off() -> None:
+async def test_body_is_cut_if_the_server_ignores_the_range() -> None:
     _, emitted = await asked(page(b"<p>" + b"x" * 5000))
     assert [(one.status, one.truncated, len(one.body)) for one in emitted.pages] == (
         [(200, "length", 1000)]
     )
 
 
-async def test_nobody_is_asked_for_a_part_unless_that_is_set() -> None:
+async def test_no_range_is_requested_by_default() -> None:
     server, emitted = await asked(refusing(b"<p>all of it"), ranges=False)
     assert [one.header("range") for one in server.requests] == [""]
     assert emitted.one.hazards == ()

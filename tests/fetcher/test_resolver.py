@@ -1,4 +1,4 @@
-"""Names, over a real name server on loopback: how often it is asked, and where names may lead."""
+"""The resolver with a name server on loopback: its queries, and the permitted addresses."""
 
 import asyncio
 import time
@@ -42,21 +42,21 @@ async def resolver(
         await made.close()
 
 
-async def test_a_name_has_the_addresses_its_server_says() -> None:
+async def test_name_has_the_addresses_of_its_server() -> None:
     zone = {"both.example": (PUBLIC, PUBLIC6), "six.example": (PUBLIC6,)}
     async with naming(zone) as dns, resolver(dns) as resolve:
         assert set(await resolve.addresses("both.example")) == {PUBLIC, PUBLIC6}
         assert await resolve.addresses("six.example") == (PUBLIC6,)
 
 
-async def test_names_that_do_not_exist_and_names_without_an_address_are_failures() -> None:
+async def test_missing_names_and_names_without_address_are_failures() -> None:
     async with naming({"empty.example": ()}) as dns, resolver(dns) as resolve:
         for name in ("nowhere.example", "empty.example"):
             with pytest.raises(DnsFailure, match=name):
                 await resolve.addresses(name)
 
 
-async def test_a_name_without_an_address_is_asked_for_twice_before_it_is_believed() -> None:
+async def test_answer_without_address_is_verified_by_a_second_query() -> None:
     async with naming({"here.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
         dns.empty = 1
         assert await resolve.addresses("here.example") == (PUBLIC,)
@@ -66,14 +66,14 @@ async def test_a_name_without_an_address_is_asked_for_twice_before_it_is_believe
             await resolve.addresses("here.example")
 
 
-async def test_a_broken_answer_says_nothing_of_the_name() -> None:
+async def test_malformed_answer_leaves_the_name_unanswered() -> None:
     async with naming({"bad.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
         dns.broken = frozenset({"bad.example"})
         with pytest.raises(DnsUnanswered):
             await asyncio.wait_for(resolve.addresses("bad.example"), 60)
 
 
-async def test_the_sound_records_of_a_broken_answer_are_used() -> None:
+async def test_valid_records_of_a_malformed_answer_are_used() -> None:
     zone = {"odd.example": (PUBLIC, PUBLIC6), "empty.example": (), "good.example": (PUBLIC,)}
     clock = Clock()
     async with naming(zone, ttl=3600) as dns, resolver(dns, clock) as resolve:
@@ -88,7 +88,7 @@ async def test_the_sound_records_of_a_broken_answer_are_used() -> None:
             await resolve.addresses("empty.example")
 
 
-async def test_a_private_address_in_a_broken_answer_is_none_to_visit() -> None:
+async def test_private_address_in_a_malformed_answer_is_not_visited() -> None:
     async with naming({"odd.example": ("127.0.0.1",)}) as dns, serving(x=page()) as server:
         dns.odd = frozenset({"odd.example"})
         refused = await visit(f"http://odd.example:{server.port}/x", dns, allow_networks=())
@@ -96,7 +96,7 @@ async def test_a_private_address_in_a_broken_answer_is_none_to_visit() -> None:
         assert (await visit(f"http://odd.example:{server.port}/x", dns)).outcomes[0] == "page"
 
 
-async def test_a_zone_that_never_answers_leaves_room_for_others() -> None:
+async def test_zone_that_never_answers_does_not_block_others() -> None:
     dead = [f"{n}.dead.example" for n in range(40)]
     zone = {f"{n}.example": (PUBLIC,) for n in range(20)}
     async with naming(zone) as dns, resolver(dns, entries=99, lookups_limit=8) as resolve:
@@ -110,7 +110,7 @@ async def test_a_zone_that_never_answers_leaves_room_for_others() -> None:
             asker.cancel()
 
 
-async def test_names_that_are_not_answered_soon_leave_room_for_first_tries(
+async def test_slow_names_do_not_block_first_queries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("services.fetcher.http.resolver.FIRST_TRY_TIMEOUT", 0.1)
@@ -128,7 +128,7 @@ async def test_names_that_are_not_answered_soon_leave_room_for_first_tries(
             asker.cancel()
 
 
-async def test_a_broken_answer_touches_no_other_name() -> None:
+async def test_malformed_answer_does_not_affect_other_names() -> None:
     names = [f"{n}.example" for n in range(20)]
     zone = {name: (PUBLIC,) for name in (*names, "bad.example")}
     async with naming(zone) as dns, resolver(dns, entries=99) as resolve:
@@ -144,7 +144,7 @@ async def test_a_broken_answer_touches_no_other_name() -> None:
 
 
 @pytest.mark.slow
-async def test_names_that_were_unanswered_leave_room_for_others() -> None:
+async def test_names_that_were_unanswered_do_not_block_others() -> None:
     dead = [f"{n}.dead.example" for n in range(8)]
     async with (
         naming({"good.example": (PUBLIC,)}) as dns,
@@ -162,7 +162,7 @@ async def test_names_that_were_unanswered_leave_room_for_others() -> None:
     assert all(isinstance(one, DnsUnanswered) for one in found)
 
 
-async def test_an_answer_is_kept_a_minute_even_if_its_ttl_is_nothing() -> None:
+async def test_answer_is_cached_for_at_least_a_minute() -> None:
     clock = Clock()
     async with naming({"a.example": (PUBLIC,)}, ttl=0) as dns, resolver(dns, clock) as resolve:
         await resolve.addresses("a.example")
@@ -188,7 +188,7 @@ async def test_only_real_lookups_are_timed() -> None:
         assert timed() == before + 2
 
 
-async def test_an_answer_is_kept_for_its_ttl() -> None:
+async def test_answer_is_cached_for_its_ttl() -> None:
     clock = Clock()
     async with naming({"a.example": (PUBLIC,)}, ttl=3600) as dns, resolver(dns, clock) as resolve:
         await resolve.addresses("a.example")
@@ -197,13 +197,13 @@ async def test_an_answer_is_kept_for_its_ttl() -> None:
         assert dns.count("a.example") == 1
 
 
-def test_no_answer_is_kept_longer_than_a_day() -> None:
+def test_answer_is_cached_for_at_most_a_day() -> None:
     assert [clamp_ttl(ttl) for ttl in (0, 59, 61, 86400, 86401, 2**31)] == [
         60, 60, 61, 86400, 86400, 86400
     ]  # fmt: skip
 
 
-async def test_the_memory_is_bounded_and_keeps_what_is_used() -> None:
+async def test_resolver_caches_the_most_recently_used_names() -> None:
     zone = {f"{n}.example": (PUBLIC,) for n in range(5)}
     async with naming(zone) as dns, resolver(dns, entries=3) as resolve:
         for name in ("0", "1", "2", "0", "3", "4"):
@@ -214,7 +214,7 @@ async def test_the_memory_is_bounded_and_keeps_what_is_used() -> None:
         assert dns.count("1.example") == 2
 
 
-async def test_concurrent_askers_share_one_lookup() -> None:
+async def test_concurrent_callers_share_one_lookup() -> None:
     async with naming({"a.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
         dns.gate.clear()
         askers = [asyncio.create_task(resolve.addresses("a.example")) for _ in range(20)]
@@ -234,7 +234,7 @@ async def test_lookups_in_flight_are_limited() -> None:
         askers = [asyncio.create_task(resolve.addresses(name)) for name in zone]
         while len(dns.asked) < 3:
             await asyncio.sleep(0.001)
-        # A lookup is two questions: all that can come have come once those of three are held.
+        # A lookup has two queries: three lookups are the most that can be in flight.
         while len(dns.held) < 6:
             await asyncio.sleep(0.001)
         assert len(set(dns.asked)) == 3
@@ -281,7 +281,7 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-async def test_nobody_is_visited_at_a_private_address(address: str) -> None:
+async def test_private_addresses_are_not_visited(address: str) -> None:
     literal = f"[{address}]" if ":" in address else address
     zone = {"inside.example": (address,)}
     async with naming(zone) as dns, resolver(dns, allow_networks=()) as resolve:
@@ -298,7 +298,7 @@ async def test_public_addresses_are_visited(address: str) -> None:
 
 
 NAT64 = {
-    # RFC 6052, 2.4: the prefix's length, the address that stands for 192.0.0.170, and for 10.1.2.3.
+    # RFC 6052, 2.4: prefix length, and the translations of 192.0.0.170 and 10.1.2.3.
     32: ("2a00:db8:c000:aa::", "2a00:db8:a01:203::"),
     40: ("2a00:db8:1c0:0:aa::", "2a00:db8:10a:102:3::"),
     48: ("2a00:db8:122:c000:0:aa00::", "2a00:db8:122:a01:2:300::"),
@@ -309,7 +309,7 @@ NAT64 = {
 
 
 @pytest.mark.parametrize("length", NAT64)
-async def test_nobody_is_visited_through_a_translation_that_the_network_shows(length: int) -> None:
+async def test_private_address_behind_nat64_is_not_visited(length: int) -> None:
     shown, inside = NAT64[length]
     zone = {
         "ipv4only.arpa": ("192.0.0.170", "192.0.0.171", shown),
@@ -326,13 +326,13 @@ async def test_nobody_is_visited_through_a_translation_that_the_network_shows(le
         assert await resolve.addresses("inside.example") == (inside,), "it is not shown here"
 
 
-async def test_how_a_network_translates_is_asked_only_where_it_matters() -> None:
+async def test_nat64_prefixes_are_queried_only_for_ipv6_addresses() -> None:
     async with naming({"four.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
         await resolve.addresses("four.example")
         assert dns.asked == ["four.example"]
 
 
-async def test_the_private_addresses_among_others_are_left_out() -> None:
+async def test_private_addresses_among_others_are_skipped() -> None:
     zone = {"mixed.example": ("10.0.0.1", PUBLIC)}
     async with naming(zone) as dns, resolver(dns) as resolve:
         assert await resolve.addresses("mixed.example") == (PUBLIC,)
@@ -340,7 +340,7 @@ async def test_the_private_addresses_among_others_are_left_out() -> None:
         assert hosts == [PUBLIC]
 
 
-async def test_an_allowed_network_may_be_visited() -> None:
+async def test_allowed_network_is_visited() -> None:
     networks = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
     async with naming({}) as dns, resolver(dns, allow_networks=networks) as resolve:
         for host in ("10.1.2.3", "[fd00::1]", "[::ffff:10.1.2.3]"):
@@ -353,7 +353,7 @@ async def visit(url: str, dns: NameServer, **changes: Any) -> Emitted:
     return await fetched(given=order(url, f"{url}/again"), nameserver=dns.address, **changes)
 
 
-async def test_a_visit_goes_where_the_name_server_says() -> None:
+async def test_visit_connects_to_the_resolved_address() -> None:
     async with naming({"www.example.org": ("127.0.0.1",)}) as dns, serving(x=page()) as server:
         emitted = await visit(f"http://www.example.org:{server.port}/x", dns)
         assert server.requests[0].header("Host") == f"www.example.org:{server.port}"
@@ -361,7 +361,7 @@ async def test_a_visit_goes_where_the_name_server_says() -> None:
     assert dns.count("www.example.org") == 1
 
 
-async def test_a_name_that_does_not_resolve_ends_the_order() -> None:
+async def test_dns_failure_ends_the_order() -> None:
     async with naming({}) as dns:
         emitted = await visit("http://nowhere.example/x", dns)
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.DNS_FAILURE, ("dns_failure",))
@@ -369,7 +369,7 @@ async def test_a_name_that_does_not_resolve_ends_the_order() -> None:
     assert "nowhere.example" in emitted.one.reason
 
 
-async def test_a_name_server_that_never_answers_does_not_hold_a_visit_up() -> None:
+async def test_silent_name_server_does_not_exceed_the_visit_limit() -> None:
     async with naming({}) as dns:
         dns.gate.clear()
         emitted = await visit("http://slow.example/x", dns, visit_limit=0.3)
@@ -377,7 +377,7 @@ async def test_a_name_server_that_never_answers_does_not_hold_a_visit_up() -> No
 
 
 @pytest.mark.slow
-async def test_waiting_for_a_lookup_is_no_part_of_the_visit() -> None:
+async def test_wait_for_a_lookup_does_not_count_for_the_visit_limit() -> None:
     zone = {"www.example.org": ("127.0.0.1",)}
     dead = [f"http://{n}.dead.example/" for n in range(2)]
     async with naming(zone) as dns, serving(x=page()) as server:
@@ -391,7 +391,7 @@ async def test_waiting_for_a_lookup_is_no_part_of_the_visit() -> None:
 
 
 @pytest.mark.slow
-async def test_a_lookup_is_not_waited_for_beyond_the_lease() -> None:
+async def test_request_does_not_wait_for_a_lookup_beyond_the_lease() -> None:
     async with (
         naming({}) as dns,
         fetcher(nameserver=dns.address, lookups_limit=1, **HASTY) as processor,
@@ -409,7 +409,7 @@ async def test_a_lookup_is_not_waited_for_beyond_the_lease() -> None:
     assert ended.reason.startswith("the lease could end before a permit was free")
 
 
-async def test_no_request_goes_to_a_private_address() -> None:
+async def test_no_request_is_sent_to_a_private_address() -> None:
     async with naming({"inside.example": ("127.0.0.1",)}) as dns, serving(x=page()) as server:
         for host in ("inside.example", "127.0.0.1", "[::1]", "[::ffff:7f00:1]"):
             emitted = await visit(f"http://{host}:{server.port}/x", dns, allow_networks=())
@@ -418,7 +418,7 @@ async def test_no_request_goes_to_a_private_address() -> None:
         assert server.connections == 0
 
 
-async def test_localhost_is_found_without_any_name_server() -> None:
+async def test_localhost_resolves_without_a_name_server() -> None:
     async with serving(x=page()) as server:
         networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
         emitted = await fetched(f"http://localhost:{server.port}/x", allow_networks=networks)

@@ -1,4 +1,4 @@
-"""The hazards of robots.txt, each met at a server that does it, and counted."""
+"""The hazards of robots.txt, each at a server that causes it."""
 
 import pytest
 from prometheus_client import REGISTRY
@@ -25,7 +25,7 @@ def counted(hazard: Hazard) -> float:
 
 
 async def crawled(server: Server, *paths: str) -> tuple[Emitted, Emitted]:
-    """Visit robots.txt, then the pages at *paths* under the rules that it gave."""
+    """Visit robots.txt, then the pages at *paths* with its rules."""
     robots = await fetched(
         given=order(f"{server.root}/robots.txt", purpose=Purpose.ROBOTS, robots=None)
     )
@@ -34,7 +34,7 @@ async def crawled(server: Server, *paths: str) -> tuple[Emitted, Emitted]:
 
 
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED)
-async def test_a_malformed_file_is_read_as_it_was_meant_and_counted(text: bytes) -> None:
+async def test_malformed_robots_txt_is_parsed_as_intended_and_counted(text: bytes) -> None:
     before = counted(Hazard.ROBOTS_MALFORMED)
     async with serving(robots=page(text), open=page(b"hello")) as server:
         robots, pages = await crawled(server, "/open", "/private/x")
@@ -44,7 +44,7 @@ async def test_a_malformed_file_is_read_as_it_was_meant_and_counted(text: bytes)
     assert counted(Hazard.ROBOTS_MALFORMED) == before + 1
 
 
-async def test_a_file_as_the_standard_has_it_is_not_counted() -> None:
+async def test_valid_robots_txt_is_not_counted() -> None:
     before = counted(Hazard.ROBOTS_MALFORMED)
     async with serving(robots=page(PRIVATE)) as server:
         robots, _ = await crawled(server, "/open")
@@ -52,7 +52,7 @@ async def test_a_file_as_the_standard_has_it_is_not_counted() -> None:
     assert counted(Hazard.ROBOTS_MALFORMED) == before
 
 
-async def test_what_is_excluded_is_not_asked_for_and_counted() -> None:
+async def test_excluded_url_is_not_requested_and_counted() -> None:
     before = counted(Hazard.ROBOTS_EXCLUDED)
     async with serving(robots=page(PRIVATE), open=page(b"hello")) as server:
         _, pages = await crawled(server, "/private/a", "/open", "/private/b")
@@ -63,7 +63,7 @@ async def test_what_is_excluded_is_not_asked_for_and_counted() -> None:
     assert counted(Hazard.ROBOTS_EXCLUDED) == before + 2
 
 
-async def test_a_sitemap_is_fetched_whatever_its_type() -> None:
+async def test_sitemap_of_any_type_is_fetched() -> None:
     body = b"\x1f\x8b"
     async with serving(map=page(body, Content_Type="application/gzip")) as server:
         given = order(f"{server.root}/map", purpose=Purpose.SITEMAP)
@@ -74,7 +74,7 @@ async def test_a_sitemap_is_fetched_whatever_its_type() -> None:
     assert (kept.body, kept.visit.purpose) == (body, Purpose.SITEMAP)
 
 
-async def test_what_the_site_says_about_use_is_on_the_page() -> None:
+async def test_usage_statements_are_on_the_page() -> None:
     text = b"User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /a train-ai=n\n"
     answers = {"a": page(b"a", Content_Usage="search=y"), "b": page(b"b")}
     async with serving(robots=page(text), **answers) as server:

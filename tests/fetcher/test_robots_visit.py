@@ -1,4 +1,4 @@
-"""What is learnt from a robots.txt over real sockets, whatever the server does about it."""
+"""The rules from a robots.txt over real sockets, for every behaviour of servers."""
 
 import gzip
 import zlib
@@ -38,7 +38,7 @@ def forbids(ended: VisitEnded, path: str) -> bool:
     return not ended.robots.allows(f"{ended.host}{path}")
 
 
-async def test_the_file_is_read_dated_and_archived() -> None:
+async def test_robots_txt_is_parsed_dated_and_archived() -> None:
     async with serving(robots=page(RULES, Content_Type="application/octet-stream")) as server:
         emitted = await asked(server, robots_age=1000.0)
     ended = emitted.one
@@ -53,7 +53,7 @@ async def test_the_file_is_read_dated_and_archived() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418])
-async def test_an_unavailable_file_forbids_nothing(status: int) -> None:
+async def test_unavailable_robots_txt_allows_everything(status: int) -> None:
     ended = await learnt(page(RULES, status))
     assert (ended.status, forbids(ended, "/private/x")) == (status, False)
     assert ended.robots and ended.robots.status == status
@@ -77,7 +77,7 @@ AGES = {
 
 @pytest.mark.parametrize("status", [200, 404])
 @pytest.mark.parametrize(("headers", "age"), AGES.values(), ids=AGES)
-async def test_a_file_is_believed_as_long_as_the_server_says_within_bounds(
+async def test_validity_of_robots_txt_is_the_servers_within_limits(
     headers: dict[str, str], age: float, status: int
 ) -> None:
     ended = await learnt(page(RULES, status, **headers))
@@ -86,7 +86,7 @@ async def test_a_file_is_believed_as_long_as_the_server_says_within_bounds(
 
 
 @pytest.mark.parametrize("status", [500, 503, 999])
-async def test_a_failing_server_forbids_everything(status: int) -> None:
+async def test_server_error_disallows_everything(status: int) -> None:
     ended = await learnt(page(RULES, status))
     assert ended.outcome is Outcome.SERVER_ERROR
     assert forbids(ended, "/open")
@@ -95,13 +95,13 @@ async def test_a_failing_server_forbids_everything(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_busy_server_is_asked_again_later(status: int) -> None:
+async def test_busy_server_gives_no_rules(status: int) -> None:
     ended = await learnt(page(b"", status, Retry_After="90"))
     assert (ended.outcome, ended.retry_after, ended.robots) == (Outcome.BUSY, 90.0, None)
 
 
 @pytest.mark.parametrize("status", [301, 404, 500, 429])
-async def test_whatever_is_answered_is_archived(status: int) -> None:
+async def test_every_response_is_archived(status: int) -> None:
     async with serving(robots=page(b"no", status, Location="mailto:me")) as server:
         emitted = await asked(server)
     (kept,) = emitted.pages
@@ -120,7 +120,7 @@ async def test_sitemaps_are_reported() -> None:
     assert emitted.one.sitemaps == ()
 
 
-async def test_a_silent_server_teaches_nothing() -> None:
+async def test_silent_server_gives_no_rules() -> None:
     ended = await learnt(hanging(), **HASTY)
     assert (ended.outcome, ended.robots) == (Outcome.SILENT_SERVER, None)
 
@@ -133,13 +133,13 @@ async def test_a_silent_server_teaches_nothing() -> None:
         (raw(b"what?"), "malformed_head"),
     ],
 )
-async def test_a_broken_answer_forbids_everything(answer: Answer, outcome: str) -> None:
+async def test_broken_response_disallows_everything(answer: Answer, outcome: str) -> None:
     ended = await learnt(answer, **HASTY)
     assert (ended.outcome, len(ended.hazards)) == (outcome, 1)
     assert forbids(ended, "/open")
 
 
-async def test_redirects_are_followed_five_times_at_the_pace_of_the_host() -> None:
+async def test_five_redirects_are_followed_with_the_pause_of_the_host() -> None:
     hops = {f"h{n}": page(b"", 301, Location=f"/h{n + 1}") for n in range(1, 5)}
     async with serving(robots=page(b"", 302, Location="h1"), h5=page(RULES), **hops) as server:
         emitted = await asked(server, pause=0.05)
@@ -159,7 +159,7 @@ async def test_redirects_are_followed_five_times_at_the_pace_of_the_host() -> No
     assert forbids(emitted.one, "/private/x")
 
 
-async def test_after_five_redirects_nothing_is_forbidden() -> None:
+async def test_everything_is_allowed_after_five_redirects() -> None:
     async with serving(robots=page(b"", 302, Location="/robots.txt")) as server:
         emitted = await asked(server)
         assert len(server.paths) == 6
@@ -167,7 +167,7 @@ async def test_after_five_redirects_nothing_is_forbidden() -> None:
     assert not forbids(emitted.one, "/private/x")
 
 
-async def test_a_redirect_to_another_host_is_not_followed_but_asked_for_there() -> None:
+async def test_redirect_to_another_host_is_requested_from_its_frontier() -> None:
     async with serving(moved=page(RULES)) as other:
         there = f"http://localhost:{other.port}/moved"
         hop = page(b"", 302, Location=there)
@@ -183,7 +183,7 @@ async def test_a_redirect_to_another_host_is_not_followed_but_asked_for_there() 
 
 
 async def errand(robots: Answer, hops: int = 1, **changes: Any) -> tuple[Server, Emitted]:
-    """Visit a robots.txt that is about another host."""
+    """Visit a robots.txt on behalf of another host."""
     async with serving(robots=robots) as server:
         url = f"{server.root}/robots.txt"
         given = order(url, purpose=Purpose.ROBOTS)
@@ -191,7 +191,7 @@ async def errand(robots: Answer, hops: int = 1, **changes: Any) -> tuple[Server,
         return server, await fetched(given=replace(given, visits=(visit,)), **changes)
 
 
-async def test_what_is_read_on_an_errand_goes_to_the_host_that_asked() -> None:
+async def test_rules_go_to_the_host_on_whose_behalf_they_were_read() -> None:
     server, emitted = await errand(page(RULES))
     assert (emitted.one.host, emitted.one.outcome) == (server.root, Outcome.PAGE)
     assert emitted.one.robots is None, "they are not its own"
@@ -200,7 +200,7 @@ async def test_what_is_read_on_an_errand_goes_to_the_host_that_asked() -> None:
     assert answer.robots and not answer.robots.allows("https://www.asker.example/private/x")
 
 
-async def test_an_errand_that_leads_on_is_asked_for_further_on() -> None:
+async def test_redirect_on_behalf_of_a_host_is_requested_again() -> None:
     moved = page(b"", 301, Location="http://third.example/robots.txt")
     _, emitted = await errand(moved, hops=4)
     (question,) = events_of(emitted, RobotsRequested)
@@ -212,7 +212,7 @@ async def test_an_errand_that_leads_on_is_asked_for_further_on() -> None:
     assert not events_of(emitted, RobotsRequested)
 
 
-async def test_a_host_that_fails_on_an_errand_is_in_trouble_and_the_one_that_asked_is_not() -> None:
+async def test_failure_on_behalf_of_a_host_blames_the_visited_host() -> None:
     _, emitted = await errand(hanging(), **HASTY)
     assert emitted.one.outcome is Outcome.SILENT_SERVER
     (answer,) = events_of(emitted, RobotsAnswered)
@@ -223,13 +223,13 @@ async def test_a_host_that_fails_on_an_errand_is_in_trouble_and_the_one_that_ask
     assert (answer.outcome, answer.retry_after, answer.robots) == (Outcome.BUSY, 90.0, None)
 
 
-async def test_an_errand_that_is_not_made_is_not_answered() -> None:
+async def test_unvisited_robots_txt_on_behalf_of_a_host_is_not_answered() -> None:
     _, emitted = await errand(page(RULES), visit_limit=5000.0)
     assert emitted.one.outcome is Outcome.UNVISITED
     assert not events_of(emitted, RobotsAnswered)
 
 
-async def test_a_redirect_to_nowhere_forbids_nothing() -> None:
+async def test_invalid_redirect_allows_everything() -> None:
     ended = await learnt(page(b"", 301, Location="mailto:me"))
     assert not forbids(ended, "/private/x")
 
@@ -257,7 +257,7 @@ CODINGS = {
 
 
 @pytest.mark.parametrize(("coding", "body"), CODINGS.values(), ids=CODINGS)
-async def test_an_encoded_file_is_read(coding: str, body: bytes) -> None:
+async def test_encoded_robots_txt_is_parsed(coding: str, body: bytes) -> None:
     ended = await learnt(page(body, Content_Encoding=coding))
     assert forbids(ended, "/private/x")
     assert not forbids(ended, "/open")
@@ -271,15 +271,15 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("coding", "body"), UNREADABLE.values(), ids=UNREADABLE)
-async def test_what_cannot_be_decoded_forbids_everything(coding: str, body: bytes) -> None:
+async def test_undecodable_robots_txt_disallows_everything(coding: str, body: bytes) -> None:
     ended = await learnt(page(body, Content_Encoding=coding))
     assert ended.outcome is Outcome.BROKEN
     assert forbids(ended, "/open")
     assert repr(coding) in ended.reason
 
 
-async def test_an_encoded_file_that_breaks_off_is_read_to_its_last_whole_line() -> None:
-    # Level 0 stores the bytes as they are, so that the cut falls where the test wants it.
+async def test_cut_encoded_robots_txt_is_parsed_to_its_last_whole_line() -> None:
+    # Level 0 stores the bytes unchanged, so that the cut is at the intended byte.
     whole = gzip.compress(b"User-agent: *\nDisallow: /private/\nAllow: /private/open/", 0)
     cut = whole[: whole.index(b"open/")]
     ended = await learnt(page(cut, Content_Encoding="gzip"))
@@ -287,13 +287,13 @@ async def test_an_encoded_file_that_breaks_off_is_read_to_its_last_whole_line() 
     assert forbids(ended, "/private/open/")
 
 
-async def test_a_bomb_is_read_to_the_limit() -> None:
+async def test_decompression_bomb_is_parsed_up_to_the_limit() -> None:
     body = gzip.compress(RULES + b"# nothing\n" * 2_000_000)
     ended = await learnt(page(body, Content_Encoding="gzip"), robots_limit=20_000)
     assert forbids(ended, "/private/x")
 
 
-async def test_an_endless_file_is_read_to_the_limit_and_half_a_line_is_no_rule() -> None:
+async def test_endless_robots_txt_is_parsed_without_its_last_line() -> None:
     head = b"HTTP/1.1 200 OK\r\n\r\nUser-agent: *\nDisallow: /private/\n" + b"#" * 61 + b"\n"
     ended = await learnt(endless(head, b"Disallow: /private/\n"), robots_limit=110)
     assert forbids(ended, "/private/x")

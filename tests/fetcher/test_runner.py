@@ -1,4 +1,4 @@
-"""The whole fetcher on a real log: orders in, outcomes and pages out."""
+"""The whole fetcher on a real log: from orders to outcomes and pages."""
 
 import asyncio
 import time
@@ -32,7 +32,7 @@ TOPICS = [VISITS_ENDED.name, PAGES_FETCHED.name, DEAD_LETTERS.name]
 async def serving_orders(
     log: SqliteLog, store: SqliteStore, epoch_of: EpochOf = ALONE, **changes: Any
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """Run the fetcher until the block is left."""
+    """Run the fetcher during the block."""
     stop = asyncio.Event()
     given = Settings(fetcher=settings(**changes))
     running = asyncio.create_task(serve(given, log, store, Coordination(epoch_of), stop))
@@ -44,14 +44,14 @@ async def serving_orders(
 
 
 class Tail:
-    """What came out so far."""
+    """The events that were emitted so far."""
 
     def __init__(self, log: SqliteLog) -> None:
         self._tail = log.tail(TOPICS)
         self.events: list[Event] = []
 
     async def until(self, enough: int) -> Sequence[Event]:
-        """Wait until as many outcomes came."""
+        """Wait for *count* outcomes."""
         while len(self.ended) < enough:
             self.events += [decode(record) for record in self._tail.poll(0)]
             await asyncio.sleep(0.005)
@@ -74,7 +74,7 @@ def metric(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, labels) or 0.0
 
 
-async def test_orders_in_outcomes_and_pages_out(log: SqliteLog, store: SqliteStore) -> None:
+async def test_orders_yield_outcomes_and_pages(log: SqliteLog, store: SqliteStore) -> None:
     log.append([Message(VISITS_ORDERED.name, "x", b"no order", "x")])
     before = metric("gossamer_outcomes_total", outcome="page")
     received = metric("gossamer_received_bytes_total")
@@ -92,7 +92,7 @@ async def test_orders_in_outcomes_and_pages_out(log: SqliteLog, store: SqliteSto
     assert metric("gossamer_fetches_open") == 0
 
 
-async def test_an_order_under_way_at_the_end_is_not_begun_again(
+async def test_order_in_progress_at_shutdown_is_not_begun_again(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     async with serving(a=hanging(), b=page()) as server:
@@ -106,7 +106,7 @@ async def test_an_order_under_way_at_the_end_is_not_begun_again(
         assert server.paths == ["/a", "/b"]
 
 
-async def test_orders_of_a_dead_epoch_are_not_carried_out(
+async def test_orders_of_a_fenced_epoch_are_not_carried_out(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     async with serving(a=page(), b=page()) as server:
@@ -117,7 +117,7 @@ async def test_orders_of_a_dead_epoch_are_not_carried_out(
         assert server.paths == ["/b"]
 
 
-async def test_orders_older_than_the_claim_on_their_partition_are_not_carried_out(
+async def test_orders_older_than_the_claim_are_not_carried_out(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     async with serving(a=page(), b=page(), c=page()) as server:
@@ -133,7 +133,7 @@ async def test_orders_older_than_the_claim_on_their_partition_are_not_carried_ou
         assert server.paths == ["/a", "/c"]
 
 
-async def test_the_claim_on_the_partition_of_its_site_counts_wherever_an_order_was_sent(
+async def test_claim_of_the_sites_partition_counts_for_moved_orders(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     async with serving(a=page(), b=page()) as server:
@@ -150,7 +150,7 @@ async def test_the_claim_on_the_partition_of_its_site_counts_wherever_an_order_w
         assert server.paths == ["/b"]
 
 
-async def test_pausing_the_crawl_reaches_an_order_that_rests(
+async def test_pausing_the_crawl_ends_the_wait_of_an_order(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     async with serving(a=page(), b=page()) as server:
@@ -164,9 +164,7 @@ async def test_pausing_the_crawl_reaches_an_order_that_rests(
     assert [one.outcome for one in out.ended] == [Outcome.PAGE, Outcome.UNVISITED]
 
 
-async def test_nothing_new_is_begun_while_the_parser_is_behind(
-    log: SqliteLog, store: SqliteStore
-) -> None:
+async def test_no_order_begins_while_the_parser_lags(log: SqliteLog, store: SqliteStore) -> None:
     async with serving(a=page(), b=page()) as server:
         put(log, order(f"{server.root}/a"))
         out = Tail(log)
@@ -194,9 +192,7 @@ async def test_many_hosts_are_visited_at_once(log: SqliteLog, store: SqliteStore
 
 
 @pytest.mark.parametrize("contact", ["", "me", "me@", "ftp://example.org/", "a@b\r\nX: y", "a b@c"])
-async def test_without_a_contact_nothing_starts(
-    contact: str, log: SqliteLog, store: SqliteStore
-) -> None:
+async def test_missing_contact_is_refused(contact: str, log: SqliteLog, store: SqliteStore) -> None:
     put(log, order("http://127.0.0.1:9/", expires_at=time.time() + 100))
     with pytest.raises(BadSettings, match=r"fetcher\.contact.*GOSSAMER_FETCHER__CONTACT"):
         async with serving_orders(log, store, contact=contact):
@@ -205,7 +201,7 @@ async def test_without_a_contact_nothing_starts(
 
 
 @pytest.mark.parametrize(("name", "value"), [("product", "my bot"), ("page", "example.org")])
-async def test_nonsense_in_the_user_agent_is_refused(
+async def test_invalid_user_agent_is_refused(
     name: str, value: str, log: SqliteLog, store: SqliteStore
 ) -> None:
     changed: dict[str, Any] = {name: value}
@@ -214,9 +210,7 @@ async def test_nonsense_in_the_user_agent_is_refused(
             pass
 
 
-async def test_a_fetcher_that_is_stopped_leaves_no_order_without_an_end(
-    log: SqliteLog, store: SqliteStore
-) -> None:
+async def test_stopped_fetcher_finishes_every_order(log: SqliteLog, store: SqliteStore) -> None:
     async with serving(a=hanging()) as server:
         put(log, *(order(f"{server.root}/a", order=f"o{n}") for n in range(20)))
         out = Tail(log)

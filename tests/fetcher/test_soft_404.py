@@ -13,13 +13,13 @@ SORRY = b"<title>Oops</title><p>Sorry, we have no such page."
 
 
 class Everything(dict[str, object]):
-    """Answers whatever path is asked for."""
+    """Answers every path."""
 
     def get(self, path: str, default: object = None) -> object:
         return page(SORRY)
 
 
-async def test_what_a_server_answers_to_a_page_that_cannot_exist_is_read_and_passed_on() -> None:
+async def test_response_to_a_probe_is_read_and_published() -> None:
     async with serving() as server:
         server.answers = Everything()  # type: ignore[assignment]
         url = missing_page(server.root, "7.o")
@@ -34,7 +34,7 @@ def is_marked(fetched: PageFetched) -> bool:
     return Hazard.SOFT_404 in classify(fetched, parse(fetched, OPTIONS, NOW)).hazards
 
 
-async def test_what_answers_as_a_missing_page_did_is_marked_and_nothing_else() -> None:
+async def test_pages_that_match_the_signature_are_marked() -> None:
     moved = raw(b"HTTP/1.1 302 Found\r\nLocation: /sorry\r\nContent-Length: 0\r\n\r\n")
     off = raw(b"HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")
     answers = {"/": page(SORRY), "/a": page(SORRY), "/b": page(b"<p>A page"), "/c": moved}

@@ -1,4 +1,4 @@
-"""TLS: what is wrong with a certificate is said, and sessions are resumed."""
+"""TLS: errors of certificates, and resumed sessions."""
 
 import asyncio
 import ssl
@@ -16,7 +16,7 @@ LONG_AGO = (datetime(2001, 1, 1, tzinfo=UTC), datetime(2002, 1, 1, tzinfo=UTC))
 
 @pytest.fixture
 def authority(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> trustme.CA:
-    """Return one that the fetcher trusts."""
+    """Return an authority that the fetcher trusts."""
     ca = trustme.CA()
     trusted = f"{tmp_path}/trusted.pem"
     ca.cert_pem.write_to_path(trusted)
@@ -31,7 +31,7 @@ def named(ca: trustme.CA, name: str = "127.0.0.1", expired: bool = False) -> ssl
     return context
 
 
-async def test_a_certificate_that_is_trusted_is_visited(authority: trustme.CA) -> None:
+async def test_server_with_trusted_certificate_is_visited(authority: trustme.CA) -> None:
     async with serving_over(named(authority), a=page()) as server:
         emitted = await fetched(f"{server.root}/a")
     assert emitted.one.outcome is Outcome.PAGE
@@ -45,7 +45,7 @@ async def test_a_certificate_that_is_trusted_is_visited(authority: trustme.CA) -
         ("nobody we trust", "unable to get local issuer certificate"),
     ],
 )
-async def test_the_outcome_says_what_is_wrong_with_a_certificate(
+async def test_outcome_names_the_error_of_the_certificate(
     fault: str, said: str, authority: trustme.CA
 ) -> None:
     issuer = trustme.CA() if fault == "nobody we trust" else authority
@@ -59,13 +59,13 @@ async def test_the_outcome_says_what_is_wrong_with_a_certificate(
     assert "the certificate is not trusted" in ended.reason and said in ended.reason
 
 
-async def test_plain_http_where_tls_was_expected_is_no_tls() -> None:
+async def test_plain_http_in_place_of_tls_is_a_tls_failure() -> None:
     async with serving(x=page()) as server:
         emitted = await fetched(f"https://127.0.0.1:{server.port}/x", connect_limit=2.0)
     assert (emitted.one.outcome, emitted.one.hazards) == ("tls_failure", ("tls_failure",))
 
 
-async def test_a_handshake_has_a_limit_of_its_own() -> None:
+async def test_handshake_has_its_own_timeout() -> None:
     silent = asyncio.Event()
 
     async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -80,14 +80,14 @@ async def test_a_handshake_has_a_limit_of_its_own() -> None:
     assert "the TLS handshake was aborted" in emitted.one.reason
 
 
-async def test_a_server_that_is_silent_over_tls_is_silent(authority: trustme.CA) -> None:
+async def test_silent_server_over_tls_is_a_silent_server(authority: trustme.CA) -> None:
     async with serving_over(named(authority), x=hanging()) as server:
         emitted = await fetched(f"{server.root}/x", **HASTY)
     assert emitted.one.outcome is Outcome.SILENT_SERVER
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_a_second_connection_resumes_the_session_of_the_first(
+async def test_second_connection_resumes_the_tls_session(
     authority: trustme.CA, version: ssl.TLSVersion
 ) -> None:
     context = named(authority)

@@ -1,4 +1,4 @@
-"""The conversation of an order in virtual time: no socket, no clock, any answer."""
+"""The conversation of an order in virtual time: without sockets and clocks, for any response."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,7 +47,7 @@ Answer = Reply | Failure
 
 @dataclass
 class World:
-    """Answers in turn, the last one for ever; time passes as steps take it."""
+    """Gives its answers in order, and repeats the last one. Steps let time pass."""
 
     answers: list[Answer]
     now: float = 1000.0
@@ -87,7 +87,7 @@ class World:
 
     @property
     def gaps(self) -> list[float]:
-        """Return the time from the end of each request to the start of the next."""
+        """Return the seconds from the end of each request to the start of the next."""
         return [after - before for before, (after, _) in zip(self.left, self.asked[1:])]  # noqa: B905
 
 
@@ -96,7 +96,7 @@ def redirect(to: str, cookie: str = "", took: float = 2.0) -> Reply:
     return Reply(status=302, headers=headers, took=took)
 
 
-def test_the_requests_of_a_cookie_wall_keep_the_pause_of_the_order() -> None:
+def test_requests_of_a_cookie_wall_keep_the_pause() -> None:
     world = World([redirect("/a?set=1"), redirect("/a", "wall=1"), OK])
     ended = world.carry_out(urls=(f"{HOST}/a",), pause=7.0)
     assert [one.outcome for one in ended] == [Outcome.PAGE]
@@ -104,20 +104,20 @@ def test_the_requests_of_a_cookie_wall_keep_the_pause_of_the_order() -> None:
     assert world.gaps == [7.0, 7.0]
 
 
-def test_a_wall_with_another_cookie_each_time_is_given_up() -> None:
+def test_cookie_wall_with_changing_cookie_is_given_up() -> None:
     world = World([redirect("/a", f"wall={n}") for n in range(50)])
     [ended] = world.carry_out(urls=(f"{HOST}/a",))
     assert (ended.outcome, len(world.asked)) == (Outcome.REDIRECT, 6)
 
 
-def test_a_redirect_that_sets_no_cookie_and_leads_back_is_not_followed() -> None:
+def test_redirect_back_without_cookie_is_not_followed() -> None:
     world = World([redirect("/a")])
     [ended] = world.carry_out(urls=(f"{HOST}/a",))
     assert (ended.outcome, len(world.asked)) == (Outcome.REDIRECT, 1)
 
 
-def test_a_redirect_with_a_cookie_that_leads_on_ends_the_visit_and_one_probe_is_made() -> None:
-    """The visit's end is that of its last request: the frontier counts the pause from there."""
+def test_redirect_with_cookie_to_another_page_is_tried_once() -> None:
+    """The visit ends with its last request: the frontier counts the pause from there."""
     world = World([redirect("/b", "session=1"), OK, redirect("/d", "session=2"), OK])
     ended = world.carry_out(urls=(f"{HOST}/a", f"{HOST}/c"))
     assert [(one.outcome, one.location) for one in ended] == [
@@ -127,26 +127,26 @@ def test_a_redirect_with_a_cookie_that_leads_on_ends_the_visit_and_one_probe_is_
     assert [url for _, url in world.asked] == [f"{HOST}/a", f"{HOST}/b", f"{HOST}/c"]
 
 
-def test_a_wall_that_the_lease_has_no_time_for_is_left_unvisited_with_its_cookie() -> None:
+def test_cookie_wall_beyond_the_lease_is_unvisited_with_its_cookie() -> None:
     world = World([redirect("/a", "wall=1"), OK])
     [ended] = world.carry_out(urls=(f"{HOST}/a",), expires_at=1061.0)
     assert (ended.outcome, ended.took, len(world.asked)) == (Outcome.UNVISITED, 2.0, 1)
     assert [one.name for one in ended.cookies] == ["wall"]
 
 
-def test_a_redirect_that_the_lease_has_no_time_to_follow_is_a_redirect() -> None:
+def test_redirect_that_would_outlast_the_lease_is_not_followed() -> None:
     world = World([redirect("/a?set=1"), OK])
     [ended] = world.carry_out(urls=(f"{HOST}/a",), expires_at=1061.0)
     assert (ended.outcome, ended.location) == (Outcome.REDIRECT, "/a?set=1")
 
 
-def test_a_wall_behind_what_robots_txt_forbids_is_not_passed() -> None:
+def test_cookie_wall_through_a_disallowed_url_is_not_passed() -> None:
     world = World([redirect("/no", "wall=1"), OK])
     [ended] = world.carry_out(urls=(f"{HOST}/a",))
     assert (ended.outcome, len(world.asked)) == (Outcome.REDIRECT, 1)
 
 
-def test_a_host_that_is_busy_behind_its_wall_is_reported_as_busy() -> None:
+def test_busy_host_behind_its_cookie_wall_is_reported_as_busy() -> None:
     world = World([redirect("/b", "wall=1"), Reply(status=429, took=1.0)])
     ended = world.carry_out()
     assert [one.outcome for one in ended] == [Outcome.BUSY]
@@ -198,7 +198,7 @@ orders = st.fixed_dictionaries(
 
 
 @given(st.lists(answers, min_size=1), orders, st.floats(1000, 2000))
-def test_whatever_comes_back_an_order_is_polite_and_ends_once(
+def test_order_is_polite_and_ends_once_for_any_response(
     given_answers: list[Answer], fields: dict[str, Any], paused_from: float
 ) -> None:
     world = World(given_answers, paused_from=paused_from)
@@ -220,9 +220,7 @@ def test_whatever_comes_back_an_order_is_polite_and_ends_once(
 
 
 @given(st.lists(answers, min_size=1), visits)
-def test_every_page_comes_before_its_own_outcome(
-    given_answers: list[Answer], urls: list[str]
-) -> None:
+def test_each_page_precedes_its_outcome(given_answers: list[Answer], urls: list[str]) -> None:
     world = World(given_answers)
     world.carry_out(urls=urls)
     for before, after in zip(world.emitted, world.emitted[1:], strict=False):
@@ -232,19 +230,19 @@ def test_every_page_comes_before_its_own_outcome(
             assert after.status == before.status
 
 
-def test_trouble_of_the_host_ends_the_order_and_no_other_outcome_does() -> None:
+def test_only_failures_of_the_host_end_the_order() -> None:
     for outcome in Outcome:
         world = World([OK, Failure(outcome=outcome, reason="why")])
         rest = [] if outcome in ENDS_ORDER else [outcome]
         assert [one.outcome for one in world.carry_out()] == [Outcome.PAGE, outcome, *rest]
 
 
-def test_a_broken_visit_is_followed_by_the_next() -> None:
+def test_broken_visit_is_followed_by_the_next() -> None:
     world = World([Failure(outcome=Outcome.MALFORMED_HEAD, reason="why", took=1.0), OK])
     assert [one.outcome for one in world.carry_out()] == ["malformed_head", "page", "page"]
 
 
-def test_what_met_a_connection_that_was_closing_is_asked_once_more_after_the_pause() -> None:
+def test_request_on_a_closing_connection_is_repeated_after_the_pause() -> None:
     stale = Failure(outcome=Outcome.MALFORMED_HEAD, reason="closed", took=1.0, stale=True)
     world = World([OK, stale, OK])
     assert [one.outcome for one in world.carry_out(pause=9.0)] == ["page"] * 3
@@ -255,7 +253,7 @@ def test_what_met_a_connection_that_was_closing_is_asked_once_more_after_the_pau
     assert [one.outcome for one in ended] == ["page", "malformed_head", "unvisited"]
 
 
-def test_the_pause_is_the_longer_of_the_two() -> None:
+def test_pause_is_the_longer_of_two() -> None:
     world = World([OK])
     world.carry_out(pause=5.0, pause_factor=10.0)
     assert world.gaps == [20.0, 20.0]
@@ -264,7 +262,7 @@ def test_the_pause_is_the_longer_of_the_two() -> None:
     assert world.gaps == [30.0, 30.0]
 
 
-def test_the_lease_is_checked_before_and_after_a_pause() -> None:
+def test_lease_is_checked_before_and_after_a_pause() -> None:
     world = World([OK])
     ended = world.carry_out(pause=100.0, expires_at=1161.9)
     assert ([at for at, _ in world.asked], ended[-1].outcome) == ([1000.0], "unvisited")
@@ -274,14 +272,14 @@ def test_the_lease_is_checked_before_and_after_a_pause() -> None:
     assert [at for at, _ in world.asked] == [1000.0, 1102.0]
 
 
-def test_a_robots_txt_given_up_half_way_reports_its_request() -> None:
+def test_abandoned_robots_txt_reports_its_request() -> None:
     hop = Reply(status=301, headers=(("Location", "/r"),), started_at=1000.0, took=2.0)
     world = World([hop], paused_from=1001.0)
     [ended] = world.carry_out(urls=[f"{HOST}/robots.txt"], purpose=Purpose.ROBOTS)
     assert (ended.outcome, ended.started_at, ended.took) == (Outcome.UNVISITED, 1000.0, 2.0)
 
 
-def test_outcomes_carry_what_the_order_said() -> None:
+def test_outcomes_repeat_the_fields_of_the_order() -> None:
     world = World([Reply(status=404, body=b"gone", started_at=1000.0, took=1.5)])
     ended = world.carry_out(urls=[f"{HOST}/a"], crawl="mine", epoch=9)
     assert [
@@ -290,14 +288,14 @@ def test_outcomes_carry_what_the_order_said() -> None:
     ] == [("mine", "example.org", HOST, "o", 9, 4, 1.5, 1001.5)]
 
 
-def test_orders_are_refused_that_are_void_or_late() -> None:
+def test_fenced_or_late_orders_are_refused() -> None:
     given = order(f"{HOST}/", epoch=5, expires_at=1000.0)
     assert refusal(given, 5, 999.0) == ""
     assert "fenced" in refusal(given, 6, 999.0)
     assert "lease" in refusal(given, 4, 1000.0)
 
 
-def test_robots_rules_that_could_not_be_fetched_forbid_all() -> None:
+def test_unreachable_robots_txt_disallows_everything() -> None:
     world = World([OK])
     ended = world.carry_out(robots=RobotsRules(forbidden="robots.txt answered 500"))
     assert world.asked == []

@@ -1,4 +1,4 @@
-"""The blocklist: how rules are spelt, and what each forbids."""
+"""The blocklist: the form of rules, and the URLs that each covers."""
 
 from ipaddress import ip_address
 
@@ -38,7 +38,7 @@ def blocking(*rules: str) -> Blocklist:
         ("192.0.2.7:8080", "192.0.2.7:8080"),
     ],
 )
-def test_a_rule_has_one_spelling(text: str, rule: str) -> None:
+def test_rule_has_one_canonical_form(text: str, rule: str) -> None:
     assert parse_rule(text) == parse_rule(rule) == rule
     assert describe_rule(rule)
 
@@ -46,7 +46,7 @@ def test_a_rule_has_one_spelling(text: str, rule: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "ftp://a.example", "*.192.0.2.7", "*.a.example:80", "a b", "http://192.0.2.0/24"]
 )
-def test_what_is_no_rule_is_refused(text: str) -> None:
+def test_invalid_rule_is_refused(text: str) -> None:
     with pytest.raises(BadSettings):
         parse_rule(text)
     with pytest.raises(Poison):
@@ -81,7 +81,7 @@ URLS = (
         ("192.0.2.8", set()),
     ],
 )
-def test_a_rule_forbids_what_it_says_until_it_is_lifted(rule: str, forbidden: set[int]) -> None:
+def test_rule_applies_until_it_is_lifted(rule: str, forbidden: set[int]) -> None:
     blocklist = blocking(rule)
     assert {at for at, url in enumerate(URLS) if blocklist.of_url(url)} == forbidden
     assert {blocklist.of_url(URLS[at]) for at in forbidden} <= {parse_rule(rule)}
@@ -89,14 +89,14 @@ def test_a_rule_forbids_what_it_says_until_it_is_lifted(rule: str, forbidden: se
     assert not any(map(blocklist.of_url, URLS))
 
 
-def test_a_robots_txt_is_asked_for_unless_its_host_is_forbidden() -> None:
+def test_robots_txt_is_allowed_unless_its_host_is_blocklisted() -> None:
     robots = "http://a.example/robots.txt"
     assert blocking("a.example/r*").of_url(robots) == ""
     assert blocking(robots).of_url(robots) == ""
     assert blocking("a.example").of_url(robots) == "a.example"
 
 
-def test_a_network_forbids_the_addresses_in_it() -> None:
+def test_network_rule_covers_its_addresses() -> None:
     blocklist = blocking("192.0.2.0/24", "198.51.100.7", "2001:db8::/32", "0.0.0.0/8")
     for address, rule in (
         ("192.0.2.255", "192.0.2.0/24"),
@@ -108,7 +108,7 @@ def test_a_network_forbids_the_addresses_in_it() -> None:
         assert blocklist.of_address(ip_address(address)) == rule
 
 
-def test_whoever_has_set_something_aside_sees_that_a_rule_was_lifted() -> None:
+def test_lifted_rule_is_visible_to_owners_of_parked_urls() -> None:
     lifts = [
         BlocklistChanged(at=2.0, rule=rule, lifted=True) for rule in ("a.example", "b.example")
     ]
@@ -125,7 +125,7 @@ def test_whoever_has_set_something_aside_sees_that_a_rule_was_lifted() -> None:
 @example("1/1")
 @example("1/*#")
 @given(st.text(st.sampled_from("ab.:/*?%2[]1-#@ü "), max_size=12))
-def test_a_rule_that_is_spelt_is_spelt_so(text: str) -> None:
+def test_canonical_rule_is_unchanged(text: str) -> None:
     try:
         rule = parse_rule(text)
     except BadSettings:
@@ -134,7 +134,7 @@ def test_a_rule_that_is_spelt_is_spelt_so(text: str) -> None:
 
 
 @given(st.text(st.sampled_from("ab/?*&=."), max_size=8), st.integers(0, 8))
-def test_a_url_is_forbidden_by_itself_and_by_each_of_its_beginnings(path: str, length: int) -> None:
+def test_url_is_blocklisted_by_itself_and_its_prefixes(path: str, length: int) -> None:
     try:
         url = canonicalize(f"http://a.example/{path}")
     except BadUrl:

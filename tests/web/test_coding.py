@@ -1,4 +1,4 @@
-"""Content codings undone: whole, broken off, damaged, lied about, and blown up."""
+"""Content codings: whole, cut, damaged, wrongly declared, and bombs."""
 
 import gzip
 import zlib
@@ -26,41 +26,41 @@ ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "x-gzip": gzip.compress,
     "deflate": zlib.compress,
-    # Its default is to squeeze hard, and slow.
+    # The default quality is high and slow.
     "br": partial(brotli.compress, quality=5),
     "zstd": zstd.compress,
 }
 
 
 @pytest.mark.parametrize("encoding", ENCODERS)
-def test_every_encoding_is_undone(encoding: str) -> None:
+def test_every_coding_is_decoded(encoding: str) -> None:
     assert decode(ENCODERS[encoding](TEXT), encoding.upper(), LIMIT) == Body(TEXT)
 
 
-def test_raw_deflate_is_taken_for_deflate_as_browsers_do() -> None:
+def test_raw_deflate_is_decoded_as_in_browsers() -> None:
     assert decode(raw_deflate(TEXT), "deflate", LIMIT) == Body(TEXT)
 
 
-def test_encodings_are_undone_last_first() -> None:
+def test_codings_are_decoded_in_reverse_order() -> None:
     body = brotli.compress(gzip.compress(TEXT))
     assert decode(body, "gzip, br", LIMIT) == Body(TEXT)
 
 
-def test_all_members_of_a_gzip_body_are_undone_and_padding_is_ignored() -> None:
+def test_all_gzip_members_are_decoded_and_padding_is_ignored() -> None:
     for first in (b"", b"one", TEXT):
         body = gzip.compress(first) + gzip.compress(b"two")
         assert decode(body, "gzip", LIMIT) == Body(first + b"two")
         assert decode(body + b"\0" * 3000, "gzip", LIMIT) == Body(first + b"two")
 
 
-def test_all_frames_of_a_zstd_body_are_undone_and_padding_is_ignored() -> None:
+def test_all_zstd_frames_are_decoded_and_padding_is_ignored() -> None:
     for first in (b"", b"one", TEXT):
         body = zstd.compress(first) + zstd.compress(b"two")
         assert decode(body, "zstd", LIMIT) == Body(first + b"two")
         assert decode(body + b"\0" * 3000, "zstd", LIMIT) == Body(first + b"two")
 
 
-def test_a_zstd_frame_that_asks_for_more_memory_than_the_web_allows_is_not_undone() -> None:
+def test_zstd_frame_with_too_large_window_is_not_decoded() -> None:
     kind = zstd.CompressionParameter
     wide = {int(kind.window_log): 25, int(kind.content_size_flag): 0}
     packer = zstd.ZstdCompressor(options=wide)
@@ -69,7 +69,7 @@ def test_a_zstd_frame_that_asks_for_more_memory_than_the_web_allows_is_not_undon
 
 
 @pytest.mark.parametrize("encoding", ENCODERS)
-def test_a_body_that_breaks_off_is_decoded_as_far_as_it_goes(encoding: str) -> None:
+def test_cut_body_is_decoded_as_far_as_possible(encoding: str) -> None:
     whole = ENCODERS[encoding](TEXT)
     result = decode(whole[: len(whole) // 2], encoding, LIMIT)
     assert result.cut
@@ -77,22 +77,22 @@ def test_a_body_that_breaks_off_is_decoded_as_far_as_it_goes(encoding: str) -> N
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "zebra", "gzip, zebra"])
-def test_plain_bytes_come_back_as_they_were_sent_whatever_they_are_called(encoding: str) -> None:
+def test_plain_bytes_with_declared_coding_are_returned_as_sent(encoding: str) -> None:
     plain = b"<title>plain</title>"
     assert decode(plain, encoding, LIMIT) == Body(plain, as_sent=True)
 
 
 @pytest.mark.parametrize("encoding", ["identity", "", ",", "identity, "])
-def test_no_coding_is_no_coding(encoding: str) -> None:
+def test_body_without_coding_is_unchanged(encoding: str) -> None:
     assert decode(b"<title>plain</title>", encoding, LIMIT) == Body(b"<title>plain</title>")
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zebra"])
-def test_an_empty_body_stays_empty(encoding: str) -> None:
+def test_empty_body_stays_empty(encoding: str) -> None:
     assert decode(b"", encoding, LIMIT) == Body(b"")
 
 
-def test_a_body_with_too_many_codings_comes_back_as_it_was_sent() -> None:
+def test_body_with_too_many_codings_is_returned_as_sent() -> None:
     wrapped = TEXT
     for _ in range(MAX_CODINGS):
         wrapped = gzip.compress(wrapped)
@@ -102,20 +102,20 @@ def test_a_body_with_too_many_codings_comes_back_as_it_was_sent() -> None:
     assert decode(once_more, names, LIMIT) == Body(once_more, as_sent=True)
 
 
-def test_the_limit_counts_decoded_bytes() -> None:
+def test_limit_counts_decoded_bytes() -> None:
     assert decode(gzip.compress(TEXT), "gzip", 1000) == Body(TEXT[:1000], cut=True)
     assert decode(TEXT, "", 1000) == Body(TEXT[:1000], cut=True)
     assert decode(gzip.compress(TEXT), "gzip", len(TEXT)) == Body(TEXT)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
-def test_a_bomb_is_stopped_at_the_limit_and_named(encoding: str) -> None:
+def test_bomb_is_stopped_at_the_limit_and_marked(encoding: str) -> None:
     result = decode(ENCODERS[encoding](bytes(30 << 20)), encoding, LIMIT)
     assert len(result.data) <= LIMIT
     assert result.cut and result.bomb
 
 
-def test_how_much_a_body_may_grow_can_be_said() -> None:
+def test_ratio_of_a_bomb_is_a_parameter() -> None:
     packed = gzip.compress(TEXT)
     assert decode(packed, "gzip", LIMIT, ratio=1000) == Body(TEXT)
     stopped = decode(packed, "gzip", LIMIT, ratio=2)
@@ -123,21 +123,19 @@ def test_how_much_a_body_may_grow_can_be_said() -> None:
 
 
 @pytest.mark.slow
-def test_a_bomb_within_a_bomb_is_stopped_too() -> None:
+def test_nested_bomb_is_stopped() -> None:
     bomb = gzip.compress(gzip.compress(bytes(100 << 20)))
     result = decode(bomb, "gzip, gzip", LIMIT)
     assert len(result.data) <= LIMIT and result.cut
 
 
 @given(st.binary(max_size=3000), st.sampled_from(sorted(INFLATERS)), st.integers(0, 200))
-def test_any_bytes_under_any_encoding_give_at_most_the_limit(
-    body: bytes, encoding: str, limit: int
-) -> None:
+def test_arbitrary_bytes_give_at_most_the_limit(body: bytes, encoding: str, limit: int) -> None:
     assert len(decode(body, encoding, limit).data) <= limit
 
 
 @given(st.binary(max_size=5000), st.sampled_from(sorted(ENCODERS)), st.data())
-def test_damage_never_raises(body: bytes, encoding: str, data: st.DataObject) -> None:
+def test_damaged_body_raises_nothing(body: bytes, encoding: str, data: st.DataObject) -> None:
     whole = bytearray(ENCODERS[encoding](body))
     for at in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=3)):
         whole[at] ^= 0xFF

@@ -1,4 +1,4 @@
-"""Cookies: which are taken, and to whom they are sent back (RFC 6265)."""
+"""Cookies: which are stored, and to which hosts they are sent (RFC 6265)."""
 
 from collections.abc import Iterable
 
@@ -32,7 +32,7 @@ def sent(jar: Jar, url: str, later: float = 0.0) -> str:
     return dict(jar.header(url, NOW + later)).get("Cookie", "")
 
 
-def test_a_cookie_goes_back_to_its_host_below_its_path_and_nowhere_else() -> None:
+def test_cookie_is_sent_only_to_its_host_below_its_path() -> None:
     kept = jar("id=7; HttpOnly; SameSite=Strict")
     assert sent(kept, "https://www.example.org/shop/") == "id=7"
     assert sent(kept, "http://www.example.org:8080/shop/x?y") == "id=7"
@@ -47,7 +47,7 @@ def test_a_cookie_goes_back_to_its_host_below_its_path_and_nowhere_else() -> Non
         assert sent(kept, elsewhere) == ""
 
 
-def test_a_domain_makes_it_go_to_all_hosts_of_the_domain() -> None:
+def test_cookie_with_domain_is_sent_to_all_its_hosts() -> None:
     kept = jar("id=7; Domain=.Example.ORG; Path=/")
     for url in ("https://example.org/", "http://www.example.org/", "https://a.b.example.org/x"):
         assert sent(kept, url) == "id=7"
@@ -58,18 +58,18 @@ def test_a_domain_makes_it_go_to_all_hosts_of_the_domain() -> None:
     "domain",
     ["org", "co.uk", "github.io", "other.org", "a.www.example.org", "le.org", "example.org.", "x"],
 )
-def test_a_domain_that_is_public_or_of_somebody_else_is_refused(domain: str) -> None:
+def test_cookie_for_a_public_or_foreign_domain_is_refused(domain: str) -> None:
     assert sent(jar(f"id=7; Domain={domain}; Path=/"), "https://www.example.org/") == ""
 
 
 @pytest.mark.parametrize("host", ["github.io", "localhost", "192.0.2.1", "[2001:db8::1]", "com"])
-def test_who_is_a_public_suffix_itself_has_cookies_of_its_own(host: str) -> None:
+def test_host_that_is_a_public_suffix_has_its_own_cookies(host: str) -> None:
     for url in (f"http://{host}/", f"http://a.{host}/"):
         kept = jar(f"id=7; Domain={host}", url=f"http://{host}/")
         assert sent(kept, url) == ("id=7" if url == f"http://{host}/" else "")
 
 
-def test_a_site_on_a_platform_cannot_set_its_neighbours_cookies() -> None:
+def test_site_on_a_platform_cannot_set_cookies_of_others() -> None:
     assert (
         sent(jar("a=b; Domain=github.io", url="https://me.github.io/"), "https://me.github.io/")
         == ""
@@ -78,7 +78,7 @@ def test_a_site_on_a_platform_cannot_set_its_neighbours_cookies() -> None:
     assert sent(mine, "https://you.github.io/") == ""
 
 
-def test_a_secure_cookie_goes_over_https_only() -> None:
+def test_secure_cookie_is_sent_over_https_only() -> None:
     kept = jar("a=b; Secure; Path=/")
     assert sent(kept, "https://www.example.org/") == "a=b"
     assert sent(kept, "http://www.example.org/") == ""
@@ -99,14 +99,14 @@ def test_cookies_expire() -> None:
 @pytest.mark.parametrize(
     "over", ["Max-Age=0", "Max-Age=-1", "Expires=Thu, 01-Jan-1970 00:00:00 GMT"]
 )
-def test_a_cookie_that_is_over_deletes_its_like(over: str) -> None:
+def test_expired_cookie_deletes_the_stored_one(over: str) -> None:
     url = "https://www.example.org/shop/"
     assert sent(jar("a=b", "c=d", f"a=x; {over}"), url) == "c=d"
     assert sent(jar("a=b", f"a=x; {over}; Path=/"), url) == "a=b"
     assert jar(f"a=x; {over}").changes() == ()
 
 
-def test_longer_paths_come_first_and_then_older_cookies() -> None:
+def test_cookies_are_sent_by_path_length_and_age() -> None:
     kept = jar("a=1; Path=/", "b=2; Path=/shop", "c=3; Path=/")
     kept.take(URL, (("set-cookie", "a=9; Path=/"),), NOW)
     assert sent(kept, URL) == "b=2; a=9; c=3"
@@ -116,7 +116,7 @@ def test_longer_paths_come_first_and_then_older_cookies() -> None:
     "text",
     ["", ";", "=7", "no equals sign", "a=\x01", "a=b\x7f", "é=1", "a=é", "; a=b", " = "],
 )
-def test_what_is_no_cookie_is_left_alone(text: str) -> None:
+def test_invalid_cookies_are_ignored(text: str) -> None:
     assert parse_cookie(text, URL, NOW) is None
 
 
@@ -129,7 +129,7 @@ def test_what_is_no_cookie_is_left_alone(text: str) -> None:
         ("a=b; Path=relative; Domain; Max-Age=soon; Expires=never", "a", "b"),
     ],
 )
-def test_cookies_are_read_as_browsers_read_them(text: str, name: str, value: str) -> None:
+def test_cookies_are_parsed_as_in_browsers(text: str, name: str, value: str) -> None:
     found = parse_cookie(text, URL, NOW)
     assert found == Cookie(name, value, "www.example.org", "/shop", NOW + SESSION_COOKIE_SECONDS)
 
@@ -145,7 +145,7 @@ def test_cookies_are_read_as_browsers_read_them(text: str, name: str, value: str
         ("__Secure-a=b", False),
     ],
 )
-def test_a_name_that_promises_something_is_held_to_it(text: str, taken: bool) -> None:
+def test_promises_of_name_prefixes_are_enforced(text: str, taken: bool) -> None:
     assert (parse_cookie(text, URL, NOW) is not None) is taken
 
 
@@ -167,11 +167,11 @@ def test_a_name_that_promises_something_is_held_to_it(text: str, taken: bool) ->
         ("0", None),
     ],
 )
-def test_dates_are_read_as_the_standard_has_them(text: str, at: float | None) -> None:
+def test_cookie_dates_follow_the_standard(text: str, at: float | None) -> None:
     assert cookie_date(text) == at
 
 
-def test_cookies_are_few_and_small_and_the_first_ones_stay() -> None:
+def test_cookies_beyond_the_limits_are_ignored() -> None:
     kept = jar("a=1", "b=2", "c=3", "D=4; Domain=example.org", "e=" + "x" * 80, most=2)
     assert sent(kept, URL) == "a=1; b=2; D=4"
     kept.take(URL, (("Set-Cookie", "b=9"), ("Set-Cookie", "a=; Max-Age=0")), NOW)
@@ -179,14 +179,14 @@ def test_cookies_are_few_and_small_and_the_first_ones_stay() -> None:
     assert sent(kept, URL) == "b=9; c=3; D=4"
 
 
-def test_without_cookies_none_are_taken_or_sent() -> None:
+def test_limit_zero_stores_and_sends_no_cookies() -> None:
     known = Cookie("a", "b", "www.example.org", "/", NOW + 1)
     none = Jar((known,), 0, 100)
     none.take(URL, (("Set-Cookie", "c=d"),), NOW)
     assert (none.header(URL, NOW), none.changes()) == ((), ())
 
 
-def test_only_what_changes_is_told_and_once() -> None:
+def test_changes_are_reported_once() -> None:
     kept = jar("a=1; Max-Age=1000")
     assert [one.name for one in kept.changes()] == ["a"]
     kept.take(URL, (("Set-Cookie", "a=1; Max-Age=1000"),), NOW + 10)
@@ -196,7 +196,7 @@ def test_only_what_changes_is_told_and_once() -> None:
     assert [(one.name, one.value) for one in kept.changes()] == [("a", "1"), ("b", "2")]
 
 
-def test_what_is_set_and_deleted_at_once_is_not_told() -> None:
+def test_cookie_that_is_set_and_deleted_is_not_reported() -> None:
     flood = [text for n in range(500) for text in (f"n{n}=1", f"n{n}=; Max-Age=0")]
     kept = jar("a=1", *flood, "a=2", "b=1", most=2)
     assert [(one.name, one.value) for one in kept.changes()] == [("a", "2"), ("b", "1")]
@@ -206,7 +206,7 @@ def test_what_is_set_and_deleted_at_once_is_not_told() -> None:
     assert kept.changes() == ()
 
 
-def test_a_cookies_value_is_in_no_message() -> None:
+def test_cookie_value_is_not_in_its_repr() -> None:
     cookie = Cookie("id", "secret", "example.org")
     assert "secret" not in f"{cookie} {cookie!r} {(cookie,)}"
 
@@ -233,12 +233,12 @@ texts = st.builds(
 steps = st.lists(st.tuples(urls, st.lists(texts, max_size=4), st.floats(0, 60)), max_size=8).map(
     lambda drawn: [step for step in drawn if site_of(step[0]) == site_of(drawn[0][0])]
 )
-"""All of one site, as the visits of an order are."""
+"""URLs of one site, as the visits of an order."""
 
 
 @pytest.mark.slow
 @given(steps, st.integers(0, 3))
-def test_a_cookie_is_of_its_site_few_small_and_told(
+def test_any_cookies_keep_site_limits_and_changes(
     given_steps: list[tuple[str, list[str], float]], most: int
 ) -> None:
     kept, told, now = Jar((), most, 80), tuple[Cookie, ...](), NOW
@@ -253,13 +253,13 @@ def test_a_cookie_is_of_its_site_few_small_and_told(
             assert not one.secure or url.startswith("https:")
         text = sent(kept, url, now - NOW)
         assert text.count("=") <= 2 * most
-        # What the frontier is told is as good as what was met: the next order begins with it.
+        # The reported changes suffice: the next order begins with them.
         again = Jar(cookies_for(host_key(url), told, now), most, 80)
         assert sorted(sent(again, url, now - NOW).split("; ")) == sorted(text.split("; "))
 
 
 @given(st.lists(st.text(max_size=60), max_size=5), urls)
-def test_no_header_is_an_error(set_cookies: Iterable[str], url: str) -> None:
+def test_arbitrary_set_cookie_raises_nothing(set_cookies: Iterable[str], url: str) -> None:
     kept = Jar((), 10, 1000)
     kept.take(url, tuple(("Set-Cookie", text) for text in set_cookies), NOW)
     assert all(text.isascii() and text.isprintable() for _, text in kept.header(url, NOW))

@@ -1,4 +1,4 @@
-"""How long a response says it stays as it is."""
+"""The expiry that a response states."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ AHEAD = [
     ("Date", "Wed, 15 Nov 2023 08:00:00 GMT"),
     ("Expires", "Wed, 15 Nov 2023 09:00:00 GMT"),
 ]
-"""By a clock that is hours ahead of ours."""
+"""A time by a clock that is hours ahead of ours."""
 DATE = ("Date", "Tue, 14 Nov 2023 22:13:20 GMT")
 DAY = 86400.0
 
@@ -31,9 +31,7 @@ DAY = 86400.0
         ([DATE, LATER, ("Cache-Control", "max-age=120")], 120),
     ],
 )
-def test_what_a_response_says_of_its_lifetime_is_read(
-    headers: list[tuple[str, str]], left: float
-) -> None:
+def test_expiry_of_a_response_is_parsed(headers: list[tuple[str, str]], left: float) -> None:
     assert expires_at(tuple(headers), NOW) == NOW + left
 
 
@@ -58,12 +56,12 @@ def test_what_a_response_says_of_its_lifetime_is_read(
         [DATE, ("Expires", "Tue, 14 Nov 2023 23:13:20")],
     ],
 )
-def test_what_is_over_or_now_or_years_ahead_says_nothing(headers: list[tuple[str, str]]) -> None:
+def test_meaningless_expiry_is_ignored(headers: list[tuple[str, str]]) -> None:
     assert expires_at(tuple(headers), NOW) == 0
 
 
 @given(st.text(max_size=60), st.text(max_size=40), st.text(max_size=40))
-def test_any_header_is_read(cache: str, expires: str, age: str) -> None:
+def test_arbitrary_expiry_headers_raise_nothing(cache: str, expires: str, age: str) -> None:
     headers = (("Cache-Control", cache), ("Expires", expires), DATE, ("Age", age))
     at = expires_at(headers, NOW)
     assert not at or NOW + 60 <= at <= NOW + 366 * DAY

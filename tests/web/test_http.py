@@ -1,4 +1,4 @@
-"""What headers mean, however they are spelt and repeated."""
+"""The meaning of headers, in any case and repeated."""
 
 import pytest
 from hypothesis import given
@@ -24,13 +24,13 @@ def octets(text: str) -> str:
     return text.encode().decode("latin-1")
 
 
-def test_a_header_is_found_however_it_is_spelt_and_as_often_as_it_came() -> None:
+def test_header_is_found_in_any_case_and_every_occurrence() -> None:
     assert all_values(TAGS, "x-robots-tag") == ["noindex", "otherbot: none"]
     assert first_value(TAGS, "x-robots-tag") == "noindex"
     assert joined_values(TAGS, "x-robots-tag") == "noindex, otherbot: none"
 
 
-def test_a_header_that_is_missing_is_empty() -> None:
+def test_missing_header_is_empty() -> None:
     assert (all_values(TAGS, "etag"), first_value(TAGS, "etag"), joined_values(TAGS, "etag")) == (
         [],
         "",
@@ -39,16 +39,16 @@ def test_a_header_that_is_missing_is_empty() -> None:
 
 
 @pytest.mark.parametrize("text", ["/é", "/日本", "/voilà", "/…"])
-def test_a_value_is_read_as_utf_8_where_it_is_that(text: str) -> None:
+def test_valid_utf_8_value_is_decoded(text: str) -> None:
     assert first_value((("Location", octets(text)),), "location") == text
 
 
-def test_a_value_that_is_not_utf_8_is_latin_1() -> None:
+def test_other_value_is_latin_1() -> None:
     assert first_value((("Location", "/é"),), "location") == "/é"
 
 
 @given(st.lists(st.tuples(st.sampled_from(["A", "a", "b"]), st.text()), max_size=4).map(tuple))
-def test_any_headers_can_be_read(headers: Headers) -> None:
+def test_arbitrary_headers_raise_nothing(headers: Headers) -> None:
     assert len(all_values(headers, "a")) == sum(name in "Aa" for name, _ in headers)
     assert joined_values(headers, "a").startswith(first_value(headers, "a"))
 
@@ -69,7 +69,7 @@ def test_any_headers_can_be_read(headers: Headers) -> None:
         ("application/unknown", ""),
     ],
 )
-def test_a_content_type_is_a_media_type_without_parameters(value: str, media_type: str) -> None:
+def test_content_type_has_no_parameters(value: str, media_type: str) -> None:
     assert content_type((("content-TYPE", value),)) == media_type
 
 
@@ -91,17 +91,15 @@ def test_a_content_type_is_a_media_type_without_parameters(value: str, media_typ
         (503, "/c", ""),
     ],
 )
-def test_a_redirect_leads_where_its_status_and_location_say(
-    status: int, location: str, target: str
-) -> None:
+def test_redirect_target_by_status_and_location(status: int, location: str, target: str) -> None:
     assert redirect_target(status, (("location", location),), URL) == target
 
 
 @given(st.text(st.characters(max_codepoint=255)))
-def test_any_location_is_a_canonical_url_or_none(location: str) -> None:
+def test_redirect_target_is_canonical_or_empty(location: str) -> None:
     target = redirect_target(302, (("Location", location),), URL)
     assert not target or canonicalize(target) == target
 
 
-def test_the_payload_digest_is_written_as_in_warc_files() -> None:
+def test_payload_digest_has_the_form_of_warc() -> None:
     assert payload_digest(b"") == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"

@@ -1,4 +1,4 @@
-"""How many sites link to a page, in four bytes."""
+"""The sketch of the sites that link to a page."""
 
 from math import log
 from statistics import fmean
@@ -20,7 +20,7 @@ def sketch_of(sites: list[str], url: str = "http://a.test/") -> int:
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 10, 100, 3000])
-def test_sites_are_counted_to_about_a_third(count: int) -> None:
+def test_estimate_of_sites_is_within_a_third(count: int) -> None:
     sites = [f"site{n}.example" for n in range(count)]
     found = [estimate_sites(sketch_of(sites, f"http://a.test/{n}")) for n in range(60)]
     assert fmean(found) == pytest.approx(count, rel=0.15, abs=0.2)
@@ -29,7 +29,7 @@ def test_sites_are_counted_to_about_a_third(count: int) -> None:
 
 
 @given(names, names)
-def test_a_site_counts_once_and_sketches_can_be_united(one: list[str], other: list[str]) -> None:
+def test_site_counts_once_and_sketches_can_be_merged(one: list[str], other: list[str]) -> None:
     both = merge_sketches(sketch_of(one), sketch_of(other))
     assert both == sketch_of([*other, *one]) == sketch_of(sorted({*one, *other}))
     assert estimate_sites(both) >= estimate_sites(sketch_of(one))

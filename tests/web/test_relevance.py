@@ -1,4 +1,4 @@
-"""Which pages are kept, by what is known of them."""
+"""The relevance of pages, by their facts."""
 
 import pytest
 from msgspec.structs import replace
@@ -42,9 +42,7 @@ PAGE = PageParsed(
         ('classifier("nobodys") and type("image/png")', False, False),
     ],
 )
-def test_what_is_not_known_yet_decides_nothing(
-    text: str, read: bool | None, before: bool | None
-) -> None:
+def test_unknown_facts_decide_nothing(text: str, read: bool | None, before: bool | None) -> None:
     relevance = parse_relevance(text)
     assert relevance.evaluate(facts_of(PAGE)).inside is read
     unread = Facts(Found(URL, 2), "text/html")
@@ -53,17 +51,17 @@ def test_what_is_not_known_yet_decides_nothing(
 
 
 def replace_type(facts: Facts) -> Facts:
-    """Return *facts* of a page of which not even the type is known."""
+    """Return *facts* of a page whose type is unknown."""
     return Facts(facts.found)
 
 
-def test_a_page_without_a_language_is_named_so() -> None:
+def test_page_without_language_has_a_name_for_it() -> None:
     nameless = facts_of(replace(PAGE, language=""))
     assert parse_relevance('language("pt", "")').evaluate(nameless).inside is True
     assert parse_relevance('language("pt")').evaluate(nameless).inside is False
 
 
-def test_the_rule_that_decided_is_named() -> None:
+def test_deciding_rule_is_named() -> None:
     evaluation = parse_relevance('type("text/*") and language("en")').evaluate(facts_of(PAGE))
     assert evaluation == (False, "language('en')")
 
@@ -73,10 +71,10 @@ def test_the_rule_that_decided_is_named() -> None:
     ["language()", 'language("PT")', "type(1)", 'type("html")', "classifier(x)", "classifier()",
      "image()", 'language("pt") if any() else any()', "1 +"],
 )  # fmt: skip
-def test_what_is_no_expression_is_refused_by_name(text: str) -> None:
+def test_invalid_expression_is_refused_with_its_setting(text: str) -> None:
     with pytest.raises(BadSettings, match=r"^relevant: "):
         parse_relevance(text)
 
 
-def test_the_rules_of_scopes_are_all_there() -> None:
+def test_all_rules_of_scopes_exist() -> None:
     assert set(RULES) == {"language", "type", "classifier", *SCOPE_RULES}

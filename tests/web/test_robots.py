@@ -1,4 +1,4 @@
-"""robots.txt: the RFC's examples, what Google forgives, and what must hold of any file."""
+"""robots.txt: the RFC's examples, mistakes that Google accepts, and laws of every file."""
 
 import re
 from urllib.parse import quote
@@ -33,7 +33,7 @@ MATCHES = [
     ("/foo/bar/ツ", "/foo/bar/%E3%83%84"),
     ("/foo/bar/%E3%83%84", "/foo/bar/%e3%83%84"),
     ("/foo/bar/%62%61%7A", "/foo/bar/baz"),
-    # 2.2.3, special characters, and how to escape them.
+    # 2.2.3, special characters and their escapes.
     ("/path/file-with-a-%2A.html", "/path/file-with-a-*.html"),
     ("/path/foo-%24", "/path/foo-$"),
     ("/this/*/exactly", "/this/path/exactly"),
@@ -47,7 +47,7 @@ MATCHES = [
     ("/?$", "/?"),
     ("/*?", "/a?b=c"),
     ("/~joe/", "/%7Ejoe/x"),
-    # 2.2.2: a reserved character that is escaped is data; in a query a slash is data either way.
+    # 2.2.2: an escaped reserved character is data; a slash in a query is data in both forms.
     ("/*%2F*", "/a%2fb"),
     ("/*%2F*", "/a?b=%2Fc"),
     ("/*%2F*", "/a?b=c/d"),
@@ -74,7 +74,7 @@ MISSES = [
 
 
 @pytest.mark.parametrize(("pattern", "path"), MATCHES)
-def test_patterns_that_match(pattern: str, path: str) -> None:
+def test_matching_patterns(pattern: str, path: str) -> None:
     assert not disallowing(pattern).allows(ROOT + path)
 
 
@@ -83,7 +83,7 @@ def test_patterns_that_do_not_match(pattern: str, path: str) -> None:
     assert disallowing(pattern).allows(ROOT + path)
 
 
-def test_the_longest_rule_decides_and_allow_wins_a_tie() -> None:
+def test_longest_rule_decides_and_allow_wins_a_tie() -> None:
     found = rules("User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /a/b/c\n")
     assert found.deciding_rule(f"{ROOT}/a/b/c") == Rule(True, "/a/b/c", 5)
     assert found.deciding_rule(f"{ROOT}/a/b") == Rule(True, "/a/b", 3)
@@ -91,7 +91,7 @@ def test_the_longest_rule_decides_and_allow_wins_a_tie() -> None:
     assert found.deciding_rule(f"{ROOT}/b") is None
 
 
-def test_the_explanation_names_the_line_that_decides() -> None:
+def test_explanation_names_the_deciding_line() -> None:
     found = rules("# hello\r\n\r\nuser-agent: *\r\nDISALLOW: /private/ # keep out\r\nallow:/x\r\n")
     assert found.explain(f"{ROOT}/private/x") == "line 4: Disallow: /private/"
     assert found.explain(f"{ROOT}/x") == "line 5: Allow: /x"
@@ -100,14 +100,14 @@ def test_the_explanation_names_the_line_that_decides() -> None:
     assert RobotsRules(forbidden="it is down").explain(ROOT) == "it is down"
 
 
-def test_a_file_that_could_not_be_fetched_forbids_all_but_itself() -> None:
+def test_unreachable_file_disallows_all_but_itself() -> None:
     found = RobotsRules(forbidden="robots.txt answer 503")
     assert not found.allows(f"{ROOT}/")
     assert not found.allows(f"{ROOT}/robots.txt?x")
     assert found.allows(f"{ROOT}/robots.txt")
 
 
-def test_groups_that_name_us_are_one_and_hide_everyones() -> None:
+def test_groups_that_name_us_are_merged_and_hide_the_default() -> None:
     text = """
         User-agent: *
         Disallow: /everyone
@@ -128,7 +128,7 @@ def test_groups_that_name_us_are_one_and_hide_everyones() -> None:
     assert found.crawl_delay == 3.0
 
 
-def test_a_group_without_rules_still_hides_everyones() -> None:
+def test_group_without_rules_hides_the_default() -> None:
     assert rules("User-agent: *\nDisallow: /\n\nUser-agent: gossamer\nDisallow:\n").allows(ROOT)
 
 
@@ -141,7 +141,7 @@ def test_crawl_delay_is_a_number_of_seconds(value: str, delay: float) -> None:
     assert rules(f"User-agent: *\nCrawl-delay: {value}\n").crawl_delay == delay
 
 
-def test_of_several_crawl_delays_the_longest_holds() -> None:
+def test_longest_crawl_delay_counts() -> None:
     text = "User-agent: *\nCrawl-delay: 5\nCrawl-delay: 9\nCrawl-delay: 2\nDisallow: /a\n"
     assert rules(text).crawl_delay == 9.0
 
@@ -164,7 +164,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize("body", SPELLINGS)
-def test_bad_spelling_is_forgiven(body: bytes) -> None:
+def test_misspelt_keys_are_corrected(body: bytes) -> None:
     assert not rules(body).allows(f"{ROOT}/a")
     assert rules(body).allows(f"{ROOT}/b")
 
@@ -183,11 +183,11 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("names", "ours"), NAMES)
-def test_a_line_may_name_several_crawlers(names: str, ours: bool) -> None:
+def test_line_may_name_several_crawlers(names: str, ours: bool) -> None:
     assert rules(f"User-agent: {names}\nDisallow: /a\n").allows(f"{ROOT}/a") is not ours
 
 
-def test_a_line_that_names_us_hides_what_everyone_is_told() -> None:
+def test_line_that_names_us_hides_the_default_group() -> None:
     text = "User-agent: *\nDisallow: /\nUser-agent: one, gossamer two\nDisallow: /a\n"
     assert rules(text).allows(f"{ROOT}/b")
 
@@ -197,13 +197,13 @@ WIDE = ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "utf-8"]
 
 @pytest.mark.parametrize("encoding", WIDE)
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_a_file_is_read_in_whatever_unicode_it_comes(encoding: str, mark: str) -> None:
+def test_file_is_read_in_every_unicode_encoding(encoding: str, mark: str) -> None:
     body = (mark + "User-agent: *\r\nDisallow: /caf\xe9\r\nDisallow: /half").encode(encoding)
     found = read(body, cut=True).rules
     assert [rule.pattern for rule in found.rules] == ["/caf%C3%A9"]
 
 
-def test_what_a_file_says_of_sitemaps_is_for_everybody() -> None:
+def test_sitemaps_are_independent_of_groups() -> None:
     text = """
         Sitemap: https://example.org/one.xml
         User-agent: other
@@ -221,7 +221,7 @@ def test_what_a_file_says_of_sitemaps_is_for_everybody() -> None:
     assert len(many.sitemaps) == 100
 
 
-def test_what_pages_may_be_used_for_is_read_as_it_stands() -> None:
+def test_usage_lines_are_parsed() -> None:
     text = """
         User-agent: *
         Content-Signal: search=yes, ai-train=no
@@ -261,40 +261,40 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("text", SOUND)
-def test_what_is_as_the_standard_has_it_is_not_malformed(text: str) -> None:
+def test_valid_lines_are_not_counted_as_malformed(text: str) -> None:
     assert read(text).malformed == 0
 
 
 @pytest.mark.parametrize("text", MALFORMED)
-def test_what_is_not_is_counted(text: str) -> None:
+def test_malformed_lines_are_counted(text: str) -> None:
     assert read(text).malformed > 0
 
 
-def test_octets_that_are_no_utf8_are_compared_as_they_are() -> None:
+def test_octets_that_are_not_utf8_are_compared_literally() -> None:
     found = rules(b"User-agent: *\nDisallow: /caf\xe9\n")
     assert found.rules[0].pattern == "/caf%E9"
     assert not found.allows(f"{ROOT}/caf%e9/x")
 
 
-def test_only_the_first_500_kib_are_read_and_half_a_line_is_none() -> None:
+def test_only_whole_lines_of_the_first_500_kib_are_parsed() -> None:
     start = b"User-agent: *\nDisallow: /first\n"
     filling = b"#" * (LIMIT - len(start) - 12) + b"\n"
     found = rules(start + filling + b"Disallow: /second\nDisallow: /third\n")
     assert [rule.pattern for rule in found.rules] == ["/first"]
 
 
-def test_rules_know_since_when_and_until_when_they_hold() -> None:
+def test_rules_have_fetch_and_expiry_times() -> None:
     found = rules(b"")
     assert (found.fetched_at, found.expires_at) == (1000.0, 1500.0)
 
 
-def test_a_product_token_is_letters_hyphens_and_underscores() -> None:
+def test_product_token_is_letters_hyphens_and_underscores() -> None:
     assert [is_token(one) for one in ("gossamer", "Goss_a-mer", "", "a b", "bot2", "é")] == [
         True, True, False, False, False, False
     ]  # fmt: skip
 
 
-def test_a_pattern_of_many_stars_is_matched_at_once() -> None:
+def test_pattern_of_many_stars_is_matched_quickly() -> None:
     found = disallowing("/" + "*a" * 40 + "b$", "/" + "*" * 5000 + "b$")
     assert found.allows(f"{ROOT}/{'a' * 2000}")
     assert not found.allows(f"{ROOT}/{'a' * 2000}b")
@@ -308,7 +308,7 @@ files = st.lists(
 
 @given(st.binary() | files.map(str.encode), paths)
 @example(b"\xef\xbb", "/")
-def test_no_file_breaks_the_reader(body: bytes, path: str) -> None:
+def test_arbitrary_file_raises_nothing(body: bytes, path: str) -> None:
     found = parse_robots(body, "gossamer", 0.0, 1.0).rules
     url = ROOT + quote(path, safe="/*$?=%")
     rule = found.deciding_rule(url)
@@ -320,7 +320,7 @@ def test_no_file_breaks_the_reader(body: bytes, path: str) -> None:
 
 
 @given(st.text("ab*$/", max_size=8), st.text("ab/", max_size=16))
-def test_matching_is_what_the_standard_says(pattern: str, path: str) -> None:
+def test_matching_equals_a_regular_expression(pattern: str, path: str) -> None:
     body, end = (pattern[:-1], "$") if pattern.endswith("$") else (pattern, "")
     expression = ".*".join(map(re.escape, body.split("*"))) + (r"\Z" if end else "")
     expected = re.match("/" + expression, "/" + path) is not None
@@ -328,7 +328,7 @@ def test_matching_is_what_the_standard_says(pattern: str, path: str) -> None:
 
 
 @given(st.permutations(["/a", "/a/b", "/a/*", "/*b$", "/a/bc", "/b"]), paths)
-def test_the_order_of_rules_means_nothing(patterns: list[str], path: str) -> None:
+def test_order_of_rules_makes_no_difference(patterns: list[str], path: str) -> None:
     url = ROOT + quote(path, safe="/*$?=%")
     lines = [f"{'Allow' if len(one) % 2 else 'Disallow'}: {one}" for one in patterns]
     shuffled, ordered = (rules("User-agent: *\n" + "\n".join(x)) for x in (lines, sorted(lines)))
@@ -336,7 +336,7 @@ def test_the_order_of_rules_means_nothing(patterns: list[str], path: str) -> Non
 
 
 @given(st.text("ab~é:c", min_size=1, max_size=10), st.integers(0, 2**10 - 1))
-def test_escaping_a_character_changes_nothing(text: str, which: int) -> None:
+def test_escaping_a_character_makes_no_difference(text: str, which: int) -> None:
     octets = text.encode()
     spelt = "".join(
         f"%{octet:02x}" if octet > 127 or which >> at & 1 else chr(octet)

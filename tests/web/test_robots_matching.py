@@ -1,4 +1,4 @@
-"""The matcher of many patterns decides as one does that tries each pattern octet by octet."""
+"""The matcher decides like a naive one that tries each pattern octet by octet."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -23,7 +23,7 @@ urls = patterns.map(lambda path: ROOT + path)
 
 
 def symbols(text: str) -> list[str]:
-    """Return the octets of *text*, a reserved one that is escaped apart from a bare one."""
+    """Return the octets of *text*; escaped reserved octets differ from bare ones."""
     octets, found, at = text.encode(), [], 0
     while at < len(octets):
         octet = octets[at]
@@ -43,7 +43,7 @@ def symbols(text: str) -> list[str]:
 
 
 def naive(pattern: str, url: str) -> bool:
-    """Whether *pattern* matches, by trying every way in which it might."""
+    """Return whether *pattern* matches, by trying every possibility."""
     bare = pattern.removesuffix("$")
     want: list[str | None] = []
     for number, piece in enumerate(bare.split("*")):
@@ -78,7 +78,7 @@ def naively_allowed(rules: Sequence[Rule], url: str) -> tuple[int, bool] | None:
 
 @pytest.mark.slow
 @given(rule_sets, urls)
-def test_the_matcher_decides_as_a_naive_one_does(found: list[Rule], url: str) -> None:
+def test_matcher_equals_a_naive_matcher(found: list[Rule], url: str) -> None:
     rule = RobotsRules(format_rules(found)).deciding_rule(url)
     decided = (octets(rule.pattern), rule.allow) if rule else None
     assert decided == naively_allowed(found, url)
@@ -86,7 +86,7 @@ def test_the_matcher_decides_as_a_naive_one_does(found: list[Rule], url: str) ->
 
 @pytest.mark.slow
 @given(rule_sets, st.lists(urls, max_size=5))
-def test_what_an_order_carries_says_the_same_about_its_urls(
+def test_carried_rules_decide_the_same_about_the_urls_of_the_order(
     found: list[Rule], ordered: list[str]
 ) -> None:
     filling = tuple(Rule(False, f"/filling/{number}", number) for number in range(3000))
@@ -97,12 +97,12 @@ def test_what_an_order_carries_says_the_same_about_its_urls(
     assert [carried.explain(url) for url in ordered] == [rules.explain(url) for url in ordered]
 
 
-def test_an_order_carries_few_rules_whole() -> None:
+def test_small_rules_are_carried_whole() -> None:
     rules = RobotsRules(format_rules(Rule(False, f"/{number}", number) for number in range(100)))
     assert rules.carried_for([f"{ROOT}/1"]) is rules
 
 
-def test_a_file_made_to_hold_us_up_forbids_what_it_leaves_open() -> None:
+def test_file_with_too_many_candidates_disallows_the_url() -> None:
     letters = [sample for sample in product("abcdefgh", repeat=4) if list(sample) != sorted(sample)]
     rules = tuple(Rule(True, "/*" + "*".join(one), line) for line, one in enumerate(letters, 1))
     hostile = RobotsRules(format_rules(rules))

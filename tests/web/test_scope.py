@@ -1,4 +1,4 @@
-"""Which URLs are ours, and the rule that says so."""
+"""Scopes: the URLs inside, and the deciding rule."""
 
 from collections.abc import Callable
 
@@ -51,29 +51,31 @@ def test_every_rule_is_tested_above() -> None:
 @pytest.mark.parametrize(
     ("scope", "depth", "inside", "rule"),
     [
-        # What stands alone decides, and what decides is named as it was written.
+        # A single rule decides, and is named as written.
         ("depth(5)", 5, True, "depth(5)"),
         ("not depth(5)", 5, False, "not depth(5)"),
-        # A conjunction holds as a whole, and fails by its first part that fails.
+        # A conjunction holds as a whole, and fails by its first failing part.
         ("any() and depth(5)", 5, True, "any() and depth(5)"),
         ("any() and depth(5) and depth(4)", 6, False, "depth(5)"),
         ("any() and not depth(5)", 5, False, "not depth(5)"),
         # A disjunction holds by its first part that holds, and fails as a whole.
         ("depth(1) or depth(5) or any()", 5, True, "depth(5)"),
         ("depth(1) or depth(2)", 5, False, "depth(1) or depth(2)"),
-        # And so on inwards.
+        # Nested expressions follow the same rules.
         ("any() and (depth(1) or depth(2))", 5, False, "depth(1) or depth(2)"),
         ("depth(1) or (any() and depth(9))", 5, True, "any() and depth(9)"),
         ("any() and (depth(9) and (any() and depth(2)))", 5, False, "depth(2)"),
         ("not (depth(1) or depth(9))", 5, False, "not (depth(1) or depth(9))"),
     ],
 )
-def test_an_evaluation_names_the_rule(scope: str, depth: int, inside: bool, rule: str) -> None:
+def test_evaluation_names_the_deciding_rule(
+    scope: str, depth: int, inside: bool, rule: str
+) -> None:
     evaluation = parse_scope(scope).evaluate(WWW, depth)
     assert (evaluation.inside, evaluation.rule) == (inside, rule)
 
 
-def test_the_example_of_the_docstring() -> None:
+def test_example_of_the_docstring() -> None:
     text = 'domain("example.org") and not prefix("https://example.org/private/") and depth(5)'
     scope = parse_scope(text)
     assert scope.evaluate("https://example.org/", 5).inside
@@ -122,14 +124,14 @@ def test_the_example_of_the_docstring() -> None:
         ("depth(1, 2)", "is not valid"),
     ],
 )
-def test_anything_but_a_scope_is_refused_naming_the_wrong_part(text: str, named: str) -> None:
+def test_invalid_scope_is_refused_with_its_invalid_part(text: str, named: str) -> None:
     with pytest.raises(BadSettings, match=r"^scope: ") as refused:
         parse_scope(text)
     assert named in str(refused.value)
 
 
 @pytest.mark.parametrize("pattern", ["a(?=b)", "(?<!a)b", r"(a)\1", "a*+"])
-def test_a_pattern_that_cannot_be_matched_in_linear_time_is_refused_with_what_to_do(
+def test_pattern_beyond_linear_time_is_refused_with_a_remedy(
     pattern: str,
 ) -> None:
     with pytest.raises(
@@ -139,14 +141,14 @@ def test_a_pattern_that_cannot_be_matched_in_linear_time_is_refused_with_what_to
 
 
 @pytest.mark.timeout(60)
-def test_the_longest_url_is_matched_by_an_ambiguous_pattern() -> None:
+def test_longest_url_matches_an_ambiguous_pattern_quickly() -> None:
     slugs = parse_scope(r"""pattern("/([a-z0-9]+-?)+\\.html$")""")
     url = "https://www.example.org/" + "a" * 2000
     assert not slugs.evaluate(url, 1).inside
     assert slugs.evaluate(f"{url}.html", 1).inside
 
 
-def test_a_scope_is_never_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scope_is_never_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
     monkeypatch.setattr("os.system", ran.append)
     for text in ("__import__('os').system('x')", "host(__import__('os').system('x'))"):
@@ -184,21 +186,21 @@ scopes = st.recursive(
 
 
 @given(scopes, st.integers(0, 5))
-def test_any_composition_judges_as_its_parts_do(scope: Brute, depth: int) -> None:
+def test_composed_scope_evaluates_as_its_parts(scope: Brute, depth: int) -> None:
     text, holds = scope
     evaluation = parse_scope(text).evaluate(WWW, depth)
     assert evaluation.inside is holds(depth)
-    # The rule that is named decides alike on its own.
+    # The named rule alone has the same result.
     assert parse_scope(evaluation.rule).evaluate(WWW, depth).inside is evaluation.inside
 
 
 @pytest.mark.parametrize("name", ["MÜNCHEN.de", "münchen.de.", "xn--mnchen-3ya.de"])
-def test_names_are_compared_as_they_stand_in_a_url(name: str) -> None:
+def test_names_are_compared_in_canonical_form(name: str) -> None:
     for rule in (f'host("{name}")', f'domain("{name}")'):
         assert parse_scope(rule).evaluate("http://xn--mnchen-3ya.de/", 0).inside
 
 
 @pytest.mark.parametrize("name", ["a.test:8080", "a.test/x", "a test", "user@a.test"])
-def test_a_rule_for_anything_but_a_host_name_is_refused(name: str) -> None:
+def test_rule_with_more_than_a_host_name_is_refused(name: str) -> None:
     with pytest.raises(BadSettings):
         parse_scope(f'host("{name}")')

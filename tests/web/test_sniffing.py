@@ -1,4 +1,4 @@
-"""What type a body is, by headers and first bytes."""
+"""The type of a body, by headers and first bytes."""
 
 import gzip
 
@@ -45,7 +45,7 @@ def sniffed(declared: str, body: bytes, *more: tuple[str, str]) -> str:
     return media_type((*headers, *more), body)
 
 
-def test_every_format_is_told_by_its_first_bytes_whatever_text_it_was_called() -> None:
+def test_binary_format_declared_as_text_is_detected() -> None:
     assert FIRST.keys() == FORMATS.keys()
     for kind, body in FIRST.items():
         for declared in ("", "text/html", "text/plain", "application/xml", "text/css"):
@@ -74,7 +74,7 @@ RDF = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
         (b"", "text/html"),
     ],
 )
-def test_a_feed_that_is_called_html_is_told_by_its_first_element(body: bytes, kind: str) -> None:
+def test_feed_declared_as_html_is_detected(body: bytes, kind: str) -> None:
     assert sniffed("text/html", body) == sniffed("text/html; charset=utf-8", body) == kind
     assert sniffed("text/html", body, NOSNIFF) == "text/html"
     assert sniffed("application/xhtml+xml", body) == "application/xhtml+xml"
@@ -99,12 +99,12 @@ def test_a_feed_that_is_called_html_is_told_by_its_first_element(body: bytes, ki
         (b"x" * RESOURCE_HEADER_BYTES + b"\0", "text/plain"),
     ],
 )
-def test_a_body_of_no_type_is_told_by_its_first_bytes(body: bytes, kind: str) -> None:
+def test_type_of_an_undeclared_body_is_sniffed(body: bytes, kind: str) -> None:
     for declared in ("", "unknown/unknown", "application/unknown", "*/*", "html"):
         assert sniffed(declared, body) == kind
 
 
-def test_a_type_is_believed_where_the_server_forbids_to_guess() -> None:
+def test_declared_type_counts_with_nosniff() -> None:
     assert sniffed("text/html", b"PK\3\4", NOSNIFF) == "text/html"
     assert sniffed("application/octet-stream", b"<p>", NOSNIFF) == "application/octet-stream"
     assert sniffed("text/plain", b"\0", NOSNIFF) == "text/plain"
@@ -113,16 +113,16 @@ def test_a_type_is_believed_where_the_server_forbids_to_guess() -> None:
     assert sniffed("text/html", b"PK\3\4", (NOSNIFF[0], "x, nosniff")) == "application/zip"
 
 
-def test_plain_text_is_text_or_binary_and_never_markup() -> None:
+def test_plain_text_is_text_or_binary_but_not_markup() -> None:
     assert sniffed("text/plain", b"<html>") == "text/plain"
     assert sniffed("text/plain", b"a\0b") == "application/octet-stream"
     assert sniffed("text/plain; charset=UTF-8", b"a\0b") == "application/octet-stream"
-    # No server's default: somebody meant it.
+    # Not a server's default, so it is intended.
     assert sniffed("text/plain; charset=utf-16", b"a\0b") == "text/plain"
     assert sniffed("text/plain", b"\xfe\xff\0a") == "text/plain"
 
 
-def test_of_a_packed_file_the_first_bytes_are_unpacked() -> None:
+def test_beginning_of_a_gzip_file_is_unpacked() -> None:
     xml = b"<?xml version='1.0'?><urlset>" + b"<url/>" * 1000
     for inner, inside in [
         (xml, PACKED_XML),
@@ -139,12 +139,12 @@ def test_of_a_packed_file_the_first_bytes_are_unpacked() -> None:
     assert sniffed("image/png", gzip.compress(xml)) == "image/png"
 
 
-def test_octets_of_no_name_are_markup_or_a_format_or_stay_so() -> None:
+def test_octet_stream_is_markup_or_a_format_or_unchanged() -> None:
     assert sniffed("application/octet-stream", b"<!doctype html>") == "text/html"
     assert sniffed("application/octet-stream", b"words") == "application/octet-stream"
 
 
-def test_of_two_types_the_last_counts() -> None:
+def test_last_of_two_types_counts() -> None:
     headers = (("Content-Type", "text/html"), ("Content-Type", "video/mp4, nonsense"))
     assert media_type(headers, b"<html>") == "video/mp4"
 
@@ -168,6 +168,6 @@ def test_only_sniffed_types_depend_on_bytes(
     assert media_type(headers, first + more) == media_type(headers, first)
 
 
-def test_text_is_what_reads_without_its_end() -> None:
+def test_textual_types_can_be_parsed_without_their_end() -> None:
     assert all(map(is_textual, ["text/x", "application/json", "image/svg+xml", "a/b+json"]))
     assert not any(map(is_textual, ["", "application/pdf", "image/png", "application/zip"]))

@@ -1,4 +1,4 @@
-"""Sites are told apart by the list in the package, and by no other."""
+"""Sites are distinguished by the suffix list of the package only."""
 
 import subprocess
 import sys
@@ -14,12 +14,12 @@ print(site_of("https://shop.someone.github.io/"), site_of("https://www.example.c
 """
 
 
-def test_the_list_is_the_packages_own_and_not_that_of_a_library() -> None:
+def test_suffix_list_is_the_file_of_the_package() -> None:
     done = subprocess.run([sys.executable, "-c", OWN], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("someone.github.io example.co.uk\n", "")
 
 
-def test_the_list_has_a_version_and_its_private_section() -> None:
+def test_suffix_list_has_a_version_and_its_private_section() -> None:
     assert suffixes.SUFFIX_LIST == "2026-10-22_08-36-41_UTC", (
         "with another list no crawl can go on that was begun with this one: docs/decisions"
     )

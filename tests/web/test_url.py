@@ -1,4 +1,4 @@
-"""One spelling of each URL, and what it is grouped by."""
+"""The canonical form of each URL, and its keys."""
 
 from hashlib import blake2b
 
@@ -77,13 +77,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("url", "spelt"), SPELLINGS)
-def test_a_url_has_one_spelling(url: str, spelt: str) -> None:
+def test_url_has_one_canonical_form(url: str, spelt: str) -> None:
     assert canonicalize(url) == spelt
     assert canonicalize(spelt) == spelt
 
 
 @pytest.mark.parametrize("url", REFUSED)
-def test_anything_but_a_web_url_is_refused(url: str) -> None:
+def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(BadUrl, match="is not a URL to visit: ") as refused:
         canonicalize(url)
     assert not isinstance(refused.value, UrlTooLong)
@@ -106,13 +106,13 @@ def test_links_are_resolved(link: str, found: str) -> None:
     assert canonicalize(link, "http://example.org/a/?q") == found
 
 
-def test_a_bad_base_is_refused() -> None:
+def test_bad_base_is_refused() -> None:
     with pytest.raises(BadUrl):
         canonicalize("b", "not a url")
 
 
 @pytest.mark.parametrize("grown", [1, 3, 30])
-def test_a_url_that_is_too_long_is_refused(grown: int) -> None:
+def test_too_long_url_is_refused(grown: int) -> None:
     longest = "http://example.org/" + "a" * (MAX_LENGTH - 19)
     assert canonicalize(longest) == longest
     with pytest.raises(UrlTooLong, match=f"longer than {MAX_LENGTH}") as refused:
@@ -120,7 +120,7 @@ def test_a_url_that_is_too_long_is_refused(grown: int) -> None:
     assert len(str(refused.value)) < 400
 
 
-def test_it_is_the_spelling_that_must_not_be_too_long() -> None:
+def test_length_limit_applies_to_the_canonical_form() -> None:
     assert canonicalize("http://example.org/#" + "a" * 3000) == "http://example.org/"
     with pytest.raises(BadUrl):
         canonicalize("http://example.org/" + "é" * 500)
@@ -148,7 +148,7 @@ odd_urls = st.builds("".join, st.lists(pieces)) | st.text()
 @given(odd_urls | odd_urls.map("http://example.org/".__add__) | odd_urls.map("http://".__add__))
 @example("http://a/%%34%31")
 @example("http://0x7f.1../")
-def test_any_text_is_refused_or_has_one_spelling(text: str) -> None:
+def test_arbitrary_text_is_refused_or_has_one_canonical_form(text: str) -> None:
     try:
         spelt = canonicalize(text)
     except BadUrl:
@@ -215,9 +215,7 @@ GROUPED = [
 
 
 @pytest.mark.parametrize(("url", "key", "name", "site", "sorted_form"), GROUPED)
-def test_what_a_url_is_grouped_by(
-    url: str, key: str, name: str, site: str, sorted_form: str
-) -> None:
+def test_keys_of_a_url(url: str, key: str, name: str, site: str, sorted_form: str) -> None:
     assert canonicalize(url) == url
     assert (host_key(url), host_name(url), site_of(url), surt(url)) == (
         key,
@@ -246,7 +244,7 @@ def test_addresses_are_distinguished_from_names(name: str, address: bool) -> Non
     assert is_address(name) is address
 
 
-def test_a_fingerprint_is_128_bits_of_the_url() -> None:
+def test_fingerprint_is_128_bits_of_the_url() -> None:
     url = "http://example.org/"
     assert fingerprint(url) == blake2b(url.encode(), digest_size=16).hexdigest()
     assert len({fingerprint(f"{url}{i}") for i in range(1000)}) == 1000
@@ -268,7 +266,7 @@ def test_a_fingerprint_is_128_bits_of_the_url() -> None:
         ("\u0301a.example", None),
     ],
 )
-def test_a_domain_has_one_form_in_ascii(domain: str, ascii_form: str | None) -> None:
+def test_domain_has_one_form_in_ascii(domain: str, ascii_form: str | None) -> None:
     if ascii_form is None:
         with pytest.raises(BadUrl):
             canonicalize(f"http://{domain}/")

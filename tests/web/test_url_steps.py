@@ -1,4 +1,4 @@
-"""By which steps a crawl takes URLs for one, and what holds of all of them."""
+"""The steps that merge URLs, and the laws of all steps."""
 
 from contextlib import suppress
 from itertools import permutations
@@ -72,7 +72,7 @@ IMAGES = [
 
 
 @pytest.mark.parametrize(("step", "path", "known_as"), MERGED)
-def test_a_step_takes_urls_of_one_page_for_one(step: str, path: str, known_as: str) -> None:
+def test_step_merges_urls_of_one_page(step: str, path: str, known_as: str) -> None:
     changed = path != known_as
     found = merge_url(HOST + path, (step,))
     assert found == (known_as and HOST + known_as, (step,) if changed else ())
@@ -81,7 +81,7 @@ def test_a_step_takes_urls_of_one_page_for_one(step: str, path: str, known_as: s
 
 
 @pytest.mark.parametrize(("path", "images"), IMAGES)
-def test_what_a_host_may_take_for_one(path: str, images: dict[str, str]) -> None:
+def test_rules_of_hosts_rewrite_urls(path: str, images: dict[str, str]) -> None:
     found = {
         rule: image.removeprefix(HOST) for rule, image in rewrite_by_rules(HOST + path, ALL_STEPS)
     }
@@ -110,7 +110,7 @@ wanted_steps = st.sets(st.sampled_from(ALL_STEPS))
 
 @given(addresses, wanted_steps)
 @example(f"{HOST}/a/..;jsessionid=1/index.html?utm_source=1&PHPSESSID=2", set(ALL_STEPS))
-def test_laws_of_the_steps(text: str, wanted: set[str]) -> None:
+def test_steps_are_idempotent_and_canonical(text: str, wanted: set[str]) -> None:
     url = canonicalize(text)
     found = merge_url(url, wanted)
     if not found.url:
@@ -125,7 +125,7 @@ def test_laws_of_the_steps(text: str, wanted: set[str]) -> None:
 
 
 @given(addresses)
-def test_the_order_of_the_steps_makes_no_difference(text: str) -> None:
+def test_order_of_the_steps_makes_no_difference(text: str) -> None:
     url = canonicalize(text)
     results, merging = set(), [name for name in STEPS if name != "repeated_path"]
     for order in permutations(merging):
@@ -139,7 +139,7 @@ def test_the_order_of_the_steps_makes_no_difference(text: str) -> None:
 
 
 @given(addresses, wanted_steps)
-def test_laws_of_what_hosts_show(text: str, wanted: set[str]) -> None:
+def test_host_rules_are_idempotent_and_canonical(text: str, wanted: set[str]) -> None:
     url = canonicalize(text)
     for rule, image in rewrite_by_rules(url, wanted):
         assert image != url and canonicalize(image) == image
@@ -149,15 +149,15 @@ def test_laws_of_what_hosts_show(text: str, wanted: set[str]) -> None:
 
 
 @given(addresses, addresses)
-def test_a_link_once_resolved_stays_what_it_is_wherever_it_stands(link: str, base: str) -> None:
+def test_resolved_link_is_canonical(link: str, base: str) -> None:
     for relative in (link, link.removeprefix(HOST), link.removeprefix(f"{HOST}/")):
-        with suppress(BadUrl):  # `//` names no host.
+        with suppress(BadUrl):  # `//` has no host.
             found = canonicalize(relative, base)
             assert canonicalize(found, f"{HOST}/other") == canonicalize(found) == found
 
 
 @given(st.text() | addresses)
-def test_the_spellings_of_a_url_end_in_the_canonical_one(text: str) -> None:
+def test_traced_steps_end_in_the_canonical_form(text: str) -> None:
     try:
         canonical = canonicalize(text)
     except BadUrl:
@@ -167,18 +167,18 @@ def test_the_spellings_of_a_url_end_in_the_canonical_one(text: str) -> None:
     assert {name for name, _ in found} <= {"standard", *EVERYWHERE}
 
 
-def test_a_step_that_does_not_exist_is_refused_by_name() -> None:
+def test_unknown_step_is_refused_by_name() -> None:
     check_steps(ALL_STEPS)
     with pytest.raises(BadSettings, match="unknown step 'capitals'; choose from session_id"):
         check_steps(("tracking", "capitals"))
 
 
-def test_the_page_lists_the_steps_as_the_code_has_them() -> None:
+def test_documentation_lists_the_steps() -> None:
     page = Path(urls.FILE).read_text(encoding="utf-8")
     assert urls.with_table(page) == page
     assert all(f"| `{name}` |" in page for name in (*EVERYWHERE, *ALL_STEPS))
 
 
-def test_parameters_are_known_in_small_letters() -> None:
+def test_parameters_are_listed_in_lower_case() -> None:
     names = url_steps.SESSION_IDS | url_steps.POSSIBLE_SESSION_IDS | url_steps.TRACKING_PARAMETERS
     assert {name.lower() for name in names} == names

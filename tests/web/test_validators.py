@@ -1,4 +1,4 @@
-"""Conditional requests: what is sent back, when, and whose validators are believed."""
+"""Conditional requests: which validators are sent, when, and which hosts are trusted."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ EARLIER = "Sat, 21 Nov 2026 09:30:00 GMT"
 
 
 @pytest.mark.parametrize("etag", ['"abc"', 'W/"abc"', '""', '"a/b?c=d,e"', '"é"'])
-def test_a_tag_goes_back_as_it_came(etag: str) -> None:
+def test_tag_is_sent_back_unchanged(etag: str) -> None:
     found = validators_of((("ETag", etag),))
     assert conditions(found) == (("If-None-Match", etag),)
 
@@ -29,11 +29,11 @@ def test_a_tag_goes_back_as_it_came(etag: str) -> None:
 @pytest.mark.parametrize(
     "etag", ["", "abc", "'abc'", '"a"b"', 'w/"abc"', '"a\r\nX: y"', f'"{"x" * MAX_LENGTH}"', "*"]
 )
-def test_a_malformed_tag_does_not(etag: str) -> None:
+def test_malformed_tag_is_not_sent_back(etag: str) -> None:
     assert conditions(validators_of((("ETag", etag),))) == ()
 
 
-def test_a_date_goes_back_with_the_tag() -> None:
+def test_date_is_sent_back_with_the_tag() -> None:
     found = validators_of((("etag", '"1"'), ("last-modified", EARLIER), ("date", DATE)))
     assert conditions(found) == (("If-None-Match", '"1"'), ("If-Modified-Since", EARLIER))
 
@@ -41,18 +41,18 @@ def test_a_date_goes_back_with_the_tag() -> None:
 @pytest.mark.parametrize(
     "date", ["yesterday", "", "0", f"{EARLIER[:-3]}+{9**30}", DATE, "Mon, 23 Nov 2026 00:00:00 GMT"]
 )
-def test_a_date_that_is_none_or_always_now_does_not(date: str) -> None:
+def test_invalid_or_current_date_is_not_sent_back(date: str) -> None:
     found = validators_of((("Last-Modified", date), ("Date", DATE)))
     assert conditions(found) == ()
 
 
 @given(st.text(), st.text(), st.text())
-def test_any_headers_are_read(etag: str, modified: str, date: str) -> None:
+def test_arbitrary_validators_raise_nothing(etag: str, modified: str, date: str) -> None:
     found = validators_of((("etag", etag), ("last-modified", modified), ("date", date)))
     assert not any(set("\r\n\0") & set(value) for _, value in conditions(found))
 
 
-def test_every_so_often_a_page_is_asked_for_without_condition() -> None:
+def test_some_visits_are_unconditional() -> None:
     tagged = Validators('"1"')
     asked = [is_conditional(tagged, Trust(), n) for n in range(UNCONDITIONAL_INTERVAL)]
     assert asked == [True] * (UNCONDITIONAL_INTERVAL - 1) + [False]
@@ -73,7 +73,7 @@ def test_every_so_often_a_page_is_asked_for_without_condition() -> None:
         (Validators(), Validators(), 0.5, ""),
     ],
 )
-def test_who_says_the_same_of_another_content_lies(
+def test_unchanged_validators_of_a_changed_page_are_distrusted(
     before: Validators, now: Validators, change: float, lie: str
 ) -> None:
     trust = Trust().after(before, now, change)
@@ -81,14 +81,14 @@ def test_who_says_the_same_of_another_content_lies(
     assert is_conditional(Validators('"1"'), trust, 0) is not bool(lie)
 
 
-def test_a_liar_is_not_believed_again() -> None:
+def test_distrust_is_permanent() -> None:
     liar = Trust().after(Validators('"1"'), Validators('"1"'), 1.0)
     for tag in ('"1"', '"2"'):
         for change in (0.0, 1.0):
             assert liar.after(Validators('"1"'), Validators(tag), change) == liar
 
 
-def test_validators_that_change_for_nothing_are_not_worth_sending() -> None:
+def test_validators_that_change_without_reason_are_distrusted() -> None:
     trust, one, other = Trust(), Validators('"1"'), Validators('"2"')
     for _ in range(MAX_FUTILE - 1):
         trust = trust.after(one, other, 0.0)

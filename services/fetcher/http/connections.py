@@ -3,7 +3,7 @@
 aiohttp does not distinguish a refused connection from a TLS handshake that timed out, and loses a
 page if its parser rejects the head. So connecting has two steps here, with a timeout each, and
 `services/fetcher/head.py` reads the head. aiohttp's parser receives only the framing of the body.
-The private names of aiohttp that this module uses are listed in `tests/fetcher/test_wire.py`.
+`tests/fetcher/test_connections.py` lists the private names of aiohttp that this module uses.
 
 An idle connection is kept if the next request to its host may come before the server closes it.
 Servers close idle connections after five seconds to two minutes, and many state their timeout. The

@@ -1,4 +1,4 @@
-"""Certificates that are trusted at one site, over real sockets."""
+"""Certificates that are trusted for one site, over real sockets."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ SITE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
 
 
 class Issued:
-    """A certificate for *name* that nobody knows, and who has signed it."""
+    """An unknown certificate for *name*, and its issuer."""
 
     def __init__(self, name: str = SITE) -> None:
         authority = trustme.CA()
@@ -48,7 +48,7 @@ def trusting(certificate: str, site: str = SITE) -> SiteOverridden:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["authority", "pem", "digest"])
-async def test_a_certificate_is_trusted_where_it_was_said_and_as_long(kind: str) -> None:
+async def test_certificate_is_trusted_at_its_site_until_removed(kind: str) -> None:
     issued = Issued()
     certificate = getattr(issued, kind)
     async with served(issued) as (server, processor):
@@ -61,7 +61,7 @@ async def test_a_certificate_is_trusted_where_it_was_said_and_as_long(kind: str)
         assert server.paths == ["/x"]
 
 
-async def test_a_pinned_certificate_is_accepted_whatever_name_it_has_and_no_other_one() -> None:
+async def test_only_the_pinned_certificate_is_accepted() -> None:
     issued = Issued("other.example")
     async with served(issued) as (server, processor):
         processor.control(trusting(issued.authority))
@@ -73,7 +73,7 @@ async def test_a_pinned_certificate_is_accepted_whatever_name_it_has_and_no_othe
 
 
 @pytest.mark.parametrize("text", ["hello", "sha256:12", "-----BEGIN CERTIFICATE-----\nx\n"])
-async def test_what_is_no_certificate_changes_nothing(text: str) -> None:
+async def test_invalid_certificate_changes_nothing(text: str) -> None:
     issued = Issued()
     async with served(issued) as (server, processor):
         processor.control(trusting(issued.pem))
@@ -82,7 +82,7 @@ async def test_what_is_no_certificate_changes_nothing(text: str) -> None:
         assert await visited(server, processor) == Outcome.PAGE
 
 
-async def test_what_is_trusted_at_a_host_comes_before_what_its_site_trusts() -> None:
+async def test_override_of_a_host_precedes_that_of_its_site() -> None:
     issued = Issued()
     async with served(issued) as (server, processor):
         for site, own, expected in (

@@ -1,4 +1,4 @@
-"""Faults of our own: no host is blamed, the fetcher pauses, and says so."""
+"""Local faults: no host is blamed, and the fetcher backs off and reports it."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ from tests.fetcher.test_runner import Tail, put, serving_orders
 
 @contextmanager
 def no_descriptors() -> Iterator[None]:
-    """Leave this process without any."""
+    """Leave this process without file descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken = [os.open(os.devnull, os.O_RDONLY)]
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(taken[0], 64) + 64, hard))
@@ -41,7 +41,7 @@ def no_descriptors() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def test_without_descriptors_the_order_is_handed_back_and_its_host_not_blamed() -> None:
+async def test_order_is_returned_without_file_descriptors() -> None:
     told: list[str] = []
     emitted, web = Emitted(), Web(settings(), time.time)
     async with serving(a=page()) as server:
@@ -58,7 +58,7 @@ async def test_without_descriptors_the_order_is_handed_back_and_its_host_not_bla
     assert not processor.backoff.is_active(time.time())
 
 
-async def test_the_fetcher_begins_nothing_until_its_pause_is_over(
+async def test_fetcher_begins_no_order_during_its_backoff(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     async with serving(a=page(Connection="close"), b=page()) as server:
@@ -75,7 +75,7 @@ async def test_the_fetcher_begins_nothing_until_its_pause_is_over(
     assert server.paths == ["/a", "/b"]
 
 
-async def test_a_name_server_that_cannot_be_reached_condemns_no_name() -> None:
+async def test_unreachable_name_server_is_a_local_fault() -> None:
     emitted = Emitted()
     async with naming({}) as dns:
         address = dns.address
@@ -97,11 +97,11 @@ async def test_a_name_server_that_cannot_be_reached_condemns_no_name() -> None:
         (errno.ECONNREFUSED, ("192.0.2.1",), False),
     ],
 )
-def test_which_errors_are_ours(number: int, addresses: tuple[str, ...], ours: bool) -> None:
+def test_local_faults_by_errno(number: int, addresses: tuple[str, ...], ours: bool) -> None:
     assert bool(local_fault(OSError(number, os.strerror(number)), addresses)) is ours
 
 
-def test_pauses_grow_until_a_request_is_made() -> None:
+def test_backoff_grows_until_a_request_is_made() -> None:
     pauses, fault = LocalBackoff(Limitations(lambda why: None)), LocalFault("no ports left")
 
     def paused_for(now: float) -> float:
@@ -115,7 +115,7 @@ def test_pauses_grow_until_a_request_is_made() -> None:
     assert paused_for(1e6) == lengths[0]
 
 
-def test_the_limit_of_descriptors_is_raised_to_what_is_needed() -> None:
+def test_descriptor_limit_is_raised_to_the_need() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     many = settings(concurrency=300)
     resource.setrlimit(resource.RLIMIT_NOFILE, (count_descriptors(many) - 1, hard))
@@ -126,7 +126,7 @@ def test_the_limit_of_descriptors_is_raised_to_what_is_needed() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_more_hosts_at_once_than_descriptors_is_refused() -> None:
+def test_concurrency_beyond_the_descriptor_limit_is_refused() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with pytest.raises(BadSettings, match=r"fetcher\.concurrency.*ulimit"):
         raise_descriptor_limit(settings(concurrency=hard + 1))

@@ -1,4 +1,4 @@
-"""Whose orders count: a fetcher asks the store, once for all that begin together."""
+"""Valid epochs: a fetcher reads claims from the store, once for concurrent orders."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ SITE = "a.test"
 
 
 class Claims:
-    """The claim on every partition, and how often it was read; a read may be made to last."""
+    """A claim on every partition that counts its reads; a read may be blocked."""
 
     def __init__(self) -> None:
         self.epoch, self.reads = 1, 0
@@ -34,14 +34,14 @@ def log() -> SqliteLog:
     return SqliteLog(Database(":memory:"))
 
 
-async def test_orders_that_begin_together_share_a_question() -> None:
+async def test_concurrent_orders_share_a_read_of_the_claim() -> None:
     claims = Claims()
     epoch_of = claimed_epoch(log(), claims)  # type: ignore[arg-type]
     assert await asyncio.gather(*(epoch_of(SITE) for _ in range(20))) == [1] * 20
     assert claims.reads == 1
 
 
-async def test_no_answer_is_older_than_its_question() -> None:
+async def test_epoch_is_never_older_than_its_request() -> None:
     claims = Claims()
     epoch_of = claimed_epoch(log(), claims)  # type: ignore[arg-type]
     claims.go_on.clear()
@@ -56,7 +56,7 @@ async def test_no_answer_is_older_than_its_question() -> None:
     assert (await early, await late) == (1, 2)
 
 
-async def test_one_that_gives_up_leaves_the_answer_to_the_others() -> None:
+async def test_cancelled_caller_does_not_cancel_the_shared_read() -> None:
     claims = Claims()
     epoch_of = claimed_epoch(log(), claims)  # type: ignore[arg-type]
     claims.go_on.clear()
@@ -68,7 +68,7 @@ async def test_one_that_gives_up_leaves_the_answer_to_the_others() -> None:
     assert await second == 1
 
 
-async def test_without_a_claim_all_orders_are_as_good() -> None:
+async def test_orders_are_valid_without_a_claim() -> None:
     database = Database(":memory:")
     assert await claimed_epoch(log(), SqliteStore(database))(SITE) == 0
     database.close()

@@ -1,4 +1,4 @@
-"""A page that no event can hold ends its visit as any other failure of ours does."""
+"""A page that is too large for an event ends its visit with an internal error."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.fetcher.test_runner import Tail, put, serving_orders
 
 
 @pytest.mark.slow
-async def test_the_order_comes_to_its_end(
+async def test_too_large_page_ends_its_order_with_an_internal_error(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = replace(topics.PAGES_FETCHED, max_message_bytes=20_000 + topics.OVERHEAD_BYTES)

@@ -1,4 +1,4 @@
-"""Types that servers give wrongly, over real sockets: what is not wanted is not downloaded."""
+"""Wrongly declared types, over real sockets: types that are not accepted are not downloaded."""
 
 import gzip
 import zlib
@@ -37,7 +37,7 @@ async def visited(answer: Answer, **changes: Any) -> Emitted:
 
 
 @pytest.mark.parametrize("declared", ["text/html", "text/plain", "application/xml", ""])
-async def test_an_archive_called_text_ends_with_its_first_bytes(declared: str) -> None:
+async def test_archive_declared_as_text_is_not_downloaded(declared: str) -> None:
     emitted = await visited(never_ending(ZIP, f"Content-Type: {declared}"), body_limit=5_000_000)
     assert (emitted.one.outcome, emitted.pages) == (Outcome.UNWANTED_TYPE, [])
     assert emitted.one.hazards == ("unwanted_type", "wrong_content_type")
@@ -45,7 +45,7 @@ async def test_an_archive_called_text_ends_with_its_first_bytes(declared: str) -
     assert emitted.one.reason.startswith("application/zip, declared as ")
 
 
-async def test_an_archive_in_a_coding_ends_with_its_first_bytes() -> None:
+async def test_encoded_archive_is_not_downloaded() -> None:
     packer = zlib.compressobj(wbits=31)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
     first = packer.compress(ZIP * 2) + packer.flush(zlib.Z_SYNC_FLUSH)
@@ -59,20 +59,20 @@ async def test_an_archive_in_a_coding_ends_with_its_first_bytes() -> None:
     "declared", ["application/octet-stream", "unknown/unknown", "application/unknown", "*/*", "?"]
 )
 @pytest.mark.parametrize("coding", CODINGS)
-async def test_a_page_of_no_type_is_read(declared: str, coding: str) -> None:
+async def test_page_without_type_is_read(declared: str, coding: str) -> None:
     sent = CODINGS[coding](b"<!doctype html><p>hello" * 100)
     emitted = await visited(page(sent, Content_Type=declared, Content_Encoding=coding))
     assert [one.body for one in emitted.pages] == [sent]
 
 
-async def test_octets_that_are_no_page_end_with_their_first_bytes() -> None:
+async def test_binary_without_type_is_not_downloaded() -> None:
     octets = never_ending(b"\7" * 1000, "Content-Type: application/octet-stream")
     emitted = await visited(octets, body_limit=5_000_000)
     assert emitted.one.hazards == ("unwanted_type",)
     assert emitted.one.received < 1_000_000
 
 
-async def test_of_files_packed_with_gzip_only_sitemaps_are_downloaded() -> None:
+async def test_only_sitemaps_of_gzip_files_are_downloaded() -> None:
     random = Random(1).randbytes
     tar = gzip.compress(b"etc/" + bytes(100) + random(4000))
     emitted = await visited(never_ending(tar, "Content-Type: application/gzip"))
@@ -83,7 +83,7 @@ async def test_of_files_packed_with_gzip_only_sitemaps_are_downloaded() -> None:
     assert [one.body for one in emitted.pages] == [sitemap]
 
 
-async def test_a_server_that_forbids_to_guess_is_believed() -> None:
+async def test_nosniff_is_obeyed() -> None:
     nosniff = "X-Content-Type-Options: nosniff"
     octets = never_ending(b"<p>hello ", "Content-Type: application/octet-stream", nosniff)
     emitted = await visited(octets)
@@ -92,7 +92,7 @@ async def test_a_server_that_forbids_to_guess_is_believed() -> None:
     assert (emitted.outcomes, emitted.one.hazards) == (["page"], ("infinite_body",))
 
 
-async def test_a_page_that_comes_byte_by_byte_is_read() -> None:
+async def test_page_that_comes_byte_by_byte_is_read() -> None:
     drip = endless(
         b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n<p>", b"x", 0.01
     )
@@ -100,14 +100,14 @@ async def test_a_page_that_comes_byte_by_byte_is_read() -> None:
     assert (emitted.outcomes, emitted.one.hazards) == (["page"], ("trap_time",))
 
 
-async def test_plain_bytes_called_gzip_are_judged_as_they_are() -> None:
+async def test_plain_bytes_declared_as_gzip_get_their_real_type() -> None:
     emitted = await visited(page(b"<p>hello", Content_Encoding="gzip"))
     assert [one.body for one in emitted.pages] == [b"<p>hello"]
     emitted = await visited(page(ZIP, Content_Encoding="gzip"))
     assert emitted.outcomes == ["unwanted_type"]
 
 
-async def test_which_types_are_wanted_is_a_setting() -> None:
+async def test_accepted_types_are_a_setting() -> None:
     png = raw(b"HTTP/1.1 200 OK\r\n\r\n\x89PNG\r\n\x1a\n\0")
     async with serving(x=png, y=page()) as server:
         urls = f"{server.root}/x", f"{server.root}/y"
@@ -117,7 +117,7 @@ async def test_which_types_are_wanted_is_a_setting() -> None:
     assert asked == ["image/*;q=0.8, application/pdf;q=0.8, */*;q=0.1"] * 2
 
 
-async def test_html_is_preferred_to_all_else_that_is_wanted() -> None:
+async def test_accept_header_prefers_html() -> None:
     async with serving(x=page()) as server:
         await fetched(f"{server.root}/x")
         [asked] = server.requests
@@ -159,7 +159,7 @@ declarations = st.sampled_from(
     st.binary(max_size=9000),
     st.integers(0, 9000),
 )
-def test_a_type_once_settled_is_that_of_the_whole_body(
+def test_decided_type_is_the_type_of_the_whole_body(
     declared: str, coding: str, start: bytes, rest: bytes, come: int
 ) -> None:
     headers = (("Content-Type", declared), ("Content-Encoding", coding))

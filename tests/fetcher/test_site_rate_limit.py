@@ -1,4 +1,4 @@
-"""The hosts of a site are not asked together, however many of them are checked out."""
+"""Requests to the hosts of a site are spaced, however many hosts are checked out."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ asks = st.lists(st.tuples(st.sampled_from("abc"), st.floats(0.0, 3.0)), max_size
 
 
 @given(asks, st.floats(0.1, 2.0))
-def test_visits_to_a_site_start_apart_and_no_later_than_that_needs(
+def test_visits_to_a_site_are_spaced_without_needless_delay(
     asks: list[tuple[str, float]], gap: float
 ) -> None:
     starts, now, last = SiteRateLimit(), 0.0, dict[str, float]()
@@ -32,7 +32,7 @@ def test_visits_to_a_site_start_apart_and_no_later_than_that_needs(
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0.0, 3.0)), max_size=20))
-def test_requests_are_sent_apart_however_late_their_connections_are(
+def test_requests_are_spaced_though_connections_are_late(
     asks: list[tuple[str, float]],
 ) -> None:
     starts, gap, sent = SiteRateLimit(), 1.0, dict[str, list[float]]()
@@ -49,7 +49,7 @@ def test_requests_are_sent_apart_however_late_their_connections_are(
     assert sum(map(len, sent.values())) == len(asks)
 
 
-def test_no_more_sites_are_remembered_than_a_limit() -> None:
+def test_number_of_cached_sites_is_limited() -> None:
     starts = SiteRateLimit()
     for number in range(CACHE_SIZE + 1):
         starts.reserve_start(f"{number}.example", 1.0, 0.0)
@@ -57,7 +57,7 @@ def test_no_more_sites_are_remembered_than_a_limit() -> None:
     assert starts.reserve_start(f"{CACHE_SIZE}.example", 1.0, 0.0) == 1.0
 
 
-async def test_four_hosts_of_a_site_are_asked_one_after_another() -> None:
+async def test_hosts_of_a_site_are_requested_one_after_another() -> None:
     gap = 0.05
     async with AsyncExitStack() as stack, fetcher() as processor:
         servers = [await stack.enter_async_context(serving(a=page(), b=page())) for _ in range(4)]
@@ -72,8 +72,8 @@ async def test_four_hosts_of_a_site_are_asked_one_after_another() -> None:
         assert received_at - begun >= number * gap
 
 
-async def test_a_request_is_not_sent_if_its_lease_could_end_once_it_is_connected() -> None:
-    """The fetcher is stopped while it connects: the clock goes on, and nothing was sent yet."""
+async def test_connected_request_is_not_sent_if_it_could_outlast_the_lease() -> None:
+    """The fetcher is suspended while it connects: time passes, and nothing was sent."""
     now, stopped = [time.time()], 0.0
     web = Web(settings(), lambda: now[0])
     lookup = web.resolver.addresses
@@ -89,7 +89,7 @@ async def test_a_request_is_not_sent_if_its_lease_could_end_once_it_is_connected
             in_time, late = Emitted(), Emitted()
             until = now[0] + 50.0
             await processor.work(order(f"{server.root}/a", expires_at=until), in_time.emit)
-            stopped = 40.0  # With the visit's limit of 20 s that is beyond the lease.
+            stopped = 40.0  # With the visit limit of 20 s, this is beyond the lease.
             await processor.work(order(f"{server.root}/b", expires_at=until), late.emit)
     finally:
         await web.close()
@@ -98,7 +98,7 @@ async def test_a_request_is_not_sent_if_its_lease_could_end_once_it_is_connected
     assert (late.one.outcome, late.one.started_at) == ("unvisited", 0.0)
 
 
-async def test_an_order_whose_turn_comes_too_late_is_handed_back_unasked() -> None:
+async def test_order_is_returned_if_its_start_would_be_too_late() -> None:
     async with serving(a=page()) as server, fetcher(visit_limit=30.0) as processor:
         first, second = Emitted(), Emitted()
         await processor.work(order(f"{server.root}/a", site_gap=100.0), first.emit)

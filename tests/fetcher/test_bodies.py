@@ -1,4 +1,4 @@
-"""How much of a body is read, how slowly it may come, and what all of them together may take."""
+"""Limits of bodies: size, rate, and the memory of all bodies together."""
 
 import asyncio
 from typing import Any
@@ -20,19 +20,19 @@ async def visited(answer: Answer, **changes: Any) -> Emitted:
         return await fetched(f"{server.root}/x", **changes)
 
 
-async def test_a_pdf_may_be_larger_than_other_documents() -> None:
+async def test_pdf_has_its_own_limit() -> None:
     body = b"%PDF-1.7 " + b"x" * 50_000
     emitted = await visited(raw(PDF + body), body_limit=20_000, pdf_limit=100_000)
     assert [(one.body, one.truncated) for one in emitted.pages] == [(body, "")]
 
 
-async def test_a_pdf_without_end_is_not_kept() -> None:
+async def test_endless_pdf_is_not_stored() -> None:
     emitted = await visited(endless(PDF + b"%PDF-1.7 ", b"x" * 5000), pdf_limit=100_000)
     assert (emitted.one.outcome, emitted.one.hazards) == ("unwanted_type", ("infinite_body",))
     assert emitted.one.received == 100_000
 
 
-async def test_a_sitemap_may_be_the_largest() -> None:
+async def test_sitemap_has_its_own_limit() -> None:
     text = b"<urlset>" + b" " * 50_000
     async with serving(x=page(text, Content_Type="application/xml")) as server:
         given = order(f"{server.root}/x", purpose=Purpose.SITEMAP)
@@ -42,7 +42,7 @@ async def test_a_sitemap_may_be_the_largest() -> None:
     assert [(len(one.body), one.truncated) for one in cut.pages] == [(40_000, "length")]
 
 
-async def test_a_body_that_drips_is_cut_and_what_came_is_kept() -> None:
+async def test_slow_body_is_cut_and_its_beginning_is_stored() -> None:
     drip = endless(HTML, b"drip ", every=0.01)
     emitted = await visited(drip, slow_rate=100_000, slow_window=0.2)
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.PAGE, ("slow_transfer",))
@@ -50,28 +50,28 @@ async def test_a_body_that_drips_is_cut_and_what_came_is_kept() -> None:
     assert emitted.pages[0].body.startswith(b"drip drip ")
 
 
-async def test_a_body_that_comes_at_any_rate_is_read_where_none_is_slow() -> None:
+async def test_slow_body_is_read_if_there_is_no_minimum_rate() -> None:
     drip = endless(HTML, b"drip " * 100, every=0.01)
     emitted = await visited(drip, slow_rate=0, slow_window=0.05)
     assert emitted.one.hazards == ("infinite_body",)
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 30), st.integers(0, 5000)), max_size=60))
-def test_what_brings_enough_in_every_window_is_never_slow(came: list[tuple[float, int]]) -> None:
+def test_sufficient_rate_in_each_window_is_never_slow(came: list[tuple[float, int]]) -> None:
     now, speed = 0.0, TransferRate(100, 20.0, 0.0)
     for wait, size in came:
         now += wait
         assert not speed.is_slow(size + int(wait * 100) + 1, now)
 
 
-def test_what_brings_too_little_is_slow_after_two_windows() -> None:
+def test_low_rate_is_slow_after_two_windows() -> None:
     speed = TransferRate(100, 20.0, 0.0)
     assert not any(speed.is_slow(99, float(now)) for now in range(1, 20))
     assert speed.is_slow(99, 20.0)
 
 
 def held_back(body: bytes, go: asyncio.Event) -> Answer:
-    """Send all of *body* but its last byte, and that after *go*."""
+    """Send *body*, its last byte after *go*."""
 
     async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
         writer.write(HTML + body[:-1])
@@ -83,7 +83,7 @@ def held_back(body: bytes, go: asyncio.Event) -> Answer:
 
 
 LARGE = 3_000_000
-"""Bytes: more than sockets hold unread."""
+"""Bytes: more than the buffers of sockets."""
 PATIENT: dict[str, Any] = {
     "bodies_limit": 10_000,
     "between_bytes_limit": 20.0,
@@ -92,7 +92,7 @@ PATIENT: dict[str, Any] = {
 }
 
 
-async def test_a_body_waits_while_others_take_all_the_room() -> None:
+async def test_body_waits_while_the_memory_budget_is_used_up() -> None:
     go, first, second = asyncio.Event(), Emitted(), Emitted()
     async with (
         serving(x=held_back(b"a" * 9000, go)) as one,
@@ -113,7 +113,7 @@ async def test_a_body_waits_while_others_take_all_the_room() -> None:
     assert [emitted.pages[0].truncated for emitted in (first, second)] == ["", ""]
 
 
-async def test_a_body_that_waits_too_long_is_tried_again_and_nobody_is_blamed() -> None:
+async def test_body_that_waits_too_long_is_retried_as_internal_error() -> None:
     go, emitted = asyncio.Event(), Emitted()
     async with (
         serving(x=held_back(b"a" * 9000, go)) as one,
@@ -133,7 +133,7 @@ async def test_a_body_that_waits_too_long_is_tried_again_and_nobody_is_blamed() 
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 100))
-def test_all_bodies_come_to_their_end_within_the_room(sizes: list[int], limit: int) -> None:
+def test_all_bodies_finish_within_the_memory_budget(sizes: list[int], limit: int) -> None:
     most = 0
 
     async def read(room: MemoryBudget, size: int) -> None:

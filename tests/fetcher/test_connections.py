@@ -1,4 +1,4 @@
-"""What our own reading of heads is for, over sockets, and what of aiohttp it stands on."""
+"""Our own parsing of heads over sockets, and the private parts of aiohttp that it uses."""
 
 import asyncio
 import random
@@ -35,7 +35,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-async def test_what_is_odd_but_clear_is_read(name: str) -> None:
+async def test_odd_but_clear_heads_are_read(name: str) -> None:
     framed = b"Content-Length" in ODD[name] or CHUNKED in ODD[name]
     async with serving(x=raw(ODD[name], keep=framed), after=page()) as server:
         emitted = await fetched(f"{server.root}/x", f"{server.root}/after")
@@ -45,7 +45,7 @@ async def test_what_is_odd_but_clear_is_read(name: str) -> None:
     assert ("Content-Type", "text/html") in kept.headers
 
 
-async def test_a_head_may_come_byte_by_byte() -> None:
+async def test_head_may_come_byte_by_byte() -> None:
     async def dripping(server: Server, writer: asyncio.StreamWriter) -> bool:
         for byte in OK + LENGTH + b"\r\nhello":
             writer.write(bytes([byte]))
@@ -59,7 +59,7 @@ async def test_a_head_may_come_byte_by_byte() -> None:
 
 
 def unasked(data: bytes, emitted: Emitted) -> Answer:
-    """Answer, and say more when the answer has been read and nobody asks for it."""
+    """Answer, and send more bytes after the response was read."""
 
     async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
         writer.write(OK + LENGTH + b"\r\nhello")
@@ -72,7 +72,7 @@ def unasked(data: bytes, emitted: Emitted) -> Answer:
     return answer
 
 
-async def test_what_nobody_asked_for_is_not_taken_for_the_next_answer() -> None:
+async def test_unsolicited_data_is_not_treated_as_the_next_response() -> None:
     poison = OK + b"Content-Length: 6\r\n\r\npoison"
     emitted = Emitted()
     async with (
@@ -106,7 +106,7 @@ PIECES = [
 
 
 @pytest.mark.slow
-async def test_no_answer_however_broken_is_a_mistake_of_ours() -> None:
+async def test_arbitrary_response_is_not_an_internal_error() -> None:
     chance, emitted = random.Random(7), Emitted()
     answers = {
         f"x{n}": raw(PIECES[n % 4] + b"".join(chance.choices(PIECES, k=chance.randrange(9))))
@@ -121,7 +121,7 @@ async def test_no_answer_however_broken_is_a_mistake_of_ours() -> None:
     }
 
 
-async def test_what_aiohttp_calls_private_is_still_there() -> None:
+async def test_private_names_of_aiohttp_exist() -> None:
     """If a new version has moved any of these names, review `connections.py` with its changes."""
     private = {
         Connector(1): ["_loop", "_factory", "_wrap_create_connection", "_happy_eyeballs_delay"],

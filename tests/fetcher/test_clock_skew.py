@@ -1,4 +1,4 @@
-"""A fetcher whose clock differs from the frontier's: what it does, and what it tells."""
+"""A fetcher whose clock differs from the frontier's: its orders and its reports."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from tests.fetcher.servers import page, serving
 
 
 async def worked(skew: float, **changes: Any) -> tuple[Emitted, list[str]]:
-    """Return what is emitted of an order whose clock is *skew* ahead, and what is asked for."""
+    """Return the events of an order by a clock *skew* seconds ahead, and the requested paths."""
 
     def clock() -> float:
         return time.time() + skew
@@ -29,21 +29,21 @@ async def worked(skew: float, **changes: Any) -> tuple[Emitted, list[str]]:
     return emitted, asked
 
 
-async def test_a_clock_ahead_of_the_lease_hands_the_order_back_and_says_why() -> None:
+async def test_order_with_expired_lease_is_returned_with_the_reason() -> None:
     now = time.time()
     emitted, asked = await worked(700.0, at=now, expires_at=now + 400.0)
     assert (emitted.one.outcome, emitted.one.last, asked) == (Outcome.UNVISITED, True, [])
     assert "expired 300 s ago" in emitted.one.reason and "clock is ahead" in emitted.one.reason
 
 
-async def test_a_lease_that_is_too_short_is_said_to_be() -> None:
+async def test_too_short_lease_is_reported() -> None:
     now = time.time()
     emitted, asked = await worked(399.5, at=now, expires_at=now + 400.0)
     assert (emitted.one.outcome, emitted.one.last, asked) == (Outcome.UNVISITED, True, [])
     assert emitted.one.reason == "the next request could outlast the lease"
 
 
-async def test_a_clock_behind_makes_no_lease_longer() -> None:
+async def test_clock_behind_does_not_extend_a_lease() -> None:
     now = time.time()
     emitted, asked = await worked(-900.0, at=now, expires_at=now + 1.0)
     assert (emitted.outcomes, asked) == (["unvisited"], [])
@@ -53,10 +53,8 @@ async def test_a_clock_behind_makes_no_lease_longer() -> None:
     assert all(now <= start <= end for start, end in times), "told in the frontier's time"
 
 
-async def test_of_two_orders_that_were_held_up_the_older_is_over_by_what_the_younger_shows() -> (
-    None
-):
-    """Its frontier, whose clock is ahead, let that lease end, or it had not made the other one."""
+async def test_younger_order_shows_that_the_older_lease_has_expired() -> None:
+    """The frontier, whose clock is ahead, ended the first lease before the second order."""
     emitted, web, now = Emitted(), Web(settings(), time.time), time.time()
 
     async def epoch_of(site: str) -> int:
@@ -73,7 +71,7 @@ async def test_of_two_orders_that_were_held_up_the_older_is_over_by_what_the_you
     assert sorted(emitted.outcomes) == ["page", "unvisited"]
 
 
-async def test_what_an_earlier_run_has_left_is_no_skew() -> None:
+async def test_orders_of_an_earlier_run_are_not_clock_skew() -> None:
     told: list[str] = []
     emitted, web = Emitted(), Web(settings(), time.time)
     processor = new_fetcher(web, fixed_epoch(8), tell=told.append)
@@ -86,7 +84,7 @@ async def test_what_an_earlier_run_has_left_is_no_skew() -> None:
     assert not any(told)
 
 
-def test_a_large_skew_is_told_until_it_is_over() -> None:
+def test_large_skew_is_reported_until_it_is_over() -> None:
     told: list[str] = []
     skew = ClockSkew(150.0, Limitations(told.append))
     for _ in range(AGE_SAMPLE_SIZE):
@@ -101,7 +99,7 @@ def test_a_large_skew_is_told_until_it_is_over() -> None:
     assert told[-1] == "its clock is 299 s behind a frontier's"
 
 
-def test_a_few_old_orders_prove_nothing() -> None:
+def test_few_old_orders_are_not_clock_skew() -> None:
     told: list[str] = []
     skew = ClockSkew(150.0, Limitations(told.append))
     for _ in range(AGE_SAMPLE_SIZE - 1):
@@ -109,7 +107,7 @@ def test_a_few_old_orders_prove_nothing() -> None:
     assert not any(told)
 
 
-def test_an_order_that_has_waited_is_reckoned_by_one_that_came_at_once() -> None:
+def test_largest_lead_counts_for_orders_that_waited() -> None:
     skew = ClockSkew(5.0, Limitations(lambda why: None))
     assert skew.seconds_ahead(7, 700.0, 100.0) == 600.0
     assert skew.seconds_ahead(7, 700.0, 130.0) == 600.0, "it is 30 s old, by the frontier's clock"

@@ -1,4 +1,4 @@
-"""Connections are kept where the pause allows it, and one that its server closed costs a pause."""
+"""Idle connections are reused if the pause is short; a stale one costs a pause."""
 
 import asyncio
 from typing import Any
@@ -11,7 +11,7 @@ from tests.fetcher.servers import Answer, Server, page, raw, serving
 
 
 async def worked(server: Server, *orders: str, pause: float = 0.0, **changes: Any) -> Emitted:
-    """Carry out an order for each of *orders*, whose letters are the names of answers."""
+    """Carry out each of *orders*, whose letters are the names of responses."""
     emitted = Emitted()
     async with fetcher(**changes) as processor:
         for names in orders:
@@ -24,7 +24,7 @@ def connections(server: Server) -> list[int]:
     return [request.connection for request in server.requests]
 
 
-async def test_the_orders_of_a_host_share_a_connection() -> None:
+async def test_orders_of_a_host_share_a_connection() -> None:
     async with serving(a=page(), b=page(), c=page()) as server:
         emitted = await worked(server, "ab", "c")
     assert emitted.outcomes == ["page"] * 3
@@ -39,7 +39,7 @@ async def test_the_orders_of_a_host_share_a_connection() -> None:
         ("max=100, timeout=1", {}),
     ],
 )
-async def test_none_is_kept_that_would_be_closed_under_the_next_request(
+async def test_connection_is_closed_if_it_would_expire_before_the_next_request(
     said: str, limits: dict[str, Any]
 ) -> None:
     async with serving(a=page(Keep_Alive=said), b=page()) as server:
@@ -48,14 +48,14 @@ async def test_none_is_kept_that_would_be_closed_under_the_next_request(
     assert connections(server) == [1, 2]
 
 
-async def test_one_that_nobody_needs_is_closed_after_a_while() -> None:
+async def test_idle_connection_is_closed_after_the_limit() -> None:
     async with serving(a=page()) as server, fetcher(keep_limit=0.1) as processor:
         await processor.work(order(f"{server.root}/a"), Emitted().emit)
         [open_one] = server.open
         await asyncio.wait_for(open_one, timeout=60.0)
 
 
-async def test_so_many_are_kept_as_hosts_are_visited_at_once() -> None:
+async def test_number_of_idle_connections_is_limited() -> None:
     async with serving(a=page()) as one, serving(a=page()) as two:
         emitted = Emitted()
         async with fetcher(orders_limit=1) as processor:
@@ -66,7 +66,7 @@ async def test_so_many_are_kept_as_hosts_are_visited_at_once() -> None:
 
 
 def hanging_up(answers: int) -> Answer:
-    """Answer so often over a connection, and hang up when asked once more."""
+    """Answer this number of requests over a connection, and close it at the next one."""
 
     async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
         last = server.requests[-1].connection
@@ -77,7 +77,7 @@ def hanging_up(answers: int) -> Answer:
     return answer
 
 
-async def test_a_request_to_a_server_that_hangs_up_is_made_once_more_after_the_pause() -> None:
+async def test_request_on_a_stale_connection_is_repeated_after_the_pause() -> None:
     async with serving(a=hanging_up(1), b=hanging_up(1), c=hanging_up(1)) as server:
         emitted = await worked(server, "abc", pause=0.1)
     assert emitted.outcomes == ["page"] * 3
@@ -88,14 +88,14 @@ async def test_a_request_to_a_server_that_hangs_up_is_made_once_more_after_the_p
     assert all(later - end >= 0.1 for end, later in zip(ends, starts[1:], strict=False))
 
 
-async def test_it_is_not_made_a_third_time_nor_a_second_over_a_new_connection() -> None:
+async def test_request_on_a_new_connection_is_not_repeated() -> None:
     async with serving(a=raw(b""), b=page(), c=raw(b"")) as server:
         emitted = await worked(server, "abc")
     assert emitted.outcomes == ["malformed_head", "page", "malformed_head"]
     assert server.paths == ["/a", "/b", "/c", "/c"]
 
 
-async def test_what_has_begun_to_answer_is_not_asked_once_more() -> None:
+async def test_request_is_not_repeated_after_a_partial_response() -> None:
     async with serving(a=page(), b=raw(b"HTTP/1.1 200")) as server:
         emitted = await worked(server, "ab")
     assert emitted.outcomes == ["page", "malformed_head"]
@@ -112,6 +112,6 @@ async def test_what_has_begun_to_answer_is_not_asked_once_more() -> None:
         ("Connection: close\r\nKeep-Alive: timeout=5\r\n", 0.0),
     ],
 )
-def test_a_server_says_how_long_it_keeps_a_connection(lines: str, seconds: float) -> None:
+def test_keep_alive_timeout_is_parsed(lines: str, seconds: float) -> None:
     head = parse_head(f"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{lines}\r\n".encode())
     assert keep_alive_seconds(head) == seconds

@@ -1,4 +1,4 @@
-"""Hosts that share an address: what the machine behind it is asked, by one fetcher or more."""
+"""Hosts of one address: the requests to its server, by one fetcher or more."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ acts = st.lists(
 
 
 @given(acts, st.floats(0.0, 1.0))
-def test_turns_are_apart_and_no_slot_is_given_twice(
+def test_starts_are_spaced_and_no_slot_is_given_twice(
     acts: list[tuple[str, float, int]], gap: float
 ) -> None:
     crowds, now, last = AddressLimits(4, gap, LIMIT), 0.0, -gap
@@ -62,23 +62,25 @@ def test_turns_are_apart_and_no_slot_is_given_twice(
         assert crowds.slots_in_use(ADDRESS, now) == set(held)
 
 
-def test_those_who_are_sent_away_come_back_as_fast_as_the_address_serves() -> None:
+def test_denied_orders_return_at_the_rate_of_the_address() -> None:
     crowds = AddressLimits(4, 0.1, LIMIT)
     crowds.add_lease(ADDRESS, 0, 1000.0, 0.0)
     assert crowds.acquire_slot(ADDRESS, 0.0) == 0
-    crowds.release_slot(ADDRESS, 0, 2.0, 0.0)  # Four at once, for two seconds each: two a second.
+    crowds.release_slot(
+        ADDRESS, 0, 2.0, 0.0
+    )  # Four at once, two seconds each: two requests a second.
     waits = [crowds.deny(ADDRESS, 10, inf, 0.0).wait for _ in range(5000)]
     assert waits[0] == MAX_ADDRESS_WAIT
     assert waits[-1] == pytest.approx(MAX_ADDRESS_WAIT + 4999 * 10 / 2)
 
 
-def test_where_the_hosts_own_delay_is_less_than_the_gap_it_counts() -> None:
+def test_delay_of_the_host_counts_if_it_is_shorter_than_the_gap() -> None:
     crowds = AddressLimits(4, 0.1, LIMIT)
     waits = [crowds.reserve_start(ADDRESS, 1, delay, 0.0) for delay in (0.0, 0.0, 0.04, 1.0, 1.0)]
     assert waits == pytest.approx([0.0, 0.0, 0.0, 0.04, 0.14])
 
 
-def test_what_is_known_of_addresses_is_bounded_and_what_is_in_use_is_kept() -> None:
+def test_address_states_are_bounded_and_kept_while_in_use() -> None:
     crowds = AddressLimits(4, 1.0, LIMIT)
     crowds.add_lease("first", 3, inf, 0.0)
     assert crowds.acquire_slot("first", 0.0) == 3
@@ -97,14 +99,14 @@ def test_what_is_known_of_addresses_is_bounded_and_what_is_in_use_is_kept() -> N
         ("::ffff:192.0.2.1", "192.0.2.1", True),
     ],
 )
-def test_an_address_is_a_host_in_ipv4_and_a_network_in_ipv6(
+def test_address_key_is_an_ipv4_address_or_an_ipv6_network(
     one: str, other: str, same: bool
 ) -> None:
     assert (address_key(one) == address_key(other)) is same
 
 
 class Counting:
-    """Counts how many requests a server has at once."""
+    """Counts the concurrent requests of a server."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -131,7 +133,7 @@ def orders(server: Server) -> Iterator[HostCheckedOut]:
 
 
 class Shared:
-    """The slots of an address, of which each fetcher has those that no other has."""
+    """The slots of an address, which fetchers take exclusively."""
 
     def __init__(self, at_once: int) -> None:
         self._free = set(range(at_once))
@@ -156,7 +158,7 @@ class SomeSlots:
         return found, 60.0
 
 
-async def test_two_fetchers_keep_a_shared_server_below_its_limit_and_visit_all() -> None:
+async def test_two_fetchers_share_the_limit_of_an_address_and_visit_all() -> None:
     names = {f"h{number}.example": ("127.0.0.1",) for number in range(HOSTS)}
     counting, shared = Counting(0.02), Shared(3)
     async with AsyncExitStack() as stack:
@@ -169,8 +171,8 @@ async def test_two_fetchers_keep_a_shared_server_below_its_limit_and_visit_all()
         fetchers = [new_fetcher(web, fixed_epoch(1)) for web in webs]
         left, emitted, turn = list(orders(server)), Emitted(), 0
         while left:
-            # What goes back comes again, as the frontier would have it; and to the other fetcher,
-            # since the one that had it may have none of the slots.
+            # A returned order comes again, as from the frontier. It comes to the other fetcher,
+            # because this one may have no slot.
             before, turn = len(emitted.ended), turn + 1
             await asyncio.gather(
                 *(fetchers[n % 2].work(one, emitted.emit) for n, one in enumerate(left, turn))
@@ -189,7 +191,7 @@ async def test_two_fetchers_keep_a_shared_server_below_its_limit_and_visit_all()
     assert server.connections <= 2 * HOSTS
 
 
-async def test_connections_that_nobody_uses_count_too() -> None:
+async def test_idle_connections_count_for_the_limit_of_an_address() -> None:
     names = {f"h{number}.example": ("127.0.0.1",) for number in range(HOSTS)}
     async with serving(a=page(), b=page()) as server, naming(names) as dns:
         web = Web(settings(nameserver=dns.address, address_at_once=4), time.time)
@@ -201,7 +203,7 @@ async def test_connections_that_nobody_uses_count_too() -> None:
     assert emitted.outcomes == ["page"] * 2 * HOSTS
 
 
-async def test_so_many_requests_are_made_at_once_and_hosts_that_rest_take_no_place() -> None:
+async def test_delayed_hosts_hold_no_permit_of_the_fetcher() -> None:
     counting = Counting(0.01)
     async with AsyncExitStack() as stack:
         servers = [
@@ -228,7 +230,7 @@ async def test_so_many_requests_are_made_at_once_and_hosts_that_rest_take_no_pla
 
 
 class NoSlots:
-    """Those of a store that does not answer."""
+    """The slots in a store that does not answer."""
 
     blocks = True
 
@@ -236,7 +238,7 @@ class NoSlots:
         raise Unavailable("Cassandra does not answer")
 
 
-async def test_while_the_store_does_not_answer_no_more_is_asked_of_an_address() -> None:
+async def test_requests_are_denied_while_the_store_is_unavailable() -> None:
     async with serving(a=page(), b=page()) as server:
         web = Web(settings(), time.time, NoSlots())
         processor, emitted = new_fetcher(web, fixed_epoch(1)), Emitted()

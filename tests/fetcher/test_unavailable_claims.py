@@ -1,4 +1,4 @@
-"""An order whose claim cannot be read: it waits for the store, but not beyond its lease."""
+"""Orders whose claim cannot be read: they wait for the store, but not beyond their lease."""
 
 import time
 
@@ -13,13 +13,13 @@ from tests.fetcher.servers import page, serving
 
 
 class Claims:
-    """A store that does not answer the first few times."""
+    """A store that does not answer the first requests."""
 
     def __init__(self, failures: int) -> None:
         self.failures = failures
 
     async def epoch_of(self, site: str) -> int:
-        """Return an epoch that is in force, if it can."""
+        """Return a valid epoch, or raise Unavailable."""
         if self.failures:
             self.failures -= 1
             raise Unavailable("Cassandra does not answer")
@@ -32,7 +32,7 @@ def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "MAX_WAIT", 0.01)
 
 
-async def test_an_order_waits_for_the_store_and_is_carried_out() -> None:
+async def test_order_waits_for_the_store() -> None:
     emitted, web = Emitted(), Web(settings(), time.time)
     async with serving(a=page()) as server:
         await new_fetcher(web, Claims(5).epoch_of).work(order(f"{server.root}/a"), emitted.emit)
@@ -41,7 +41,7 @@ async def test_an_order_waits_for_the_store_and_is_carried_out() -> None:
     assert emitted.outcomes == ["page"]
 
 
-async def test_it_is_handed_back_when_its_lease_would_be_too_short() -> None:
+async def test_order_is_returned_when_its_lease_becomes_too_short() -> None:
     emitted, web = Emitted(), Web(settings(visit_limit=2.0), time.time)
     async with serving(a=page()) as server:
         given = order(f"{server.root}/a", expires_at=time.time() + 2.05)
