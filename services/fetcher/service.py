@@ -302,10 +302,10 @@ class OrderRun:
         if self._is_finished:
             return
         took = self.now() - self.requested_at if self.requested_at else 0.0
-        unvisited_result = Failure(
+        failure = Failure(
             outcome=Outcome.UNVISITED, reason=why, started_at=self.requested_at, took=max(0.0, took)
         )
-        self._finish(unvisited_result)
+        self._finish(failure)
 
     def _finish(self, failure: Failure) -> None:
         result, index = failed_result(failure), self._finished_visits

@@ -42,7 +42,7 @@ async def visited(server: Server, processor: Fetcher) -> str:
     return emitted.one.outcome
 
 
-def trusting(certificate: str, site: str = SITE) -> SiteOverridden:
+def trust_event(certificate: str, site: str = SITE) -> SiteOverridden:
     return SiteOverridden(at=1.0, site=site, certificate=certificate)
 
 
@@ -52,11 +52,11 @@ async def test_certificate_is_trusted_at_its_site_until_removed(kind: str) -> No
     issued = Issued()
     certificate = getattr(issued, kind)
     async with served(issued) as (server, processor):
-        processor.control(trusting(certificate, ELSEWHERE))
+        processor.control(trust_event(certificate, ELSEWHERE))
         assert await visited(server, processor) == Outcome.TLS_FAILURE
-        processor.control(trusting(certificate))
+        processor.control(trust_event(certificate))
         assert await visited(server, processor) == Outcome.PAGE
-        processor.control(trusting(""))
+        processor.control(trust_event(""))
         assert await visited(server, processor) == Outcome.TLS_FAILURE
         assert server.paths == ["/x"]
 
@@ -64,11 +64,11 @@ async def test_certificate_is_trusted_at_its_site_until_removed(kind: str) -> No
 async def test_only_the_pinned_certificate_is_accepted() -> None:
     issued = Issued("other.example")
     async with served(issued) as (server, processor):
-        processor.control(trusting(issued.authority))
+        processor.control(trust_event(issued.authority))
         assert await visited(server, processor) == Outcome.TLS_FAILURE
-        processor.control(trusting(issued.digest))
+        processor.control(trust_event(issued.digest))
         assert await visited(server, processor) == Outcome.PAGE
-        processor.control(trusting(Issued().digest))
+        processor.control(trust_event(Issued().digest))
         assert await visited(server, processor) == Outcome.TLS_FAILURE
 
 
@@ -76,9 +76,9 @@ async def test_only_the_pinned_certificate_is_accepted() -> None:
 async def test_invalid_certificate_changes_nothing(text: str) -> None:
     issued = Issued()
     async with served(issued) as (server, processor):
-        processor.control(trusting(issued.pem))
+        processor.control(trust_event(issued.pem))
         with pytest.raises(Poison):
-            processor.control(trusting(text))
+            processor.control(trust_event(text))
         assert await visited(server, processor) == Outcome.PAGE
 
 
@@ -91,6 +91,6 @@ async def test_override_of_a_host_precedes_that_of_its_site() -> None:
             (issued.authority, None, Outcome.PAGE),
             (Issued().digest, issued.digest, Outcome.PAGE),
         ):
-            processor.control(trusting(site))
+            processor.control(trust_event(site))
             processor.control(HostOverridden(at=1.0, host=SITE, certificate=own))
             assert await visited(server, processor) == expected
