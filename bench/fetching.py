@@ -143,8 +143,8 @@ async def ours(pattern: str, urls: list[list[str]]) -> None:
         address_gap=0.0,  # Here requests follow each other without a pause.
     )
     web, limitations = Web(settings, time.time), Limitations(lambda why: None)
-    pauses, skew = LocalBackoff(limitations), ClockSkew(150.0, limitations)
-    fetcher = Fetcher(web, time.time, fixed_epoch(1), skew, pauses)
+    backoff, skew = LocalBackoff(limitations), ClockSkew(150.0, limitations)
+    fetcher = Fetcher(web, time.time, fixed_epoch(1), skew, backoff)
     outcomes: Counter[str] = Counter()
 
     def emit(*events: Event) -> None:

@@ -118,8 +118,8 @@ async def fetch(hosts: int, seconds: float, delay: float, port: int) -> float:
     )
     raise_descriptor_limit(settings)
     web, limitations = Web(settings, time.time), Limitations(lambda why: None)
-    skew, pauses = ClockSkew(150.0, limitations), LocalBackoff(limitations)
-    fetcher = Fetcher(web, time.time, fixed_epoch(1), skew, pauses)
+    skew, backoff = ClockSkew(150.0, limitations), LocalBackoff(limitations)
+    fetcher = Fetcher(web, time.time, fixed_epoch(1), skew, backoff)
     until = time.monotonic() + seconds
 
     def emit(*events: Event) -> None:

@@ -49,16 +49,16 @@ def _any() -> Holds[Found]:
 
 
 def _host(*names: str) -> Holds[Found]:
-    wanted = _names(names)
-    return lambda found: host_name(found.url) in wanted
+    expected = _names(names)
+    return lambda found: host_name(found.url) in expected
 
 
 def _domain(*names: str) -> Holds[Found]:
-    wanted = _names(names)
+    expected = _names(names)
 
     def holds(found: Found) -> bool:
         name = host_name(found.url)
-        while name not in wanted:
+        while name not in expected:
             _, dot, name = name.partition(".")
             if not dot:
                 return False
@@ -68,8 +68,8 @@ def _domain(*names: str) -> Holds[Found]:
 
 
 def _prefix(*prefixes: str) -> Holds[Found]:
-    wanted = tuple(str(prefix) for prefix in require_texts(prefixes))
-    return lambda found: found.url.startswith(wanted)
+    expected = tuple(str(prefix) for prefix in require_texts(prefixes))
+    return lambda found: found.url.startswith(expected)
 
 
 def _pattern(expression: str) -> Holds[Found]:
@@ -89,10 +89,10 @@ def _pattern(expression: str) -> Holds[Found]:
     return lambda found: search(found.url) is not None
 
 
-def _depth(most: int) -> Holds[Found]:
-    if type(most) is not int or most < 0:
+def _depth(limit: int) -> Holds[Found]:
+    if type(limit) is not int or limit < 0:
         raise ValueError("depth takes a whole number ≥ 0")
-    return lambda found: found.depth <= most
+    return lambda found: found.depth <= limit
 
 
 def _names(values: tuple[str, ...]) -> frozenset[str]:

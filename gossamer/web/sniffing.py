@@ -102,8 +102,8 @@ _binary = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 def is_textual(kind: str) -> bool:
     """Return whether a document of this type can be parsed without its end."""
-    named = kind in ("application/json", "application/xml")
-    return named or kind.startswith("text/") or kind.endswith(("+xml", "+json"))
+    is_structured = kind in ("application/json", "application/xml")
+    return is_structured or kind.startswith("text/") or kind.endswith(("+xml", "+json"))
 
 
 class Declared(NamedTuple):

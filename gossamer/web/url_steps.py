@@ -62,7 +62,7 @@ def merge_url(url: str, names: Iterable[str]) -> MergedUrl:
 
 
 def _merge(url: str, chosen: Sequence[tuple[str, Callable[[str], str]]]) -> MergedUrl:
-    done, at = dict[str, None](), 0
+    applied, at = dict[str, None](), 0
     while url and at < len(chosen):
         name, apply = chosen[at]
         if (after := apply(url)) == url:
@@ -71,8 +71,8 @@ def _merge(url: str, chosen: Sequence[tuple[str, Callable[[str], str]]]) -> Merg
         # The result of a step may match another step, or need normalization: `/..;jsessionid=1`.
         # Steps that drop a URL are the last ones, so they see the result of the others.
         url, at = after and canonicalize(after), 0
-        done[name] = None
-    return MergedUrl(url, tuple(done))
+        applied[name] = None
+    return MergedUrl(url, tuple(applied))
 
 
 @lru_cache(maxsize=64)

@@ -74,20 +74,20 @@ class Trust(Struct, frozen=True, omit_defaults=True):
 
         *before* and *now* are the page's validators of the previous visit and of this visit.
         """
-        same = _same(before, now)
-        if self.lie or same is None:
+        is_same = _match(before, now)
+        if self.lie or is_same is None:
             return self
         if not change:
-            return self._after_unchanged(same)
-        if not same or (before.weak and change <= MAX_WEAK_CHANGE):
+            return self._after_unchanged(is_same)
+        if not is_same or (before.weak and change <= MAX_WEAK_CHANGE):
             return self
         return replace(
             self,
             lie=DistrustReason.SAME_TAG if before.etag and now.etag else DistrustReason.SAME_DATE,
         )
 
-    def _after_unchanged(self, same: bool) -> "Trust":
-        futile = 0 if same else self.futile + 1
+    def _after_unchanged(self, is_same: bool) -> "Trust":
+        futile = 0 if is_same else self.futile + 1
         return replace(
             self, futile=futile, lie=DistrustReason.FUTILE if futile >= MAX_FUTILE else ""
         )
@@ -100,8 +100,8 @@ def validators_of(headers: Headers) -> Validators:
     not when it changed (8.8.2.1), and is ignored.
     """
     etag = first_value(headers, "etag")
-    modified, made = first_value(headers, "last-modified"), first_value(headers, "date")
-    at, limit = _instant(modified), _instant(made)
+    modified, date = first_value(headers, "last-modified"), first_value(headers, "date")
+    at, limit = _instant(modified), _instant(date)
     dated = at is not None and (limit is None or at < limit)
     return Validators(
         etag if len(etag) <= MAX_LENGTH and _tag.fullmatch(etag) else "",
@@ -131,7 +131,7 @@ def is_conditional(validators: Validators, trust: Trust, in_a_row: int) -> bool:
     return bool(conditions(validators)) and not trust.lie and in_a_row < UNCONDITIONAL_INTERVAL - 1
 
 
-def _same(before: Validators, now: Validators) -> bool | None:
+def _match(before: Validators, now: Validators) -> bool | None:
     """Return whether a server with *now* would answer 304 to *before*; None if that is unknown."""
     if before.etag and now.etag:
         # If-None-Match uses the weak comparison (8.8.3.2).

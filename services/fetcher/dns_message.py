@@ -42,8 +42,8 @@ def make_query(name: str, kind: int, number: int) -> bytes:
 def is_answer(message: bytes, query: bytes) -> bool:
     """Return whether *message* answers *query*: it repeats the number and the question."""
     flags = struct.unpack_from(">H", message, 2)[0] if len(message) >= HEADER_SIZE else 0
-    same = message[HEADER_SIZE : len(query)].lower() == query[HEADER_SIZE:].lower()
-    return bool(flags & RESPONSE) and message[:2] == query[:2] and same
+    repeats_question = message[HEADER_SIZE : len(query)].lower() == query[HEADER_SIZE:].lower()
+    return bool(flags & RESPONSE) and message[:2] == query[:2] and repeats_question
 
 
 def extract_addresses(message: bytes, query: bytes) -> list[Answer]:

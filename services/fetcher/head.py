@@ -84,14 +84,18 @@ def _fields(lines: list[str]) -> Headers:
 
 
 def _make_head(version: str, status: int, reason: str, headers: Headers) -> Head:
-    named: dict[str, list[str]] = {"content-length": [], "transfer-encoding": [], "connection": []}
+    framing: dict[str, list[str]] = {
+        "content-length": [],
+        "transfer-encoding": [],
+        "connection": [],
+    }
     for name, value in headers:
-        if (values := named.get(name.lower())) is not None:
+        if (values := framing.get(name.lower())) is not None:
             values += (part.strip().lower() for part in value.split(","))
     if status == 101:
         raise Malformed("the server switches to another protocol without a request")
-    lengths, options = named["content-length"], named["connection"]
-    codings = [coding for coding in named["transfer-encoding"] if coding not in ("", "identity")]
+    lengths, options = framing["content-length"], framing["connection"]
+    codings = [coding for coding in framing["transfer-encoding"] if coding not in ("", "identity")]
     keep_alive = "close" not in options and (version >= "1.1" or "keep-alive" in options)
     length, chunked = 0 if status in BODILESS else None, False
     if length is None and codings:

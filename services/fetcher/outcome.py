@@ -70,8 +70,8 @@ def decide_type(declared: Declared, codings: str, body: bytes) -> str | None:
     if not (declared.needs and codings):
         return declared.type_of(body) if len(body) >= declared.needs else None
     first = decode(body[:DECIDING_BYTES], codings, declared.needs)
-    enough = len(first.data) >= declared.needs and not first.as_sent
-    return declared.type_of(first.data) if enough or len(body) >= DECIDING_BYTES else None
+    is_enough = len(first.data) >= declared.needs and not first.as_sent
+    return declared.type_of(first.data) if is_enough or len(body) >= DECIDING_BYTES else None
 
 
 def is_readable_cut(kind: str) -> bool:
@@ -159,11 +159,11 @@ def _assess_document(reply: Reply, accepts: Accepts) -> Assessment:
     kind = reply.kind or whole_type(reply.headers, reply.body)
     declared = content_type(reply.headers)
     if not accepts(reply.status, kind):
-        named = f"{kind}, declared as {declared or 'nothing'}," if kind != declared else kind
+        description = f"{kind}, declared as {declared or 'nothing'}," if kind != declared else kind
         hazards = [Hazard.UNWANTED_TYPE]
         if reply.body and kind != declared:
             hazards.append(Hazard.WRONG_CONTENT_TYPE)
-        return _unwanted_type(f"{named} is not an accepted type", *hazards)
+        return _unwanted_type(f"{description} is not an accepted type", *hazards)
     if not reply.truncated or (reply.body and is_readable_cut(kind)):
         return Assessment(outcome=Outcome.PAGE)
     if reply.truncated == "length":
@@ -251,7 +251,7 @@ class VisitResult(Struct, frozen=True, kw_only=True):
     sitemaps: tuple[str, ...] = ()
     """The sitemaps that robots.txt names."""
     usage: dict[str, str] = {}
-    """What the site states about the usage of the page."""
+    """Usage statements of the site for the page, by name."""
     cookies: tuple[Cookie, ...] = ()
     """Cookies that the host set or deleted."""
     url: str = ""

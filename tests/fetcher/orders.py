@@ -66,7 +66,7 @@ def order(*urls: str, purpose: Purpose = Purpose.PAGE, **changes: Any) -> HostCh
     return HostCheckedOut(**{**fields, **changes})
 
 
-def paused(paused: bool = True) -> CrawlDefined:
+def pause_crawl(paused: bool = True) -> CrawlDefined:
     """Return the definition that pauses or resumes the crawl."""
     return CrawlDefined(at=0.0, scope="any()", max_depth=1, paused=paused)
 
@@ -116,7 +116,7 @@ async def fetcher(void_through: int = 0, **changes: Any) -> AsyncIterator[Fetche
         await web.close()
 
 
-async def fetched(*urls: str, given: HostCheckedOut | None = None, **changes: Any) -> Emitted:
+async def run_order(*urls: str, given: HostCheckedOut | None = None, **changes: Any) -> Emitted:
     """Return the events of a fetcher for an order of *urls*, or for the order *given*."""
     emitted = Emitted()
     async with fetcher(**changes) as processor:

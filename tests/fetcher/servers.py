@@ -121,7 +121,7 @@ def page(body: bytes = b"<p>hello", status: int = 200, **headers: str) -> Answer
     return raw("\r\n".join([*lines, "", ""]).encode("latin-1") + body, keep=True)
 
 
-def versioned(body: bytes, etag: str = "", modified: str = "") -> Answer:
+def conditional_page(body: bytes, etag: str = "", modified: str = "") -> Answer:
     """Answer 304 to a client that has this version (RFC 9110, 13.2.2)."""
 
     async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:

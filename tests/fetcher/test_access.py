@@ -16,33 +16,35 @@ from gossamer.errors import BadSettings
 from gossamer.events import Outcome
 from services.fetcher.access import parse_access_file, redact
 from services.fetcher.http.proxies import read_access_file
-from tests.fetcher.orders import Emitted, fetched, fetcher, order
+from tests.fetcher.orders import Emitted, fetcher, order, run_order
 from tests.fetcher.servers import Answer, Server, page, serving, serving_over
 from tests.fetcher.test_tls import authority as authority
-from tests.fetcher.test_tls import named
+from tests.fetcher.test_tls import certified_context
 
 PASSWORD = "Pa55-w0rd"
 BASIC = "Basic " + b64encode(f"me:{PASSWORD}".encode()).decode()
 LOGIN = f'user = "me"\npassword = "{PASSWORD}"\n'
 
 
-def written(folder: Path, text: str) -> Path:
+def write_access_file(folder: Path, text: str) -> Path:
     file = folder / "access.toml"
     file.write_text(text)
     return file
 
 
-async def locked(server: Server, writer: asyncio.StreamWriter) -> bool:
+async def require_login(server: Server, writer: asyncio.StreamWriter) -> bool:
     known = server.requests[-1].header("Authorization") == BASIC
     answer = page(b"<p>welcome") if known else page(b"", 401, WWW_Authenticate="Basic realm=x")
     return await answer(server, writer)
 
 
 async def test_credentials_are_sent_only_to_their_host(tmp_path: Path) -> None:
-    async with serving(a=locked) as one, serving(a=locked) as other:
-        file = written(tmp_path, f'["{one.root}"]\n{LOGIN}headers = {{ "X-Api-Key" = "k3y" }}')
-        mine = await fetched(f"{one.root}/a", access_file=file)
-        others = await fetched(f"{other.root}/a", access_file=file)
+    async with serving(a=require_login) as one, serving(a=require_login) as other:
+        file = write_access_file(
+            tmp_path, f'["{one.root}"]\n{LOGIN}headers = {{ "X-Api-Key" = "k3y" }}'
+        )
+        mine = await run_order(f"{one.root}/a", access_file=file)
+        others = await run_order(f"{other.root}/a", access_file=file)
         assert one.requests[0].header("X-Api-Key") == "k3y"
         assert PASSWORD not in other.requests[0].head and BASIC not in other.requests[0].head
     assert (mine.outcomes, others.outcomes) == (["page"], ["client_error"])
@@ -53,9 +55,11 @@ async def test_secrets_of_the_access_file_are_in_no_record_and_no_log_line(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     headers = 'headers = { "X-Api-Key" = "k3y", Accept-Language = "de" }'
-    async with serving(a=locked, b=lambda server, writer: broken(writer)) as server:
-        file = written(tmp_path, f'["{server.root}"]\n{LOGIN}{headers}')
-        emitted = await fetched(f"{server.root}/a", f"{server.root}/b", access_file=file)
+    async with serving(
+        a=require_login, b=lambda server, writer: close_connection(writer)
+    ) as server:
+        file = write_access_file(tmp_path, f'["{server.root}"]\n{LOGIN}{headers}')
+        emitted = await run_order(f"{server.root}/a", f"{server.root}/b", access_file=file)
     sent = dict(emitted.pages[0].request_headers)
     assert (sent["Authorization"], sent["X-Api-Key"]) == ("redacted", "redacted")
     assert sent["Accept-Language"] == "de"
@@ -64,7 +68,7 @@ async def test_secrets_of_the_access_file_are_in_no_record_and_no_log_line(
     assert not any(secret in told for secret in (PASSWORD, BASIC, "k3y"))
 
 
-async def broken(writer: asyncio.StreamWriter) -> bool:
+async def close_connection(writer: asyncio.StreamWriter) -> bool:
     return False
 
 
@@ -99,11 +103,11 @@ class Proxy:
         server = head.split(" ", 2)[1].removeprefix("http://").split("/")[0]
         port = int(server.rpartition(":")[2])
         back, upstream = await asyncio.open_connection("127.0.0.1", port)
-        answers = asyncio.create_task(piped(back, writer))
+        answers = asyncio.create_task(pipe(back, writer))
         try:
             if head.startswith("CONNECT "):
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                await piped(reader, upstream)
+                await pipe(reader, upstream)
                 return
             while True:
                 upstream.write(head.replace(f"http://{server}", "", 1).encode())
@@ -114,7 +118,7 @@ class Proxy:
             await answers
 
 
-async def piped(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with contextlib.suppress(ConnectionError):
         while data := await reader.read(65536):
             writer.write(data)
@@ -132,7 +136,9 @@ async def proxying(proxy: Proxy) -> AsyncIterator[Proxy]:
 
 
 def through(proxy: Proxy, folder: Path, host: str = "*", server: str = "127.0.0.1") -> Path:
-    return written(folder, f'["{host}"]\nproxy = "http://me:{PASSWORD}@{server}:{proxy.port}"')
+    return write_access_file(
+        folder, f'["{host}"]\nproxy = "http://me:{PASSWORD}@{server}:{proxy.port}"'
+    )
 
 
 @pytest.mark.parametrize("server", ["127.0.0.1", "localhost"])
@@ -143,7 +149,7 @@ async def test_host_without_address_is_visited_through_its_proxy(
         root = f"http://inside.invalid:{there.port}"
         file = through(proxy, tmp_path, root, server)
         urls = f"{root}/a?x=1", f"{root}/b"
-        emitted = await fetched(*urls, access_file=file, allow_networks=())
+        emitted = await run_order(*urls, access_file=file, allow_networks=())
         assert there.paths == ["/a?x=1", "/b"]
     assert emitted.outcomes == ["gone", "page"]
     assert proxy.heads[0].startswith(f"GET {root}/a?x=1 HTTP/1.1\r\n")
@@ -154,12 +160,14 @@ async def test_host_without_address_is_visited_through_its_proxy(
 
 async def test_tls_is_tunnelled_through_the_proxy(authority: trustme.CA, tmp_path: Path) -> None:
     async with (
-        serving_over(named(authority, "inside.invalid"), a=page(b"<p>inside"), b=page()) as there,
+        serving_over(
+            certified_context(authority, "inside.invalid"), a=page(b"<p>inside"), b=page()
+        ) as there,
         proxying(Proxy()) as proxy,
     ):
         root = f"https://inside.invalid:{there.port}"
         file = through(proxy, tmp_path)
-        emitted = await fetched(f"{root}/a", f"{root}/b", access_file=file)
+        emitted = await run_order(f"{root}/a", f"{root}/b", access_file=file)
         assert len(there.requests) == 2 and len(proxy.heads) == 1
     assert emitted.outcomes == ["page", "page"]
     assert proxy.heads[0].startswith(f"CONNECT inside.invalid:{there.port} HTTP/1.1\r\n")
@@ -169,10 +177,10 @@ async def test_tls_is_tunnelled_through_the_proxy(authority: trustme.CA, tmp_pat
 async def test_invalid_certificate_behind_a_proxy_is_a_tls_failure(
     authority: trustme.CA, tmp_path: Path
 ) -> None:
-    context = named(authority, "other.invalid")
+    context = certified_context(authority, "other.invalid")
     async with serving_over(context, a=page()) as there, proxying(Proxy()) as proxy:
         url = f"https://inside.invalid:{there.port}/a"
-        emitted = await fetched(url, access_file=through(proxy, tmp_path))
+        emitted = await run_order(url, access_file=through(proxy, tmp_path))
     assert emitted.one.outcome is Outcome.TLS_FAILURE
     assert "the certificate is not trusted: Hostname mismatch" in emitted.one.reason
 
@@ -205,7 +213,7 @@ async def test_failing_proxy_is_a_local_fault_or_fails_its_host(
 
 async def test_host_that_the_proxy_cannot_reach_is_down(tmp_path: Path) -> None:
     async with proxying(Proxy(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")) as proxy:
-        emitted = await fetched("https://a.invalid/", access_file=through(proxy, tmp_path))
+        emitted = await run_order("https://a.invalid/", access_file=through(proxy, tmp_path))
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.HOST_DOWN, ("host_down",))
     assert "cannot connect to the host: 502" in emitted.one.reason
 
@@ -243,28 +251,30 @@ class Socks(Proxy):
         self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         back, upstream = await asyncio.open_connection("127.0.0.1", port)
-        answers = asyncio.create_task(piped(back, writer))
-        await piped(reader, upstream)
+        answers = asyncio.create_task(pipe(back, writer))
+        await pipe(reader, upstream)
         upstream.close()
         await answers
 
 
 def through_socks(proxy: Proxy, folder: Path) -> Path:
-    return written(folder, f'["*"]\nproxy = "socks5://me:{PASSWORD}@127.0.0.1:{proxy.port}"')
+    return write_access_file(
+        folder, f'["*"]\nproxy = "socks5://me:{PASSWORD}@127.0.0.1:{proxy.port}"'
+    )
 
 
 @pytest.mark.parametrize("secured", [False, True], ids=["http", "https"])
 async def test_socks_proxy_resolves_the_name_of_the_host(
     secured: bool, authority: trustme.CA, tmp_path: Path
 ) -> None:
-    context = named(authority, "inside.invalid") if secured else None
+    context = certified_context(authority, "inside.invalid") if secured else None
     async with (
         serving_over(context, a=page(b"<p>inside"), b=page()) as there,
         proxying(Socks()) as proxy,
     ):
         root = f"{there.scheme}://inside.invalid:{there.port}"
         file = through_socks(proxy, tmp_path)
-        emitted = await fetched(f"{root}/a", f"{root}/b", access_file=file)
+        emitted = await run_order(f"{root}/a", f"{root}/b", access_file=file)
     assert emitted.outcomes == ["page", "page"]
     assert isinstance(proxy, Socks)
     assert proxy.asked == [("inside.invalid", there.port)], "one connection, which is kept"
@@ -274,7 +284,7 @@ async def test_socks_proxy_resolves_the_name_of_the_host(
 
 async def test_host_that_a_socks_proxy_cannot_reach_is_down(tmp_path: Path) -> None:
     async with proxying(Socks(b"\x05\x05\x00\x01" + bytes(6))) as proxy:
-        emitted = await fetched("https://a.invalid/", access_file=through_socks(proxy, tmp_path))
+        emitted = await run_order("https://a.invalid/", access_file=through_socks(proxy, tmp_path))
     assert emitted.one.outcome is Outcome.HOST_DOWN
     assert "cannot connect to the host" in emitted.one.reason
     assert PASSWORD not in emitted.one.reason
@@ -282,7 +292,7 @@ async def test_host_that_a_socks_proxy_cannot_reach_is_down(tmp_path: Path) -> N
 
 async def test_unreachable_socks_proxy_is_a_local_fault(tmp_path: Path) -> None:
     file = through_socks(Proxy(port=1), tmp_path)
-    emitted = await fetched("https://a.invalid/", access_file=file)
+    emitted = await run_order("https://a.invalid/", access_file=file)
     assert emitted.one.outcome is Outcome.UNVISITED
     assert "the proxy 127.0.0.1:1 failed: " in emitted.one.reason
 
@@ -291,7 +301,7 @@ async def test_private_address_is_not_requested_through_a_proxy(tmp_path: Path) 
     async with proxying(Proxy()) as proxy:
         file = through(proxy, tmp_path)
         url = "http://169.254.169.254/latest/meta-data/"
-        emitted = await fetched(url, access_file=file, allow_networks=())
+        emitted = await run_order(url, access_file=file, allow_networks=())
     assert (emitted.outcomes, proxy.heads) == (["private_address"], [])
 
 
@@ -303,7 +313,7 @@ async def test_proxies_of_environment_and_responses_are_ignored(
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
         answer: Answer = page(b"", 305, Location=f"http://127.0.0.1:{proxy.port}/")
         async with serving(a=answer, b=page()) as server:
-            emitted = await fetched(f"{server.root}/a", f"{server.root}/b")
+            emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
     assert (emitted.outcomes, proxy.heads) == (["bad_redirect", "page"], [])
 
 

@@ -37,57 +37,57 @@ acts = st.lists(
 def test_starts_are_spaced_and_no_slot_is_given_twice(
     acts: list[tuple[str, float, int]], gap: float
 ) -> None:
-    crowds, now, last = AddressLimits(4, gap, LIMIT), 0.0, -gap
+    limits, now, last = AddressLimits(4, gap, LIMIT), 0.0, -gap
     leases, held = dict[int, float](), list[int]()
     for act, later, slot in acts:
         now += later
         if act == "lease":
             if slot not in held:
                 leases[slot] = now + 30.0
-                crowds.add_lease(ADDRESS, slot, leases[slot], now)
+                limits.add_lease(ADDRESS, slot, leases[slot], now)
         elif act == "leave" and held:
-            crowds.release_slot(ADDRESS, held.pop(), later, now)
+            limits.release_slot(ADDRESS, held.pop(), later, now)
         elif act == "ask":
             try:
-                start = now + crowds.reserve_start(ADDRESS, 1, inf, now)
+                start = now + limits.reserve_start(ADDRESS, 1, inf, now)
             except Denied as denied:
                 assert denied.wait >= MAX_ADDRESS_WAIT - 1e-9
                 continue
             assert start - now <= MAX_ADDRESS_WAIT and start >= last + gap - 1e-9
             last = start
-            if (got := crowds.acquire_slot(ADDRESS, now)) is not None:
+            if (got := limits.acquire_slot(ADDRESS, now)) is not None:
                 assert got not in held
                 assert leases[got] >= now + LIMIT, "the request ends before the lease does"
                 held.append(got)
-        assert crowds.slots_in_use(ADDRESS, now) == set(held)
+        assert limits.slots_in_use(ADDRESS, now) == set(held)
 
 
 def test_denied_orders_return_at_the_rate_of_the_address() -> None:
-    crowds = AddressLimits(4, 0.1, LIMIT)
-    crowds.add_lease(ADDRESS, 0, 1000.0, 0.0)
-    assert crowds.acquire_slot(ADDRESS, 0.0) == 0
-    crowds.release_slot(
+    limits = AddressLimits(4, 0.1, LIMIT)
+    limits.add_lease(ADDRESS, 0, 1000.0, 0.0)
+    assert limits.acquire_slot(ADDRESS, 0.0) == 0
+    limits.release_slot(
         ADDRESS, 0, 2.0, 0.0
     )  # Four at once, two seconds each: two requests a second.
-    waits = [crowds.deny(ADDRESS, 10, inf, 0.0).wait for _ in range(5000)]
+    waits = [limits.deny(ADDRESS, 10, inf, 0.0).wait for _ in range(5000)]
     assert waits[0] == MAX_ADDRESS_WAIT
     assert waits[-1] == pytest.approx(MAX_ADDRESS_WAIT + 4999 * 10 / 2)
 
 
 def test_delay_of_the_host_counts_if_it_is_shorter_than_the_gap() -> None:
-    crowds = AddressLimits(4, 0.1, LIMIT)
-    waits = [crowds.reserve_start(ADDRESS, 1, delay, 0.0) for delay in (0.0, 0.0, 0.04, 1.0, 1.0)]
+    limits = AddressLimits(4, 0.1, LIMIT)
+    waits = [limits.reserve_start(ADDRESS, 1, delay, 0.0) for delay in (0.0, 0.0, 0.04, 1.0, 1.0)]
     assert waits == pytest.approx([0.0, 0.0, 0.0, 0.04, 0.14])
 
 
 def test_address_states_are_bounded_and_kept_while_in_use() -> None:
-    crowds = AddressLimits(4, 1.0, LIMIT)
-    crowds.add_lease("first", 3, inf, 0.0)
-    assert crowds.acquire_slot("first", 0.0) == 3
+    limits = AddressLimits(4, 1.0, LIMIT)
+    limits.add_lease("first", 3, inf, 0.0)
+    assert limits.acquire_slot("first", 0.0) == 3
     for number in range(3 * CACHE_SIZE):
-        crowds.add_lease(str(number), 0, inf, 100.0 + number)
-    assert crowds.slots_in_use("first", 100.0) == {3}
-    assert len(crowds._states) <= CACHE_SIZE + 2
+        limits.add_lease(str(number), 0, inf, 100.0 + number)
+    assert limits.slots_in_use("first", 100.0) == {3}
+    assert len(limits._states) <= CACHE_SIZE + 2
 
 
 @pytest.mark.parametrize(

@@ -33,16 +33,16 @@ def test_nat64_prefix_is_found_in_the_answer_for_its_name(
 ) -> None:
     prefix = IPv6Network((0x2A00 << 112 | network << 32, length), strict=False)
 
-    def translated(one: str) -> str:
+    def translate(one: str) -> str:
         octets, inner = bytearray(prefix.network_address.packed), list(IPv4Address(one).packed)
         for at in [at for at in range(length // 8, 16) if at != 8][:4]:
             octets[at] = inner.pop(0)
         return str(IPv6Address(bytes(octets)))
 
-    learnt = nat64_prefixes([translated("192.0.0.170"), translated("192.0.0.171")])
+    learnt = nat64_prefixes([translate("192.0.0.170"), translate("192.0.0.171")])
     assert prefix in learnt
     if not may_connect(str(address), ()):
-        assert not may_connect(translated(str(address)), (), [prefix])
+        assert not may_connect(translate(str(address)), (), [prefix])
 
 
 def test_answer_without_translation_has_no_nat64_prefix() -> None:

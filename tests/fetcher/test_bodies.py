@@ -8,26 +8,26 @@ from hypothesis import strategies as st
 
 from gossamer.events import Outcome, Purpose
 from services.fetcher.http.bodies import MemoryBudget, Reservation, TransferRate
-from tests.fetcher.orders import Emitted, fetched, fetcher, order
+from tests.fetcher.orders import Emitted, fetcher, order, run_order
 from tests.fetcher.servers import Answer, Server, endless, page, raw, serving
 
 HTML = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 PDF = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
 
 
-async def visited(answer: Answer, **changes: Any) -> Emitted:
+async def visit_page(answer: Answer, **changes: Any) -> Emitted:
     async with serving(x=answer) as server:
-        return await fetched(f"{server.root}/x", **changes)
+        return await run_order(f"{server.root}/x", **changes)
 
 
 async def test_pdf_has_its_own_limit() -> None:
     body = b"%PDF-1.7 " + b"x" * 50_000
-    emitted = await visited(raw(PDF + body), body_limit=20_000, pdf_limit=100_000)
+    emitted = await visit_page(raw(PDF + body), body_limit=20_000, pdf_limit=100_000)
     assert [(one.body, one.truncated) for one in emitted.pages] == [(body, "")]
 
 
 async def test_endless_pdf_is_not_stored() -> None:
-    emitted = await visited(endless(PDF + b"%PDF-1.7 ", b"x" * 5000), pdf_limit=100_000)
+    emitted = await visit_page(endless(PDF + b"%PDF-1.7 ", b"x" * 5000), pdf_limit=100_000)
     assert (emitted.one.outcome, emitted.one.hazards) == ("unwanted_type", ("infinite_body",))
     assert emitted.one.received == 100_000
 
@@ -36,15 +36,15 @@ async def test_sitemap_has_its_own_limit() -> None:
     text = b"<urlset>" + b" " * 50_000
     async with serving(x=page(text, Content_Type="application/xml")) as server:
         given = order(f"{server.root}/x", purpose=Purpose.SITEMAP)
-        whole = await fetched(given=given, body_limit=20_000, sitemap_limit=60_000)
-        cut = await fetched(given=given, body_limit=20_000, sitemap_limit=40_000)
+        whole = await run_order(given=given, body_limit=20_000, sitemap_limit=60_000)
+        cut = await run_order(given=given, body_limit=20_000, sitemap_limit=40_000)
     assert [(one.body, one.truncated) for one in whole.pages] == [(text, "")]
     assert [(len(one.body), one.truncated) for one in cut.pages] == [(40_000, "length")]
 
 
 async def test_slow_body_is_cut_and_its_beginning_is_stored() -> None:
     drip = endless(HTML, b"drip ", every=0.01)
-    emitted = await visited(drip, slow_rate=100_000, slow_window=0.2)
+    emitted = await visit_page(drip, slow_rate=100_000, slow_window=0.2)
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.PAGE, ("slow_transfer",))
     assert emitted.pages[0].truncated == "time"
     assert emitted.pages[0].body.startswith(b"drip drip ")
@@ -52,7 +52,7 @@ async def test_slow_body_is_cut_and_its_beginning_is_stored() -> None:
 
 async def test_slow_body_is_read_if_there_is_no_minimum_rate() -> None:
     drip = endless(HTML, b"drip " * 100, every=0.01)
-    emitted = await visited(drip, slow_rate=0, slow_window=0.05)
+    emitted = await visit_page(drip, slow_rate=0, slow_window=0.05)
     assert emitted.one.hazards == ("infinite_body",)
 
 
@@ -136,22 +136,22 @@ async def test_body_that_waits_too_long_is_retried_as_internal_error() -> None:
 def test_all_bodies_finish_within_the_memory_budget(sizes: list[int], limit: int) -> None:
     most = 0
 
-    async def read(room: MemoryBudget, size: int) -> None:
+    async def read_body(budget: MemoryBudget, size: int) -> None:
         nonlocal most
-        with room.reserve() as share:
-            await grown(room, share, size)
+        with budget.reserve() as reservation:
+            await grow(budget, reservation, size)
 
-    async def grown(room: MemoryBudget, share: Reservation, size: int) -> None:
+    async def grow(budget: MemoryBudget, reservation: Reservation, size: int) -> None:
         nonlocal most
         for _ in range(size):
-            await room.grow(share, 1)
-            most = max(most, room.used)
+            await budget.grow(reservation, 1)
+            most = max(most, budget.used)
             await asyncio.sleep(0)
 
     async def all_of_them() -> int:
-        room = MemoryBudget(limit)
-        await asyncio.gather(*(read(room, size) for size in sizes))
-        return room.used
+        budget = MemoryBudget(limit)
+        await asyncio.gather(*(read_body(budget, size) for size in sizes))
+        return budget.used
 
     assert asyncio.run(all_of_them()) == 0
     assert most <= limit + max(sizes) + len(sizes)

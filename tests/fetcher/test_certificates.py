@@ -31,12 +31,12 @@ class Issued:
 
 
 @asynccontextmanager
-async def served(issued: Issued) -> AsyncIterator[tuple[Server, Fetcher]]:
+async def serving_certificate(issued: Issued) -> AsyncIterator[tuple[Server, Fetcher]]:
     async with serving_over(issued.context, x=page()) as server, fetcher() as processor:
         yield server, processor
 
 
-async def visited(server: Server, processor: Fetcher) -> str:
+async def visit_page(server: Server, processor: Fetcher) -> str:
     emitted = Emitted()
     await processor.work(order(f"{server.root}/x"), emitted.emit)
     return emitted.one.outcome
@@ -51,40 +51,40 @@ def trust_event(certificate: str, site: str = SITE) -> SiteOverridden:
 async def test_certificate_is_trusted_at_its_site_until_removed(kind: str) -> None:
     issued = Issued()
     certificate = getattr(issued, kind)
-    async with served(issued) as (server, processor):
+    async with serving_certificate(issued) as (server, processor):
         processor.control(trust_event(certificate, ELSEWHERE))
-        assert await visited(server, processor) == Outcome.TLS_FAILURE
+        assert await visit_page(server, processor) == Outcome.TLS_FAILURE
         processor.control(trust_event(certificate))
-        assert await visited(server, processor) == Outcome.PAGE
+        assert await visit_page(server, processor) == Outcome.PAGE
         processor.control(trust_event(""))
-        assert await visited(server, processor) == Outcome.TLS_FAILURE
+        assert await visit_page(server, processor) == Outcome.TLS_FAILURE
         assert server.paths == ["/x"]
 
 
 async def test_only_the_pinned_certificate_is_accepted() -> None:
     issued = Issued("other.example")
-    async with served(issued) as (server, processor):
+    async with serving_certificate(issued) as (server, processor):
         processor.control(trust_event(issued.authority))
-        assert await visited(server, processor) == Outcome.TLS_FAILURE
+        assert await visit_page(server, processor) == Outcome.TLS_FAILURE
         processor.control(trust_event(issued.digest))
-        assert await visited(server, processor) == Outcome.PAGE
+        assert await visit_page(server, processor) == Outcome.PAGE
         processor.control(trust_event(Issued().digest))
-        assert await visited(server, processor) == Outcome.TLS_FAILURE
+        assert await visit_page(server, processor) == Outcome.TLS_FAILURE
 
 
 @pytest.mark.parametrize("text", ["hello", "sha256:12", "-----BEGIN CERTIFICATE-----\nx\n"])
 async def test_invalid_certificate_changes_nothing(text: str) -> None:
     issued = Issued()
-    async with served(issued) as (server, processor):
+    async with serving_certificate(issued) as (server, processor):
         processor.control(trust_event(issued.pem))
         with pytest.raises(Poison):
             processor.control(trust_event(text))
-        assert await visited(server, processor) == Outcome.PAGE
+        assert await visit_page(server, processor) == Outcome.PAGE
 
 
 async def test_override_of_a_host_precedes_that_of_its_site() -> None:
     issued = Issued()
-    async with served(issued) as (server, processor):
+    async with serving_certificate(issued) as (server, processor):
         for site, own, expected in (
             ("", issued.authority, Outcome.PAGE),
             (issued.authority, "", Outcome.TLS_FAILURE),
@@ -93,4 +93,4 @@ async def test_override_of_a_host_precedes_that_of_its_site() -> None:
         ):
             processor.control(trust_event(site))
             processor.control(HostOverridden(at=1.0, host=SITE, certificate=own))
-            assert await visited(server, processor) == expected
+            assert await visit_page(server, processor) == expected

@@ -14,7 +14,7 @@ from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving
 
 
-async def worked(skew: float, **changes: Any) -> tuple[Emitted, list[str]]:
+async def run_with_skew(skew: float, **changes: Any) -> tuple[Emitted, list[str]]:
     """Return the events of an order by a clock *skew* seconds ahead, and the requested paths."""
 
     def clock() -> float:
@@ -31,23 +31,23 @@ async def worked(skew: float, **changes: Any) -> tuple[Emitted, list[str]]:
 
 async def test_order_with_expired_lease_is_returned_with_the_reason() -> None:
     now = time.time()
-    emitted, asked = await worked(700.0, at=now, expires_at=now + 400.0)
+    emitted, asked = await run_with_skew(700.0, at=now, expires_at=now + 400.0)
     assert (emitted.one.outcome, emitted.one.last, asked) == (Outcome.UNVISITED, True, [])
     assert "expired 300 s ago" in emitted.one.reason and "clock is ahead" in emitted.one.reason
 
 
 async def test_too_short_lease_is_reported() -> None:
     now = time.time()
-    emitted, asked = await worked(399.5, at=now, expires_at=now + 400.0)
+    emitted, asked = await run_with_skew(399.5, at=now, expires_at=now + 400.0)
     assert (emitted.one.outcome, emitted.one.last, asked) == (Outcome.UNVISITED, True, [])
     assert emitted.one.reason == "the next request could outlast the lease"
 
 
 async def test_clock_behind_does_not_extend_a_lease() -> None:
     now = time.time()
-    emitted, asked = await worked(-900.0, at=now, expires_at=now + 1.0)
+    emitted, asked = await run_with_skew(-900.0, at=now, expires_at=now + 1.0)
     assert (emitted.outcomes, asked) == (["unvisited"], [])
-    emitted, asked = await worked(-900.0, at=now, expires_at=now + 100.0)
+    emitted, asked = await run_with_skew(-900.0, at=now, expires_at=now + 100.0)
     assert (emitted.outcomes, asked) == (["page", "page"], ["/a", "/b"])
     times = [(one.started_at, one.at) for one in emitted.ended]
     assert all(now <= start <= end for start, end in times), "told in the frontier's time"

@@ -10,10 +10,10 @@ from gossamer.events import HostCheckedOut, Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.web.http import first_value
 from gossamer.web.validators import Validators
+from services.parser.answers import marked
 from services.parser.page import parse
-from services.parser.result import classify
-from tests.fetcher.orders import fetched, order
-from tests.fetcher.servers import Server, page, raw, serving, versioned
+from tests.fetcher.orders import order, run_order
+from tests.fetcher.servers import Server, conditional_page, page, raw, serving
 from tests.parser.pages import NOW, OPTIONS
 
 DATE = "Tue, 14 Nov 2023 22:14:20 GMT"
@@ -43,8 +43,8 @@ def conditional(server: Server, validators: Validators, *paths: str) -> HostChec
 async def test_unchanged_page_is_not_sent_again(
     known: Validators, now: Validators, outcome: Outcome
 ) -> None:
-    async with serving(x=versioned(b"<p>hello", now.etag, now.last_modified)) as server:
-        emitted = await fetched(given=conditional(server, known, "x"))
+    async with serving(x=conditional_page(b"<p>hello", now.etag, now.last_modified)) as server:
+        emitted = await run_order(given=conditional(server, known, "x"))
     (asked,) = server.requests
     assert [asked.header(name) for name in CONDITIONS] == [known.etag, known.last_modified]
     (kept,) = emitted.pages
@@ -56,17 +56,19 @@ async def test_unchanged_page_is_not_sent_again(
 
 
 async def test_unconditional_visit_sends_no_validators() -> None:
-    async with serving(x=versioned(b"<p>hello", STRONG, DATE)) as server:
+    async with serving(x=conditional_page(b"<p>hello", STRONG, DATE)) as server:
         given = conditional(server, Validators(STRONG, DATE), "x")
         wanted = replace(given.visits[0], conditional=False)
-        emitted = await fetched(given=replace(given, visits=(wanted,)))
+        emitted = await run_order(given=replace(given, visits=(wanted,)))
     assert [server.requests[0].header(name) for name in CONDITIONS] == ["", ""]
     assert emitted.one.outcome is Outcome.PAGE
 
 
 async def test_connection_is_reused_after_a_304() -> None:
-    async with serving(x=versioned(b"<p>hello", STRONG), y=versioned(b"<p>Y", '"y"')) as server:
-        emitted = await fetched(given=conditional(server, Validators(STRONG), "x", "y", "x"))
+    async with serving(
+        x=conditional_page(b"<p>hello", STRONG), y=conditional_page(b"<p>Y", '"y"')
+    ) as server:
+        emitted = await run_order(given=conditional(server, Validators(STRONG), "x", "y", "x"))
     assert emitted.outcomes == ["not_modified", "page", "not_modified"]
     assert server.connections == 1
 
@@ -74,8 +76,8 @@ async def test_connection_is_reused_after_a_304() -> None:
 async def test_304_without_condition_is_a_server_error() -> None:
     not_modified = raw(b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n', keep=True)
     async with serving(x=not_modified, y=page()) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
-        without = await fetched(given=conditional(server, Validators(), "x"))
+        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
+        without = await run_order(given=conditional(server, Validators(), "x"))
     assert emitted.outcomes == ["server_error", "page"]
     assert without.outcomes == ["server_error"]
     assert emitted.ended[0].reason == "status 304, though no condition was sent"
@@ -83,8 +85,8 @@ async def test_304_without_condition_is_a_server_error() -> None:
 
 async def test_etag_is_sent_back_unchanged() -> None:
     tag = '"é,W/\\ü"'
-    async with serving(x=versioned(b"<p>hello", tag.encode().decode("latin-1"))) as server:
-        emitted = await fetched(given=conditional(server, Validators(tag), "x"))
+    async with serving(x=conditional_page(b"<p>hello", tag.encode().decode("latin-1"))) as server:
+        emitted = await run_order(given=conditional(server, Validators(tag), "x"))
     assert emitted.outcomes == ["not_modified"]
 
 
@@ -98,7 +100,9 @@ async def test_impossible_last_modified_is_counted_as_hazard() -> None:
         (now + 3600, True),
         (now + 30 * 86400, True),
     ):
-        async with serving(x=versioned(b"<p>x", modified=formatdate(at, usegmt=True))) as server:
-            [kept] = (await fetched(f"{server.root}/x")).pages
-        hazards = classify(kept, parse(kept, OPTIONS, NOW)).hazards
+        async with serving(
+            x=conditional_page(b"<p>x", modified=formatdate(at, usegmt=True))
+        ) as server:
+            [kept] = (await run_order(f"{server.root}/x")).pages
+        hazards = marked(kept, parse(kept, OPTIONS, NOW)).hazards
         assert (Hazard.WRONG_DATE in hazards) is is_wrong, at

@@ -9,7 +9,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.streams import StreamReader
 
 from services.fetcher.http.connections import Connector
-from tests.fetcher.orders import Emitted, fetched, fetcher, order
+from tests.fetcher.orders import Emitted, fetcher, order, run_order
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -38,7 +38,7 @@ ODD = {
 async def test_odd_but_clear_heads_are_read(name: str) -> None:
     framed = b"Content-Length" in ODD[name] or CHUNKED in ODD[name]
     async with serving(x=raw(ODD[name], keep=framed), after=page()) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/after")
+        emitted = await run_order(f"{server.root}/x", f"{server.root}/after")
     assert emitted.outcomes == ["page", "page"]
     kept = emitted.pages[0]
     assert (kept.body, kept.truncated, kept.hazards) == (b"hello", "", ())
@@ -54,11 +54,11 @@ async def test_head_may_come_byte_by_byte() -> None:
         return True
 
     async with serving(x=dripping) as server:
-        emitted = await fetched(f"{server.root}/x", first_byte_limit=5.0)
+        emitted = await run_order(f"{server.root}/x", first_byte_limit=5.0)
     assert [one.body for one in emitted.pages] == [b"hello"]
 
 
-def unasked(data: bytes, emitted: Emitted) -> Answer:
+def answer_and_send_more(data: bytes, emitted: Emitted) -> Answer:
     """Answer, and send more bytes after the response was read."""
 
     async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
@@ -76,7 +76,7 @@ async def test_unsolicited_data_is_not_treated_as_the_next_response() -> None:
     poison = OK + b"Content-Length: 6\r\n\r\npoison"
     emitted = Emitted()
     async with (
-        serving(x=unasked(poison, emitted), y=page(b"sound")) as server,
+        serving(x=answer_and_send_more(poison, emitted), y=page(b"sound")) as server,
         fetcher() as processor,
     ):
         given = order(f"{server.root}/x", f"{server.root}/y", pause=0.2)

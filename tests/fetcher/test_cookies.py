@@ -9,7 +9,7 @@ from gossamer.events import Outcome, Purpose
 from gossamer.web.cookies import Cookie
 from gossamer.web.http import all_values
 from gossamer.web.robots import RobotsRules
-from tests.fetcher.orders import Emitted, fetched, order
+from tests.fetcher.orders import Emitted, order, run_order
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
 SECRET = "7d2f9c"
@@ -31,10 +31,10 @@ def links(emitted: Emitted) -> list[bytes]:
 
 async def test_returned_cookie_keeps_session_ids_out_of_links() -> None:
     async with serving(a=with_sessions, b=with_sessions) as server:
-        first = await fetched(f"{server.root}/a", f"{server.root}/b")
+        first = await run_order(f"{server.root}/a", f"{server.root}/b")
         [cookie] = first.ended[0].cookies
         again = order(f"{server.root}/b", cookies=(cookie,))
-        second = await fetched(given=again)
+        second = await run_order(given=again)
     assert links(first) == [b"/b?PHPSESSID=1", b"/b"]
     assert links(second) == [b"/b"]
     assert (cookie.value, cookie.domain) == (SECRET, "127.0.0.1")
@@ -47,7 +47,7 @@ async def test_no_cookies_are_stored_or_sent_if_cookies_are_off() -> None:
     known = Cookie("PHPSESSID", SECRET, "127.0.0.1", expires_at=9e9)
     async with serving(a=with_sessions, b=with_sessions) as server:
         given = order(f"{server.root}/a", f"{server.root}/b", cookies=(known,))
-        emitted = await fetched(given=given, cookies=0)
+        emitted = await run_order(given=given, cookies=0)
     assert links(emitted) == [b"/b?PHPSESSID=1", b"/b?PHPSESSID=2"]
     assert [one.cookies for one in emitted.ended] == [(), ()]
 
@@ -59,22 +59,22 @@ async def test_number_and_size_of_cookies_are_limited() -> None:
     lines += [b"Set-Cookie: everywhere=1; Domain=127.0.0.1; Path=/", b"Set-Cookie: \xff=\xfe"]
     lines += [b"Set-Cookie: crlf=a\tb\x0bc", b"Set-Cookie: foreign=1; Domain=example.org"]
     async with serving(a=raw(b"\r\n".join([*lines, b"", b""]), keep=True), b=page()) as server:
-        emitted = await fetched(f"{server.root}/a", f"{server.root}/b")
+        emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
         sent = server.requests[1].header("Cookie")
     assert sent == "; ".join(f"n{n}=v" for n in range(10))
     assert len(emitted.ended[0].cookies) == 10
 
 
 async def test_robots_txt_behind_a_cookie_wall_is_read() -> None:
-    async def walled(server: Server, writer: asyncio.StreamWriter) -> bool:
+    async def answer_behind_wall(server: Server, writer: asyncio.StreamWriter) -> bool:
         if server.requests[-1].header("Cookie"):
             return await page(b"User-agent: *\nDisallow: /no")(server, writer)
         wall = page(b"", 302, Location="/robots.txt", Set_Cookie="passed=1")
         return await wall(server, writer)
 
-    async with serving(robots=walled) as server:
+    async with serving(robots=answer_behind_wall) as server:
         given = order(f"{server.root}/robots.txt", purpose=Purpose.ROBOTS, robots=None)
-        emitted = await fetched(given=given)
+        emitted = await run_order(given=given)
     assert isinstance(emitted.one.robots, RobotsRules)
     assert not emitted.one.robots.allows(f"{server.root}/no")
     assert [one.name for one in emitted.one.cookies] == ["passed"]
@@ -99,7 +99,7 @@ async def direct_wall(server: Server, writer: asyncio.StreamWriter) -> bool:
 @pytest.mark.parametrize(("answer", "requests"), [(wall, 3), (direct_wall, 2)])
 async def test_cookie_wall_is_passed_within_the_visit(answer: Answer, requests: int) -> None:
     async with serving(**{"a": answer, "a?set=1": answer}) as server:
-        emitted = await fetched(f"{server.root}/a")
+        emitted = await run_order(f"{server.root}/a")
         assert len(server.paths) == requests
     assert emitted.outcomes == [Outcome.PAGE]
     assert [(one.visit.url, one.body) for one in emitted.pages] == [
@@ -110,7 +110,7 @@ async def test_cookie_wall_is_passed_within_the_visit(answer: Answer, requests: 
 
 async def test_cookie_wall_is_a_redirect_if_cookies_are_off() -> None:
     async with serving(a=direct_wall) as server:
-        emitted = await fetched(f"{server.root}/a", cookies=0)
+        emitted = await run_order(f"{server.root}/a", cookies=0)
         assert server.paths == ["/a"]
     assert emitted.outcomes == [Outcome.REDIRECT]
 
@@ -120,7 +120,7 @@ async def test_cookie_values_are_in_no_log_line(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with serving(a=with_sessions, b=raw(b"")) as server:
-        emitted = await fetched(f"{server.root}/a", f"{server.root}/b")
+        emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
     printed = capsys.readouterr()
     assert SECRET not in printed.out + printed.err + caplog.text
     assert SECRET not in "".join(one.reason for one in emitted.ended)

@@ -15,11 +15,11 @@ from tests.fetcher.servers import page, serving
 HERE = ("127.0.0.1",)
 
 
-def counted(hazard: str) -> float:
+def hazard_count(hazard: str) -> float:
     return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": hazard}) or 0.0
 
 
-async def visited(processor: Fetcher, urls: Iterable[str]) -> list[VisitEnded]:
+async def visit_all(processor: Fetcher, urls: Iterable[str]) -> list[VisitEnded]:
     """Visit each URL with its own order, all concurrently."""
     emitted = Emitted()
     await asyncio.gather(*(processor.work(order(url), emitted.emit) for url in urls))
@@ -27,7 +27,7 @@ async def visited(processor: Fetcher, urls: Iterable[str]) -> list[VisitEnded]:
 
 
 async def test_malformed_dns_answer_is_counted_though_its_records_are_used() -> None:
-    before = counted("dns_malformed")
+    before = hazard_count("dns_malformed")
     async with (
         naming({"odd.example": HERE}, ttl=60) as dns,
         serving(x=page()) as server,
@@ -35,14 +35,14 @@ async def test_malformed_dns_answer_is_counted_though_its_records_are_used() -> 
     ):
         dns.odd = frozenset({"odd.example"})
         url = f"http://odd.example:{server.port}/x"
-        [first], [second] = [await visited(processor, [url]) for _ in range(2)]
+        [first], [second] = [await visit_all(processor, [url]) for _ in range(2)]
     assert (first.outcome, first.hazards) == ("page", ("dns_malformed",))
     assert (second.outcome, second.hazards) == ("page", ()), "the name was not looked up again"
-    assert counted("dns_malformed") == before + 1
+    assert hazard_count("dns_malformed") == before + 1
 
 
 async def test_wildcard_domain_is_reported_once() -> None:
-    before = counted("dns_wildcard")
+    before = hazard_count("dns_wildcard")
     zone = {"wild.example": HERE, "tame.example": HERE, "www.tame.example": HERE}
     zone |= {"one.example": HERE}
     async with (
@@ -53,7 +53,7 @@ async def test_wildcard_domain_is_reported_once() -> None:
         dns.wild = frozenset({"wild.example"})
 
         async def visit(*names: str) -> list[VisitEnded]:
-            return await visited(processor, (f"http://{name}:{server.port}/x" for name in names))
+            return await visit_all(processor, (f"http://{name}:{server.port}/x" for name in names))
 
         ended = await visit("a.wild.example", "tame.example", "one.example")
         ended += await visit("b.wild.example", "www.tame.example")
@@ -64,13 +64,13 @@ async def test_wildcard_domain_is_reported_once() -> None:
     told = [event.site for event in ended if "dns_wildcard" in event.hazards]
     assert told == ["wild.example"]
     assert {event.outcome for event in ended} == {"page"}
-    assert counted("dns_wildcard") == before + 1
+    assert hazard_count("dns_wildcard") == before + 1
     nobody = {name for name in dns.asked if name not in zone and len(name.partition(".")[0]) > 1}
     assert sorted(name.partition(".")[2] for name in nobody) == ["tame.example", "wild.example"]
 
 
 async def test_dns_outage_is_a_local_fault_until_names_resolve_again() -> None:
-    before, said = counted("dns_outage"), list[str]()
+    before, said = hazard_count("dns_outage"), list[str]()
     zone = {"good.example": HERE, "late.example": HERE}
     async with (
         naming(zone, ttl=60) as dns,
@@ -80,20 +80,20 @@ async def test_dns_outage_is_a_local_fault_until_names_resolve_again() -> None:
         processor.backoff._limitations._show = said.append
         assert [
             one.outcome
-            for one in await visited(processor, [f"http://good.example:{server.port}/x"])
+            for one in await visit_all(processor, [f"http://good.example:{server.port}/x"])
         ]
         dns.failing = True
         many = [f"http://h{n}.d{n}.example/x" for n in range(60)]
-        ended = await visited(processor, many)
+        ended = await visit_all(processor, many)
         outcomes = [str(event.outcome) for event in ended]
         assert outcomes.count("unvisited") >= 9
         assert outcomes.count("unvisited") + outcomes.count("dns_unanswered") == 60
-        ended = await visited(processor, [*many, f"http://late.example:{server.port}/x"])
+        ended = await visit_all(processor, [*many, f"http://late.example:{server.port}/x"])
         assert {event.outcome for event in ended} == {"unvisited"}
         assert {event.reason for event in ended} == {said[-1]} and "do not resolve" in said[-1]
-        assert counted("dns_outage") == before + 1
+        assert hazard_count("dns_outage") == before + 1
         dns.failing = False
-        [event] = await visited(processor, [f"http://late.example:{server.port}/x"])
+        [event] = await visit_all(processor, [f"http://late.example:{server.port}/x"])
         assert (event.outcome, said[-1]) == ("page", "")
 
 
@@ -105,9 +105,9 @@ async def test_unanswered_names_fail_while_other_names_resolve() -> None:
         fetcher(nameserver=dns.address) as processor,
     ):
         dns.lame = frozenset(names)
-        await visited(processor, [f"http://good.example:{server.port}/x"])
+        await visit_all(processor, [f"http://good.example:{server.port}/x"])
         for _ in range(2):
-            ended = await visited(processor, (f"http://{name}/x" for name in names))
+            ended = await visit_all(processor, (f"http://{name}/x" for name in names))
             assert {event.outcome for event in ended} == {"dns_unanswered"}
 
 
@@ -128,12 +128,12 @@ async def test_network_outage_is_a_local_fault_until_a_server_is_reached() -> No
                 one.setblocking(False)
                 one.connect_ex(("127.0.0.1", full.getsockname()[1]))
             port = full.getsockname()[1]
-            await visited(processor, (f"http://{name}:{port}/x" for name in names))
-            ended = await visited(processor, (f"http://{name}:{port}/x" for name in names))
+            await visit_all(processor, (f"http://{name}:{port}/x" for name in names))
+            ended = await visit_all(processor, (f"http://{name}:{port}/x" for name in names))
             for one in waiting:
                 one.close()
         assert {event.outcome for event in ended} == {"unvisited"}
         assert "cannot be reached" in ended[0].reason
-        [event] = await visited(processor, [f"http://good.example:{server.port}/x"])
+        [event] = await visit_all(processor, [f"http://good.example:{server.port}/x"])
         assert event.outcome == "page"
         assert not processor.backoff.is_active(processor._clock())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gossamer.events import Outcome
 from gossamer.web.sniffing import declared_type, whole_type
 from services.fetcher.outcome import decide_type
-from tests.fetcher.orders import Emitted, fetched
+from tests.fetcher.orders import Emitted, run_order
 from tests.fetcher.servers import Answer, endless, page, raw, serving
 
 CODINGS: dict[str, Callable[[bytes], bytes]] = {
@@ -31,14 +31,14 @@ def never_ending(body: bytes, *headers: str) -> Answer:
     return endless(lines.encode(), body)
 
 
-async def visited(answer: Answer, **changes: Any) -> Emitted:
+async def visit_page(answer: Answer, **changes: Any) -> Emitted:
     async with serving(x=answer) as server:
-        return await fetched(f"{server.root}/x", **changes)
+        return await run_order(f"{server.root}/x", **changes)
 
 
 @pytest.mark.parametrize("declared", ["text/html", "text/plain", "application/xml", ""])
 async def test_archive_declared_as_text_is_not_downloaded(declared: str) -> None:
-    emitted = await visited(never_ending(ZIP, f"Content-Type: {declared}"), body_limit=5_000_000)
+    emitted = await visit_page(never_ending(ZIP, f"Content-Type: {declared}"), body_limit=5_000_000)
     assert (emitted.one.outcome, emitted.pages) == (Outcome.UNWANTED_TYPE, [])
     assert emitted.one.hazards == ("unwanted_type", "wrong_content_type")
     assert emitted.one.received < 1_000_000
@@ -50,7 +50,7 @@ async def test_encoded_archive_is_not_downloaded() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
     first = packer.compress(ZIP * 2) + packer.flush(zlib.Z_SYNC_FLUSH)
     filler = packer.compress(b"\0" * 1000) + packer.flush(zlib.Z_SYNC_FLUSH)
-    emitted = await visited(endless(head + first, filler), body_limit=5_000_000)
+    emitted = await visit_page(endless(head + first, filler), body_limit=5_000_000)
     assert emitted.one.hazards == ("unwanted_type", "wrong_content_type")
     assert emitted.one.received < 1_000_000
 
@@ -61,13 +61,13 @@ async def test_encoded_archive_is_not_downloaded() -> None:
 @pytest.mark.parametrize("coding", CODINGS)
 async def test_page_without_type_is_read(declared: str, coding: str) -> None:
     sent = CODINGS[coding](b"<!doctype html><p>hello" * 100)
-    emitted = await visited(page(sent, Content_Type=declared, Content_Encoding=coding))
+    emitted = await visit_page(page(sent, Content_Type=declared, Content_Encoding=coding))
     assert [one.body for one in emitted.pages] == [sent]
 
 
 async def test_binary_without_type_is_not_downloaded() -> None:
     octets = never_ending(b"\7" * 1000, "Content-Type: application/octet-stream")
-    emitted = await visited(octets, body_limit=5_000_000)
+    emitted = await visit_page(octets, body_limit=5_000_000)
     assert emitted.one.hazards == ("unwanted_type",)
     assert emitted.one.received < 1_000_000
 
@@ -75,20 +75,20 @@ async def test_binary_without_type_is_not_downloaded() -> None:
 async def test_only_sitemaps_of_gzip_files_are_downloaded() -> None:
     random = Random(1).randbytes
     tar = gzip.compress(b"etc/" + bytes(100) + random(4000))
-    emitted = await visited(never_ending(tar, "Content-Type: application/gzip"))
+    emitted = await visit_page(never_ending(tar, "Content-Type: application/gzip"))
     assert emitted.one.hazards == ("unwanted_type",) and emitted.one.received < 1_000_000
     sitemap = gzip.compress(b"<urlset>" + random(4000))
     changes = {"body_limit": 1000, "sitemap_limit": 1_000_000}
-    emitted = await visited(page(sitemap, Content_Type="application/x-gzip"), **changes)
+    emitted = await visit_page(page(sitemap, Content_Type="application/x-gzip"), **changes)
     assert [one.body for one in emitted.pages] == [sitemap]
 
 
 async def test_nosniff_is_obeyed() -> None:
     nosniff = "X-Content-Type-Options: nosniff"
     octets = never_ending(b"<p>hello ", "Content-Type: application/octet-stream", nosniff)
-    emitted = await visited(octets)
+    emitted = await visit_page(octets)
     assert (emitted.one.outcome, emitted.one.received) == (Outcome.UNWANTED_TYPE, 0)
-    emitted = await visited(never_ending(ZIP, "Content-Type: text/html", nosniff))
+    emitted = await visit_page(never_ending(ZIP, "Content-Type: text/html", nosniff))
     assert (emitted.outcomes, emitted.one.hazards) == (["page"], ("infinite_body",))
 
 
@@ -96,14 +96,14 @@ async def test_page_that_comes_byte_by_byte_is_read() -> None:
     drip = endless(
         b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n<p>", b"x", 0.01
     )
-    emitted = await visited(drip, visit_limit=2.0)
+    emitted = await visit_page(drip, visit_limit=2.0)
     assert (emitted.outcomes, emitted.one.hazards) == (["page"], ("trap_time",))
 
 
 async def test_plain_bytes_declared_as_gzip_get_their_real_type() -> None:
-    emitted = await visited(page(b"<p>hello", Content_Encoding="gzip"))
+    emitted = await visit_page(page(b"<p>hello", Content_Encoding="gzip"))
     assert [one.body for one in emitted.pages] == [b"<p>hello"]
-    emitted = await visited(page(ZIP, Content_Encoding="gzip"))
+    emitted = await visit_page(page(ZIP, Content_Encoding="gzip"))
     assert emitted.outcomes == ["unwanted_type"]
 
 
@@ -111,7 +111,7 @@ async def test_accepted_types_are_a_setting() -> None:
     png = raw(b"HTTP/1.1 200 OK\r\n\r\n\x89PNG\r\n\x1a\n\0")
     async with serving(x=png, y=page()) as server:
         urls = f"{server.root}/x", f"{server.root}/y"
-        emitted = await fetched(*urls, types=("image/*", "application/pdf"))
+        emitted = await run_order(*urls, types=("image/*", "application/pdf"))
         asked = [request.header("Accept") for request in server.requests]
     assert emitted.outcomes == ["page", "unwanted_type"]
     assert asked == ["image/*;q=0.8, application/pdf;q=0.8, */*;q=0.1"] * 2
@@ -119,7 +119,7 @@ async def test_accepted_types_are_a_setting() -> None:
 
 async def test_accept_header_prefers_html() -> None:
     async with serving(x=page()) as server:
-        await fetched(f"{server.root}/x")
+        await run_order(f"{server.root}/x")
         [asked] = server.requests
     ranges = asked.header("Accept").split(", ")
     assert ranges[:2] == ["text/html", "application/xhtml+xml"]

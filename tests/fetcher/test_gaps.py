@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from services.fetcher.http.gaps import GapMeter
-from tests.fetcher.orders import fetched, order
+from tests.fetcher.orders import order, run_order
 from tests.fetcher.servers import page, raw, serving
 
 
@@ -91,7 +91,7 @@ async def test_fetcher_reports_gaps_and_request_durations() -> None:
     requests = shown("gossamer_fetch_seconds_count")
     async with serving(a=page(), b=raw(b""), c=page()) as server:
         urls = [f"{server.root}/{name}" for name in "abc"]
-        await fetched(given=order(*urls, pause=0.1))
+        await run_order(given=order(*urls, pause=0.1))
         seen = [request.received_at for request in server.requests]
     assert shown("gossamer_fetch_seconds_count") == requests + 4
     shortest = min(later - earlier for earlier, later in pairwise(seen))

@@ -10,7 +10,7 @@ from tests.fetcher.orders import Emitted, fetcher, order
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
 
-async def worked(server: Server, *orders: str, pause: float = 0.0, **changes: Any) -> Emitted:
+async def run_orders(server: Server, *orders: str, pause: float = 0.0, **changes: Any) -> Emitted:
     """Carry out each of *orders*, whose letters are the names of responses."""
     emitted = Emitted()
     async with fetcher(**changes) as processor:
@@ -26,7 +26,7 @@ def connections(server: Server) -> list[int]:
 
 async def test_orders_of_a_host_share_a_connection() -> None:
     async with serving(a=page(), b=page(), c=page()) as server:
-        emitted = await worked(server, "ab", "c")
+        emitted = await run_orders(server, "ab", "c")
     assert emitted.outcomes == ["page"] * 3
     assert connections(server) == [1, 1, 1]
 
@@ -43,7 +43,7 @@ async def test_connection_is_closed_if_it_would_expire_before_the_next_request(
     said: str, limits: dict[str, Any]
 ) -> None:
     async with serving(a=page(Keep_Alive=said), b=page()) as server:
-        emitted = await worked(server, "ab", pause=0.1, **limits)
+        emitted = await run_orders(server, "ab", pause=0.1, **limits)
     assert emitted.outcomes == ["page", "page"]
     assert connections(server) == [1, 2]
 
@@ -79,7 +79,7 @@ def hanging_up(answers: int) -> Answer:
 
 async def test_request_on_a_stale_connection_is_repeated_after_the_pause() -> None:
     async with serving(a=hanging_up(1), b=hanging_up(1), c=hanging_up(1)) as server:
-        emitted = await worked(server, "abc", pause=0.1)
+        emitted = await run_orders(server, "abc", pause=0.1)
     assert emitted.outcomes == ["page"] * 3
     assert server.paths == ["/a", "/b", "/b", "/c", "/c"]
     assert connections(server) == [1, 1, 2, 2, 3]
@@ -90,14 +90,14 @@ async def test_request_on_a_stale_connection_is_repeated_after_the_pause() -> No
 
 async def test_request_on_a_new_connection_is_not_repeated() -> None:
     async with serving(a=raw(b""), b=page(), c=raw(b"")) as server:
-        emitted = await worked(server, "abc")
+        emitted = await run_orders(server, "abc")
     assert emitted.outcomes == ["malformed_head", "page", "malformed_head"]
     assert server.paths == ["/a", "/b", "/c", "/c"]
 
 
 async def test_request_is_not_repeated_after_a_partial_response() -> None:
     async with serving(a=page(), b=raw(b"HTTP/1.1 200")) as server:
-        emitted = await worked(server, "ab")
+        emitted = await run_orders(server, "ab")
     assert emitted.outcomes == ["page", "malformed_head"]
     assert server.paths == ["/a", "/b"]
 

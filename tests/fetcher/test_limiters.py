@@ -30,16 +30,16 @@ from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving
 
-MANY = 20
+REQUEST_COUNT = 20
 """Requests: more than any limiter below admits at once."""
 SETTINGS = settings(concurrency=3, address_at_once=3, address_gap=0.13, lookups_limit=8)
 
 
 def all_limiters(clock: Callable[[], float] = lambda: 0.0) -> tuple[Limiter[Any], ...]:
-    crowds = AddressLimits(SETTINGS.address_at_once, SETTINGS.address_gap, SETTINGS.visit_limit)
+    limits = AddressLimits(SETTINGS.address_at_once, SETTINGS.address_gap, SETTINGS.visit_limit)
     slots = LocalSlots(SETTINGS.address_at_once)
     return (
-        *request_limiters(SETTINGS, crowds, slots, clock),
+        *request_limiters(SETTINGS, limits, slots, clock),
         *lookup_limiters(SETTINGS.lookups_limit),
     )
 
@@ -121,16 +121,16 @@ class Trial:
         """Begin many requests now; return the seconds until each was admitted."""
         self.admitted.clear()
         begun = self.time()
-        await asyncio.gather(*(self.contend(number) for number in range(MANY)))
+        await asyncio.gather(*(self.contend(number) for number in range(REQUEST_COUNT)))
         return [at - begun for _, at in self.admitted]
 
 
-async def untouched(name: str) -> list[float]:
+async def unused_limiter(name: str) -> list[float]:
     """Return when requests are admitted by a limiter that was not used before."""
     return await Trial(name).fresh()
 
 
-async def settled(tasks: list[asyncio.Task[None]]) -> None:
+async def wait_for_all(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
     await asyncio.sleep(100.0)
 
@@ -153,25 +153,27 @@ async def test_waiters_are_admitted_in_order(name: str) -> None:
     assert len(numbers) > 1 and numbers == sorted(numbers)
     waits = [wait for _, _, wait in trial.denied]
     assert waits == sorted(waits), "who came later comes back later"
-    assert len(numbers) + len(waits) == MANY
+    assert len(numbers) + len(waits) == REQUEST_COUNT
 
 
 @contract
 async def test_cancelled_requests_release_their_permits(name: str) -> None:
     trial = Trial(name)
-    tasks = [asyncio.create_task(trial.contend(n, hold=inf)) for n in range(MANY)]
+    tasks = [asyncio.create_task(trial.contend(n, hold=inf)) for n in range(REQUEST_COUNT)]
     await asyncio.sleep(0.5)
     for task in tasks:
         task.cancel()
-    await settled(tasks)
-    assert await trial.fresh() == pytest.approx(await untouched(name))
+    await wait_for_all(tasks)
+    assert await trial.fresh() == pytest.approx(await unused_limiter(name))
 
 
 @contract
 async def test_failed_requests_release_their_permits(name: str) -> None:
     trial = Trial(name)
-    await settled([asyncio.create_task(trial.contend(n, breaks=True)) for n in range(MANY)])
-    assert await trial.fresh() == pytest.approx(await untouched(name))
+    await wait_for_all(
+        [asyncio.create_task(trial.contend(n, breaks=True)) for n in range(REQUEST_COUNT)]
+    )
+    assert await trial.fresh() == pytest.approx(await unused_limiter(name))
 
 
 @contract
@@ -197,7 +199,7 @@ async def test_request_after_its_deadline_is_denied(name: str) -> None:
     trial = Trial(name)
     await trial.contend(0, until=trial.time() - 1.0)
     assert not trial.admitted and len(trial.denied) == 1
-    assert await trial.fresh() == pytest.approx(await untouched(name))
+    assert await trial.fresh() == pytest.approx(await unused_limiter(name))
 
 
 def test_denial_names_the_limiter() -> None:
@@ -218,7 +220,9 @@ def test_limiters_are_listed_in_the_order_of_their_stages() -> None:
     assert len({*NAMES}) == len(NAMES)
 
 
-def recorded(limiters: tuple[Limiter[Any], ...], passed: list[str]) -> tuple[Limiter[Any], ...]:
+def record_passes(
+    limiters: tuple[Limiter[Any], ...], passed: list[str]
+) -> tuple[Limiter[Any], ...]:
     """Return *limiters* that append their names to *passed*."""
 
     def recording(limiter: Limiter[Any]) -> Limiter[Any]:
@@ -235,8 +239,8 @@ async def test_request_passes_every_limiter_in_the_order_of_the_stages() -> None
     passed, emitted = list[str](), Emitted()
     async with serving(a=page()) as server, naming({"h.example": ("127.0.0.1",)}) as dns:
         web = Web(settings(nameserver=dns.address), time.time)
-        web.limiters = recorded(web.limiters, passed)
-        web.resolver._limiters = recorded(web.resolver._limiters, passed)
+        web.limiters = record_passes(web.limiters, passed)
+        web.resolver._limiters = record_passes(web.resolver._limiters, passed)
         url = f"http://h.example:{server.port}/a"
         await new_fetcher(web, fixed_epoch(1)).work(order(url), emitted.emit)
         await web.close()

@@ -42,19 +42,19 @@ def no_descriptors() -> Iterator[None]:
 
 
 async def test_order_is_returned_without_file_descriptors() -> None:
-    told: list[str] = []
+    reports: list[str] = []
     emitted, web = Emitted(), Web(settings(), time.time)
     async with serving(a=page()) as server:
-        processor = new_fetcher(web, fixed_epoch(1), tell=told.append)
+        processor = new_fetcher(web, fixed_epoch(1), tell=reports.append)
         with no_descriptors():
             await processor.work(order(f"{server.root}/a"), emitted.emit)
         ended = emitted.one
         assert (ended.outcome, ended.last, ended.started_at) == (Outcome.UNVISITED, True, 0.0)
         assert ended.hazards == () and "no file descriptors left" in ended.reason
-        assert told[-1] == ended.reason and processor.backoff.is_active(time.time())
+        assert reports[-1] == ended.reason and processor.backoff.is_active(time.time())
         await processor.work(order(f"{server.root}/a"), emitted.emit)
     await web.close()
-    assert (emitted.outcomes[1:], told[-1]) == (["page"], "")
+    assert (emitted.outcomes[1:], reports[-1]) == (["page"], "")
     assert not processor.backoff.is_active(time.time())
 
 
@@ -102,16 +102,16 @@ def test_local_faults_by_errno(number: int, addresses: tuple[str, ...], ours: bo
 
 
 def test_backoff_grows_until_a_request_is_made() -> None:
-    pauses, fault = LocalBackoff(Limitations(lambda why: None)), LocalFault("no ports left")
+    backoff, fault = LocalBackoff(Limitations(lambda why: None)), LocalFault("no ports left")
 
     def paused_for(now: float) -> float:
-        pauses.record_fault(fault, now)
-        pauses.record_fault(fault, now)
-        return next(t for t in range(10_000) if not pauses.is_active(now + t / 100)) / 100
+        backoff.record_fault(fault, now)
+        backoff.record_fault(fault, now)
+        return next(t for t in range(10_000) if not backoff.is_active(now + t / 100)) / 100
 
     lengths = [paused_for(1000.0 * n) for n in range(1, 8)]
     assert lengths == sorted(lengths) and lengths[0] < 1 <= lengths[-1]
-    pauses.record_request()
+    backoff.record_request()
     assert paused_for(1e6) == lengths[0]
 
 

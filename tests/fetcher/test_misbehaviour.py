@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from gossamer.events import Outcome
-from tests.fetcher.orders import HASTY, Emitted, endings_are_sound, fetched, order
+from tests.fetcher.orders import HASTY, Emitted, endings_are_sound, order, run_order
 from tests.fetcher.servers import Answer, endless, hanging, page, raw, serving
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 PDF = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
 
 
-async def visited(answer: Answer, **changes: Any) -> Emitted:
+async def visit_page(answer: Answer, **changes: Any) -> Emitted:
     async with serving(x=answer) as server:
-        return await fetched(f"{server.root}/x", **changes)
+        return await run_order(f"{server.root}/x", **changes)
 
 
 NO_HEADS = {
@@ -38,7 +38,7 @@ NO_HEADS = {
 @pytest.mark.parametrize("name", NO_HEADS)
 async def test_invalid_head_ends_only_its_visit(name: str) -> None:
     async with serving(x=NO_HEADS[name], after=page()) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/after", **HASTY)
+        emitted = await run_order(f"{server.root}/x", f"{server.root}/after", **HASTY)
         assert server.paths == ["/x", "/after"]
     assert emitted.outcomes == ["malformed_head", "page"]
     assert emitted.ended[0].hazards == ("missing_headers",)
@@ -69,7 +69,7 @@ CUTS = {
 async def test_cut_text_is_stored_and_marked(name: str) -> None:
     answer, truncated, hazard = CUTS[name]
     async with serving(x=answer, after=page()) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/after", **HASTY)
+        emitted = await run_order(f"{server.root}/x", f"{server.root}/after", **HASTY)
         assert server.paths == ["/x", "/after"]
     assert emitted.outcomes == ["page", "page"]
     kept = emitted.pages[0]
@@ -81,7 +81,7 @@ async def test_cut_text_is_stored_and_marked(name: str) -> None:
 async def test_cut_body_that_cannot_be_parsed_is_retried(sent: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: 99\r\n\r\n"
     async with serving(x=raw(head + sent), y=raw(HEAD + b"Content-Length: 9\r\n\r\n")) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
+        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
     assert emitted.outcomes == ["cut_body", "cut_body"]
     assert emitted.pages == [] and emitted.ended[0].hazards == ("cut_short",)
     assert f"after {len(sent)} bytes" in emitted.ended[0].reason
@@ -89,7 +89,7 @@ async def test_cut_body_that_cannot_be_parsed_is_retried(sent: bytes) -> None:
 
 @pytest.mark.parametrize("location", ["", "tel:112", "http://[bad"])
 async def test_invalid_redirect_is_archived(location: str) -> None:
-    emitted = await visited(page(b"gone fishing", 302, Location=location))
+    emitted = await visit_page(page(b"gone fishing", 302, Location=location))
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.BAD_REDIRECT, ("bad_redirect",))
     assert [one.body for one in emitted.pages] == [b"gone fishing"]
 
@@ -97,7 +97,7 @@ async def test_invalid_redirect_is_archived(location: str) -> None:
 async def test_silent_server_ends_the_order() -> None:
     async with serving(x=hanging(), y=page()) as server:
         given = order(f"{server.root}/x", f"{server.root}/y")
-        emitted = await fetched(given=given, **HASTY)
+        emitted = await run_order(given=given, **HASTY)
         assert server.paths == ["/x"]
     assert emitted.outcomes == ["silent_server"]
     assert emitted.one.hazards == ("silent_server",)
@@ -108,7 +108,7 @@ async def test_refused_connection_ends_the_order() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         root = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        emitted = await fetched(f"{root}/x", f"{root}/y")
+        emitted = await run_order(f"{root}/x", f"{root}/y")
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.HOST_DOWN, ("host_down",))
     assert "Connect call failed" in emitted.one.reason and "ssl" not in emitted.one.reason
     assert emitted.one.last
@@ -124,7 +124,7 @@ async def test_connect_timeout_ends_the_order() -> None:
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(address)
-        emitted = await fetched(f"http://127.0.0.1:{address[1]}/x", connect_limit=0.5)
+        emitted = await run_order(f"http://127.0.0.1:{address[1]}/x", connect_limit=0.5)
         for one in waiting:
             one.close()
     assert emitted.one.outcome is Outcome.HOST_DOWN
@@ -132,7 +132,7 @@ async def test_connect_timeout_ends_the_order() -> None:
 
 
 async def test_endless_text_is_cut_at_the_limit() -> None:
-    emitted = await visited(endless(HEAD + b"\r\n", b"and so on " * 500))
+    emitted = await visit_page(endless(HEAD + b"\r\n", b"and so on " * 500))
     assert emitted.one.outcome is Outcome.PAGE
     assert emitted.one.hazards == ("infinite_body",)
     assert emitted.one.received == 20_000
@@ -141,12 +141,12 @@ async def test_endless_text_is_cut_at_the_limit() -> None:
 
 
 async def test_document_of_exactly_the_limit_is_whole() -> None:
-    emitted = await visited(page(b"x" * 20_000))
+    emitted = await visit_page(page(b"x" * 20_000))
     assert [(one.truncated, len(one.body)) for one in emitted.pages] == [("", 20_000)]
 
 
 async def test_endless_binary_is_not_stored() -> None:
-    emitted = await visited(endless(PDF, b"%PDF" * 1000))
+    emitted = await visit_page(endless(PDF, b"%PDF" * 1000))
     assert emitted.one.outcome is Outcome.UNWANTED_TYPE
     assert emitted.one.hazards == ("infinite_body",)
     assert emitted.pages == []
@@ -154,7 +154,7 @@ async def test_endless_binary_is_not_stored() -> None:
 
 async def test_dripping_body_is_cut_at_the_time_limit() -> None:
     drip = endless(HEAD + b"\r\n", b"drip ", every=0.01)
-    emitted = await visited(drip, visit_limit=2.0)
+    emitted = await visit_page(drip, visit_limit=2.0)
     assert emitted.one.outcome is Outcome.PAGE
     assert emitted.one.hazards == ("trap_time",)
     assert emitted.pages[0].truncated == "time"
@@ -163,7 +163,7 @@ async def test_dripping_body_is_cut_at_the_time_limit() -> None:
 
 async def test_unwanted_type_is_not_downloaded() -> None:
     film = endless(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n", b"\0" * 1000)
-    emitted = await visited(film)
+    emitted = await visit_page(film)
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.UNWANTED_TYPE, ("unwanted_type",))
     assert (emitted.one.received, emitted.one.status, emitted.pages) == (0, 200, [])
     assert "video/mp4" in emitted.one.reason
@@ -173,14 +173,14 @@ async def test_unwanted_type_is_not_downloaded() -> None:
     "kind", ["application/xhtml+xml", "application/atom+xml", "text/plain", ""]
 )
 async def test_accepted_and_missing_types_are_stored(kind: str) -> None:
-    emitted = await visited(page(b"hello", Content_Type=kind))
+    emitted = await visit_page(page(b"hello", Content_Type=kind))
     assert [one.body for one in emitted.pages] == [b"hello"]
 
 
 async def test_bytes_beyond_the_content_length_are_ignored() -> None:
     answer = raw(HEAD + b"Content-Length: 5\r\n\r\nhello, and more than that", keep=True)
     async with serving(x=answer, y=page(b"fine")) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
+        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
         assert server.paths == ["/x", "/y"]
     assert emitted.outcomes == ["page", "page"]
     assert [one.body for one in emitted.pages] == [b"hello", b"fine"]
@@ -189,20 +189,20 @@ async def test_bytes_beyond_the_content_length_are_ignored() -> None:
 
 async def test_body_is_stored_as_sent() -> None:
     packed = gzip.compress(b"<p>hello" * 100)
-    emitted = await visited(page(packed, Content_Encoding="gzip"))
+    emitted = await visit_page(page(packed, Content_Encoding="gzip"))
     assert emitted.pages[0].body == packed
 
 
 async def test_decompression_bomb_is_stored_compressed() -> None:
     packed = gzip.compress(b"\0" * 10_000_000)
-    emitted = await visited(page(packed, Content_Encoding="gzip"))
+    emitted = await visit_page(page(packed, Content_Encoding="gzip"))
     assert emitted.pages[0].body == packed
     assert emitted.one.outcome is Outcome.PAGE
 
 
 async def test_headers_keep_order_case_and_bytes() -> None:
     lines = [b"HTTP/1.0 200 Tr\xe8s bien", b"x-B: 1", b"X-a: caf\xe9", b"X-A: 2"]
-    emitted = await visited(raw(b"\r\n".join([*lines, b"Content-length: 2", b"", b"ok"])))
+    emitted = await visit_page(raw(b"\r\n".join([*lines, b"Content-length: 2", b"", b"ok"])))
     (kept,) = emitted.pages
     assert kept.headers == (("x-B", "1"), ("X-a", "café"), ("X-A", "2"), ("Content-length", "2"))
     assert (kept.http_version, kept.reason, kept.address) == ("1.0", "Très bien", "127.0.0.1")
@@ -216,14 +216,14 @@ async def test_headers_keep_order_case_and_bytes() -> None:
 async def test_each_status_has_its_outcome(status: int, outcome: str) -> None:
     body = b"" if status in (204, 304) else b"some words"
     answer = raw(f"HTTP/1.1 {status} X\r\nConnection: close\r\n\r\n".encode() + body)
-    emitted = await visited(answer)
+    emitted = await visit_page(answer)
     assert (emitted.outcomes, emitted.one.status) == ([outcome], status)
     assert [one.body for one in emitted.pages] == [body]
 
 
 async def test_redirect_is_reported_and_not_followed() -> None:
     async with serving(x=page(b"over there", 301, Location="/y?q=é"), y=page()) as server:
-        emitted = await fetched(f"{server.root}/x")
+        emitted = await run_order(f"{server.root}/x")
         assert server.paths == ["/x"]
     assert (emitted.one.outcome, emitted.one.location) == (Outcome.REDIRECT, "/y?q=é")
     assert emitted.pages[0].body == b"over there"
@@ -231,7 +231,7 @@ async def test_redirect_is_reported_and_not_followed() -> None:
 
 async def test_busy_host_ends_the_order() -> None:
     async with serving(x=page(b"", 429, Retry_After="17"), y=page()) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
+        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
         assert server.paths == ["/x"]
     assert (emitted.one.outcome, emitted.one.retry_after) == (Outcome.BUSY, 17.0)
     assert emitted.one.last

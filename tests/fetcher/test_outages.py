@@ -7,17 +7,17 @@ from services.fetcher.http.resolver import Wildcards
 from services.fetcher.limitations import MAX_OUTAGE_SECONDS, MIN_SITES, WINDOW_SECONDS, Outage
 
 
-def tried(outage: Outage, count: int, failed: bool, now: float, first: int = 0) -> int:
+def try_sites(outage: Outage, count: int, failed: bool, now: float, first: int = 0) -> int:
     """Return the number of outages that began while *count* sites were tried."""
     return sum(outage.record(f"s{first + n}.example", failed, now) for n in range(count))
 
 
 def test_outage_begins_when_most_sites_fail_and_ends_with_a_success() -> None:
     outage = Outage(0.9)
-    assert tried(outage, MIN_SITES - 1, True, 10.0) == 0 and not outage.is_active
-    assert tried(outage, 1, True, 10.0, MIN_SITES) == 1 and outage.is_active
-    assert tried(outage, 1, True, 11.0, MIN_SITES + 1) == 0, "it has begun already"
-    tried(outage, 20, False, 12.0, 1000)
+    assert try_sites(outage, MIN_SITES - 1, True, 10.0) == 0 and not outage.is_active
+    assert try_sites(outage, 1, True, 10.0, MIN_SITES) == 1 and outage.is_active
+    assert try_sites(outage, 1, True, 11.0, MIN_SITES + 1) == 0, "it has begun already"
+    try_sites(outage, 20, False, 12.0, 1000)
     assert not outage.is_active
 
 
@@ -26,20 +26,20 @@ def test_failing_site_counts_once() -> None:
     for _ in range(1000):
         outage.record("dead.example", True, 10.0)
     assert not outage.is_active
-    tried(outage, MIN_SITES - 1, False, 10.0)
+    try_sites(outage, MIN_SITES - 1, False, 10.0)
     assert not outage.is_active
 
 
 def test_results_outside_the_window_do_not_count() -> None:
     outage = Outage(0.9)
-    tried(outage, MIN_SITES - 1, True, 10.0)
-    tried(outage, 20, True, 11.0 + WINDOW_SECONDS, MIN_SITES)
+    try_sites(outage, MIN_SITES - 1, True, 10.0)
+    try_sites(outage, 20, True, 11.0 + WINDOW_SECONDS, MIN_SITES)
     assert not outage.is_active
 
 
 def test_one_success_ends_an_outage() -> None:
     outage = Outage(0.9)
-    tried(outage, MIN_SITES, True, 10.0)
+    try_sites(outage, MIN_SITES, True, 10.0)
     outage.record("x.example", True, 20.0 + WINDOW_SECONDS)
     assert outage.is_active
     outage.record("y.example", False, 21.0 + WINDOW_SECONDS)
@@ -48,10 +48,10 @@ def test_one_success_ends_an_outage() -> None:
 
 def test_outage_ends_after_its_maximum_and_may_begin_again() -> None:
     outage = Outage(0.9)
-    tried(outage, MIN_SITES, True, 10.0)
+    try_sites(outage, MIN_SITES, True, 10.0)
     outage.record("x.example", True, 11.0 + MAX_OUTAGE_SECONDS)
     assert not outage.is_active
-    assert tried(outage, MIN_SITES, True, 12.0 + MAX_OUTAGE_SECONDS) == 1
+    assert try_sites(outage, MIN_SITES, True, 12.0 + MAX_OUTAGE_SECONDS) == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 80), st.booleans(), st.floats(0, 5)), max_size=300))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gossamer.errors import Poison
 from gossamer.events import Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
-from tests.fetcher.orders import Emitted, endings_are_sound, fetched, fetcher, order, paused
+from tests.fetcher.orders import Emitted, endings_are_sound, fetcher, order, pause_crawl, run_order
 from tests.fetcher.servers import Server, hanging, page, raw, serving
 
 
@@ -27,7 +27,7 @@ def gaps(server: Server) -> list[float]:
 
 async def test_batch_uses_one_connection() -> None:
     async with serving(a=page(), b=page(), c=page()) as server:
-        emitted = await fetched(*(f"{server.root}/{name}" for name in "abc"))
+        emitted = await run_order(*(f"{server.root}/{name}" for name in "abc"))
         assert server.paths == ["/a", "/b", "/c"]
         assert server.connections == 1
     assert emitted.outcomes == ["page"] * 3
@@ -37,7 +37,7 @@ async def test_batch_uses_one_connection() -> None:
 async def test_pause_is_between_a_response_and_the_next_request() -> None:
     async with serving(a=page(), b=raw(b""), c=page()) as server:
         urls = [f"{server.root}/{name}" for name in "abc"]
-        await fetched(given=order(*urls, pause=0.1))
+        await run_order(given=order(*urls, pause=0.1))
         assert server.paths == ["/a", "/b", "/b", "/c"]
         assert min(gaps(server)) >= 0.1
 
@@ -49,7 +49,7 @@ async def test_pause_grows_with_the_duration_of_responses() -> None:
 
     async with serving(a=slow, b=page()) as server:
         given = order(f"{server.root}/a", f"{server.root}/b", pause=0.01, pause_factor=2.0)
-        await fetched(given=given)
+        await run_order(given=given)
         (gap,) = gaps(server)
         assert gap >= 0.2
 
@@ -58,7 +58,7 @@ async def test_disallowed_url_is_not_requested_and_needs_no_pause() -> None:
     async with serving(open=page()) as server:
         urls = [f"{server.root}/private/{n}" for n in range(20)] + [f"{server.root}/open"]
         robots = rules("User-agent: *\n\nDisallow: /private/")
-        emitted = await fetched(given=order(*urls, pause=900.0, robots=robots))
+        emitted = await run_order(given=order(*urls, pause=900.0, robots=robots))
         assert server.paths == ["/open"]
     assert emitted.outcomes == ["robots_excluded"] * 20 + ["page"]
     assert emitted.ended[0].reason == "line 3: Disallow: /private/"
@@ -68,19 +68,19 @@ async def test_disallowed_url_is_not_requested_and_needs_no_pause() -> None:
 
 async def test_order_without_robots_rules_requests_no_page() -> None:
     async with serving(x=page()) as server:
-        emitted = await fetched(given=order(f"{server.root}/x", robots=None))
+        emitted = await run_order(given=order(f"{server.root}/x", robots=None))
         assert server.paths == []
     assert emitted.one.outcome is Outcome.ROBOTS_EXCLUDED
 
 
 async def test_paused_crawl_begins_no_visit() -> None:
     async with serving(x=page()) as server, fetcher() as processor:
-        processor.control(paused())
+        processor.control(pause_crawl())
         emitted = Emitted()
         await processor.work(order(f"{server.root}/x", f"{server.root}/y"), emitted.emit)
         assert server.paths == []
         assert (emitted.one.outcome, emitted.one.last) == (Outcome.UNVISITED, True)
-        processor.control(paused(False))
+        processor.control(pause_crawl(False))
         await processor.work(order(f"{server.root}/x"), emitted.emit)
         assert emitted.outcomes == ["unvisited", "page"]
 
@@ -88,7 +88,7 @@ async def test_paused_crawl_begins_no_visit() -> None:
 async def test_definition_of_another_crawl_is_refused() -> None:
     async with serving(x=page()) as server, fetcher() as processor:
         with pytest.raises(Poison, match="one crawl, 'default'"):
-            processor.control(replace(paused(), crawl="another"))
+            processor.control(replace(pause_crawl(), crawl="another"))
         emitted = Emitted()
         await processor.work(order(f"{server.root}/x"), emitted.emit)
     assert emitted.outcomes == ["page"]
@@ -100,7 +100,7 @@ async def test_pausing_a_crawl_ends_the_wait_between_visits() -> None:
         given = order(f"{server.root}/a", f"{server.root}/b", pause=500.0)
         working = asyncio.create_task(processor.work(given, emitted.emit))
         await server.asked.wait()
-        processor.control(paused())
+        processor.control(pause_crawl())
         await asyncio.wait_for(working, 60)
         assert server.paths == ["/a"]
     assert emitted.outcomes == ["page", "unvisited"]
@@ -143,7 +143,7 @@ async def test_stopped_fetcher_returns_unvisited_urls() -> None:
 async def test_no_request_starts_that_could_outlast_the_lease() -> None:
     async with serving(x=page()) as server:
         given = order(f"{server.root}/x", expires_at=time.time() + 1.9)
-        emitted = await fetched(given=given, visit_limit=2.0)
+        emitted = await run_order(given=given, visit_limit=2.0)
         assert server.paths == []
     assert (emitted.one.outcome, emitted.one.last) == (Outcome.UNVISITED, True)
 
@@ -151,14 +151,14 @@ async def test_no_request_starts_that_could_outlast_the_lease() -> None:
 async def test_no_pause_begins_that_would_outlast_the_lease() -> None:
     async with serving(a=page(), b=page()) as server:
         urls = (f"{server.root}/a", f"{server.root}/b")
-        emitted = await fetched(given=order(*urls, pause=5000.0))
+        emitted = await run_order(given=order(*urls, pause=5000.0))
         assert server.paths == ["/a"]
     assert emitted.outcomes == ["page", "unvisited"]
 
 
 async def test_page_and_outcome_are_emitted_together() -> None:
     async with serving(x=page(), y=page(b"", 404)) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
+        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
     kinds = [[type(event).__name__ for event in call] for call in emitted.calls]
     assert kinds == [["PageFetched", "VisitEnded"]] * 2
 
@@ -169,7 +169,7 @@ async def test_internal_error_ends_the_order_and_is_reported() -> None:
         # No frontier orders this: it stands for any unexpected error.
         absurd = replace(given.visits[1], url="nonsense")
         given = replace(given, visits=(given.visits[0], absurd, given.visits[2]))
-        emitted = await fetched(given=given)
+        emitted = await run_order(given=given)
         assert server.paths == ["/a"]
     assert emitted.outcomes == ["page", "internal_error"]
     assert emitted.ended[-1].reason
@@ -186,7 +186,7 @@ async def test_order_without_visits_is_poison() -> None:
 async def test_request_has_our_identity_and_the_exact_url() -> None:
     async with serving() as server:
         url = f"{server.root}/a%7eb/c%2Fd;e?q=a+b%20c&'x'[|]=1&&z"
-        emitted = await fetched(url)
+        emitted = await run_order(url)
         (request,) = server.requests
     assert request.path == url.removeprefix(server.root)
     agent = request.header("User-Agent")
@@ -202,7 +202,7 @@ async def test_request_has_our_identity_and_the_exact_url() -> None:
 
 async def test_contact_page_is_only_in_the_user_agent() -> None:
     async with serving(x=page()) as server:
-        await fetched(f"{server.root}/x", contact="https://crawl.example.org/about")
+        await run_order(f"{server.root}/x", contact="https://crawl.example.org/about")
         (request,) = server.requests
     assert request.header("User-Agent").endswith(" (+https://crawl.example.org/about)")
     assert request.header("From") == ""
@@ -210,7 +210,7 @@ async def test_contact_page_is_only_in_the_user_agent() -> None:
 
 async def test_page_about_the_crawler_is_beside_the_contact() -> None:
     async with serving(x=page()) as server:
-        await fetched(f"{server.root}/x", page="https://crawl.example.org/")
+        await run_order(f"{server.root}/x", page="https://crawl.example.org/")
         (request,) = server.requests
     agent = request.header("User-Agent")
     assert agent.endswith(" (+https://crawl.example.org/; crawl@example.org)")
@@ -219,7 +219,7 @@ async def test_page_about_the_crawler_is_beside_the_contact() -> None:
 async def test_proxy_of_the_environment_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     async with serving(x=page()) as server:
-        emitted = await fetched(f"{server.root}/x")
+        emitted = await run_order(f"{server.root}/x")
     assert emitted.outcomes == ["page"]
 
 
@@ -228,7 +228,7 @@ async def test_outcome_has_start_and_duration_of_its_request() -> None:
         before = time.time()
         robots = rules("User-agent: *\nDisallow: /private")
         given = order(*(f"{server.root}/{name}" for name in ("a", "b", "private")), robots=robots)
-        emitted = await fetched(given=given)
+        emitted = await run_order(given=given)
         after = time.time()
     answered, broken, unasked = emitted.ended
     assert before <= answered.started_at <= answered.started_at + answered.took <= after

@@ -5,7 +5,7 @@ from typing import Any
 
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
-from tests.fetcher.orders import Emitted, fetched
+from tests.fetcher.orders import Emitted, run_order
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
 PARTS = {"ranges": True, "body_limit": 1000, "pdf_limit": 2000, "sitemap_limit": 10}
@@ -30,13 +30,13 @@ def refusing(body: bytes) -> Answer:
     return answer
 
 
-async def asked(answer: Answer, **changes: Any) -> tuple[Server, Emitted]:
+async def request_range(answer: Answer, **changes: Any) -> tuple[Server, Emitted]:
     async with serving(x=answer) as server:
-        return server, await fetched(f"{server.root}/x", **{**PARTS, **changes})
+        return server, await run_order(f"{server.root}/x", **{**PARTS, **changes})
 
 
 async def test_refused_range_is_requested_again_without_range() -> None:
-    server, emitted = await asked(refusing(b"<p>all of it"))
+    server, emitted = await request_range(refusing(b"<p>all of it"))
     assert [one.header("range") for one in server.requests] == ["bytes=0-1999", ""]
     assert emitted.one.outcome is Outcome.PAGE
     assert Hazard.RANGE_ERROR in emitted.one.hazards
@@ -50,22 +50,22 @@ async def test_partial_response_is_marked_as_cut_unless_whole() -> None:
         (b"", "length"),
         (b"Content-Range: bytes 0-99/100", ""),
     ):
-        _, emitted = await asked(part(100, said or b"X: y"))
+        _, emitted = await request_range(part(100, said or b"X: y"))
         [kept] = emitted.pages
         assert (kept.status, kept.truncated, len(kept.body)) == (206, truncated, 100)
         assert (Hazard.INFINITE_BODY in emitted.one.hazards) is bool(truncated)
 
 
 async def test_body_is_cut_if_the_server_ignores_the_range() -> None:
-    _, emitted = await asked(page(b"<p>" + b"x" * 5000))
+    _, emitted = await request_range(page(b"<p>" + b"x" * 5000))
     assert [(one.status, one.truncated, len(one.body)) for one in emitted.pages] == (
         [(200, "length", 1000)]
     )
 
 
 async def test_no_range_is_requested_by_default() -> None:
-    server, emitted = await asked(refusing(b"<p>all of it"), ranges=False)
+    server, emitted = await request_range(refusing(b"<p>all of it"), ranges=False)
     assert [one.header("range") for one in server.requests] == [""]
     assert emitted.one.hazards == ()
-    _, emitted = await asked(page(b"no", 416), ranges=False)
+    _, emitted = await request_range(page(b"no", 416), ranges=False)
     assert emitted.one.outcome is Outcome.CLIENT_ERROR and emitted.one.hazards == ()

@@ -15,7 +15,7 @@ from gossamer.events import Outcome
 from services.fetcher.http.nameservers import DnsFailure, DnsUnanswered
 from services.fetcher.http.resolver import MIN_TTL, PrivateAddress, Resolver, clamp_ttl
 from tests.fetcher.nameserver import NameServer, naming
-from tests.fetcher.orders import HASTY, Emitted, fetched, fetcher, order, settings
+from tests.fetcher.orders import HASTY, Emitted, fetcher, order, run_order, settings
 from tests.fetcher.servers import page, serving
 
 PUBLIC = "93.184.215.14"
@@ -175,17 +175,17 @@ async def test_answer_is_cached_for_at_least_a_minute() -> None:
 
 
 async def test_only_real_lookups_are_timed() -> None:
-    def timed() -> float:
+    def count_lookups() -> float:
         return REGISTRY.get_sample_value("gossamer_dns_seconds_count") or 0.0
 
     async with naming({"a.example": (PUBLIC,)}, ttl=3600) as dns, resolver(dns) as resolve:
-        before = timed()
+        before = count_lookups()
         for _ in range(3):
             await asyncio.gather(*(resolve.addresses("a.example") for _ in range(3)))
-        assert timed() == before + 1, "what is remembered, or asked already, is no lookup"
+        assert count_lookups() == before + 1, "what is remembered, or asked already, is no lookup"
         with pytest.raises(DnsFailure):
             await resolve.addresses("nowhere.example")
-        assert timed() == before + 2
+        assert count_lookups() == before + 2
 
 
 async def test_answer_is_cached_for_its_ttl() -> None:
@@ -350,7 +350,7 @@ async def test_allowed_network_is_visited() -> None:
 
 
 async def visit(url: str, dns: NameServer, **changes: Any) -> Emitted:
-    return await fetched(given=order(url, f"{url}/again"), nameserver=dns.address, **changes)
+    return await run_order(given=order(url, f"{url}/again"), nameserver=dns.address, **changes)
 
 
 async def test_visit_connects_to_the_resolved_address() -> None:
@@ -421,5 +421,5 @@ async def test_no_request_is_sent_to_a_private_address() -> None:
 async def test_localhost_resolves_without_a_name_server() -> None:
     async with serving(x=page()) as server:
         networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-        emitted = await fetched(f"http://localhost:{server.port}/x", allow_networks=networks)
+        emitted = await run_order(f"http://localhost:{server.port}/x", allow_networks=networks)
     assert emitted.outcomes == ["page"]

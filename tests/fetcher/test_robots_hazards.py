@@ -5,7 +5,7 @@ from prometheus_client import REGISTRY
 
 from gossamer.events import Outcome, Purpose
 from gossamer.events.hazards import Hazard
-from tests.fetcher.orders import Emitted, fetched, order
+from tests.fetcher.orders import Emitted, order, run_order
 from tests.fetcher.servers import Server, page, serving
 
 PRIVATE = b"User-agent: *\nDisallow: /private/\n"
@@ -20,55 +20,55 @@ MALFORMED = {
 }
 
 
-def counted(hazard: Hazard) -> float:
+def hazard_count(hazard: Hazard) -> float:
     return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": hazard}) or 0.0
 
 
-async def crawled(server: Server, *paths: str) -> tuple[Emitted, Emitted]:
+async def crawl_pages(server: Server, *paths: str) -> tuple[Emitted, Emitted]:
     """Visit robots.txt, then the pages at *paths* with its rules."""
-    robots = await fetched(
+    robots = await run_order(
         given=order(f"{server.root}/robots.txt", purpose=Purpose.ROBOTS, robots=None)
     )
     urls = [server.root + path for path in paths]
-    return robots, await fetched(given=order(*urls, robots=robots.one.robots))
+    return robots, await run_order(given=order(*urls, robots=robots.one.robots))
 
 
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED)
 async def test_malformed_robots_txt_is_parsed_as_intended_and_counted(text: bytes) -> None:
-    before = counted(Hazard.ROBOTS_MALFORMED)
+    before = hazard_count(Hazard.ROBOTS_MALFORMED)
     async with serving(robots=page(text), open=page(b"hello")) as server:
-        robots, pages = await crawled(server, "/open", "/private/x")
+        robots, pages = await crawl_pages(server, "/open", "/private/x")
         assert server.paths == ["/robots.txt", "/open"]
     assert robots.one.hazards == (Hazard.ROBOTS_MALFORMED,)
     assert pages.outcomes == [Outcome.PAGE, Outcome.ROBOTS_EXCLUDED]
-    assert counted(Hazard.ROBOTS_MALFORMED) == before + 1
+    assert hazard_count(Hazard.ROBOTS_MALFORMED) == before + 1
 
 
 async def test_valid_robots_txt_is_not_counted() -> None:
-    before = counted(Hazard.ROBOTS_MALFORMED)
+    before = hazard_count(Hazard.ROBOTS_MALFORMED)
     async with serving(robots=page(PRIVATE)) as server:
-        robots, _ = await crawled(server, "/open")
+        robots, _ = await crawl_pages(server, "/open")
     assert robots.one.hazards == ()
-    assert counted(Hazard.ROBOTS_MALFORMED) == before
+    assert hazard_count(Hazard.ROBOTS_MALFORMED) == before
 
 
 async def test_excluded_url_is_not_requested_and_counted() -> None:
-    before = counted(Hazard.ROBOTS_EXCLUDED)
+    before = hazard_count(Hazard.ROBOTS_EXCLUDED)
     async with serving(robots=page(PRIVATE), open=page(b"hello")) as server:
-        _, pages = await crawled(server, "/private/a", "/open", "/private/b")
+        _, pages = await crawl_pages(server, "/private/a", "/open", "/private/b")
         assert server.paths == ["/robots.txt", "/open"]
     assert pages.outcomes == [Outcome.ROBOTS_EXCLUDED, Outcome.PAGE, Outcome.ROBOTS_EXCLUDED]
     assert pages.ended[0].reason == "line 2: Disallow: /private/"
     assert [one.hazards for one in pages.ended] == [("robots_excluded",), (), ("robots_excluded",)]
-    assert counted(Hazard.ROBOTS_EXCLUDED) == before + 2
+    assert hazard_count(Hazard.ROBOTS_EXCLUDED) == before + 2
 
 
 async def test_sitemap_of_any_type_is_fetched() -> None:
     body = b"\x1f\x8b"
     async with serving(map=page(body, Content_Type="application/gzip")) as server:
         given = order(f"{server.root}/map", purpose=Purpose.SITEMAP)
-        found = await fetched(given=given)
-        assert (await fetched(f"{server.root}/map")).outcomes == [Outcome.UNWANTED_TYPE]
+        found = await run_order(given=given)
+        assert (await run_order(f"{server.root}/map")).outcomes == [Outcome.UNWANTED_TYPE]
     assert found.outcomes == [Outcome.PAGE]
     [kept] = found.pages
     assert (kept.body, kept.visit.purpose) == (body, Purpose.SITEMAP)
@@ -78,7 +78,7 @@ async def test_usage_statements_are_on_the_page() -> None:
     text = b"User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /a train-ai=n\n"
     answers = {"a": page(b"a", Content_Usage="search=y"), "b": page(b"b")}
     async with serving(robots=page(text), **answers) as server:
-        _, pages = await crawled(server, "/a", "/b")
+        _, pages = await crawl_pages(server, "/a", "/b")
     assert [one.usage for one in pages.pages] == [
         {"content-usage": "train-ai=n, search=y", "content-signal": "search=yes, ai-train=no"},
         {"content-signal": "search=yes, ai-train=no"},

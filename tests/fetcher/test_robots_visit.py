@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import Event, Outcome, Purpose, RobotsAnswered, RobotsRequested, VisitEnded
-from tests.fetcher.orders import HASTY, Emitted, fetched, order
+from tests.fetcher.orders import HASTY, Emitted, order, run_order
 from tests.fetcher.servers import Answer, Server, endless, hanging, page, raw, serving
 
 E = TypeVar("E", bound=Event)
@@ -20,15 +20,15 @@ def events_of(emitted: Emitted, kind: type[E]) -> list[E]:
     return [event for call in emitted.calls for event in call if isinstance(event, kind)]
 
 
-async def asked(server: Server, pause: float = 0.0, **changes: Any) -> Emitted:
+async def visit_robots_txt(server: Server, pause: float = 0.0, **changes: Any) -> Emitted:
     url = f"{server.root}/robots.txt"
     given = order(url, purpose=Purpose.ROBOTS, robots=None, pause=pause)
-    return await fetched(given=given, **changes)
+    return await run_order(given=given, **changes)
 
 
 async def learnt(robots: Answer, **changes: Any) -> VisitEnded:
     async with serving(robots=robots) as server:
-        emitted = await asked(server, **changes)
+        emitted = await visit_robots_txt(server, **changes)
     assert emitted.one.last
     return emitted.one
 
@@ -40,7 +40,7 @@ def forbids(ended: VisitEnded, path: str) -> bool:
 
 async def test_robots_txt_is_parsed_dated_and_archived() -> None:
     async with serving(robots=page(RULES, Content_Type="application/octet-stream")) as server:
-        emitted = await asked(server, robots_age=1000.0)
+        emitted = await visit_robots_txt(server, robots_age=1000.0)
     ended = emitted.one
     assert (ended.outcome, ended.status) == (Outcome.PAGE, 200)
     assert forbids(ended, "/private/x")
@@ -103,7 +103,7 @@ async def test_busy_server_gives_no_rules(status: int) -> None:
 @pytest.mark.parametrize("status", [301, 404, 500, 429])
 async def test_every_response_is_archived(status: int) -> None:
     async with serving(robots=page(b"no", status, Location="mailto:me")) as server:
-        emitted = await asked(server)
+        emitted = await visit_robots_txt(server)
     (kept,) = emitted.pages
     assert (kept.status, kept.body, kept.visit) == (status, b"no", emitted.one.visit)
 
@@ -111,7 +111,7 @@ async def test_every_response_is_archived(status: int) -> None:
 async def test_sitemaps_are_reported() -> None:
     text = b"Sitemap: https://maps.example/one.xml\nUser-agent: *\nSitemap: /two.xml\n"
     async with serving(robots=page(text)) as server:
-        emitted = await asked(server)
+        emitted = await visit_robots_txt(server)
     found = ("https://maps.example/one.xml", f"{server.root}/two.xml")
     assert emitted.one.sitemaps == found
     _, emitted = await errand(page(b"Sitemap: https://maps.example/one.xml"))
@@ -142,7 +142,7 @@ async def test_broken_response_disallows_everything(answer: Answer, outcome: str
 async def test_five_redirects_are_followed_with_the_pause_of_the_host() -> None:
     hops = {f"h{n}": page(b"", 301, Location=f"/h{n + 1}") for n in range(1, 5)}
     async with serving(robots=page(b"", 302, Location="h1"), h5=page(RULES), **hops) as server:
-        emitted = await asked(server, pause=0.05)
+        emitted = await visit_robots_txt(server, pause=0.05)
         assert server.paths == ["/robots.txt", "/h1", "/h2", "/h3", "/h4", "/h5"]
         came = [request.received_at for request in server.requests]
         left = [request.answered_at for request in server.requests]
@@ -161,7 +161,7 @@ async def test_five_redirects_are_followed_with_the_pause_of_the_host() -> None:
 
 async def test_everything_is_allowed_after_five_redirects() -> None:
     async with serving(robots=page(b"", 302, Location="/robots.txt")) as server:
-        emitted = await asked(server)
+        emitted = await visit_robots_txt(server)
         assert len(server.paths) == 6
     assert emitted.one.outcome is Outcome.REDIRECT
     assert not forbids(emitted.one, "/private/x")
@@ -172,7 +172,7 @@ async def test_redirect_to_another_host_is_requested_from_its_frontier() -> None
         there = f"http://localhost:{other.port}/moved"
         hop = page(b"", 302, Location=there)
         async with serving(robots=page(b"", 301, Location="/hop"), hop=hop) as server:
-            emitted = await asked(server)
+            emitted = await visit_robots_txt(server)
             assert server.paths == ["/robots.txt", "/hop"]
         assert other.paths == []
     ended = emitted.one
@@ -188,7 +188,7 @@ async def errand(robots: Answer, hops: int = 1, **changes: Any) -> tuple[Server,
         url = f"{server.root}/robots.txt"
         given = order(url, purpose=Purpose.ROBOTS)
         visit = replace(given.visits[0], on_behalf_of="https://www.asker.example", hops=hops)
-        return server, await fetched(given=replace(given, visits=(visit,)), **changes)
+        return server, await run_order(given=replace(given, visits=(visit,)), **changes)
 
 
 async def test_rules_go_to_the_host_on_whose_behalf_they_were_read() -> None:

@@ -21,7 +21,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
 from services.fetcher.service import EpochOf
 from services.fetcher.wiring import Coordination, claimed_epoch, fixed_epoch, serve
-from tests.fetcher.orders import order, paused, settings
+from tests.fetcher.orders import order, pause_crawl, settings
 from tests.fetcher.servers import hanging, page, serving
 
 ALONE = fixed_epoch(1)
@@ -158,7 +158,7 @@ async def test_pausing_the_crawl_ends_the_wait_of_an_order(
         out = Tail(log)
         async with serving_orders(log, store):
             await out.until(1)
-            log.append([encode(paused())])
+            log.append([encode(pause_crawl())])
             await out.until(2)
         assert server.paths == ["/a"]
     assert [one.outcome for one in out.ended] == [Outcome.PAGE, Outcome.UNVISITED]

@@ -22,10 +22,10 @@ asks = st.lists(st.tuples(st.sampled_from("abc"), st.floats(0.0, 3.0)), max_size
 def test_visits_to_a_site_are_spaced_without_needless_delay(
     asks: list[tuple[str, float]], gap: float
 ) -> None:
-    starts, now, last = SiteRateLimit(), 0.0, dict[str, float]()
+    limit, now, last = SiteRateLimit(), 0.0, dict[str, float]()
     for site, later in asks:
         now += later
-        start = now + starts.reserve_start(site, gap, now)
+        start = now + limit.reserve_start(site, gap, now)
         soonest = last.get(site, -gap) + gap
         assert abs(start - max(now, soonest)) < 1e-9
         last[site] = start
@@ -35,12 +35,12 @@ def test_visits_to_a_site_are_spaced_without_needless_delay(
 def test_requests_are_spaced_though_connections_are_late(
     asks: list[tuple[str, float]],
 ) -> None:
-    starts, gap, sent = SiteRateLimit(), 1.0, dict[str, list[float]]()
-    waiting = [(starts.reserve_start(site, gap, 0.0) + late, site) for site, late in asks]
+    limit, gap, sent = SiteRateLimit(), 1.0, dict[str, list[float]]()
+    waiting = [(limit.reserve_start(site, gap, 0.0) + late, site) for site, late in asks]
     heapify(waiting)
     while waiting:
         now, site = heappop(waiting)
-        if wait := starts.reserve_send(site, gap, now):
+        if wait := limit.reserve_send(site, gap, now):
             heappush(waiting, (now + wait, site))
         else:
             sent.setdefault(site, []).append(now)
@@ -50,11 +50,11 @@ def test_requests_are_spaced_though_connections_are_late(
 
 
 def test_number_of_cached_sites_is_limited() -> None:
-    starts = SiteRateLimit()
+    limit = SiteRateLimit()
     for number in range(CACHE_SIZE + 1):
-        starts.reserve_start(f"{number}.example", 1.0, 0.0)
-    assert starts.reserve_start("0.example", 1.0, 0.0) == 0.0
-    assert starts.reserve_start(f"{CACHE_SIZE}.example", 1.0, 0.0) == 1.0
+        limit.reserve_start(f"{number}.example", 1.0, 0.0)
+    assert limit.reserve_start("0.example", 1.0, 0.0) == 0.0
+    assert limit.reserve_start(f"{CACHE_SIZE}.example", 1.0, 0.0) == 1.0
 
 
 async def test_hosts_of_a_site_are_requested_one_after_another() -> None:

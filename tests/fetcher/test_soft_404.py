@@ -3,9 +3,9 @@
 from gossamer.events import Outcome, PageFetched, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.web.soft_404 import Signature, missing_page
+from services.parser.answers import marked
 from services.parser.page import parse
-from services.parser.result import classify
-from tests.fetcher.orders import fetched, order
+from tests.fetcher.orders import order, run_order
 from tests.fetcher.servers import page, raw, serving
 from tests.parser.pages import NOW, OPTIONS
 
@@ -23,7 +23,7 @@ async def test_response_to_a_probe_is_read_and_published() -> None:
     async with serving() as server:
         server.answers = Everything()  # type: ignore[assignment]
         url = missing_page(server.root, "7.o")
-        emitted = await fetched(given=order(url, purpose=Purpose.PROBE))
+        emitted = await run_order(given=order(url, purpose=Purpose.PROBE))
         assert server.paths == [url.removeprefix(server.root)]
     assert emitted.one.outcome is Outcome.PAGE
     [kept] = emitted.pages
@@ -31,7 +31,7 @@ async def test_response_to_a_probe_is_read_and_published() -> None:
 
 
 def is_marked(fetched: PageFetched) -> bool:
-    return Hazard.SOFT_404 in classify(fetched, parse(fetched, OPTIONS, NOW)).hazards
+    return Hazard.SOFT_404 in marked(fetched, parse(fetched, OPTIONS, NOW)).hazards
 
 
 async def test_pages_that_match_the_signature_are_marked() -> None:
@@ -47,11 +47,11 @@ async def test_pages_that_match_the_signature_are_marked() -> None:
             (Signature(status=404, at=1.0), set()),
         ):
             urls = [server.root + path for path in ("/", "/a", "/b", "/c", "/d")]
-            emitted = await fetched(given=order(*urls, signature=signature))
+            emitted = await run_order(given=order(*urls, signature=signature))
             met = {one.visit.url for one in emitted.pages if is_marked(one)}
             assert met == {server.root + path for path in expected}
 
 
 async def digest_of(url: str) -> str:
-    [read] = (await fetched(given=order(url))).pages
+    [read] = (await run_order(given=order(url))).pages
     return parse(read, OPTIONS, NOW).digest

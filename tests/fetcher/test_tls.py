@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from gossamer.events import Outcome
-from tests.fetcher.orders import HASTY, Emitted, fetched, fetcher, order
+from tests.fetcher.orders import HASTY, Emitted, fetcher, order, run_order
 from tests.fetcher.servers import hanging, page, serving, serving_over
 
 LONG_AGO = (datetime(2001, 1, 1, tzinfo=UTC), datetime(2002, 1, 1, tzinfo=UTC))
@@ -24,7 +24,9 @@ def authority(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> trustme.CA:
     return ca
 
 
-def named(ca: trustme.CA, name: str = "127.0.0.1", expired: bool = False) -> ssl.SSLContext:
+def certified_context(
+    ca: trustme.CA, name: str = "127.0.0.1", expired: bool = False
+) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     before, after = LONG_AGO if expired else (None, None)
     ca.issue_cert(name, not_before=before, not_after=after).configure_cert(context)
@@ -32,8 +34,8 @@ def named(ca: trustme.CA, name: str = "127.0.0.1", expired: bool = False) -> ssl
 
 
 async def test_server_with_trusted_certificate_is_visited(authority: trustme.CA) -> None:
-    async with serving_over(named(authority), a=page()) as server:
-        emitted = await fetched(f"{server.root}/a")
+    async with serving_over(certified_context(authority), a=page()) as server:
+        emitted = await run_order(f"{server.root}/a")
     assert emitted.one.outcome is Outcome.PAGE
 
 
@@ -50,9 +52,9 @@ async def test_outcome_names_the_error_of_the_certificate(
 ) -> None:
     issuer = trustme.CA() if fault == "nobody we trust" else authority
     name = "elsewhere.example" if fault == "another name" else "127.0.0.1"
-    context = named(issuer, name, expired=fault == "expired")
+    context = certified_context(issuer, name, expired=fault == "expired")
     async with serving_over(context, a=page(), b=page()) as server:
-        emitted = await fetched(f"{server.root}/a", f"{server.root}/b")
+        emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
         assert server.requests == [] and server.connections <= 1
     ended = emitted.one
     assert (ended.outcome, ended.hazards, ended.last) == ("tls_failure", ("tls_failure",), True)
@@ -61,7 +63,7 @@ async def test_outcome_names_the_error_of_the_certificate(
 
 async def test_plain_http_in_place_of_tls_is_a_tls_failure() -> None:
     async with serving(x=page()) as server:
-        emitted = await fetched(f"https://127.0.0.1:{server.port}/x", connect_limit=2.0)
+        emitted = await run_order(f"https://127.0.0.1:{server.port}/x", connect_limit=2.0)
     assert (emitted.one.outcome, emitted.one.hazards) == ("tls_failure", ("tls_failure",))
 
 
@@ -74,15 +76,15 @@ async def test_handshake_has_its_own_timeout() -> None:
 
     async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as listener:
         port = listener.sockets[0].getsockname()[1]
-        emitted = await fetched(f"https://127.0.0.1:{port}/x", connect_limit=1.0)
+        emitted = await run_order(f"https://127.0.0.1:{port}/x", connect_limit=1.0)
         silent.set()
     assert emitted.one.outcome is Outcome.TLS_FAILURE
     assert "the TLS handshake was aborted" in emitted.one.reason
 
 
 async def test_silent_server_over_tls_is_a_silent_server(authority: trustme.CA) -> None:
-    async with serving_over(named(authority), x=hanging()) as server:
-        emitted = await fetched(f"{server.root}/x", **HASTY)
+    async with serving_over(certified_context(authority), x=hanging()) as server:
+        emitted = await run_order(f"{server.root}/x", **HASTY)
     assert emitted.one.outcome is Outcome.SILENT_SERVER
 
 
@@ -90,7 +92,7 @@ async def test_silent_server_over_tls_is_a_silent_server(authority: trustme.CA) 
 async def test_second_connection_resumes_the_tls_session(
     authority: trustme.CA, version: ssl.TLSVersion
 ) -> None:
-    context = named(authority)
+    context = certified_context(authority)
     context.maximum_version = version
     emitted = Emitted()
     closing = page(Connection="close")

@@ -28,15 +28,15 @@ def jar(*set_cookies: str, url: str = URL, most: int = 10, size: int = 100) -> J
     return found
 
 
-def sent(jar: Jar, url: str, later: float = 0.0) -> str:
+def cookie_header(jar: Jar, url: str, later: float = 0.0) -> str:
     return dict(jar.header(url, NOW + later)).get("Cookie", "")
 
 
 def test_cookie_is_sent_only_to_its_host_below_its_path() -> None:
     kept = jar("id=7; HttpOnly; SameSite=Strict")
-    assert sent(kept, "https://www.example.org/shop/") == "id=7"
-    assert sent(kept, "http://www.example.org:8080/shop/x?y") == "id=7"
-    assert sent(kept, "https://www.example.org/shop") == "id=7"
+    assert cookie_header(kept, "https://www.example.org/shop/") == "id=7"
+    assert cookie_header(kept, "http://www.example.org:8080/shop/x?y") == "id=7"
+    assert cookie_header(kept, "https://www.example.org/shop") == "id=7"
     for elsewhere in (
         "https://www.example.org/",
         "https://www.example.org/shopping",
@@ -44,14 +44,14 @@ def test_cookie_is_sent_only_to_its_host_below_its_path() -> None:
         "https://a.www.example.org/shop/",
         "https://wwww.example.org/shop/",
     ):
-        assert sent(kept, elsewhere) == ""
+        assert cookie_header(kept, elsewhere) == ""
 
 
 def test_cookie_with_domain_is_sent_to_all_its_hosts() -> None:
     kept = jar("id=7; Domain=.Example.ORG; Path=/")
     for url in ("https://example.org/", "http://www.example.org/", "https://a.b.example.org/x"):
-        assert sent(kept, url) == "id=7"
-    assert sent(kept, "https://notexample.org/") == ""
+        assert cookie_header(kept, url) == "id=7"
+    assert cookie_header(kept, "https://notexample.org/") == ""
 
 
 @pytest.mark.parametrize(
@@ -59,29 +59,31 @@ def test_cookie_with_domain_is_sent_to_all_its_hosts() -> None:
     ["org", "co.uk", "github.io", "other.org", "a.www.example.org", "le.org", "example.org.", "x"],
 )
 def test_cookie_for_a_public_or_foreign_domain_is_refused(domain: str) -> None:
-    assert sent(jar(f"id=7; Domain={domain}; Path=/"), "https://www.example.org/") == ""
+    assert cookie_header(jar(f"id=7; Domain={domain}; Path=/"), "https://www.example.org/") == ""
 
 
 @pytest.mark.parametrize("host", ["github.io", "localhost", "192.0.2.1", "[2001:db8::1]", "com"])
 def test_host_that_is_a_public_suffix_has_its_own_cookies(host: str) -> None:
     for url in (f"http://{host}/", f"http://a.{host}/"):
         kept = jar(f"id=7; Domain={host}", url=f"http://{host}/")
-        assert sent(kept, url) == ("id=7" if url == f"http://{host}/" else "")
+        assert cookie_header(kept, url) == ("id=7" if url == f"http://{host}/" else "")
 
 
 def test_site_on_a_platform_cannot_set_cookies_of_others() -> None:
     assert (
-        sent(jar("a=b; Domain=github.io", url="https://me.github.io/"), "https://me.github.io/")
+        cookie_header(
+            jar("a=b; Domain=github.io", url="https://me.github.io/"), "https://me.github.io/"
+        )
         == ""
     )
     mine = jar("a=b; Domain=me.github.io", url="https://me.github.io/")
-    assert sent(mine, "https://you.github.io/") == ""
+    assert cookie_header(mine, "https://you.github.io/") == ""
 
 
 def test_secure_cookie_is_sent_over_https_only() -> None:
     kept = jar("a=b; Secure; Path=/")
-    assert sent(kept, "https://www.example.org/") == "a=b"
-    assert sent(kept, "http://www.example.org/") == ""
+    assert cookie_header(kept, "https://www.example.org/") == "a=b"
+    assert cookie_header(kept, "http://www.example.org/") == ""
     assert jar("a=b; Secure", url="http://www.example.org/").changes() == ()
 
 
@@ -90,10 +92,10 @@ def test_cookies_expire() -> None:
         "s=1", "m=1; Max-Age=10; Expires=Fri, 01 Jan 2038 00:00:00 GMT", "z=1; Max-Age=9999999999"
     )
     url = "https://www.example.org/shop/"
-    assert sent(kept, url) == "s=1; m=1; z=1"
-    assert sent(kept, url, later=10) == "s=1; z=1"
-    assert sent(kept, url, later=SESSION_COOKIE_SECONDS) == "z=1"
-    assert sent(kept, url, later=MAX_COOKIE_SECONDS) == ""
+    assert cookie_header(kept, url) == "s=1; m=1; z=1"
+    assert cookie_header(kept, url, later=10) == "s=1; z=1"
+    assert cookie_header(kept, url, later=SESSION_COOKIE_SECONDS) == "z=1"
+    assert cookie_header(kept, url, later=MAX_COOKIE_SECONDS) == ""
 
 
 @pytest.mark.parametrize(
@@ -101,15 +103,15 @@ def test_cookies_expire() -> None:
 )
 def test_expired_cookie_deletes_the_stored_one(over: str) -> None:
     url = "https://www.example.org/shop/"
-    assert sent(jar("a=b", "c=d", f"a=x; {over}"), url) == "c=d"
-    assert sent(jar("a=b", f"a=x; {over}; Path=/"), url) == "a=b"
+    assert cookie_header(jar("a=b", "c=d", f"a=x; {over}"), url) == "c=d"
+    assert cookie_header(jar("a=b", f"a=x; {over}; Path=/"), url) == "a=b"
     assert jar(f"a=x; {over}").changes() == ()
 
 
 def test_cookies_are_sent_by_path_length_and_age() -> None:
     kept = jar("a=1; Path=/", "b=2; Path=/shop", "c=3; Path=/")
     kept.take(URL, (("set-cookie", "a=9; Path=/"),), NOW)
-    assert sent(kept, URL) == "b=2; a=9; c=3"
+    assert cookie_header(kept, URL) == "b=2; a=9; c=3"
 
 
 @pytest.mark.parametrize(
@@ -173,10 +175,10 @@ def test_cookie_dates_follow_the_standard(text: str, at: float | None) -> None:
 
 def test_cookies_beyond_the_limits_are_ignored() -> None:
     kept = jar("a=1", "b=2", "c=3", "D=4; Domain=example.org", "e=" + "x" * 80, most=2)
-    assert sent(kept, URL) == "a=1; b=2; D=4"
+    assert cookie_header(kept, URL) == "a=1; b=2; D=4"
     kept.take(URL, (("Set-Cookie", "b=9"), ("Set-Cookie", "a=; Max-Age=0")), NOW)
     kept.take(URL, (("Set-Cookie", "c=3"),), NOW)
-    assert sent(kept, URL) == "b=9; c=3; D=4"
+    assert cookie_header(kept, URL) == "b=9; c=3; D=4"
 
 
 def test_limit_zero_stores_and_sends_no_cookies() -> None:
@@ -251,11 +253,11 @@ def test_any_cookies_keep_site_limits_and_changes(
             assert len(one.value) <= 80
             assert site_of(f"http://{one.domain}/") == site_of(url)
             assert not one.secure or url.startswith("https:")
-        text = sent(kept, url, now - NOW)
+        text = cookie_header(kept, url, now - NOW)
         assert text.count("=") <= 2 * most
         # The reported changes suffice: the next order begins with them.
         again = Jar(cookies_for(host_key(url), told, now), most, 80)
-        assert sorted(sent(again, url, now - NOW).split("; ")) == sorted(text.split("; "))
+        assert sorted(cookie_header(again, url, now - NOW).split("; ")) == sorted(text.split("; "))
 
 
 @given(st.lists(st.text(max_size=60), max_size=5), urls)

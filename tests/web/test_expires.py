@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from gossamer.web.http import expires_at
 
 NOW = 1_700_000_000.0
-SOON = ("Expires", "Tue, 14 Nov 2023 23:13:20 GMT")
-LATER = ("Expires", "Wed, 15 Nov 2023 22:13:20 GMT")
+IN_AN_HOUR = ("Expires", "Tue, 14 Nov 2023 23:13:20 GMT")
+IN_A_DAY = ("Expires", "Wed, 15 Nov 2023 22:13:20 GMT")
 AHEAD = [
     ("Date", "Wed, 15 Nov 2023 08:00:00 GMT"),
     ("Expires", "Wed, 15 Nov 2023 09:00:00 GMT"),
@@ -25,10 +25,10 @@ DAY = 86400.0
         ([("cache-control", 'public, Max-Age="600", s-maxage=10')], 600),
         ([("Cache-Control", "public"), ("Cache-Control", "max-age=3600")], 3600),
         ([("Cache-Control", "max-age=3600"), ("Age", "600")], 3000),
-        ([DATE, SOON], 3600),
+        ([DATE, IN_AN_HOUR], 3600),
         (AHEAD, 3600),
         # max-age overrides Expires (RFC 9111, 5.3).
-        ([DATE, LATER, ("Cache-Control", "max-age=120")], 120),
+        ([DATE, IN_A_DAY, ("Cache-Control", "max-age=120")], 120),
     ],
 )
 def test_expiry_of_a_response_is_parsed(headers: list[tuple[str, str]], left: float) -> None:
@@ -42,7 +42,7 @@ def test_expiry_of_a_response_is_parsed(headers: list[tuple[str, str]], left: fl
         [("Cache-Control", "max-age=0")],
         [("Cache-Control", "max-age=1")],
         [("Cache-Control", "no-cache, max-age=3600")],
-        [("Cache-Control", "no-store"), SOON, DATE],
+        [("Cache-Control", "no-store"), IN_AN_HOUR, DATE],
         [("Cache-Control", "max-age=31536001")],
         [("Cache-Control", "max-age=99999999999999999999")],
         [("Cache-Control", "max-age=-5")],
@@ -52,7 +52,7 @@ def test_expiry_of_a_response_is_parsed(headers: list[tuple[str, str]], left: fl
         [DATE, ("Expires", DATE[1])],
         [DATE, ("Expires", "Thu, 01 Jan 1970 00:00:00 GMT")],
         [DATE, ("Expires", "Thu, 31 Dec 2037 23:55:55 GMT")],
-        [SOON],
+        [IN_AN_HOUR],
         [DATE, ("Expires", "Tue, 14 Nov 2023 23:13:20")],
     ],
 )

@@ -12,13 +12,13 @@ from gossamer.web.robots import LIMIT, RobotsFile, RobotsRules, Rule, is_token, 
 ROOT = "http://example.org"
 
 
-def read(text: str | bytes, product: str = "gossamer", cut: bool = False) -> RobotsFile:
+def parse(text: str | bytes, product: str = "gossamer", cut: bool = False) -> RobotsFile:
     body = text.encode() if isinstance(text, str) else text
     return parse_robots(body, product, 1000.0, 500.0, f"{ROOT}/robots.txt", cut)
 
 
 def rules(text: str | bytes, product: str = "gossamer") -> RobotsRules:
-    return read(text, product).rules
+    return parse(text, product).rules
 
 
 def disallowing(*patterns: str) -> RobotsRules:
@@ -199,7 +199,7 @@ WIDE = ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "utf-8"]
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_file_is_read_in_every_unicode_encoding(encoding: str, mark: str) -> None:
     body = (mark + "User-agent: *\r\nDisallow: /caf\xe9\r\nDisallow: /half").encode(encoding)
-    found = read(body, cut=True).rules
+    found = parse(body, cut=True).rules
     assert [rule.pattern for rule in found.rules] == ["/caf%C3%A9"]
 
 
@@ -212,12 +212,12 @@ def test_sitemaps_are_independent_of_groups() -> None:
         Sitemap: mailto:me
         Sitemap: https://example.org/one.xml
     """
-    assert read(text).sitemaps == (
+    assert parse(text).sitemaps == (
         "https://example.org/one.xml",
         "http://elsewhere.example/two.xml",
         f"{ROOT}/three.xml.gz",
     )
-    many = read("".join(f"Sitemap: {ROOT}/{n}.xml\n" for n in range(1000)))
+    many = parse("".join(f"Sitemap: {ROOT}/{n}.xml\n" for n in range(1000)))
     assert len(many.sitemaps) == 100
 
 
@@ -262,12 +262,12 @@ MALFORMED = [
 
 @pytest.mark.parametrize("text", SOUND)
 def test_valid_lines_are_not_counted_as_malformed(text: str) -> None:
-    assert read(text).malformed == 0
+    assert parse(text).malformed == 0
 
 
 @pytest.mark.parametrize("text", MALFORMED)
 def test_malformed_lines_are_counted(text: str) -> None:
-    assert read(text).malformed > 0
+    assert parse(text).malformed > 0
 
 
 def test_octets_that_are_not_utf8_are_compared_literally() -> None:

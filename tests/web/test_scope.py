@@ -164,13 +164,13 @@ leaves: st.SearchStrategy[Brute] = st.integers(0, 4).map(
 )
 
 
-def joined(parts: list[Brute], word: str) -> Brute:
+def join(parts: list[Brute], word: str) -> Brute:
     fold = all if word == "and" else any
     text = f" {word} ".join(f"({text})" for text, _ in parts)
     return text, lambda depth: fold(holds(depth) for _, holds in parts)
 
 
-def negated(part: Brute) -> Brute:
+def negate(part: Brute) -> Brute:
     text, holds = part
     return f"not ({text})", lambda depth: not holds(depth)
 
@@ -178,8 +178,8 @@ def negated(part: Brute) -> Brute:
 scopes = st.recursive(
     leaves,
     lambda inner: st.one_of(
-        st.builds(joined, st.lists(inner, min_size=2, max_size=4), st.sampled_from(["and", "or"])),
-        inner.map(negated),
+        st.builds(join, st.lists(inner, min_size=2, max_size=4), st.sampled_from(["and", "or"])),
+        inner.map(negate),
     ),
     max_leaves=12,
 )

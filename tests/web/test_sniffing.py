@@ -40,7 +40,7 @@ FIRST = {
 }
 
 
-def sniffed(declared: str, body: bytes, *more: tuple[str, str]) -> str:
+def sniff(declared: str, body: bytes, *more: tuple[str, str]) -> str:
     headers = (("Content-Type", declared),) if declared else ()
     return media_type((*headers, *more), body)
 
@@ -49,9 +49,9 @@ def test_binary_format_declared_as_text_is_detected() -> None:
     assert FIRST.keys() == FORMATS.keys()
     for kind, body in FIRST.items():
         for declared in ("", "text/html", "text/plain", "application/xml", "text/css"):
-            assert sniffed(declared, body) == kind
-        assert sniffed("application/octet-stream", body) == kind
-        assert sniffed("image/tiff", body) == "image/tiff"
+            assert sniff(declared, body) == kind
+        assert sniff("application/octet-stream", body) == kind
+        assert sniff("image/tiff", body) == "image/tiff"
 
 
 RDF = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -75,9 +75,9 @@ RDF = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
     ],
 )
 def test_feed_declared_as_html_is_detected(body: bytes, kind: str) -> None:
-    assert sniffed("text/html", body) == sniffed("text/html; charset=utf-8", body) == kind
-    assert sniffed("text/html", body, NOSNIFF) == "text/html"
-    assert sniffed("application/xhtml+xml", body) == "application/xhtml+xml"
+    assert sniff("text/html", body) == sniff("text/html; charset=utf-8", body) == kind
+    assert sniff("text/html", body, NOSNIFF) == "text/html"
+    assert sniff("application/xhtml+xml", body) == "application/xhtml+xml"
 
 
 @pytest.mark.parametrize(
@@ -101,25 +101,25 @@ def test_feed_declared_as_html_is_detected(body: bytes, kind: str) -> None:
 )
 def test_type_of_an_undeclared_body_is_sniffed(body: bytes, kind: str) -> None:
     for declared in ("", "unknown/unknown", "application/unknown", "*/*", "html"):
-        assert sniffed(declared, body) == kind
+        assert sniff(declared, body) == kind
 
 
 def test_declared_type_counts_with_nosniff() -> None:
-    assert sniffed("text/html", b"PK\3\4", NOSNIFF) == "text/html"
-    assert sniffed("application/octet-stream", b"<p>", NOSNIFF) == "application/octet-stream"
-    assert sniffed("text/plain", b"\0", NOSNIFF) == "text/plain"
-    assert sniffed("", b"<p>", NOSNIFF) == "text/plain"
-    assert sniffed("", b"%PDF-", ("x-content-type-options", "NoSniff, x")) == "application/pdf"
-    assert sniffed("text/html", b"PK\3\4", (NOSNIFF[0], "x, nosniff")) == "application/zip"
+    assert sniff("text/html", b"PK\3\4", NOSNIFF) == "text/html"
+    assert sniff("application/octet-stream", b"<p>", NOSNIFF) == "application/octet-stream"
+    assert sniff("text/plain", b"\0", NOSNIFF) == "text/plain"
+    assert sniff("", b"<p>", NOSNIFF) == "text/plain"
+    assert sniff("", b"%PDF-", ("x-content-type-options", "NoSniff, x")) == "application/pdf"
+    assert sniff("text/html", b"PK\3\4", (NOSNIFF[0], "x, nosniff")) == "application/zip"
 
 
 def test_plain_text_is_text_or_binary_but_not_markup() -> None:
-    assert sniffed("text/plain", b"<html>") == "text/plain"
-    assert sniffed("text/plain", b"a\0b") == "application/octet-stream"
-    assert sniffed("text/plain; charset=UTF-8", b"a\0b") == "application/octet-stream"
+    assert sniff("text/plain", b"<html>") == "text/plain"
+    assert sniff("text/plain", b"a\0b") == "application/octet-stream"
+    assert sniff("text/plain; charset=UTF-8", b"a\0b") == "application/octet-stream"
     # Not a server's default, so it is intended.
-    assert sniffed("text/plain; charset=utf-16", b"a\0b") == "text/plain"
-    assert sniffed("text/plain", b"\xfe\xff\0a") == "text/plain"
+    assert sniff("text/plain; charset=utf-16", b"a\0b") == "text/plain"
+    assert sniff("text/plain", b"\xfe\xff\0a") == "text/plain"
 
 
 def test_beginning_of_a_gzip_file_is_unpacked() -> None:
@@ -132,16 +132,16 @@ def test_beginning_of_a_gzip_file_is_unpacked() -> None:
     ]:
         for declared in (*GZIP, "", "application/octet-stream", "text/xml", "text/plain"):
             kind = inside or (declared if declared in GZIP else GZIP[1])
-            assert sniffed(declared, gzip.compress(inner)) == kind
-    assert sniffed(GZIP[0], gzip.compress(xml), NOSNIFF) == PACKED_XML
-    assert sniffed(GZIP[0], xml) == "text/xml", "a coding that was undone, and called a type"
-    assert sniffed(GZIP[0], b"") == sniffed(GZIP[0], b"\x1f\x8b") == GZIP[0]
-    assert sniffed("image/png", gzip.compress(xml)) == "image/png"
+            assert sniff(declared, gzip.compress(inner)) == kind
+    assert sniff(GZIP[0], gzip.compress(xml), NOSNIFF) == PACKED_XML
+    assert sniff(GZIP[0], xml) == "text/xml", "a coding that was undone, and called a type"
+    assert sniff(GZIP[0], b"") == sniff(GZIP[0], b"\x1f\x8b") == GZIP[0]
+    assert sniff("image/png", gzip.compress(xml)) == "image/png"
 
 
 def test_octet_stream_is_markup_or_a_format_or_unchanged() -> None:
-    assert sniffed("application/octet-stream", b"<!doctype html>") == "text/html"
-    assert sniffed("application/octet-stream", b"words") == "application/octet-stream"
+    assert sniff("application/octet-stream", b"<!doctype html>") == "text/html"
+    assert sniff("application/octet-stream", b"words") == "application/octet-stream"
 
 
 def test_last_of_two_types_counts() -> None:

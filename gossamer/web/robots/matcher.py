@@ -52,13 +52,13 @@ class Pattern(NamedTuple):
 
     def matches(self, path: str) -> bool:
         """Return whether *path* matches, in one pass however many stars there are."""
-        first, *others = self.pieces
-        if not others:
+        first, *rest = self.pieces
+        if not rest:
             return path == first if self.to_the_end else path.startswith(first)
         if not path.startswith(first):
             return False
-        at, last = len(first), others.pop() if self.to_the_end else ""
-        for piece in others:
+        at, last = len(first), rest.pop() if self.to_the_end else ""
+        for piece in rest:
             if SLASH in piece:
                 found, length = _first_of(piece, path, at)
             else:
@@ -109,13 +109,13 @@ class Matcher(Generic[R]):
         for rule in rules:
             pattern = compile_pattern(rule.pattern)
             weight = (pattern.octets, rule.allow)
-            first, *others = pattern.pieces
-            if any(others):
+            first, *rest = pattern.pieces
+            if any(rest):
                 wild.append((weight, pattern, rule))
                 continue
-            known = self._exact if pattern.to_the_end and not others else prefixes
-            if first not in known or weight > known[first][0]:
-                known[first] = weight, rule
+            table = self._exact if pattern.to_the_end and not rest else prefixes
+            if first not in table or weight > table[first][0]:
+                table[first] = weight, rule
         self._prefixes = _Prefixes(prefixes)
         self._wild = sorted(wild, key=lambda one: one[0], reverse=True)
         self._grams = _grams([pattern for _weight, pattern, _rule in self._wild])

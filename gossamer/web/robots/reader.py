@@ -44,13 +44,13 @@ def parse_robots(
     The file was fetched at *now*, in epoch seconds, from *url*. *cut*: its end is missing. Never
     fails: invalid lines are skipped.
     """
-    text, odd = to_utf8(body[:LIMIT])
+    text, was_converted = to_utf8(body[:LIMIT])
     if cut or len(body) > LIMIT:
         text = whole_lines(text)
     file = _File(product.lower().encode(), url)
     for line in lines(text):
         file.add(line)
-    group = file.our_group if file.our_group.named else file.default_group
+    group = file.our_group if file.our_group.is_named else file.default_group
     rules = RobotsRules(
         lines=format_rules(group.rules),
         crawl_delay=group.delay,
@@ -59,7 +59,7 @@ def parse_robots(
         status=200,
         usage=tuple(group.usage),
     )
-    return RobotsFile(rules, tuple(file.sitemaps), file.malformed + odd)
+    return RobotsFile(rules, tuple(file.sitemaps), file.malformed + was_converted)
 
 
 def is_token(product: str) -> bool:
@@ -76,23 +76,23 @@ class _File:
         self.malformed = 0
         self._product, self._url = product, url
         self._current: list[_Group] = []
-        self._naming = self._named = False
+        self._naming = self._has_name = False
 
     def add(self, line: Line) -> None:
         """Add one line, and count it if it is malformed."""
-        sound, key = line.is_valid, line.key
+        is_valid, key = line.is_valid, line.key
         if key is DISALLOW or key is ALLOW:
-            sound &= self._add_rule(line)
+            is_valid &= self._add_rule(line)
         elif key is Key.USER_AGENT:
             self._name(line.value)
         elif key is Key.SITEMAP:
-            sound &= self._add_sitemap(line.value)
+            is_valid &= self._add_sitemap(line.value)
         else:
             # A line that is not a rule of the standard does not end the list of names (2.2.4).
-            sound &= key is not Key.CRAWL_DELAY or _seconds(line.value) is not None
+            is_valid &= key is not Key.CRAWL_DELAY or _seconds(line.value) is not None
             for group in self._current:
                 group.add(line)
-        self.malformed += not sound
+        self.malformed += not is_valid
 
     def _add_rule(self, line: Line) -> bool:
         # A rule without a path has no effect.
@@ -101,7 +101,7 @@ class _File:
             for group in self._current:
                 group.rules.append(rule)
         self._naming = False
-        return self._named and line.value[:1] in PATH_STARTS
+        return self._has_name and line.value[:1] in PATH_STARTS
 
     def _name(self, value: bytes) -> None:
         # RFC 9309, 2.2.1: groups that name the same crawler are one group.
@@ -109,10 +109,10 @@ class _File:
         current = self._current if self._naming else []
         if any(_names(name, self._product) for name in names):
             current = [*current, self.our_group]
-            self.our_group.named = True
+            self.our_group.is_named = True
         if b"*" in names:
             current = [*current, self.default_group]
-        self._current, self._naming, self._named = current, True, True
+        self._current, self._naming, self._has_name = current, True, True
 
     def _add_sitemap(self, value: bytes) -> bool:
         if len(self.sitemaps) >= MAX_SITEMAPS:
@@ -142,7 +142,7 @@ class _Group:
     """The rules for one name, from the whole file."""
 
     def __init__(self) -> None:
-        self.named = False
+        self.is_named = False
         self.rules: list[Rule] = []
         self.usage: list[Usage] = []
         self.delay = 0.0

@@ -1,6 +1,6 @@
 """The rules of a robots.txt that apply to us: evaluation for a URL, and the part for an order.
 
-Where the RFC is silent: Google's `index.html` rule (allowing it allows its folder) is not
+The RFC leaves two choices. Google's `index.html` rule (allowing it allows its folder) is not
 implemented, because it grants a permission that is not in the file. The longest of several
 Crawl-delays counts.
 """

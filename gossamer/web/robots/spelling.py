@@ -78,7 +78,7 @@ def is_text(body: bytes) -> bool:
 
     Text has no binary data bytes (the MIME Sniffing standard, section 7).
     """
-    text, _odd = to_utf8(body)
+    text, _was_converted = to_utf8(body)
     try:
         text.decode()
     except UnicodeDecodeError as error:

@@ -163,7 +163,7 @@ class HostClient:
     async def _request(
         self, step: Fetch, addresses: tuple[str, ...], admission: Admission[Request]
     ) -> Reply | Failure:
-        started_at, begun = self._web.clock(), self._time()
+        started_at, begun_at = self._web.clock(), self._time()
         host, delay = host_key(step.url), admission.request.delay
         self._web.idle.reuse(host, addresses)
         self._close_idle(addresses[0])
@@ -171,7 +171,7 @@ class HostClient:
             with self._web.gaps.request(host_name(host), delay):
                 answer = await self._answer(step, host, addresses, admission)
         finally:
-            took = self._time() - begun
+            took = self._time() - begun_at
             observe("gossamer_fetch_seconds", took)
         return replace(answer, started_at=started_at, took=took)
 

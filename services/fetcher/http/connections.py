@@ -117,7 +117,7 @@ class Connector(aiohttp.TCPConnector):
         if ssl is None:
             return await self._loop.create_connection(factory, sock=sock)
         try:
-            made = await self._loop.create_connection(
+            created = await self._loop.create_connection(
                 factory,
                 sock=sock,
                 ssl=ssl,
@@ -126,10 +126,10 @@ class Connector(aiohttp.TCPConnector):
             )
         except OSError as error:
             raise TlsFailure(describe_tls_error(error)) from error
-        if isinstance(ssl, Context) and ssl.refuses(made[0].get_extra_info("ssl_object")):
-            made[0].close()
+        if isinstance(ssl, Context) and ssl.refuses(created[0].get_extra_info("ssl_object")):
+            created[0].close()
             raise TlsFailure("the certificate is not the one that is pinned for the site")
-        return made
+        return created
 
     async def _open_socket(self, addr_infos: Any, limit: float) -> socket.socket:
         try:
