@@ -9,8 +9,8 @@ from gossamer import clock
 from gossamer.crawl import complete_url, last_definition
 from gossamer.errors import BadSettings
 from gossamer.store import Store
-from gossamer.web.url import BadUrl, canonicalize, host_key, site_of, spellings
-from gossamer.web.url_steps import STEPS, host_image, host_images, merged
+from gossamer.web.url import BadUrl, canonicalize, host_key, site_of, trace_steps
+from gossamer.web.url_steps import STEPS, merge_url, rewrite_by_rule, rewrite_by_rules
 from services.dedup.rows import ASSUMED_RULE, HostNameRow, HostStepsRow, original_of
 from services.frontier.rows import UrlRow
 
@@ -31,14 +31,14 @@ def known(crawl: OpenCrawl, text: str) -> Known:
     try:
         full = complete_url(text)
         url = canonicalize(full)
-        steps = [_said(*one) for one in spellings(full) if one[1] != f"{full}/"]
+        steps = [_said(*one) for one in trace_steps(full) if one[1] != f"{full}/"]
     except BadUrl as error:
         raise BadSettings(str(error)) from error
     definition, store = last_definition(crawl.log), crawl.store()
     wanted = definition.url_steps if definition else ()
     if store.table(UrlRow).get((crawl.id, host_key(url)), url):
         return Known(url, tuple(steps))
-    found = merged(url, wanted)
+    found = merge_url(url, wanted)
     if not found.url:
         return Known(url, (*steps, f"left out by {found.steps[-1]}: {STEPS[found.steps[-1]].text}"))
     steps += _of_crawl(url, wanted)
@@ -54,7 +54,7 @@ def _said(name: str, after: str) -> str:
 
 def _of_crawl(url: str, wanted: tuple[str, ...]) -> Iterator[str]:
     for name in (*wanted, *wanted):  # A step may uncover what one before it looks for.
-        if name in STEPS and (after := merged(url, (name,)).url) != url:
+        if name in STEPS and (after := merge_url(url, (name,)).url) != url:
             url = after
             yield _said(name, url)
 
@@ -64,8 +64,8 @@ def _at_host(store: Store, url: str, wanted: tuple[str, ...]) -> Iterator[tuple[
     before = ""
     while url != before:
         before = url
-        for rule, _ in host_images(url, wanted):
-            if row.holds(rule) and (after := host_image(url, rule)) != url:
+        for rule, _ in rewrite_by_rules(url, wanted):
+            if row.holds(rule) and (after := rewrite_by_rule(url, rule)) != url:
                 url = after
                 why = (
                     "assumed" if rule == ASSUMED_RULE else f"{len(row.proofs[rule])} texts prove it"

@@ -26,7 +26,7 @@ import structlog
 
 from gossamer.errors import BadSettings
 from gossamer.events.pages import PageParsed
-from gossamer.web.expressions import Expression, Holds, parse, some
+from gossamer.web.expressions import Expression, Holds, parse, require_texts
 from gossamer.web.scope import RULES as SCOPE_RULES
 from gossamer.web.scope import Found
 
@@ -76,7 +76,7 @@ def _language(*codes: str) -> Holds[Facts]:
 
 
 def _type(*types: str) -> Holds[Facts]:
-    wanted = some(types)
+    wanted = require_texts(types)
     if wrong := [one for one in wanted if "/" not in one or one != one.lower()]:
         raise ValueError(f"{wrong[0]!r} is not a media type such as text/html or text/*")
 
@@ -88,7 +88,7 @@ def _type(*types: str) -> Holds[Facts]:
 
 
 def _classifier(name: str) -> Holds[Facts]:
-    some((name,))
+    require_texts((name,))
     return lambda facts: _classify(name, facts) if facts.page else None
 
 

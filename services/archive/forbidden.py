@@ -7,8 +7,8 @@ and the archive work on a page at the same time.
 from collections.abc import Iterator
 
 from gossamer.events import PageFetched
-from gossamer.web.coding import decoded
-from gossamer.web.directives import directives, in_markup, reservation, signals
+from gossamer.web.coding import decode
+from gossamer.web.directives import find_in_markup, find_signals, parse_directives, reservation
 from gossamer.web.http import all_values, joined_values
 
 MAX_HEAD_BYTES = 64 << 10
@@ -17,15 +17,15 @@ MAX_HEAD_BYTES = 64 << 10
 
 def is_forbidden(page: PageFetched, forbidding: frozenset[str], product: str) -> bool:
     """Return whether *page* has one of the *forbidding* signals for the crawler *product*."""
-    found = directives(_find_directives(page, forbidding, product), product)
+    found = parse_directives(_find_directives(page, forbidding, product), product)
     usage = {**page.usage, **reservation(page.headers)}
-    return not forbidding.isdisjoint(signals(found, usage, False))
+    return not forbidding.isdisjoint(find_signals(found, usage, False))
 
 
 def _find_directives(page: PageFetched, forbidding: frozenset[str], product: str) -> Iterator[str]:
     yield from all_values(page.headers, "x-robots-tag")
     if forbidding and 200 <= page.status < 300:
         codings = joined_values(page.headers, "content-encoding")
-        head = decoded(page.body, codings, MAX_HEAD_BYTES).data.lower()
+        head = decode(page.body, codings, MAX_HEAD_BYTES).data.lower()
         if b"none" in head or any(signal.encode() in head for signal in forbidding):
-            yield from in_markup(head.decode("latin-1"), product)
+            yield from find_in_markup(head.decode("latin-1"), product)

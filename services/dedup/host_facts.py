@@ -53,7 +53,7 @@ from gossamer.web.url import (
     is_address,
     site_of,
 )
-from gossamer.web.url_steps import host_image, host_images, without_default_document
+from gossamer.web.url_steps import rewrite_by_rule, rewrite_by_rules, without_default_document
 from services.dedup.rows import ASSUMED_RULE, DocumentRow, HostNameRow, HostStepsRow, original_of
 
 # Guesses.
@@ -152,8 +152,8 @@ def rewrite_url(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:
     before = ""
     while url != before:
         before = url
-        for rule, _ in host_images(url, steps):
-            url = host_image(url, rule) if row.holds(rule) else url
+        for rule, _ in rewrite_by_rules(url, steps):
+            url = rewrite_by_rule(url, rule) if row.holds(rule) else url
     return url
 
 
@@ -178,7 +178,7 @@ class HostSteps:
         hosts = dict[str, None]()
         for url in urls:
             host = host_key(url)
-            if host not in self._cache and host not in hosts and any(host_images(url, steps)):
+            if host not in self._cache and host not in hosts and any(rewrite_by_rules(url, steps)):
                 hosts[host] = None
         return [(HostStepsRow, host, "") for host in hosts]
 
@@ -186,7 +186,7 @@ class HostSteps:
         """Return *discovery*, found by the visit *via*, rewritten by the steps of its host."""
         if crawl is None or discovery.purpose is not Purpose.PAGE:
             return discovery
-        if not any(host_images(discovery.url, crawl.url_steps)):
+        if not any(rewrite_by_rules(discovery.url, crawl.url_steps)):
             return discovery
         url = rewrite_url(self._load(host_key(discovery.url)), discovery.url, crawl.url_steps)
         # A redirect that would lead to itself is followed unchanged. Seeds are never rewritten.
@@ -206,7 +206,7 @@ class HostSteps:
             row = self._load(host_key(url))
             if rule == ASSUMED_RULE or rule in row.refuted or row.is_proven(rule):
                 continue
-            if original and host_image(original, rule) == rewritten:
+            if original and rewrite_by_rule(original, rule) == rewritten:
                 if rewritten in (url, original):
                     self._prove(host_key(url), rule, page.digest)
                 else:
@@ -239,11 +239,11 @@ class HostSteps:
         With each rule comes the page's URL as rewritten by it.
         """
         url, steps = page.visit.url, crawl.url_steps if crawl else ()
-        rules = dict(host_images(url, steps))
+        rules = dict(rewrite_by_rules(url, steps))
         yield from rules.items()
         if original and host_key(original) == host_key(url):
             yield from (
-                (rule, url) for rule, _ in host_images(original, steps) if rule not in rules
+                (rule, url) for rule, _ in rewrite_by_rules(original, steps) if rule not in rules
             )
 
     def _has_other_text(self, url: str, page: PageParsed) -> bool:

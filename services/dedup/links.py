@@ -52,7 +52,7 @@ from gossamer.events.provenance import MAX_LINKS_PER_EVENT, group_by_site, link_
 from gossamer.telemetry import count
 from gossamer.web import in_links
 from gossamer.web.url import fingerprint, host_key, site_of
-from gossamer.web.url_steps import merged, without_default_document
+from gossamer.web.url_steps import merge_url, without_default_document
 from services.dedup.seen import hash_finder
 
 LONG_LINK_CHARS = 200
@@ -78,7 +78,7 @@ def apply_url_steps(page: PageParsed, crawl: CrawlDefined | None, limit: int) ->
     steps = crawl.url_steps if crawl else ()
     links, hazards = dict[str, Link](), set[str]()
     for link in page.links:
-        url, applied = merged(link.url, steps)
+        url, applied = merge_url(link.url, steps)
         hazards.update(applied)
         if link.redirect and url == page.visit.url:
             # The server adds a session id, or the name of a default document. The step would undo
@@ -88,7 +88,7 @@ def apply_url_steps(page: PageParsed, crawl: CrawlDefined | None, limit: int) ->
             hazards.add(DEFAULT_DOCUMENT)
         if url and not _is_too_long(url, limit, hazards):
             _add(links, link if url == link.url else replace(link, url=url))
-    canonical = merged(page.canonical, steps).url if page.canonical else ""
+    canonical = merge_url(page.canonical, steps).url if page.canonical else ""
     entries = tuple(_rewrite_entries(page, steps, limit, hazards))
     return replace(
         page,
@@ -104,7 +104,7 @@ def _rewrite_entries(
 ) -> Iterator[Entry]:
     """Yield the entries of a sitemap or a feed, rewritten by the URL *steps* of the crawl."""
     for entry in page.entries:
-        url, applied = merged(entry.url, steps)
+        url, applied = merge_url(entry.url, steps)
         hazards.update(applied)
         if url and not _is_too_long(url, limit, hazards):
             yield entry if url == entry.url else replace(entry, url=url)
@@ -277,7 +277,7 @@ class InLinks:
         """Count links from *site* to *urls* of another site."""
         for url in urls:
             key = fingerprint(url)
-            sketch = in_links.linked(self._sketches.get(key) or 0, site, url)
+            sketch = in_links.add_link(self._sketches.get(key) or 0, site, url)
             self._sketches.put(key, sketch, site)
 
     def pop(self, url: str) -> in_links.Sketch:

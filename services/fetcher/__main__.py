@@ -13,7 +13,13 @@ def work(backends: Backends) -> None:
     coordination, health = coordinate_fleet(settings, log, store), backends.process.health
     run_async(
         lambda stop: serve(
-            settings, log, store, coordination, stop, health.hindered, health.outdated
+            settings,
+            log,
+            store,
+            coordination,
+            stop,
+            health.report_limitation,
+            health.report_outdated,
         ),
         backends.stop,
     )

@@ -25,7 +25,7 @@ from collections.abc import Callable
 import structlog
 
 from gossamer.retries import waits
-from gossamer.telemetry import gauge
+from gossamer.telemetry import set_gauge
 
 logger = structlog.get_logger()
 
@@ -49,7 +49,7 @@ class Limitations:
             logger.warning("limitation ended", kind=kind)
         self._sentences = {**self._sentences, kind: why} if why else self._without(kind)
         if is_new or is_over:
-            gauge("gossamer_fetcher_hindered", bool(why), kind=kind)
+            set_gauge("gossamer_fetcher_hindered", bool(why), kind=kind)
         self._show("; ".join(self._sentences.values()))
 
     def _without(self, kind: str) -> dict[str, str]:
@@ -190,7 +190,7 @@ class ClockSkew:
         """Record the age of an order that was made at *made_at* by its frontier's clock."""
         self._ages.append(now - made_at)
         youngest = min(self._ages)
-        gauge("gossamer_clock_skew_seconds", youngest)
+        set_gauge("gossamer_clock_skew_seconds", youngest)
         self._limitations.report("clock", self._sentence(youngest))
 
     def _sentence(self, youngest: float) -> str:

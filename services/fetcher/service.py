@@ -24,7 +24,7 @@ from gossamer.events import (
 from gossamer.events.topics import VISITS_ORDERED, Topic
 from gossamer.retries import waits
 from gossamer.runtime.processor import Emitter
-from gossamer.telemetry import gauge
+from gossamer.telemetry import set_gauge
 from gossamer.web.sniffing import PACKED_XML, UNCUTTABLE_TYPES
 from gossamer.web.url import host_name
 from services.fetcher.http.client import HostClient, Web
@@ -116,7 +116,7 @@ class Fetcher:
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
         run = OrderRun(event, emit, self._clock, self._skew, self._limits.visit_limit)
-        gauge("gossamer_fetches_open", self._count_open(1))
+        set_gauge("gossamer_fetches_open", self._count_open(1))
         try:
             await self._carry_out(run)
         except asyncio.CancelledError:
@@ -129,7 +129,7 @@ class Fetcher:
             logger.exception("visit failed", order=event.order, host=event.host)
             run.fail_order(error)
         finally:
-            gauge("gossamer_fetches_open", self._count_open(-1))
+            set_gauge("gossamer_fetches_open", self._count_open(-1))
 
     def _add_hazards(self, order: HostCheckedOut, emitted: tuple[Event, ...]) -> tuple[Event, ...]:
         """Return *emitted* with the hazards that lookups have found for the host or its domain."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.events import Event, HostCheckedOut, Outcome
-from gossamer.speed import LAG, Speeds
+from gossamer.speed import PROPAGATION_SECONDS, Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
@@ -149,7 +149,7 @@ class Pace:
             self.why = forbidden_by(rule)
         elif self.limits.speeds.is_outdated(self.order.at, self.now):
             self.why = "the speed of the crawl has changed since the order"
-        elif self.order.at < self._overridden_at() + LAG:
+        elif self.order.at < self._overridden_at() + PROPAGATION_SECONDS:
             self.why = "the overrides of its site have changed since the order"
         return bool(self.why)
 

@@ -15,7 +15,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
 from gossamer.text.folding import fold_whitespace
 from gossamer.web.http import Headers, all_values, first_value
-from gossamer.web.url import BadUrl, NotOfTheWeb, UrlTooLong, canonicalize, host_key
+from gossamer.web.url import BadUrl, NotHttpUrl, UrlTooLong, canonicalize, host_key
 from services.parser.charset import codec_of
 from services.parser.options import Options
 
@@ -98,7 +98,7 @@ class Resolver:
             return canonicalize(self._encode_query(target), self._base)
         except UrlTooLong:
             self.hazards.add(Hazard.URL_TOO_LONG)
-        except NotOfTheWeb:
+        except NotHttpUrl:
             self.hazards.add(Hazard.NON_WEB_LINK)
         except BadUrl:
             self.hazards.add(Hazard.MALFORMED_URL)

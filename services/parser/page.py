@@ -7,13 +7,13 @@ from msgspec.structs import replace
 from gossamer.events import Link, PageFetched, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
-from gossamer.web.coding import Body, decoded
+from gossamer.web.coding import Body, decode
 from gossamer.web.directives import (
     UNAVAILABLE_AFTER,
-    directives,
+    directive_value,
+    find_signals,
+    parse_directives,
     reservation,
-    signals,
-    value_of,
 )
 from gossamer.web.http import (
     all_values,
@@ -23,8 +23,8 @@ from gossamer.web.http import (
     payload_digest,
     redirect_target,
 )
-from gossamer.web.sniffing import GZIP, PACKED_XML, WHOLE, media_type, whole_type
-from gossamer.web.validators import kept, validators_of
+from gossamer.web.sniffing import GZIP, PACKED_XML, UNCUTTABLE_TYPES, media_type, whole_type
+from gossamer.web.validators import validators_after_304, validators_of
 from services.parser.dates import parse_loose_date
 from services.parser.links import find_header_links
 from services.parser.options import Options
@@ -41,7 +41,7 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     """
     parsed = replace(start_result(page, now), payload_digest=payload_digest(page.body))
     if page.status == 304 and page.visit.conditions:
-        validators = kept(validators_of(page.headers), page.visit.validators)
+        validators = validators_after_304(validators_of(page.headers), page.visit.validators)
         return replace(parsed, validators=validators, expires_at=_expires_at(page))
     if target := redirect_target(page.status, page.headers, page.visit.url):
         return replace(parsed, links=(Link(target, redirect=True),))
@@ -50,7 +50,7 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     validators = validators_of(page.headers)
     parsed = replace(parsed, validators=validators, expires_at=_expires_at(page))
     codings = joined_values(page.headers, "content-encoding")
-    body = decoded(page.body, codings, _max_decoded_size(page, options), options.ratio_limit)
+    body = decode(page.body, codings, _max_decoded_size(page, options), options.ratio_limit)
     parsed = _add_body(page, parsed, body, options)
     header = joined_values(page.headers, "content-type")
     parsed = read(ReceivedDocument(parsed, body.data, header, options))
@@ -65,7 +65,7 @@ def _max_decoded_size(page: PageFetched, options: Options) -> int:
     kind = whole_type(page.headers, page.body)
     if kind == PACKED_XML:
         return options.sitemap_limit
-    return options.pdf_limit if kind in WHOLE else options.decoded_limit
+    return options.pdf_limit if kind in UNCUTTABLE_TYPES else options.decoded_limit
 
 
 def _expires_at(page: PageFetched) -> float:
@@ -84,7 +84,7 @@ def _add_body(page: PageFetched, parsed: PageParsed, body: Body, options: Option
         content_type=kind,
         size=len(body.data),
         truncated=parsed.truncated or body.cut,
-        directives=directives(all_values(page.headers, "x-robots-tag"), options.product),
+        directives=parse_directives(all_values(page.headers, "x-robots-tag"), options.product),
         usage={**page.usage, **reservation(page.headers)},
     )
 
@@ -107,8 +107,8 @@ def _add_header_links(parsed: PageParsed, page: PageFetched) -> PageParsed:
 
 def _apply_directives(parsed: PageParsed, options: Options) -> PageParsed:
     """Return *parsed* with noindex and nofollow, by its robots directives and the settings."""
-    after = parse_loose_date(value_of(UNAVAILABLE_AFTER, parsed.directives), inf)
-    given = signals(parsed.directives, parsed.usage, 0.0 < after <= parsed.fetched_at)
+    after = parse_loose_date(directive_value(UNAVAILABLE_AFTER, parsed.directives), inf)
+    given = find_signals(parsed.directives, parsed.usage, 0.0 < after <= parsed.fetched_at)
     noindex = not given.isdisjoint(options.not_indexed)
     nofollow = not given.isdisjoint(options.not_followed)
     conditions = {

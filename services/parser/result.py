@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gossamer.events import PageFetched, PageKind, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.web.http import REDIRECTS, first_value
-from gossamer.web.soft_404 import has_text_of, is_home_page, leads_where
+from gossamer.web.soft_404 import is_home_page, is_missing_redirect, is_missing_text
 from gossamer.web.validators import modified_at
 from services.parser.dates import WEB_BEGAN_AT
 
@@ -102,11 +102,11 @@ def _is_soft_404(page: PageFetched, parsed: PageParsed) -> bool:
     signature, url = page.signature, page.visit.url
     if not signature.at or page.visit.purpose is not Purpose.PAGE or is_home_page(url):
         return False
-    if leads_where(signature, page.status, first_value(page.headers, "location")):
+    if is_missing_redirect(signature, page.status, first_value(page.headers, "location")):
         return True
     if not _is_success(page) or parsed.needs_rendering:
         return False
-    return has_text_of(signature, parsed.digest, parsed.simhash)
+    return is_missing_text(signature, parsed.digest, parsed.simhash)
 
 
 def _has_impossible_date(page: PageFetched) -> bool:

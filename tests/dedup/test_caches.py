@@ -4,7 +4,7 @@ from gossamer.events import CrawlDefined, Discovery
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.in_links import sites_in
+from gossamer.web.in_links import estimate_sites
 from services.dedup import host_facts, links
 from services.dedup.host_facts import Guesses, HostNames
 from services.dedup.links import InLinks
@@ -27,7 +27,7 @@ def test_links_of_one_site_fill_only_its_part_of_the_sketches() -> None:
     counts.count_links("b.example", ["http://c.example/"])
     counts.count_links("trap.example", (f"http://h{n}.example/{LONG}" for n in range(20_000)))
     assert counts._sketches.bytes <= links.SITE_IN_LINKS_CACHE_BYTES + 1000
-    assert round(sites_in(counts.pop("http://c.example/"))) == 1
+    assert round(estimate_sites(counts.pop("http://c.example/"))) == 1
 
 
 def test_hosts_of_one_site_do_not_evict_rows_of_other_sites() -> None:

@@ -27,7 +27,7 @@ from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.in_links import sites_in
+from gossamer.web.in_links import estimate_sites
 from gossamer.web.url import fingerprint, host_key, site_of
 from services.dedup.seen import SeenMapping, SeenRow, SeenTable, hash_finder
 from services.dedup.service import Dedup
@@ -238,7 +238,7 @@ def test_verdict_carries_the_number_of_linking_sites_once(dedup: Dedup) -> None:
 
     def linking_sites(url: str, digest: str) -> float:
         [judged] = of_kind(PageJudged, dedup.handle(parsed_page(url, digest), 0.0))
-        return sites_in(judged.in_links)
+        return estimate_sites(judged.in_links)
 
     assert 5 < linking_sites(known, "d1") < 20
     assert linking_sites(known, "d1") == 0

@@ -10,8 +10,8 @@ from gossamer.events import HostCheckedOut, Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.web.http import first_value
 from gossamer.web.validators import Validators
-from services.parser.answers import marked
 from services.parser.page import parse
+from services.parser.result import classify
 from tests.fetcher.orders import order, run_order
 from tests.fetcher.servers import Server, conditional_page, page, raw, serving
 from tests.parser.pages import NOW, OPTIONS
@@ -104,5 +104,5 @@ async def test_impossible_last_modified_is_counted_as_hazard() -> None:
             x=conditional_page(b"<p>x", modified=formatdate(at, usegmt=True))
         ) as server:
             [kept] = (await run_order(f"{server.root}/x")).pages
-        hazards = marked(kept, parse(kept, OPTIONS, NOW)).hazards
+        hazards = classify(kept, parse(kept, OPTIONS, NOW)).hazards
         assert (Hazard.WRONG_DATE in hazards) is is_wrong, at

@@ -3,8 +3,8 @@
 from gossamer.events import Outcome, PageFetched, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.web.soft_404 import Signature, missing_page
-from services.parser.answers import marked
 from services.parser.page import parse
+from services.parser.result import classify
 from tests.fetcher.orders import order, run_order
 from tests.fetcher.servers import page, raw, serving
 from tests.parser.pages import NOW, OPTIONS
@@ -31,7 +31,7 @@ async def test_response_to_a_probe_is_read_and_published() -> None:
 
 
 def is_marked(fetched: PageFetched) -> bool:
-    return Hazard.SOFT_404 in marked(fetched, parse(fetched, OPTIONS, NOW)).hazards
+    return Hazard.SOFT_404 in classify(fetched, parse(fetched, OPTIONS, NOW)).hazards
 
 
 async def test_pages_that_match_the_signature_are_marked() -> None:

@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.web.directives import LENGTH, MOST, directives, in_markup
+from gossamer.web.directives import (
+    MAX_DIRECTIVE_LENGTH,
+    MAX_DIRECTIVES,
+    find_in_markup,
+    parse_directives,
+)
 from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, fetched, read
 
@@ -35,9 +40,9 @@ def test_directives_for_us_are_published(value: str, expected: tuple[str, ...]) 
 
 @given(st.lists(st.text("noindex:,; unavailable_after2026wed", max_size=300), max_size=90))
 def test_directives_are_limited(values: list[str]) -> None:
-    expected = directives(values, "gossamer")
-    assert len(expected) <= MOST
-    assert all(0 < len(one) <= LENGTH for one in expected)
+    expected = parse_directives(values, "gossamer")
+    assert len(expected) <= MAX_DIRECTIVES
+    assert all(0 < len(one) <= MAX_DIRECTIVE_LENGTH for one in expected)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,7 @@ def test_nosnippet_texts_are_published() -> None:
     ],
 )
 def test_robots_meta_elements_are_found_in_raw_markup(markup: str, expected: list[str]) -> None:
-    assert list(in_markup(markup, "Gossamer")) == expected
+    assert list(find_in_markup(markup, "Gossamer")) == expected
 
 
 @pytest.mark.parametrize(

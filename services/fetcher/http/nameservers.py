@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import aiodns
 import pycares
 
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry.timing import observe_duration
 from services.fetcher.dns_message import AAAA, A, Answer, extract_addresses, is_answer, make_query
 from services.fetcher.limitations import NO_NAME_SERVER, LocalFault
 
@@ -61,7 +61,7 @@ class NameServers:
         TimeoutError after *seconds*.
         """
         try:
-            with timed("gossamer_dns_seconds"):
+            with observe_duration("gossamer_dns_seconds"):
                 async with asyncio.timeout(seconds):
                     return await (self._query_anew(name) if bypass_cache else self._query(name))
         except (aiodns.error.DNSError, UnicodeError) as error:

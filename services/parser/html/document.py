@@ -12,7 +12,13 @@ from gossamer.events import Heading
 from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, make_blocks, split_pieces
 from gossamer.text.folding import fold_whitespace
-from gossamer.web.directives import LENGTH, POLICY, RESERVATION, directives, meta_names
+from gossamer.web.directives import (
+    MAX_DIRECTIVE_LENGTH,
+    POLICY,
+    RESERVATION,
+    meta_names,
+    parse_directives,
+)
 from services.parser.html.about import Fields, collect_meta, read_about
 from services.parser.html.elements import Elements
 from services.parser.html.headings import find_headings
@@ -70,10 +76,14 @@ def read_document(
         title=title[:MAX_TITLE_LENGTH],
         description=fold_whitespace(description)[:MAX_DESCRIPTION_LENGTH],
         language=language,
-        directives=directives(robots, options.product),
+        directives=parse_directives(robots, options.product),
         headings=find_headings(tree, options.physical_markup),
         markup="" if options.text == "off" else _main_text_markup(tree, linked_data),
-        reserved={name: meta[name][0][:LENGTH] for name in (RESERVATION, POLICY) if name in meta},
+        reserved={
+            name: meta[name][0][:MAX_DIRECTIVE_LENGTH]
+            for name in (RESERVATION, POLICY)
+            if name in meta
+        },
         visible=" ".join(pieces),
         blocks=make_blocks(pieces),
         about={**about, **links.fields(), "declared_language": language},

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed, Purpose
 from gossamer.events.hazards import Hazard
-from gossamer.web.coding import MEMBER, decoded
+from gossamer.web.coding import GZIP_MAGIC, decode
 from gossamer.web.sniffing import HTML, OFFICE, PACKED_XML, PDF
 from services.parser.readers import html, listings, office, pdf, structured
 from services.parser.readers.base import ReceivedDocument, add_text
@@ -77,10 +77,10 @@ def _read_listing(
 
 def _unpack(received: ReceivedDocument) -> ReceivedDocument:
     """Return *received* without gzip around it; a decompression bomb is cut."""
-    if not received.body.startswith(MEMBER):
+    if not received.body.startswith(GZIP_MAGIC):
         return received
     options = received.options
-    body = decoded(received.body, "gzip", options.sitemap_limit, options.ratio_limit)
+    body = decode(received.body, "gzip", options.sitemap_limit, options.ratio_limit)
     parsed = add_hazards(received.parsed, [Hazard.DECOMPRESSION_BOMB] * body.bomb)
     parsed = replace(parsed, truncated=parsed.truncated or body.cut)
     return received._replace(parsed=parsed, body=body.data)
