@@ -21,9 +21,9 @@ from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, SeenTable
 from services.frontier.conditions import Condition
-from services.frontier.gates import Situation
+from services.frontier.gates import GateInputs
 from services.frontier.overrides import Overrides
-from services.frontier.queue import HostQueues, is_again
+from services.frontier.queue import HostQueues, is_revisit
 from services.frontier.revisit import States, unpack_crawl, unpack_page, unpack_site
 from services.frontier.rows import (
     HistoryRow,
@@ -38,7 +38,7 @@ from services.frontier.rows import (
     VerdictRow,
     partition_key,
 )
-from services.frontier.sites import SAMPLE
+from services.frontier.sites import MAX_REFUSED_ROWS
 
 EARLIER = 10
 """The most visits, and captures, that are read."""
@@ -125,22 +125,22 @@ class UrlFacts:
         """Rule → how many URLs of its site it refused, where this may be one that has no row."""
         if self.site is None or self.visit or self.ahead is not None:
             return {}
-        return {rule: n for rule, n in self.site.refused.items() if n > SAMPLE}
+        return {rule: n for rule, n in self.site.refused.items() if n > MAX_REFUSED_ROWS}
 
-    def situation(self, host: HostRow, now: float) -> Situation:
+    def situation(self, host: HostRow, now: float) -> GateInputs:
         """Return what may keep *host*, the host of the URL, from being visited *now*."""
         overrides = Overrides()
         for event in (self.override, self.own):
             if event:
                 overrides.change(event)
         rate = Speeds(self.speed).at(now)
-        return Situation(
+        return GateInputs(
             now=now,
             host=host,
             crawl=self.definition,
             overrides=overrides,
             speed_from=inf if 0 in (rate.pages, rate.bytes) else 0.0,
-            others=self.neighbours,
+            neighbours=self.neighbours,
         )
 
     @property
@@ -197,6 +197,6 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         plan=store.table(PlanRow).get((crawl.id, host), url),
         shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
         ahead=ahead,
-        again=queued is not None and is_again(queued),
+        again=queued is not None and is_revisit(queued),
         met=bool(met or visit or ahead is not None),
     )

@@ -47,7 +47,7 @@ from services.dedup.replicated import changes_of, read_valid_changes
 from services.dedup.seen import SeenRow
 from services.dedup.service import Dedup
 from services.frontier.resizing import drop_partitions, resize
-from services.frontier.rows import Applied, HostRow, SiteRow, TallyRow
+from services.frontier.rows import AppliedRecords, HostRow, SiteRow, TallyRow
 
 T = TypeVar("T")
 
@@ -188,9 +188,9 @@ def _as_new(row: Row) -> Row:
     """Return *row* without the offsets of records that it has applied: they are others there."""
     match row:
         case HostRow() | SiteRow():
-            return replace(row, applied=Applied())
+            return replace(row, applied=AppliedRecords())
         case TallyRow():
-            return replace(row, judged=Applied())
+            return replace(row, judged=AppliedRecords())
     return row
 
 

@@ -166,7 +166,7 @@ def _queued(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[
     yield f"host: {host.condition}"
     for gate, closed in closed_gates(facts.situation(host, now)):
         until = f" until {instant(closed.until)}" if closed.until else ""
-        yield f"not visited now{until}: {closed.why} ({gate.name})"
+        yield f"not visited now{until}: {closed.reason} ({gate.name})"
     if host.politeness.strain:
         delay = f"{host.politeness.delay:g} s"
         yield f"its server seems strained: asked every {delay} for the time being"

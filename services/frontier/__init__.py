@@ -1,140 +1,132 @@
-"""Frontier: what to fetch next, and when. It owns the hosts of the partitions it has claimed.
+"""Frontier: decides which URLs are fetched next, and when, for the partitions that it has claimed.
 
-**How to read it.** `service.py` receives events and timers, and passes each to the partition of its
-site. `partition.py` is that partition: a claim builds it, a loss drops it, and it alone changes its
-hosts and totals. It is made of the workbench (`workbench.py`), queues (`queue.py`), the directory
-(`directory.py`), a calendar (`calendar.py`), plans (`plans.py`), sites (`sites.py`) and totals
-(`tally.py`). `loading.py` chooses between partitions: which hosts are in memory, and whose turn it
-is. `admission.py`, `checkout.py` and `checkin.py` are the three steps of a URL's way through.
-What waits lies in numbered buckets of a table, which are dropped whole (`bucketed_log.py`).
+Reading order
+-------------
+1. `service.py`: receives events and time, and passes each event to the partition of its site.
+2. `conditions.py` and `gates.py`: two tables. The first has the five conditions of a host and the
+   transitions between them, the second the reasons not to visit a host now.
+   `docs/host-conditions.md` is generated from both.
+3. `partition.py`: a claimed partition. It alone changes its hosts and its totals. Its parts:
+   `workbench.py` (hosts in memory), `queue.py` (URLs of a host), `directory.py` (hosts that wait),
+   `calendar.py` and `plans.py` (later visits), `parked.py` (excluded URLs), `sites.py`, `tally.py`.
+   `partitions.py` claims partitions under epochs.
+4. `admission.py`, `checkout.py`, `checkin.py`: the three steps of a URL. They use `refusals.py`
+   (rules that refuse a URL), `robots.py` (robots.txt), `probes.py` (soft 404) and `politeness.py`
+   (delays and backoffs).
+5. `loading.py`, `balance.py`, `pacing.py`: choices over all partitions. Which hosts are in memory
+   and which one is next; which fetcher gets an order; how fast the crawl is.
+6. `revisits.py` and `revisit/`: when a page is visited again. `budget.py` divides the budget of
+   visits, and `revisit_totals.py` sums up the plans of all partitions.
+7. `overrides.py` (settings of sites), `erasing.py` (`gossamer forget`), `resizing.py` (another
+   number of partitions), `gauges.py` (metrics).
+8. `rows.py`: all tables. `bucketed_log.py`: rows in buckets. `memory.py`: caches.
 
-**How a host lives.** A host is born when the first of its URLs is admitted, and its row
-(`rows.HostRow`) is kept for ever. It is in one of five conditions: idle, ready, delayed, checked
-out, backing off. What leads from one to another is a table (`conditions.py`, drawn in
-`docs/host-conditions.md`). Ready hosts are taken in the order of the request number of the first
-URL in their queue; delayed ones become ready when their courtesy delay is over. These are the ready
-queue and the waiting queue of PolyBot (section 3.4), here the workbench.
+Theory of operation
+-------------------
+**Hosts.** A host exists from the admission of its first URL, and its row (`rows.HostRow`) is never
+deleted, except by an erasure. Ready hosts are ordered by request number, the number of the first
+URL in their queue. Delayed hosts become ready when their courtesy delay is over. PolyBot calls
+these its ready queue and waiting queue (section 3.4); here they are the workbench.
 
-**Why one partition per site.** Politeness, budgets and order are about a host, and later about the
-site that it belongs to. Everything about a site has one partition number on all topics, so one
-frontier decides about it alone, without locks or questions to others. PolyBot, scaled up, would
-map each host to one of its parts by a hash for the same reason (section 2.4).
+**Partitions.** Politeness, budgets and order concern a host, or the site of the host. All events
+about a site have the same partition number on all topics, so one frontier decides about a site
+alone, without locks. PolyBot would map hosts to frontiers by a hash for this reason (section 2.4).
 
-**Why a robots.txt may be an errand.** One that redirects to another host is visited under that
-host's delay and lease, which only its own frontier knows. So it is asked for there, and the answer
-comes back (`robots.py`).
+**Leases.** A host must never have two fetchers. So the check-out is in the store before the order
+is in the log: an order without a row could be made twice, while a row without an order only costs
+time. A fetcher may crash, or an order be lost, so a check-out is a lease. After an expired lease
+the host is delayed, then ordered again. Fetchers start no request after the lease, which is long
+enough for the whole batch.
 
-**Why a host is probed.** Many hosts have a page for every URL. One is asked once for a path that
-nobody has (`probes.py`); its answer is in its row and in its orders, and what answers alike is no
-page.
+**Epochs.** A paused frontier that wakes up after it lost its partitions must not make orders. A
+frontier claims each partition under a new epoch in the store, before it reads the partition's rows.
+Orders carry the epoch. Fetchers refuse orders of an older epoch, and a fleet's store ignores writes
+of an older epoch. A standalone run knows that all earlier processes have stopped, and frees their
+hosts at once; in a fleet their leases must expire first. In both, a frontier applies all unread
+outcomes before it ends a lease or makes an order: an outcome may have ended the lease, or contain a
+Retry-After of an hour.
 
-**Why the row is written before the order goes out.** A host must never have two fetchers. So the
-check-out is in the store when the order reaches the log: an order without a row could be made
-again, while a row without an order only costs time. A fetcher may die, or its order be lost; so a
-check-out is a lease, and one that ends without the last outcome makes the host rest and come again.
-Fetchers start no request after the lease, and the lease is long enough for the whole batch.
+**Cursors.** The queue of a host is append-only buckets of rows, with a cursor in the host's row.
+The cursor moves with each outcome, not with the order, so a crash repeats at most the batch that
+was checked out. PolyBot restarts from snapshots, and leaves duplicate fetches to the application
+(section 2.1).
 
-**Why epochs.** A frontier that was paused, and wakes up after its partitions went to another, must
-not order anything. A frontier claims each partition under a new epoch (`partitions.py`), in the
-store, before it reads anything of it. Orders carry the epoch, fetchers refuse those of an older
-claim, and in the store of a fleet no write of an older epoch wins. A standalone run knows that all
-processes of an older epoch are dead, and frees the hosts that they had; a fleet cannot know, so
-there these leases must end first. Before either, and before any order, it reads what fetchers have
-reported while nobody listened: a lease that has ended meanwhile may have an answer, and a server
-may have asked for an hour's rest.
+**Plans.** A retry, a revisit, and a new URL that waits for the budget are plans. A plan is a row
+with the time, the reason, and all data of the next order (`rows.PlanRow`). The calendar is an index
+of plans, and of hosts that back off, in buckets by due time. A due entry counts only if the plan
+still has its time. Then the URL is appended to its queue.
 
-**Why the cursor moves on outcomes.** A host's queue is append-only buckets of rows, with a cursor
-in the host's row; a bucket is dropped whole when the cursor has passed it (`queue.py`). If the
-cursor moved with the order, a crash would lose the batch that was checked out. It moves with each
-outcome, so a crash repeats at most that batch. PolyBot restarts from snapshots and leaves it to the
-application to find the pages that were fetched twice (section 2.1).
+**Memory.** Memory has at most `loaded_limit` hosts that have work and do not back off. Other hosts
+with work wait in the directory, ordered by request number, and are loaded in that order. A loaded
+host is unloaded for a waiting host with a lower number. PolyBot bounds its memory by reading its
+request files late, which keeps the order (section 3.5); the directory also takes loaded hosts back.
+Two URLs of one host are fetched in the order of their requests. So are URLs of different hosts,
+unless politeness, a failing host, or a partition without free slots delays one of them.
+`tests/frontier/test_order.py` checks each order. The guarantee covers first visits: revisits have a
+queue of their own at each host, or they would wait for all new URLs of the host.
 
-**How a URL comes back.** A retry, a revisit, and a new URL that waits for the budget are plans. A
-plan is a row of its URL: when, why, and all that the order needs (`rows.PlanRow`). The calendar is
-an index of plans and of hosts that back off, in due-time buckets (`calendar.py`). When an entry is
-due, the plan says whether it still holds; if so, the URL is queued, behind what was asked for
-meanwhile.
+**Neighbours.** A hundred host names may be one machine. So few hosts of a site are checked out at
+once, and hosts of one name, with other schemes and ports, take turns (`workbench.py`). Only
+fetchers know which hosts share an address; they return orders that must wait for long.
 
-**Why hosts wait in a directory.** Memory holds hosts that have work and do not back off, up to
-`loaded_limit`: row and robots rules. All others with work wait in the store, listed by the request
-number of their first URL (`directory.py`), and are loaded in that order (`loading.py`). A host that
-is ready while one with a lower number waits there makes room for it. A number is a priority, and
-the time at which the URL was asked for. PolyBot bounds memory by reading its request files late,
-and shows that this leaves the order as it is (section 3.5); a directory also takes hosts back whose
-queue is long. The guarantee is the same: two URLs of a host are fetched in the order they were
-asked for, and so are URLs of different hosts unless politeness, a host that is down, or a partition
-that has all its slots taken, held one back. `tests/frontier/test_order.py` checks every order
-against it. It holds for first visits: pages to visit again have a queue of their own at each host
-(`queue.py`), or they would wait behind all of its new URLs.
+**Slots.** If the parser or the archive lag in a partition, fetchers hold its orders. Hosts of other
+partitions must not wait for them, so half of `checked_out_limit` is divided among the partitions
+(`loading.py`).
 
-**Why a host waits.** Whether a host may be visited now is one ordered table of gates (`gates.py`):
-check-out evaluates it when the host's turn comes, and `gossamer why` prints it. A hundred names may
-be one machine, so two of the gates are about a host's neighbours: few hosts of a site are ordered
-at once, and the schemes and ports of one name take turns (`workbench.py`). Which hosts share an
-address is known to fetchers alone: they return what must wait for long.
+**Balance.** A slow fetcher, or one with large hosts, would collect all orders while other fetchers
+are idle. So inactive sites move from partitions with too many orders to the partition with the
+fewest (`balance.py`). The host's row has the partition of its order.
 
-**How it gives way.** A server whose answers take longer than they did, or that asks to be left
-alone, is visited more slowly, and then little by little as before (`politeness.py`).
+**Politeness.** The delay of a strained server is doubled: one that answers with errors, slowly or
+not at all. It shrinks again with each good visit. A host whose pages are unreadable, one after
+another, is postponed, because one such page may cost the parser as much as a thousand others
+(`politeness.py`).
 
-**Why a host may wait for the parser.** A page that cannot be read may cost a parser what a thousand
-others do. A host whose pages end so one after another is left alone for a while (`politeness.py`);
-then one page is visited, to see. Its URLs wait in their queue: none is fetched to be thrown away.
+**Robots.txt at another host.** A robots.txt that redirects to another host is visited under that
+host's delay and lease, which only that host's frontier knows. So it is requested there, on behalf
+of the first host, and the answer comes back (`robots.py`).
 
-**Who is faster than the servers.** The operators: they set hours and the speed of the crawl, of a
-site, and turn sites off (`overrides.py`, `pacing.py`), and what they block (`gossamer.blocklist`)
-is neither admitted nor ordered, and skipped where it is queued.
+**Probes.** Many hosts return a page for every URL. Each host is visited once at a path that cannot
+exist. The response is the signature of its missing pages (`probes.py`).
 
-**Why a partition has slots of its own.** Where parser or archive are behind in one partition,
-fetchers hold its orders back. The hosts of the others must not wait for these: half of the hosts
-that may be checked out at once are shared out among the partitions (`loading.py`), and a ready host
-of one that has none left makes room in memory for a host of one that has.
+**Revisits.** After each verdict, and after each visit without a document, the revisit policy plans
+the next visit. The state of a page travels with its visit and returns with the verdict. A budget
+pays for each revisit. It is divided among partitions by the demand of their pages, and between
+revisits and new URLs (`budget.py`, `plans.py`).
 
-**Why orders may go elsewhere.** A fetcher that is slower than others, or has larger hosts, would
-end with all slots, while others are idle. So where orders are too many, those of a site that nobody
-has an order of go to the partition that has the fewest (`balance.py`). The host's row says where.
+**Traps and excluded URLs.** The hosts of a site and the URLs of a host are limited. Of URLs that a
+rule refuses permanently, the first hundred of a site have a row each, and the others are counted
+(`sites.py`). URLs beyond the crawl's scope or depth, or on the blocklist, are parked: a wider crawl
+or a shorter blocklist admits them without fetching a page again (`parked.py`).
 
-**When a page is visited again.** After each verdict, and after each visit that ended without a
-document, the crawl's revisit policy says when next (`revisit/`, pure; `revisits.py` is the shell
-around it). What is known of a page travels with its visit and comes back with the verdict. A budget
-pays for each visit; it is shared out among the partitions by what their pages ask for, and between
-pages that are known and new URLs (`plans.py`). One policy, `selective-incremental`, is asked again
-when a visit is due: it may plan another one instead.
+**Operators.** They set quiet hours, budgets and delays of sites, exclude sites, and set the speed
+of the crawl (`overrides.py`, `pacing.py`). A URL on the blocklist is neither admitted nor ordered,
+and is skipped in a queue. `gossamer retry` ends the backoff of a host and queues its failed URLs
+again; the courtesy delay and a Retry-After stay.
 
-**What a trap may leave.** A site without end would fill the store as well as the queue. So the
-hosts of a site are limited as the URLs of a host are, and of the URLs that a rule refuses for good
-only the first hundred of a site have a row each; the others are counted in the site's row
-(`sites.py`). What is refused for its depth has a row always: a wider crawl takes it up again.
+Crashes
+-------
+In a standalone crawl, store and log change in one transaction. In a fleet a crash may come between
+any two writes. The order of writes is: rows; rows that decide (`HostRow`, the totals); drops;
+messages; the log's commit.
 
-**What a narrower crawl leaves out.** Links that dedup found beyond the crawl's scope or depth, and
-URLs that were admitted before it became narrower, are parked (`parked.py`). A wider definition
-takes them up from there: no page is fetched again for its links. So it is with what the blocklist
-forbids, until a rule is lifted.
-
-**When a person knows better.** A host that is down is left alone for hours. `gossamer retry` asks
-for it on `urls.admitted` (`admission.py`): its trouble is taken for over, and URLs that failed are
-queued again. The courtesy delay and a Retry-After stay.
-
-**What a crash leaves.** In a standalone crawl store and log move in one transaction. In a fleet a
-crash can come between any two writes: rows first, then rows that decide (`HostRow`, the totals),
-then drops, then messages, then the log's commit.
-
-    after the crash the store has …         and so
-    a host checked out, and no order        its lease ends, and it is ordered again
-    URLs in a queue, and the log has        the host's row says up to which record it has applied
-      not moved past them                   `urls.admitted`: they are not queued or counted again
-    a URL's outcome, and its host's         the outcome comes again, and is applied again: no lease
-      cursor before it                      ends before all outcomes were read
-    an entry in the directory, and a row    the entry is stale, and is skipped when it is met
-      that says another
-    a site's counts, and not its host       the host is admitted again, and not counted again: the
-                                            site's row says what it has counted
-    a plan that is due, and not queued      it is found due again: that it is queued is written last
-    a URL in the queue, and a plan that     for an hour after a claim the end of the queue is read
-      does not say so                       before a plan is queued
-    an entry whose plan was queued, in a    the plan says so: the entry does not hold, and what was
-      bucket that is not yet dropped        paid for the visit is refunded
-    a verdict, and the log has not moved    it is planned again, and the first plan's entry does not
-      past it                               hold
-    an admission, and not dedup's commit    dedup admits it again and says so; the frontier looks
-                                            for it in plans, outcomes and queue
+    after the crash the store has …         and the frontier …
+    a checked-out host without an order     orders it again when its lease expires
+    queued URLs whose record of             skips them: the host's row has the last applied record
+      `urls.admitted` is not committed
+    a URL's outcome without the host's      applies the outcome again: no lease ends before all
+      cursor                                outcomes were read
+    a directory entry that differs from     skips the entry, which is stale
+      the host's row
+    a site's count without its new host     admits the host again without counting it: the site's
+                                            row has the last counted record
+    a due plan that is not queued           finds it due again: `queued` is written last
+    a queued URL whose plan is not          searches the end of the queue before it queues a plan,
+      marked as queued                      for an hour after a claim
+    an entry of a queued plan, in a         ignores the entry, and refunds the visit
+      bucket that was not dropped
+    a verdict whose record is not           plans the visit again; the entry of the first plan does
+      committed                             not hold
+    an admission without dedup's commit     searches plans, outcomes and queue for the URL, which
+                                            dedup marks as repeated
 """

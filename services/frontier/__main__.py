@@ -9,17 +9,22 @@ from services.frontier.service import Frontier
 
 
 def work(backends: Backends) -> None:
-    """Order visits until it is to stop."""
+    """Order visits until the process is stopped."""
     settings, log = backends.settings, backends.log
-    # Before the fetchers are throttled in a partition: what is sent there now would wait.
-    most = settings.fetcher.unparsed_limit // 2
+    # Before the fetchers are throttled in a partition: orders that are sent there would wait.
+    max_lag = settings.fetcher.unparsed_limit // 2
 
-    def unread() -> set[int]:
-        return set[int]().union(*far_behind(log, PAGES_FETCHED.name, most).values())
+    def find_lagging() -> set[int]:
+        return set[int]().union(*far_behind(log, PAGES_FETCHED.name, max_lag).values())
 
     limit = settings.fetcher.visit_limit
     frontier = Frontier(
-        settings.frontier, backends.store, limit, log.partitions, alone=False, unread=unread
+        settings.frontier,
+        backends.store,
+        limit,
+        log.partitions,
+        alone=False,
+        find_lagging=find_lagging,
     )
     run_processor(backends, frontier)
 

@@ -1,15 +1,16 @@
-"""Rows in numbered buckets of a table: appended to, read by a cursor, dropped whole.
+"""Rows in numbered buckets of a table: appended, read by a cursor, and dropped a bucket at a time.
 
-Nothing is ever deleted from within a bucket: Cassandra pays for deleted rows at every later read.
-Host queues, parked URLs, the calendars and the directory are kept in this way.
+Rows are never deleted from a bucket one by one, because Cassandra pays for deleted rows at every
+later read. Host queues, parked URLs, calendars and the directory are stored in this way.
 
-**Which buckets exist** is known from another row, and is never looked for. Queues and parked URLs
-are appended to: their rows have positions, and another row has the ends (`BucketEnds`). A flush
-that a crash cut short may have left rows beyond the end, which do not count. Calendars choose the
-bucket by time: another row has the range (`BucketRange`). The directory has a list of its buckets.
+**Which buckets exist** is stored in another row, so nothing searches for buckets. Queues and parked
+URLs are appended to: their rows have positions, and another row has the ends (`BucketEnds`). A
+flush that a crash interrupted may leave rows after the end, which do not count. Calendars choose
+the bucket by time, and another row has the range (`BucketRange`). The directory has a list of its
+buckets.
 
 A range or a list names a dropped bucket once more. It is written before the rows of the hosts and
-URLs that have left the bucket: after a crash in between, the bucket must still be found.
+URLs that left the bucket: after a crash between the two writes, the bucket must still be found.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,16 +21,16 @@ from msgspec.structs import replace
 from gossamer.log import key_group_of
 from gossamer.store import ColumnGroup, Partition, R, Row, Sort, Table
 
-PAGE = 500
-"""Rows that are read at a time. The calendar's rows have two nulls each, and nodes of Cassandra
-warn at a read of more than 1,000."""
+PAGE_SIZE = 500
+"""Rows of one read. The calendar's rows have two nulls each, and Cassandra warns at a read of more
+than 1,000 nulls."""
 
 
 class BucketEnds(ColumnGroup, frozen=True):
     """The first and the last bucket of rows that are appended."""
 
     head: int = 0
-    """The first bucket that has rows."""
+    """The first bucket with rows."""
     tail: int = 0
     """The bucket that rows are appended to."""
     tail_size: int = 0
@@ -41,7 +42,7 @@ class BucketList(ColumnGroup, frozen=True):
 
     buckets: tuple[int, ...] = ()
     groups: tuple[int, ...] = ()
-    """The key groups of the sites whose rows these are."""
+    """The key groups of the rows' sites."""
 
 
 class BucketRange(ColumnGroup, frozen=True):
@@ -50,14 +51,14 @@ class BucketRange(ColumnGroup, frozen=True):
     first: int | None = None
     last: int | None = None
     groups: tuple[int, ...] = ()
-    """The key groups of the sites whose rows these are."""
+    """The key groups of the rows' sites."""
 
 
 NO_BUCKETS = BucketRange()
 
 
-def united(ranges: Iterable[BucketRange]) -> BucketRange:
-    """Return the range of all buckets in *ranges*, and of those between them."""
+def merge_ranges(ranges: Iterable[BucketRange]) -> BucketRange:
+    """Return the smallest range that includes all *ranges*."""
     found = [one for one in ranges if one != NO_BUCKETS]
     if not found:
         return NO_BUCKETS
@@ -76,7 +77,7 @@ class BucketedLog(Generic[R]):
     """The rows of *table* in the buckets `<name>/<number>`."""
 
     def __init__(self, table: Table[R], name: str, crawl: str = "") -> None:
-        """*crawl*: the first field of the partition key, where the table's key has one."""
+        """*crawl*: the first field of the partition key, if the table's key has one."""
         self._table, self._name, self._crawl = table, name, crawl
         self._dropped = set[int]()
 
@@ -95,21 +96,22 @@ class BucketedLog(Generic[R]):
         return row
 
     def append(self, ends: E, row: R, size: int) -> tuple[R, E]:
-        """Write *row* behind all others; a bucket has *size* rows. Return the row and new ends."""
+        """Write *row* at the end; a bucket has *size* rows. Return the written row and the new
+        ends."""
         if ends.tail_size >= size:
             ends = next_bucket(ends)
         row = self.put(ends.tail, row, position=ends.tail_size)
         return row, replace(ends, tail_size=ends.tail_size + 1)
 
-    def page(self, number: int, after: Sort | None = None, limit: int = PAGE) -> list[R]:
-        """Return at most *limit* rows of a bucket, beyond the sort key *after*."""
+    def page(self, number: int, after: Sort | None = None, limit: int = PAGE_SIZE) -> list[R]:
+        """Return at most *limit* rows of a bucket, after the sort key *after*."""
         return self._table.scan(self.key(number), after, limit)
 
     def rows(
         self, first: int, last: int, after: Sort | None = None, end: int | None = None
     ) -> Iterator[R]:
-        """Yield the rows of the buckets *first* to *last*: beyond the sort key *after* in the
-        first, and before the position *end* in the last."""
+        """Yield the rows of the buckets *first* to *last*, after the sort key *after* in the first
+        bucket, and before the position *end* in the last."""
         for number in range(first, last + 1):
             has_more = True
             while has_more:
@@ -119,7 +121,7 @@ class BucketedLog(Generic[R]):
                     if end is not None and number == last and key >= end:
                         return
                     yield row
-                has_more = len(page) == PAGE
+                has_more = len(page) == PAGE_SIZE
             after = None
 
     def drop(self, number: int) -> None:
@@ -128,7 +130,7 @@ class BucketedLog(Generic[R]):
         self._dropped.add(number)
 
     def pop_dropped(self) -> set[int]:
-        """Return the buckets that were dropped since the last call: a row names them once more."""
+        """Return the buckets that were dropped since the last call, to name them once more."""
         dropped, self._dropped = self._dropped, set()
         return dropped
 
@@ -136,12 +138,12 @@ class BucketedLog(Generic[R]):
 class GroupedLog(BucketedLog[R]):
     """The rows of a partition in the buckets `<name>/<key group>/<number>`, read as one log.
 
-    A row's site has the key group. So the row is where it is to be also when there are more
-    partitions, or fewer.
+    The key group is that of the row's site. It does not change with the number of partitions, so
+    rows need not move.
     """
 
     def __init__(self, table: Table[R], name: str, groups: Iterable[int]) -> None:
-        """*groups*: those that may have rows; others are added with their first row."""
+        """*groups*: the key groups that may have rows. Others are added with their first row."""
         super().__init__(table, name)
         self.logs = {group: self._log(group) for group in groups}
 
@@ -155,8 +157,8 @@ class GroupedLog(BucketedLog[R]):
             self.logs[group] = self._log(group)
         return self.logs[group].put(number, row, **changes)
 
-    def page(self, number: int, after: Sort | None = None, limit: int = PAGE) -> list[R]:
-        """Return at most *limit* rows of a bucket, beyond the sort key *after*."""
+    def page(self, number: int, after: Sort | None = None, limit: int = PAGE_SIZE) -> list[R]:
+        """Return at most *limit* rows of a bucket, after the sort key *after*."""
         keys = [log.key(number) for log in self.logs.values()]
         return sorted(self._table.scan_all(keys, after, limit), key=_sort_key)[:limit]
 
@@ -172,18 +174,19 @@ def _sort_key(row: Row) -> Any:
 
 
 class RangedLog(GroupedLog[R]):
-    """The same, in a range of buckets."""
+    """A grouped log in a range of buckets."""
 
     def __init__(
         self, table: Table[R], name: str, found: BucketRange = NO_BUCKETS, start: int = 0
     ) -> None:
-        """*found*: the stored range; an empty one begins at *start*."""
+        """*stored*: the stored range; an empty range begins at *start*."""
         super().__init__(table, name, found.groups)
         self.first = start if found.first is None else found.first
         self.last = self.first - 1 if found.last is None else found.last
 
     def put(self, number: int, row: R, **changes: Any) -> R:
-        """Do this also where the bucket is before the first, as after a clock that was ahead."""
+        """Write *row*, with *changes*, into the bucket *number*, which may be before the first: a
+        clock may have been ahead."""
         self.first, self.last = min(self.first, number), max(self.last, number)
         return super().put(number, row, **changes)
 
@@ -191,11 +194,11 @@ class RangedLog(GroupedLog[R]):
         return self.rows(self.first, self.last)
 
     def leave(self, following: int) -> None:
-        """Begin at the bucket *following*: those before it were dropped, or are empty."""
+        """Make *following* the first bucket. The buckets before it were dropped or are empty."""
         self.first = max(self.first, following)
 
     def range_to_write(self) -> BucketRange:
-        """Return the range, with the buckets that were dropped since the last call."""
+        """Return the range, including the buckets that were dropped since the last call."""
         first = min({self.first, *self.pop_dropped()})
         if first > self.last:
             self.logs.clear()

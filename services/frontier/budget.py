@@ -45,7 +45,7 @@ class BudgetAllocation:
         wait."""
         if self._discovery_share is not None:
             return self._discovery_share
-        return revisit.discovery_share(partition.plans.crawl, partition.sites.revisits(site))
+        return revisit.discovery_share(partition.plans.crawl, partition.sites.revisit_state(site))
 
     def allocate(self, now: float) -> None:
         """Allocate the budget to the claimed partitions by the demand of all partitions."""
@@ -55,7 +55,7 @@ class BudgetAllocation:
             return
         self._shared_at, self._pages = now, pages
         claimed = self._partitions
-        keys = [(claimed.crawl, key) for key in partition_keys(claimed.in_all)]
+        keys = [(claimed.crawl, key) for key in partition_keys(claimed.total)]
         found = self._rows.get_all([(key, "") for key in keys]) if self._budget else ()
         rows = {row.partition: row for row in found}
         rows |= {one.plans.partition: one.plans.to_row() for one in claimed}

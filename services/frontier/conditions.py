@@ -1,7 +1,7 @@
-"""A host's five conditions, and what takes it from one to another: one table of both.
+"""The five conditions of a host and the transitions between them, as one table.
 
-`Partition.update` alone changes a condition, and it asks this table to which one. So the table is
-all that can happen to a host; `docs/host-conditions.md` is drawn from it.
+`Partition.update` alone changes a condition, and looks the new one up in this table. No other
+change can happen to a host. `docs/host-conditions.md` is generated from the table.
 """
 
 from enum import StrEnum
@@ -11,7 +11,7 @@ from gossamer.errors import GossamerError
 
 
 class Condition(StrEnum):
-    """Where a host stands. A new one is idle."""
+    """The condition of a host. A new host is idle."""
 
     IDLE = "idle"
     READY = "ready"
@@ -21,40 +21,42 @@ class Condition(StrEnum):
 
 
 CONDITIONS = {
-    Condition.IDLE: "Nothing is in its queue.",
+    Condition.IDLE: "Its queues are empty.",
     Condition.READY: "It may be visited now.",
-    Condition.DELAYED: "It was visited a moment ago: its courtesy delay is not over.",
-    Condition.CHECKED_OUT: "A fetcher has it, under a lease, with a batch of its URLs.",
-    Condition.BACKING_OFF: "It is down, has no name, or sent Retry-After: it is not visited yet.",
+    Condition.DELAYED: "Its courtesy delay since the last visit is not over.",
+    Condition.CHECKED_OUT: "A fetcher holds it under a lease, with a batch of its URLs.",
+    Condition.BACKING_OFF: "It is not visited until a time. It is down, its name does not resolve, "
+    "it sent Retry-After, or a setting excludes it for now.",
 }
 
-LISTED = (Condition.READY, Condition.DELAYED, Condition.CHECKED_OUT)
-"""The conditions of a host that has work: it is in the directory, and in memory in its turn."""
+LISTED_CONDITIONS = (Condition.READY, Condition.DELAYED, Condition.CHECKED_OUT)
+"""The conditions of a host with queued URLs that does not back off. Such a host is listed in the
+directory."""
 
 
 class Trigger(StrEnum):
-    """What changes a host's condition."""
+    """An event that changes a host's condition."""
 
     QUEUED = "queued"
     QUEUED_EARLY = "queued early"
-    QUEUED_IN_TROUBLE = "queued in trouble"
-    WAIT_OVER = "wait over"
+    QUEUED_WHILE_FAILING = "queued while failing"
+    BACKOFF_OVER = "backoff over"
     DELAY_OVER = "delay over"
     ORDERED = "ordered"
-    LEFT_OUT = "left out"
+    EXCLUDED = "excluded"
     RELEASED = "released"
     EMPTIED = "emptied"
-    TROUBLED = "troubled"
+    FAILED = "failed"
     LEASE_EXPIRED = "lease expired"
     RESTARTED = "restarted"
     TAKEN_OVER = "taken over"
-    HELD_BACK = "held back"
-    NAME_RESTS = "name rests"
+    POSTPONED = "postponed"
+    NAME_DELAYED = "name delayed"
     ERASED = "erased"
 
 
 class Transition(NamedTuple):
-    """A host that is *before* becomes *after* on *trigger*; *meaning* is a sentence for people."""
+    """A change from *before* to *after* on *trigger*; *meaning* is a sentence for people."""
 
     before: Condition
     trigger: Trigger
@@ -67,125 +69,136 @@ TRANSITIONS = (
         Condition.IDLE,
         Trigger.QUEUED,
         Condition.READY,
-        "A URL was admitted, or is due again, and nothing holds the host back.",
+        "A URL was queued, and the host may be visited at once.",
     ),
     Transition(
         Condition.IDLE,
         Trigger.QUEUED_EARLY,
         Condition.DELAYED,
-        "The same, but the courtesy delay after its last visit is not over.",
+        "A URL was queued before the courtesy delay of the host's last visit is over.",
     ),
     Transition(
         Condition.IDLE,
-        Trigger.QUEUED_IN_TROUBLE,
+        Trigger.QUEUED_WHILE_FAILING,
         Condition.BACKING_OFF,
-        "The same, but the host was in trouble when its queue ran empty, and its wait is not over.",
+        "A URL was queued, but the host was backing off when its queues ran empty, and its backoff "
+        "is not over.",
     ),
     Transition(
         Condition.BACKING_OFF,
-        Trigger.WAIT_OVER,
+        Trigger.BACKOFF_OVER,
         Condition.READY,
-        "Its backoff is over.",
+        "The backoff of the host is over.",
     ),
     Transition(
         Condition.DELAYED,
         Trigger.DELAY_OVER,
         Condition.READY,
-        "Its courtesy delay is over.",
+        "The courtesy delay of the host is over.",
     ),
     Transition(
         Condition.READY,
         Trigger.ORDERED,
         Condition.CHECKED_OUT,
-        "Its turn has come: an order with a batch of its URLs goes to a fetcher, under a lease.",
+        "The host is the first of the ready hosts, and an order with a batch of its URLs goes to a "
+        "fetcher, under a lease.",
     ),
     Transition(
         Condition.READY,
-        Trigger.LEFT_OUT,
+        Trigger.EXCLUDED,
         Condition.IDLE,
-        "Its turn has come, but the crawl leaves out all that was in its queue.",
+        "The host is the first of the ready hosts, but the crawl excludes all of its queued URLs.",
     ),
     Transition(
         Condition.CHECKED_OUT,
         Trigger.RELEASED,
         Condition.DELAYED,
-        "The order's last outcome has come.",
+        "The last outcome of the order was applied, and URLs are left in the host's queues.",
     ),
     Transition(
         Condition.CHECKED_OUT,
         Trigger.EMPTIED,
         Condition.IDLE,
-        "The same, and its queue is empty.",
+        "The last outcome of the order was applied, and the host's queues are empty.",
     ),
     Transition(
         Condition.CHECKED_OUT,
-        Trigger.TROUBLED,
+        Trigger.FAILED,
         Condition.BACKING_OFF,
-        "The same, and the host is down, has no name, is busy, or its robots.txt cannot be had.",
+        "The last outcome of the order was applied, and the host failed: it is down, its name does "
+        "not resolve, it is busy, or its robots.txt cannot be fetched.",
     ),
     Transition(
         Condition.CHECKED_OUT,
         Trigger.LEASE_EXPIRED,
         Condition.DELAYED,
-        "The lease ended before the order's last outcome came: its fetcher is taken for dead.",
+        "The lease expired before the last outcome of the order came. The fetcher is treated as "
+        "crashed.",
     ),
     Transition(
         Condition.CHECKED_OUT,
         Trigger.RESTARTED,
         Condition.DELAYED,
-        "A new run found it checked out, and knows that all fetchers of earlier runs are dead.",
+        "A new standalone run found the host checked out, and no fetcher of earlier runs runs any "
+        "more.",
     ),
     Transition(
         Condition.READY,
         Trigger.TAKEN_OVER,
         Condition.DELAYED,
-        "Another frontier had it until a moment ago, or the clock was set: the delay begins anew.",
+        "Another frontier owned the host before, or the clock was set. The courtesy delay starts "
+        "again.",
     ),
     Transition(
         Condition.READY,
-        Trigger.HELD_BACK,
+        Trigger.POSTPONED,
         Condition.BACKING_OFF,
-        "Its turn has come, and what was set for its site forbids a visit now: it is off, in its "
-        "quiet hours, or has had its visits of the day. Or it has asked for time, in a visit that "
-        "was told after the next had been ordered.",
+        "A gate postpones the first visit of the host: its site is off, in its quiet hours or over "
+        "its daily budget; its last pages were unreadable; or a Retry-After was reported after the "
+        "next order was made.",
     ),
     Transition(
         Condition.READY,
-        Trigger.NAME_RESTS,
+        Trigger.NAME_DELAYED,
         Condition.DELAYED,
-        "Its turn has come, but a moment ago its server was visited under another scheme or port.",
+        "The courtesy delay of the host's name is not over: its server was visited under another "
+        "scheme or port.",
     ),
     *(
-        Transition(
-            before, Trigger.ERASED, Condition.IDLE, "What is known of it was erased on demand."
-        )
+        Transition(before, Trigger.ERASED, Condition.IDLE, "The host was erased on demand.")
         for before in (Condition.READY, Condition.DELAYED, Condition.BACKING_OFF)
     ),
-    # The fetcher was slow, not dead: what it reports late still counts until the next order.
+    # The fetcher was slow and did not crash: its late outcomes count until the next order.
     *(
-        Transition(before, trigger, after, f"An outcome has come after the lease ended: {so}.")
+        Transition(
+            before, trigger, after, f"An outcome came after the lease expired, and {effect}."
+        )
         for before in (Condition.DELAYED, Condition.READY)
-        for trigger, after, so in (
-            (Trigger.RELEASED, Condition.DELAYED, "the courtesy delay begins anew"),
-            (Trigger.EMPTIED, Condition.IDLE, "nothing is left in the queue"),
-            (Trigger.TROUBLED, Condition.BACKING_OFF, "the host is in trouble"),
+        for trigger, after, effect in (
+            (Trigger.RELEASED, Condition.DELAYED, "the courtesy delay starts again"),
+            (Trigger.EMPTIED, Condition.IDLE, "the host's queues are empty"),
+            (Trigger.FAILED, Condition.BACKING_OFF, "the host failed"),
         )
     ),
 )
 
-_AFTER = {(row.before, row.trigger): row.after for row in TRANSITIONS}
+_CONDITION_AFTER = {(row.before, row.trigger): row.after for row in TRANSITIONS}
 
 
 class ForbiddenTransition(GossamerError):
-    """A bug in the frontier. No record is to blame, so it becomes no dead letter: the process stops
-    before it writes anything, and goes on from its last advance when it is started again."""
+    """A bug in the frontier.
+
+    No record is at fault, so none becomes a dead letter. The process stops before it writes
+    anything, and continues from its last advance when it is started again.
+    """
 
 
 def condition_after(before: Condition, trigger: Trigger) -> Condition:
-    """Return what a host that is *before* becomes; raise ForbiddenTransition if nothing."""
-    if after := _AFTER.get((before, trigger)):
+    """Return the condition that follows *before* on *trigger*; raise ForbiddenTransition if the
+    table has none."""
+    if after := _CONDITION_AFTER.get((before, trigger)):
         return after
     raise ForbiddenTransition(
-        f"a host that is {before} was to change on '{trigger}': not in the table of conditions.py; "
-        f"nothing was written. This is a bug in the frontier, please report it"
+        f"a host that is {before} cannot change on '{trigger}': conditions.py has no such "
+        f"transition. Nothing was written. This is a bug in the frontier, please report it"
     )

@@ -1,12 +1,15 @@
-"""The directory: hosts with work, in the store, listed by the request number of their first URL.
+"""The directory: hosts with queued URLs, in the store, ordered by the request number of their first
+URL.
 
-Every host that gets work is listed here first. Each priority has a lane of its own, read once, in
-order, by a position that only moves forward: behind it are the hosts that have been loaded, beyond
-it those that wait for room in memory. Entries are never deleted one by one: an entry is stale when
-its host's row names another number. A bucket that was read to its end is written anew when little
-of it is live, and dropped whole when nothing is. Which buckets there are is known, and none is
-looked for: so neither a priority nor a clock that was wrong costs anything. After a crash all of
-them are read again, so every host with work is found.
+Every host that gets work is listed here first. Each priority has a list of its own. A position
+moves forward through the list: hosts before the position were loaded, hosts after it wait for
+memory.
+
+Entries are never deleted one by one. An entry is stale when the host's row names another number. A
+bucket that was read to its end is rewritten when few of its entries are live, and dropped whole
+when none is. The existing buckets are listed in the partition's row, so nothing searches for them:
+a priority without hosts or a wrong clock costs no reads. After a crash all buckets are read again,
+so every host with work is found.
 """
 
 from bisect import bisect_right, insort
@@ -18,37 +21,42 @@ from gossamer.store import Table
 from services.frontier.bucketed_log import BucketList, GroupedLog
 from services.frontier.rows import ListedHost
 
-STEP = 10**16
-"""Request numbers of one priority: microseconds for 300 years. The largest fits in 64 bits."""
-BUCKET = 4_000_000_000
-"""Request numbers of one bucket, which no lane shares: a good hour of admissions."""
-PAGE = 200
-STALE, SPARE = 4, 100
-"""A bucket may have so many stale entries for each live one, and so many besides."""
+NUMBERS_PER_PRIORITY = 10**16
+"""Request numbers of one priority: microseconds of 300 years. The largest number fits in 64 bits.
+"""
+NUMBERS_PER_BUCKET = 4_000_000_000
+"""Request numbers of one bucket: a little more than one hour of admissions. No two priorities share
+a bucket."""
+PAGE_SIZE = 200
+MAX_STALE_PER_LIVE, MAX_STALE_EXTRA = 4, 100
+"""Stale entries that a bucket may have for each live entry, and in addition, before it is
+rewritten."""
 
 
 def request_number(priority: int, moment: int) -> int:
-    """Return the number of what was asked for at *moment* (microseconds): by priority, then age."""
-    return (priority + PRIORITY_LIMIT) * STEP + moment
+    """Return the request number of a URL that was requested at *moment*, in microseconds: it sorts
+    by priority, then age."""
+    return (priority + PRIORITY_LIMIT) * NUMBERS_PER_PRIORITY + moment
 
 
 class Directory:
     """The directory of one partition."""
 
-    def __init__(self, found: BucketList, entries: Table[ListedHost]) -> None:
-        self._log = GroupedLog(entries, "hosts", found.groups)
+    def __init__(self, stored: BucketList, entries: Table[ListedHost]) -> None:
+        self._log = GroupedLog(entries, "hosts", stored.groups)
         buckets = defaultdict[int, list[int]](list)
-        for bucket in found.buckets:
-            buckets[bucket * BUCKET // STEP].append(bucket)
-        self._lanes = {lane: Lane(self._log, buckets[lane]) for lane in sorted(buckets)}
+        for bucket in stored.buckets:
+            buckets[bucket * NUMBERS_PER_BUCKET // NUMBERS_PER_PRIORITY].append(bucket)
+        self._lists = {at: PriorityList(self._log, buckets[at]) for at in sorted(buckets)}
 
     @property
     def buckets(self) -> tuple[int, ...]:
         """The buckets that may have entries."""
-        return tuple(bucket for lane in self._lanes.values() for bucket in lane.buckets)
+        return tuple(bucket for one in self._lists.values() for bucket in one.buckets)
 
     def buckets_to_write(self) -> BucketList:
-        """Return the buckets to write, with those that were dropped since the last call."""
+        """Return the buckets to write, including the buckets that were dropped since the last
+        call."""
         buckets = {*self.buckets, *self._log.pop_dropped()}
         if not buckets:
             self._log.logs.clear()
@@ -56,100 +64,101 @@ class Directory:
 
     @property
     def may_have_more(self) -> bool:
-        """Whether somebody may wait."""
-        return any(lane.may_have_more for lane in self._lanes.values())
+        """Whether a host may wait for memory."""
+        return any(one.may_have_more for one in self._lists.values())
 
     def enlist(self, site: str, host: str, number: int) -> int:
-        """List a host beyond the position, under *number* if that is beyond; return the number."""
-        at = number // STEP
-        if at not in self._lanes:
-            self._lanes = dict(sorted([*self._lanes.items(), (at, Lane(self._log, []))]))
-        return self._lanes[at].enlist(site, host, number)
+        """List a host after the position; return its number, which is at least *number*."""
+        at = number // NUMBERS_PER_PRIORITY
+        if at not in self._lists:
+            self._lists = dict(sorted([*self._lists.items(), (at, PriorityList(self._log, []))]))
+        return self._lists[at].enlist(site, host, number)
 
-    def give_back(self, site: str, host: str, number: int) -> int:
-        """List a host that was loaded, and makes room for another, so that it waits in its turn."""
-        lane = self._lanes.get(number // STEP)
-        if lane and lane.is_behind(number):
-            return lane.give_back(site, host, number)
+    def relist(self, site: str, host: str, number: int) -> int:
+        """List a host that was loaded and is unloaded for another; it keeps its *number*."""
+        of_priority = self._lists.get(number // NUMBERS_PER_PRIORITY)
+        if of_priority and of_priority.has_passed(number):
+            return of_priority.relist(site, host, number)
         return self.enlist(site, host, number)
 
     def holds(self, host: str, number: int | None) -> bool:
-        """Return whether the entry of *host* under *number* was taken and is live, or waits."""
+        """Return whether *host* has a live or waiting entry under *number*."""
         if number is None:
             return False
-        lane = self._lanes.get(number // STEP)
-        return lane is not None and lane.holds(host, number)
+        of_priority = self._lists.get(number // NUMBERS_PER_PRIORITY)
+        return of_priority is not None and of_priority.holds(host, number)
 
     def peek(self) -> ListedHost | None:
-        """Return the entry of the first who waits, perhaps a stale one."""
-        return next((entry for lane in self._lanes.values() if (entry := lane.peek())), None)
+        """Return the first waiting entry, which may be stale; None if no host waits."""
+        return next((entry for one in self._lists.values() if (entry := one.peek())), None)
 
     def take(self, entry: ListedHost) -> None:
-        """Take *entry*, which `peek` returned, for good; it is live until delisted."""
-        self._lanes[entry.number // STEP].take()
+        """Remove *entry*, which `peek` returned, from the waiting ones. It is live until it is
+        delisted."""
+        self._lists[entry.number // NUMBERS_PER_PRIORITY].take()
 
     def delist(self, host: str, number: int | None) -> None:
-        """The entry of *host* under *number* is stale from now on; None: it has no entry."""
-        # An entry beyond the position is found stale when the position comes to it.
-        if number is not None and (lane := self._lanes.get(number // STEP)):
-            lane.delist(host, number)
+        """Mark the entry of *host* under *number* as stale; None if it has no entry."""
+        # An entry after the position is found stale when the position reaches it.
+        if number is not None and (of_priority := self._lists.get(number // NUMBERS_PER_PRIORITY)):
+            of_priority.delist(host, number)
 
 
-class Lane:
+class PriorityList:
     """The entries of one priority."""
 
     def __init__(self, log: GroupedLog[ListedHost], buckets: list[int]) -> None:
         self.buckets = buckets
-        """In order; the one that the position is in stays among them."""
+        """The existing buckets, in order, including the one that the position is in."""
         self._log = log
         self._bucket = buckets[0] if buckets else 0
-        """The bucket that the position is in …"""
+        """The bucket that the position is in."""
         self._taken: ListedHost | None = None
-        """… and the last entry of it that was taken."""
-        self._back: list[ListedHost] = []
-        """Entries up to the position whose hosts wait again: they come first."""
+        """The last entry that was taken from the position's bucket."""
+        self._returned: list[ListedHost] = []
+        """Entries before the position whose hosts wait again. They come first."""
         self._page: list[ListedHost] = []
         self._is_last_page = False
-        """Whether the bucket has nothing beyond the page."""
+        """Whether the position's bucket has no entries after the page."""
         self._at_end = not buckets
-        """Whether there is nothing beyond the page."""
+        """Whether no bucket has entries after the page."""
         self._live: defaultdict[int, dict[str, ListedHost]] = defaultdict(dict)
-        """Bucket up to the position → its entries that are taken and not stale, by key."""
-        self._passed = Counter[int]()
-        """Bucket up to the position → how many of its entries are in the store and taken."""
+        """Bucket up to the position → its taken entries that are not stale, by key."""
+        self._taken_counts = Counter[int]()
+        """Bucket up to the position → the number of its stored entries that were taken."""
 
     @property
     def may_have_more(self) -> bool:
-        """Whether somebody may wait."""
-        return bool(self._back) or not self._is_read
+        """Whether a host may wait for memory."""
+        return bool(self._returned) or not self._is_read
 
     @property
     def _is_read(self) -> bool:
         return self._at_end and not self._page
 
-    def is_behind(self, number: int) -> bool:
+    def has_passed(self, number: int) -> bool:
         """Return whether the position has passed *number*."""
-        return number < self._beyond()
+        return number < self._next_number()
 
     def enlist(self, site: str, host: str, number: int) -> int:
-        """List a host beyond the position, under *number* if that is beyond; return the number."""
-        number = max(number, self._beyond())
-        bucket = number // BUCKET
+        """List a host after the position; return its number, which is at least *number*."""
+        number = max(number, self._next_number())
+        bucket = number // NUMBERS_PER_BUCKET
         if not self.buckets:
             self._bucket = bucket
         self._read_ahead(self._put(site, host, number), bucket)
         return number
 
-    def give_back(self, site: str, host: str, number: int) -> int:
-        """List a host that was loaded behind the position."""
+    def relist(self, site: str, host: str, number: int) -> int:
+        """List a host before the position again."""
         entry = self._put(site, host, number)
-        self._took(entry)
-        insort(self._back, entry, key=attrgetter("key"))
+        self._record_taken(entry)
+        insort(self._returned, entry, key=attrgetter("key"))
         return number
 
     def holds(self, host: str, number: int) -> bool:
-        """Return whether the entry of *host* under *number* was taken and is live, or waits."""
-        bucket, key = number // BUCKET, _key(host, number)
+        """Return whether *host* has a live or waiting entry under *number*."""
+        bucket, key = number // NUMBERS_PER_BUCKET, _key(host, number)
         if key in self._live.get(bucket, ()) or any(entry.key == key for entry in self._page):
             return True
         if self._at_end or bucket not in self.buckets:
@@ -158,36 +167,36 @@ class Lane:
         return (bucket, key) > (self._bucket, read.key if read else "")
 
     def _put(self, site: str, host: str, number: int) -> ListedHost:
-        bucket = number // BUCKET
+        bucket = number // NUMBERS_PER_BUCKET
         if bucket not in self.buckets:
             insort(self.buckets, bucket)
         return self._log.put(bucket, ListedHost("", _key(host, number), number, site, host))
 
     def _read_ahead(self, entry: ListedHost, bucket: int) -> None:
-        """Keep a new entry in mind if all that is beyond the position is."""
+        """Add a new entry to the page if all entries after the position are in the page."""
         if self._is_read and bucket > self._bucket:
             self._move_to(bucket)
-        if self._at_end and bucket == self._bucket and len(self._page) < PAGE:
+        if self._at_end and bucket == self._bucket and len(self._page) < PAGE_SIZE:
             insort(self._page, entry, key=attrgetter("key"))
             return
         self._at_end = self._is_last_page = False
         if self._page and entry.key < self._page[-1].key:
-            self._page.clear()  # It belongs among those read ahead: they are read again.
+            self._page.clear()  # The entry belongs inside the page, which is read again.
 
-    def _beyond(self) -> int:
+    def _next_number(self) -> int:
         if not self.buckets:
             return 0
-        return self._taken.number + 1 if self._taken else self._bucket * BUCKET
+        return self._taken.number + 1 if self._taken else self._bucket * NUMBERS_PER_BUCKET
 
     def peek(self) -> ListedHost | None:
-        """Return the entry of the first who waits, perhaps a stale one."""
-        if self._back:
-            return self._back[0]
+        """Return the first waiting entry, which may be stale; None if no host waits."""
+        if self._returned:
+            return self._returned[0]
         while not self._page and not self._at_end:
             if not self._is_last_page:
                 after = self._taken.key if self._taken else None
-                self._page.extend(self._log.page(self._bucket, after, PAGE))
-                self._is_last_page = len(self._page) < PAGE
+                self._page.extend(self._log.page(self._bucket, after, PAGE_SIZE))
+                self._is_last_page = len(self._page) < PAGE_SIZE
             if not self._page:
                 self._leave_bucket()
         return self._page[0] if self._page else None
@@ -202,41 +211,41 @@ class Lane:
     def _move_to(self, bucket: int) -> None:
         left, self._bucket, self._taken = self._bucket, bucket, None
         self._is_last_page = False
-        self._tidy(left)
+        self._compact(left)
 
     def take(self) -> None:
         """Take the entry that `peek` returned; the position moves past it."""
-        if self._back:
-            self._back.pop(0)
+        if self._returned:
+            self._returned.pop(0)
         else:
             self._taken = entry = self._page.pop(0)
-            self._took(entry)
+            self._record_taken(entry)
 
-    def _took(self, entry: ListedHost) -> None:
-        bucket = entry.number // BUCKET
+    def _record_taken(self, entry: ListedHost) -> None:
+        bucket = entry.number // NUMBERS_PER_BUCKET
         self._live[bucket][entry.key] = entry
-        self._passed[bucket] += 1
+        self._taken_counts[bucket] += 1
 
     def delist(self, host: str, number: int) -> None:
-        """The entry of *host* under *number* is stale from now on."""
-        bucket = number // BUCKET
+        """Mark the entry of *host* under *number* as stale."""
+        bucket = number // NUMBERS_PER_BUCKET
         if self._live[bucket].pop(_key(host, number), None):
-            self._tidy(bucket)
+            self._compact(bucket)
 
-    def _tidy(self, bucket: int) -> None:
-        """Drop a bucket that is read to its end, or much of it, when it is stale."""
+    def _compact(self, bucket: int) -> None:
+        """Drop or rewrite a bucket that was read to its end, if most of its entries are stale."""
         if bucket == self._bucket and not self._is_read:
             return
         live = self._live[bucket]
         if not live and bucket != self._bucket:
             self._log.drop(bucket)
             self.buckets.remove(bucket)
-            del self._live[bucket], self._passed[bucket]
-        elif self._passed[bucket] > (STALE + 1) * len(live) + SPARE:
+            del self._live[bucket], self._taken_counts[bucket]
+        elif self._taken_counts[bucket] > (MAX_STALE_PER_LIVE + 1) * len(live) + MAX_STALE_EXTRA:
             self._log.drop(bucket)
             for entry in live.values():
                 self._log.put(bucket, entry)
-            self._passed[bucket] = len(live)
+            self._taken_counts[bucket] = len(live)
 
 
 def _key(host: str, number: int) -> str:
@@ -244,5 +253,9 @@ def _key(host: str, number: int) -> str:
 
 
 def is_outdated(listed: int | None, number: int) -> bool:
-    """Return whether an entry keeps an old bucket alive, is in the wrong lane, or is missing."""
-    return listed is None or number - listed > BUCKET or number // STEP != listed // STEP
+    """Return whether the entry is missing, has another priority, or keeps an old bucket alive."""
+    return (
+        listed is None
+        or number - listed > NUMBERS_PER_BUCKET
+        or number // NUMBERS_PER_PRIORITY != listed // NUMBERS_PER_PRIORITY
+    )

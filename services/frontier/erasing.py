@@ -1,14 +1,14 @@
-"""Erasing what is known of a URL, a host or a site, as an owner may demand: `gossamer forget`.
+"""Erasure of a URL, a host or a site, which its owner may demand: `gossamer forget`.
 
-The frontier begins, since it alone knows which URLs a host has, and which orders are out. It takes
-the URLs out of the queues, forgets the host, and tells dedup and the archive what they are to
-erase. Its rows of single URLs go when dedup answers: until then they are what it tells, however
-often it dies. Dedup answers before it can admit one of these URLs again, so what is admitted later
-is not touched.
+The frontier begins, because only the frontier knows the URLs of a host and the unanswered orders.
+It removes the URLs from the queues, erases the host, and sends dedup and the archive the URLs to
+erase. Its own rows of URLs are erased when dedup answers: until then, the frontier can send them
+again after a crash. Dedup answers before it can admit one of these URLs again, so URLs that are
+admitted later are not erased.
 
-Visits of orders from before the erasure do not count any more (`gossamer.erasures`). The row of a
-host stays for its last order and its rest, emptied: a host that is asked for again at once is
-visited no sooner for it.
+Visits of orders from before the erasure do not count (`gossamer.erasures`). The row of a host
+stays, emptied, for its last order and its delay: a host that is admitted again at once is not
+visited sooner.
 """
 
 from collections import Counter
@@ -33,23 +33,23 @@ from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.rows import HistoryRow, PlanRow, UrlRow, VerdictRow
 
-MOST = 500
+MAX_URLS_PER_EVENT = 500
 """URLs of one event."""
-LATE = 9999
-"""The part of an erasure that is about links which were under way."""
-OF_URLS: tuple[type[UrlRow | VerdictRow | PlanRow], ...] = UrlRow, VerdictRow, PlanRow
+LATE_LINKS_PART = 9999
+"""The part of an erasure with the links that were in flight at its beginning."""
+URL_TABLES: tuple[type[UrlRow | VerdictRow | PlanRow], ...] = UrlRow, VerdictRow, PlanRow
 
 
-class Erasing:
-    """Carries out what `gossamer forget` asks for."""
+class ErasureHandler:
+    """Applies the requests of `gossamer forget`."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._history = store, store.table(HistoryRow)
 
     def begin(self, partition: Partition, event: ErasureRequested, now: float) -> Iterator[Event]:
-        """Stop all visits to what *event* names; yield what others are to erase.
+        """Stop all visits to the target of *event*; yield the erasures for other services.
 
-        All rows of a host's URLs are read: there are about `frontier.url_budget` of them.
+        It reads all rows of a host's URLs, about `frontier.url_budget`.
         """
         erasure = Erasure(
             event.target,
@@ -65,10 +65,10 @@ class Erasing:
             if host.stored:
                 rows["queues"] = partition.queues.erase(host.row, event.url)
         else:
-            for host in self._hosts(partition, event):
-                urls |= dict.fromkeys(self._urls_of(partition, event.crawl, host))
+            for host in self._target_hosts(partition, event):
+                urls |= dict.fromkeys(self._iter_urls(partition, event.crawl, host))
                 partition.erase(host, now)
-                urls |= dict.fromkeys(one.url for one in partition.queues.cleared(host.row))
+                urls |= dict.fromkeys(one.url for one in partition.queues.iter_cleared(host.row))
                 hosts.append(host.row.host)
             rows["hosts"] = len(hosts)
         if not (event.url or event.host):
@@ -76,25 +76,25 @@ class Erasing:
             rows["sites"] = 1
         partition.tally.erase(event.target)
         partition.erasures.add(erasure, rows, ended=False)
-        yield from self._parts(event, erasure, hosts, [url for url in urls if url], now)
+        yield from self._make_events(event, erasure, hosts, [url for url in urls if url], now)
 
-    def _hosts(self, partition: Partition, event: ErasureRequested) -> list[Host]:
+    def _target_hosts(self, partition: Partition, event: ErasureRequested) -> list[Host]:
         if not event.host:
             return [*partition.hosts_of(event.site)]
         host = partition.find(event.site, event.host)
         return [host] if host.stored else []
 
-    def _urls_of(self, partition: Partition, crawl: str, host: Host) -> Iterator[str]:
+    def _iter_urls(self, partition: Partition, crawl: str, host: Host) -> Iterator[str]:
         key = crawl, host.row.host
-        return (row.url for kind in OF_URLS for row in self._all(kind, key))
+        return (row.url for kind in URL_TABLES for row in self._iter_rows(kind, key))
 
-    def _all(self, kind: type[R], key: tuple[str, str]) -> Iterator[R]:
+    def _iter_rows(self, kind: type[R], key: tuple[str, str]) -> Iterator[R]:
         table, after = self._store.table(kind), None
         while rows := table.scan(key, after):
             after = getattr(rows[-1], kind.sort_key)
             yield from rows
 
-    def _parts(
+    def _make_events(
         self,
         event: ErasureRequested,
         erasure: Erasure,
@@ -102,9 +102,11 @@ class Erasing:
         urls: Sequence[str],
         now: float,
     ) -> Iterator[Event]:
-        parts = [urls[at : at + MOST] for at in range(0, len(urls), MOST)] or [()]
-        for part, some in enumerate(parts):
-            visits = (self._all(HistoryRow, (event.crawl, url)) for url in some)
+        parts = [
+            urls[at : at + MAX_URLS_PER_EVENT] for at in range(0, len(urls), MAX_URLS_PER_EVENT)
+        ] or [()]
+        for part, urls_of_part in enumerate(parts):
+            visits = (self._iter_rows(HistoryRow, (event.crawl, url)) for url in urls_of_part)
             digests = {visit.digest for visit in chain.from_iterable(visits) if visit.digest}
             last = part == len(parts) - 1
             yield ErasureBegun(
@@ -115,7 +117,7 @@ class Erasing:
                 part=part,
                 last=last,
                 hosts=tuple(hosts) if last else (),
-                urls=tuple(some),
+                urls=tuple(urls_of_part),
                 digests=tuple(sorted(digests)),
             )
             yield VisitsErased(
@@ -124,51 +126,53 @@ class Erasing:
                 site=event.site,
                 erasure=erasure,
                 part=part,
-                urls=tuple(some),
+                urls=tuple(urls_of_part),
             )
 
-    def admit(
+    def remove_erased_links(
         self, partition: Partition, event: UrlsAdmitted, now: float
     ) -> tuple[UrlsAdmitted, list[Event]]:
-        """Return *event* without links from an erased page to what was erased with it.
+        """Return *event* without links from an erased page to URLs that were erased with it.
 
-        Return also what has dedup forget these: it has admitted them meanwhile.
+        Return also the events with which dedup, which has admitted them in the meantime, erases
+        these URLs.
         """
         late: dict[Erasure, list[str]] = {}
         for found in event.urls:
             if erasure := partition.erasures.of_link(event.via, found.url):
                 late.setdefault(erasure, []).append(found.url)
-        dropped = {url for urls in late.values() for url in urls}
-        urls = tuple(found for found in event.urls if found.url not in dropped)
+        dropped = {url for links in late.values() for url in links}
+        kept = tuple(found for found in event.urls if found.url not in dropped)
         events: list[Event] = [
             ErasureBegun(
                 crawl=event.crawl,
                 at=now,
                 site=event.site,
                 erasure=erasure,
-                part=LATE,
+                part=LATE_LINKS_PART,
                 last=False,
-                urls=tuple(some),
+                urls=tuple(urls),
             )
-            for erasure, some in late.items()
+            for erasure, urls in late.items()
         ]
-        return (replace(event, urls=urls) if dropped else event), events
+        return (replace(event, urls=kept) if dropped else event), events
 
-    def end(self, partition: Partition, event: UrlsErased) -> None:
-        """Erase the rows of URLs that dedup has erased; with the last part drop hosts' queues."""
+    def finish(self, partition: Partition, event: UrlsErased) -> None:
+        """Erase the rows of URLs that dedup has erased; with the last part, drop the queues of
+        hosts."""
         rows = Counter[str]()
         for url in event.urls:
             key = event.crawl, host_key(url)
-            for kind in OF_URLS:
+            for kind in URL_TABLES:
                 rows[kind.table] += self._erase(kind, key, url)
-            visits = sum(1 for _ in self._all(HistoryRow, (event.crawl, url)))
+            visits = sum(1 for _ in self._iter_rows(HistoryRow, (event.crawl, url)))
             if visits:
                 self._history.drop((event.crawl, url))
                 rows["page_history"] += visits
         for key_of_host in event.hosts:
             host = partition.find(event.site, key_of_host)
             if host.stored:
-                rows["queues"] += sum(1 for _ in partition.queues.cleared(host.row))
+                rows["queues"] += sum(1 for _ in partition.queues.iter_cleared(host.row))
                 rows["robots"] += 1
                 partition.drop_erased(host)
         partition.erasures.add(event.erasure, rows, event.part + 1)

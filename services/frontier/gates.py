@@ -1,8 +1,8 @@
-"""Gates: may this host be visited now? If not: until when, and why? One ordered table.
+"""Gates: the reasons not to visit a host now, as one ordered table.
 
-Check-out evaluates it for the host whose turn has come, and does what the first closed gate says;
-`gossamer why` prints all that are closed. A gate looks at a `Situation` alone, so both say the
-same. A new reason not to visit a host is a new row here.
+Check-out evaluates the gates for the first of the ready hosts, and applies the effect of the first
+closed gate. `gossamer why` prints all closed gates. A gate reads `GateInputs` alone, so both give
+the same answer. A new reason not to visit a host is a new row of the table.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -15,51 +15,51 @@ from gossamer.crawl import why_idle
 from gossamer.events import CrawlDefined, Outcome
 from gossamer.web.url import host_name
 from services.frontier.conditions import Condition, Trigger
-from services.frontier.overrides import HELD, Overrides
+from services.frontier.overrides import SITE_CAUSE, Overrides
 from services.frontier.rows import HostRow
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """A host, and everything that may keep it from being visited *now*."""
+class GateInputs:
+    """A host, and all data that decide whether it may be visited *now*."""
 
     now: float
     host: HostRow
     crawl: CrawlDefined | None
     overrides: Overrides
     pages_left: float = inf
-    """How many pages the crawl's page limit allows."""
+    """Pages that the crawl's page limit still allows."""
     speed_from: float = 0.0
-    """When the speed of the crawl allows the next visit; infinity: it is zero."""
+    """When the speed of the crawl allows the next visit; infinity if the speed is zero."""
     has_slot: bool = True
     """Whether one more host of its partition may be checked out."""
-    others: Collection[str] = ()
-    """The other hosts of its site that are checked out …"""
+    neighbours: Collection[str] = ()
+    """The other hosts of the site that are checked out."""
     site_at_once: int = 1
-    """… and how many may be at once."""
+    """Hosts of the site that may be checked out at once."""
     unreadable: int = 0
-    """How many of its last pages the parser could not read …"""
+    """The number of the host's last pages that the parser could not read."""
     unreadable_until: float = 0.0
-    """… and until when it is left alone for that."""
-    name_rests_until: float = 0.0
-    """When the courtesy delay of its name is over, under any scheme and port."""
+    """Until when the host is postponed because of its unreadable pages."""
+    name_delay_until: float = 0.0
+    """When the courtesy delay of the host's name, under any scheme and port, is over."""
     taken_over_until: Callable[[], float] = float
-    """Returns when its courtesy delay is over after a visit that a former owner ordered. It reads
-    the host's robots rules, and is asked only where all other gates are open."""
+    """Returns when the courtesy delay is over after a visit that a former owner ordered. It reads
+    the host's robots rules, so it is called last, when all other gates are open."""
 
 
-class Closed(NamedTuple):
-    """Until when a gate stays closed, None if that is not known, and a reason for people."""
+class Closure(NamedTuple):
+    """Until when a gate is closed (None if that is unknown), and a reason for people."""
 
     until: float | None
-    why: str
+    reason: str
 
 
 class Effect(Enum):
-    """What check-out does with a host whose gate is closed."""
+    """The effect of a closed gate on the host."""
 
     STOP = "no host is ordered"
-    WAIT = "the host is not ready, so its turn has not come"
+    WAIT = "the host is not ready"
     BACK_OFF = "the host backs off until the gate opens"
     DELAY = "the host is delayed until the gate opens"
     BEHIND_NAME = "the host is ready once no other host of its name is checked out"
@@ -71,159 +71,178 @@ class Gate(NamedTuple):
 
     name: str
     text: str
-    """A sentence for people."""
+    """The condition under which the gate is open, as a sentence for people."""
     effect: Effect
-    closed: Callable[[Situation], Closed | None]
+    closed: Callable[[GateInputs], Closure | None]
     trigger: Trigger | None = None
     """The trigger of the host's change of condition."""
     cause: str = ""
-    """The column `backoff_cause` of a host that backs off."""
+    """The value of the column `backoff_cause` while the host backs off."""
 
 
-def closed_gates(at: Situation) -> Iterator[tuple[Gate, Closed]]:
-    """Yield the gates that are closed, in order; none if the host may be visited."""
+def closed_gates(at: GateInputs) -> Iterator[tuple[Gate, Closure]]:
+    """Yield the closed gates, in order. A host without closed gates may be visited."""
     for gate in GATES:
         if closed := gate.closed(at):
             yield gate, closed
 
 
-def _crawl(at: Situation) -> Closed | None:
+def _check_crawl(at: GateInputs) -> Closure | None:
     why = why_idle(at.crawl, at.host.queued)
-    return Closed(None, why) if why else None
+    return Closure(None, why) if why else None
 
 
-def _page_limit(at: Situation) -> Closed | None:
-    return Closed(None, "the page limit of the crawl is reached") if at.pages_left <= 0 else None
+def _check_page_limit(at: GateInputs) -> Closure | None:
+    return Closure(None, "the page limit of the crawl is reached") if at.pages_left <= 0 else None
 
 
-def _speed(at: Situation) -> Closed | None:
+def _check_speed(at: GateInputs) -> Closure | None:
     if at.speed_from <= at.now:
         return None
     until = None if at.speed_from == inf else at.speed_from
-    return Closed(until, "the speed of the crawl allows no visit now")
+    return Closure(until, "the speed of the crawl allows no visit now")
 
 
-def _slots(at: Situation) -> Closed | None:
+def _check_slots(at: GateInputs) -> Closure | None:
     if at.has_slot:
         return None
-    return Closed(None, "as many hosts as frontier.checked_out_limit allows are checked out")
+    return Closure(None, "frontier.checked_out_limit is reached")
 
 
-def _lease(at: Situation) -> Closed | None:
+def _check_lease(at: GateInputs) -> Closure | None:
     row = at.host
     if row.condition is not Condition.CHECKED_OUT:
         return None
-    return Closed(row.lease.expires_at, f"a fetcher has order {row.lease.order}")
+    return Closure(row.lease.expires_at, f"a fetcher has order {row.lease.order}")
 
 
-def _backoff(at: Situation) -> Closed | None:
+def _check_backoff(at: GateInputs) -> Closure | None:
     row = at.host
     if row.condition is not Condition.BACKING_OFF:
         return None
-    return Closed(row.ready_at, row.backoff_reason or "it backs off")
+    return Closure(row.ready_at, row.backoff_reason or "it backs off")
 
 
-def _delay(at: Situation) -> Closed | None:
+def _check_delay(at: GateInputs) -> Closure | None:
     row = at.host
     if row.condition is not Condition.DELAYED or row.ready_at <= at.now:
         return None
     delay = f"its courtesy delay is {row.politeness.delay:g} s"
-    return Closed(row.ready_at, row.backoff_reason or delay)
+    return Closure(row.ready_at, row.backoff_reason or delay)
 
 
-def _overrides(at: Situation) -> Closed | None:
-    until, why = at.overrides.held_back(at.host, at.now)
-    return Closed(until, why) if until else None
+def _check_overrides(at: GateInputs) -> Closure | None:
+    until, why = at.overrides.check_visit(at.host, at.now)
+    return Closure(until, why) if until else None
 
 
-def _unreadable(at: Situation) -> Closed | None:
+def _check_unreadable(at: GateInputs) -> Closure | None:
     if at.unreadable_until <= at.now:
         return None
-    return Closed(at.unreadable_until, f"its last {at.unreadable} pages could not be read")
+    return Closure(at.unreadable_until, f"its last {at.unreadable} pages could not be read")
 
 
-def _retry_after(at: Situation) -> Closed | None:
+def _check_retry_after(at: GateInputs) -> Closure | None:
     until = at.host.politeness.busy_until
-    return Closed(until, "Retry-After") if until and until > at.now else None
+    return Closure(until, "Retry-After") if until and until > at.now else None
 
 
-def _name(at: Situation) -> Closed | None:
+def _check_name(at: GateInputs) -> Closure | None:
     name = host_name(at.host.host)
-    others = [other for other in at.others if host_name(other) == name]
-    if not others:
+    same_name = [other for other in at.neighbours if host_name(other) == name]
+    if not same_name:
         return None
-    return Closed(None, f"{', '.join(others)} is being visited, the same server")
+    return Closure(None, f"{', '.join(same_name)}, on the same server, is being visited")
 
 
-def _site(at: Situation) -> Closed | None:
-    if len(at.others) < at.site_at_once:
+def _check_site(at: GateInputs) -> Closure | None:
+    if len(at.neighbours) < at.site_at_once:
         return None
-    return Closed(None, f"of its site others are being visited: {', '.join(sorted(at.others))}")
+    return Closure(
+        None, f"other hosts of its site are being visited: {', '.join(sorted(at.neighbours))}"
+    )
 
 
-def _name_rests(at: Situation) -> Closed | None:
-    until = at.name_rests_until
-    return Closed(until, "the courtesy delay of its name") if until > at.now else None
+def _check_name_delay(at: GateInputs) -> Closure | None:
+    until = at.name_delay_until
+    return Closure(until, "the courtesy delay of its name") if until > at.now else None
 
 
-def _taken_over(at: Situation) -> Closed | None:
+def _check_takeover(at: GateInputs) -> Closure | None:
     until = at.taken_over_until()
-    return Closed(until, "its courtesy delay after a takeover") if until > at.now else None
+    return Closure(until, "its courtesy delay after a takeover") if until > at.now else None
 
 
 GATES = (
-    Gate("crawl", "A crawl is defined, and is not paused.", Effect.STOP, _crawl),
-    Gate("page limit", "The page limit of the crawl is not reached.", Effect.STOP, _page_limit),
-    Gate("speed", "The speed of the crawl allows a visit.", Effect.STOP, _speed),
-    Gate("lease", "No fetcher has the host under a lease.", Effect.WAIT, _lease),
+    Gate("crawl", "A crawl is defined and is not paused.", Effect.STOP, _check_crawl),
+    Gate(
+        "page limit", "The page limit of the crawl is not reached.", Effect.STOP, _check_page_limit
+    ),
+    Gate("speed", "The speed of the crawl allows a visit.", Effect.STOP, _check_speed),
+    Gate("lease", "No fetcher holds the host under a lease.", Effect.WAIT, _check_lease),
     Gate(
         "backoff",
-        "The host is not in backoff.",
+        "The host does not back off.",
         Effect.WAIT,
-        _backoff,
+        _check_backoff,
     ),
-    Gate("delay", "The courtesy delay after its last visit is over.", Effect.WAIT, _delay),
-    Gate("slots", "One more host of its partition may be checked out.", Effect.STOP, _slots),
-    Gate("name", "No other scheme or port of its name is visited.", Effect.BEHIND_NAME, _name),
-    Gate("site", "Fewer hosts of its site than the limit are visited.", Effect.BEHIND_SITE, _site),
     Gate(
-        "name rests",
-        "The courtesy delay of its name is over.",
+        "delay",
+        "The courtesy delay since the host's last visit is over.",
+        Effect.WAIT,
+        _check_delay,
+    ),
+    Gate("slots", "One more host of the partition may be checked out.", Effect.STOP, _check_slots),
+    Gate(
+        "name",
+        "No other scheme or port of the host's name is being visited.",
+        Effect.BEHIND_NAME,
+        _check_name,
+    ),
+    Gate(
+        "site",
+        "Fewer hosts of the site than `frontier.site_at_once` are being visited.",
+        Effect.BEHIND_SITE,
+        _check_site,
+    ),
+    Gate(
+        "name delay",
+        "The courtesy delay of the host's name is over.",
         Effect.DELAY,
-        _name_rests,
-        Trigger.NAME_RESTS,
+        _check_name_delay,
+        Trigger.NAME_DELAYED,
     ),
     Gate(
         "retry-after",
-        "No Retry-After was reported late, after the host was released.",
+        "No Retry-After that was reported late, after the next order, is in force.",
         Effect.BACK_OFF,
-        _retry_after,
-        Trigger.HELD_BACK,
+        _check_retry_after,
+        Trigger.POSTPONED,
         Outcome.BUSY,
     ),
     Gate(
         "overrides",
-        "Its site and host are not off, in quiet hours or over their daily budget.",
+        "The site and the host are not off, in quiet hours or over their daily budget.",
         Effect.BACK_OFF,
-        _overrides,
-        Trigger.HELD_BACK,
-        HELD,
+        _check_overrides,
+        Trigger.POSTPONED,
+        SITE_CAUSE,
     ),
     Gate(
         "unreadable pages",
-        "Its last pages could be read by the parser.",
+        "The host's last pages were readable.",
         Effect.BACK_OFF,
-        _unreadable,
-        Trigger.HELD_BACK,
-        HELD,
+        _check_unreadable,
+        Trigger.POSTPONED,
+        SITE_CAUSE,
     ),
     Gate(
         "takeover",
         "The courtesy delay after a visit that a former owner ordered is over.",
         Effect.DELAY,
-        _taken_over,
+        _check_takeover,
         Trigger.TAKEN_OVER,
     ),
 )
-"""In the order in which they are evaluated: first what holds for all hosts, then what only the
-workbench knows, then what is known of this host."""
+"""The gates in the order of evaluation: first those of all hosts, then those of the workbench, then
+those of the host."""

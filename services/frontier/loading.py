@@ -1,13 +1,13 @@
-"""Which hosts are in memory, and whose turn it is.
+"""Loading: chooses the hosts that are in memory, and the next host to order.
 
-Hosts are loaded from the directories of all partitions in the order of their first URLs, while
-there is room. A loaded host makes room for one that waits when that should be ordered first.
+Hosts are loaded from the directories of all partitions in the order of their request numbers, while
+memory has capacity. A loaded host is unloaded for a waiting one that should be ordered first.
 
-**Slots.** The fetchers may have a limited number of hosts at once. While parser or archive do not
-read the pages of a partition, fetchers begin no visits of it, and its hosts stay checked out. If
-these could take all slots, no other partition would be visited either. So half of the slots belong
-to the partitions, the same number to each and at least one. Every partition may take the others, so
-one that alone has work may take more than half of all.
+**Slots.** The number of hosts that are checked out at once is limited. While the parser or the
+archive lag in a partition, fetchers start no visits of it, and its hosts stay checked out. If these
+could take all slots, no other partition would be visited. So half of the slots belong to the
+partitions, the same number to each and at least one. Every partition may take the other slots, so a
+partition that alone has work may take more than half of all.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,32 +23,32 @@ from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.rows import HostRow, ListedHost
 
-AT_A_TIME = 500
-"""Hosts that are loaded in one step of the log: between steps a member says that it lives."""
-READS = 8
-"""Reads in one step, each of as many hosts as there is room for: what is listed may be outdated."""
+MAX_LOADED_PER_STEP = 500
+"""Hosts that are loaded in one step of the loop: the member has to poll between steps."""
+MAX_READS_PER_STEP = 8
+"""Reads in one step. Each reads as many hosts as fit in memory, and some entries may be stale."""
 
 
-class Turn(NamedTuple):
-    """A host and its partition."""
+class ReadyHost(NamedTuple):
+    """A ready host and its partition."""
 
     partition: Partition
     host: Host
 
 
-class Listed(NamedTuple):
+class ListedEntry(NamedTuple):
     """An entry of the directory, and its partition."""
 
     partition: Partition
     entry: ListedHost
 
 
-def has_slots(taken: Sequence[int], limit: int) -> list[bool]:
-    """Return for each partition whether one more of its hosts may be checked out, of *limit* in
-    all; *taken* are the slots that each has now."""
-    own = max(1, limit // (2 * max(1, len(taken))))
-    common = limit - own * len(taken) - sum(max(0, slots - own) for slots in taken)
-    return [slots < own or common > 0 for slots in taken]
+def check_slots(taken: Sequence[int], limit: int) -> list[bool]:
+    """Return for each partition whether one more of its hosts may be checked out; *taken*: the
+    slots that each has now; *limit*: all slots."""
+    reserved = max(1, limit // (2 * max(1, len(taken))))
+    common = limit - reserved * len(taken) - sum(max(0, slots - reserved) for slots in taken)
+    return [slots < reserved or common > 0 for slots in taken]
 
 
 class Loading:
@@ -63,16 +63,16 @@ class Loading:
 
     @property
     def unfinished(self) -> bool:
-        """Whether there is room, and perhaps a host that waits for it."""
+        """Whether memory has capacity, and a host may wait for it."""
         if len(self) >= self._limit:
             return False
         return any(partition.may_have_listed for partition in self._partitions)
 
-    def fill(self, now: float) -> None:
-        """Load hosts from the directories while there is room, at most `AT_A_TIME`."""
-        left = AT_A_TIME
-        for _ in range(READS):
-            if not (taken := self._take(min(left, self._limit - len(self)))):
+    def load_hosts(self, now: float) -> None:
+        """Load waiting hosts while memory has capacity, at most `MAX_LOADED_PER_STEP`."""
+        left = MAX_LOADED_PER_STEP
+        for _ in range(MAX_READS_PER_STEP):
+            if not (taken := self._pop_listed(min(left, self._limit - len(self)))):
                 return
             left -= len(taken)
             rows = [(HostRow, entry.site, entry.host) for _, entry in taken]
@@ -81,69 +81,72 @@ class Loading:
             for partition, some in groupby(by_partition, key=itemgetter(0)):
                 partition.load_listed([entry for _, entry in some], now)
 
-    def _take(self, most: int) -> list[Listed]:
-        # Hosts of a partition without slots are loaded if there is room for all.
-        taken, able = list[Listed](), self._with_slots()
-        while len(taken) < most and (
+    def _pop_listed(self, limit: int) -> list[ListedEntry]:
+        # Hosts of a partition without slots are loaded only if no other host waits.
+        taken, able = list[ListedEntry](), self._with_slots()
+        while len(taken) < limit and (
             first := _first_listed(able) or _first_listed(self._partitions)
         ):
             first.partition.take_listed(first.entry)
             taken.append(first)
         return taken
 
-    def first_ready(self) -> Turn | None:
-        """Return the host whose turn it is: of those that are ready, and of whose partition one
-        more may be checked out, that whose first URL was asked for first."""
+    def first_ready(self) -> ReadyHost | None:
+        """Return the ready host with the lowest request number whose partition has a free slot;
+        None if there is none."""
         ready = [
-            Turn(partition, host)
+            ReadyHost(partition, host)
             for partition in self._with_slots()
             if (host := partition.bench.first_ready())
         ]
-        return min(ready, key=lambda turn: turn.host.row.number, default=None)
+        return min(ready, key=lambda one: one.host.row.number, default=None)
 
-    def _late_ready(self) -> Turn | None:
-        """Return a ready host whose first URL was asked for later than most: one of a partition
-        without slots, if there is one."""
+    def _late_ready(self) -> ReadyHost | None:
+        """Return a ready host whose request number is higher than most, preferably of a partition
+        without free slots; None if no host is ready."""
         able = {partition.number for partition in self._with_slots()}
         ready = [
-            Turn(partition, host)
+            ReadyHost(partition, host)
             for partition in self._partitions
             if (host := partition.bench.late_ready())
         ]
         return max(
             ready,
-            key=lambda turn: (turn.partition.number not in able, turn.host.row.number),
+            key=lambda one: (one.partition.number not in able, one.host.row.number),
             default=None,
         )
 
-    def is_overtaken(self, turn: Turn | None) -> bool:
-        """Return whether a host waits for room whose turn is before that of *turn*, if any."""
+    def is_preceded(self, ready: ReadyHost | None) -> bool:
+        """Return whether a host that waits for memory should be ordered before *ready*, if any."""
         if len(self) < self._limit:
             return False
-        waiting, host = _first_listed(self._with_slots()), turn.host if turn else None
+        waiting, host = _first_listed(self._with_slots()), ready.host if ready else None
         if host is None and (late := self._late_ready()) and late.host.waits_for:
-            host = late.host  # It waits for others, as one that takes its room may have to.
+            # It waits for a name or site, as the host that replaces it may have to.
+            host = late.host
         return waiting is not None and (host is None or waiting.entry.number < host.row.number)
 
     @property
-    def is_in_the_way(self) -> bool:
-        """Whether a host waits for the room of ready hosts whose partitions have no slots."""
-        return self._late_ready() is not None and self.is_overtaken(None)
+    def blocks_waiting_hosts(self) -> bool:
+        """Whether a host waits for the memory of ready hosts whose partitions have no free
+        slots."""
+        return self._late_ready() is not None and self.is_preceded(None)
 
-    def make_room(self) -> bool:
-        """Unload a ready host, so that another finds room; False: none is ready."""
-        if turn := self._late_ready():
-            turn.partition.give_back(turn.host)
-        return turn is not None
+    def unload_one(self) -> bool:
+        """Unload a ready host, so that a waiting one can be loaded; return False if no host is
+        ready."""
+        if late := self._late_ready():
+            late.partition.return_to_directory(late.host)
+        return late is not None
 
     def _with_slots(self) -> list[Partition]:
-        """Return the partitions of which one more host may be checked out."""
+        """Return the partitions with a free slot."""
         partitions = [*self._partitions]
         taken = [partition.bench.checked_out for partition in partitions]
-        able = has_slots(taken, self._slots)
+        able = check_slots(taken, self._slots)
         return [one for one, is_able in zip(partitions, able, strict=True) if is_able]
 
 
-def _first_listed(partitions: Iterable[Partition]) -> Listed | None:
-    waiting = [Listed(one, entry) for one in partitions if (entry := one.first_listed())]
+def _first_listed(partitions: Iterable[Partition]) -> ListedEntry | None:
+    waiting = [ListedEntry(one, entry) for one in partitions if (entry := one.first_listed())]
     return min(waiting, key=lambda listed: listed.entry.number, default=None)

@@ -1,7 +1,7 @@
-"""The caches of one frontier: everything here that strangers can fill, bounded by bytes.
+"""The caches of one frontier, bounded by bytes: a website cannot make them grow without end.
 
-All partitions of a frontier share the caches. A value belongs to one partition object: one that is
-built by a later claim never finds it, and the caches evict it in its turn.
+All partitions of a frontier share the caches. A value belongs to one partition object. A partition
+object that a later claim builds never finds it, and the cache evicts it in its turn.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -19,23 +19,23 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class Host:
-    """A host, loaded or not."""
+    """A host, whether it is on the workbench or not."""
 
     row: HostRow
     stored: bool = True
-    """Whether the store has its row; until then no total counts it."""
+    """Whether the store has the host's row. No total counts the host before."""
     waits_for: str = ""
-    """The name or site that it waits for although it is ready."""
+    """The name or site that the ready host waits for; "" if it waits for none."""
 
 
-class RobotsKnown(NamedTuple):
-    """The robots rules of a host; None: it has none yet."""
+class CachedRobots(NamedTuple):
+    """The cached robots rules of a host; None if the host has no rules yet."""
 
     row: RobotsRow | None
 
 
 class CachePart(Generic[K, V]):
-    """The values of one partition in a cache that several share."""
+    """The values of one partition in a cache that several partitions share."""
 
     def __init__(self, cache: ByteCache[tuple[int, K], V], owner: int) -> None:
         self._cache, self._owner = cache, owner
@@ -48,7 +48,7 @@ class CachePart(Generic[K, V]):
         return self._cache.get((self._owner, key))
 
     def put(self, key: K, value: V, site: str) -> None:
-        """Cache *value* under *key*, in the share of *site*."""
+        """Cache *value* under *key*, in the memory budget of *site*."""
         self._cache.put((self._owner, key), value, site)
 
     def remove(self, key: K) -> None:
@@ -56,20 +56,20 @@ class CachePart(Generic[K, V]):
         self._cache.remove((self._owner, key))
 
 
-class Caches(NamedTuple):
+class PartitionCaches(NamedTuple):
     """The caches of one partition."""
 
     hosts: CachePart[str, Host]
     """Host key → a host that is not on the workbench."""
-    robots: CachePart[str, RobotsKnown]
+    robots: CachePart[str, CachedRobots]
     """Host key → robots rules."""
     sites: CachePart[str, SiteRow]
     queue_heads: CachePart[str, list[QueuedUrl]]
-    """Bucket → rows that follow each other, from the cursor on or before it."""
+    """Bucket → consecutive rows, from the cursor on or from before it."""
 
 
-class Memory:
-    """The caches of one process. Each is limited as a whole, and what one site may have of it."""
+class FrontierCaches:
+    """The caches of one process. Each limits its total size, and the size of one site's values."""
 
     def __init__(self) -> None:
         self._hosts = _cache(64, 4, size_of_host)
@@ -78,10 +78,10 @@ class Memory:
         self._queue_heads = _cache(64, 4, size_of_urls)
         self._owners = count()
 
-    def part(self) -> Caches:
+    def open_partition(self) -> PartitionCaches:
         """Return empty caches for a partition."""
         owner = next(self._owners)
-        return Caches(
+        return PartitionCaches(
             CachePart(self._hosts, owner),
             CachePart(self._robots, owner),
             CachePart(self._sites, owner),
@@ -90,41 +90,41 @@ class Memory:
 
 
 def _cache(
-    megabytes: int, of_a_site: int, size: Callable[[V], int]
+    megabytes: int, megabytes_per_site: int, size: Callable[[V], int]
 ) -> ByteCache[tuple[int, str], V]:
-    return ByteCache(megabytes << 20, size, of_a_site << 20)
+    return ByteCache(megabytes << 20, size, megabytes_per_site << 20)
 
 
 def size_of_host(host: Host) -> int:
-    """Return about how many bytes *host* takes in memory."""
+    """Estimate the bytes of *host* in memory."""
     row = host.row
     texts = len(row.host) + len(row.backoff_reason or "")
     return 6 * ENTRY_BYTES + texts + size_of_cookies(row.cookies)
 
 
-def size_of_robots(known: RobotsKnown) -> int:
-    """Return about how many bytes *known* takes in memory."""
-    if known.row is None:
+def size_of_robots(cached: CachedRobots) -> int:
+    """Estimate the bytes of *cached* in memory."""
+    if cached.row is None:
         return ENTRY_BYTES
-    both = [rules for rules in (known.row.rules, known.row.copy) if rules]
+    both = [rules for rules in (cached.row.rules, cached.row.copy) if rules]
     usage = [one for rules in both for one in rules.usage]
     texts = [rules.lines for rules in both] + [one.value + one.pattern for one in usage]
     return ENTRY_BYTES * (2 + len(usage)) + sum(map(len, texts))
 
 
 def size_of_site(row: SiteRow) -> int:
-    """Return about how many bytes *row* takes in memory."""
+    """Estimate the bytes of *row* in memory."""
     hosts = [*row.unreadable, *row.validators]
     names = sum(ENTRY_BYTES + len(host) for host in hosts)
     return 2 * ENTRY_BYTES + len(row.statistics) + names + size_of_cookies(row.cookies)
 
 
 def size_of_urls(urls: list[QueuedUrl]) -> int:
-    """Return about how many bytes *urls* take in memory."""
+    """Estimate the bytes of *urls* in memory."""
     texts = sum(len(url.url) + len(url.origin.via) + len(url.statistics) for url in urls)
     return len(urls) * ENTRY_BYTES + texts
 
 
 def size_of_cookies(cookies: Iterable[Cookie]) -> int:
-    """Return about how many bytes *cookies* take in memory."""
+    """Estimate the bytes of *cookies* in memory."""
     return sum(ENTRY_BYTES + len(cookie.name) + len(cookie.value) for cookie in cookies)

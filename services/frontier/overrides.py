@@ -1,8 +1,7 @@
-"""What operators have set for single sites and hosts, as far as it decides when they are visited.
+"""Operator overrides of single sites and hosts, as far as they decide when a host is visited.
 
-A host that may not be visited now is held back when its turn comes: it backs off until it may, and
-its row says why. When what is set for it or its site changes, it comes to its turn again
-(`Partition.recall`).
+A host that an override excludes now backs off until the override allows a visit, and its row has
+the reason. When an override of the host or its site changes, the backoff ends (`Partition.recall`).
 """
 
 from math import inf
@@ -17,17 +16,17 @@ from services.frontier.revisit.planning import outside_quiet_hours
 from services.frontier.rows import HostRow
 
 DAY = 86400.0
-HELD = "site"
-"""The `backoff_cause` of a host that the settings of its site exclude now."""
-LOOKED_AT = 3600.0
-"""Seconds after which a host that is off is looked at again, if nobody has said that it is not."""
+SITE_CAUSE = "site"
+"""The `backoff_cause` of a host that is postponed by its site's settings or by unreadable pages."""
+OFF_CHECK_INTERVAL = 3600.0
+"""Seconds after which a host that is off is checked again."""
 
 
 class Overrides(gossamer.overrides.Overrides):
-    """By site and host, what is different there."""
+    """The overrides of all sites and hosts."""
 
-    def quiet(self, site: str, state: SiteState) -> SiteState:
-        """Return *state* with the quiet hours that are set."""
+    def apply_quiet_hours(self, site: str, state: SiteState) -> SiteState:
+        """Return *state* with the quiet hours that are set for *site*."""
         at = self.of_site(site)
         quiet = (at.quiet_from, at.quiet_until)
         if quiet == (state.quiet_from, state.quiet_until):
@@ -35,44 +34,49 @@ class Overrides(gossamer.overrides.Overrides):
         return replace(state, quiet_from=quiet[0], quiet_until=quiet[1])
 
     def delay(self, site: str, host: str, delay: float) -> float:
-        """Return the seconds between two visits to *host*, where else it is *delay*: no less,
-        unless its owner has set it."""
+        """Return the seconds between two visits to *host*; *delay* is the default. An override may
+        shorten the delay only for a host of our own."""
         return _delay(self.of(site, host), delay)
 
     def site_delay(self, site: str, host: str, delay: float) -> float:
-        """Return of which delay the gap between starts at the *site* is a part, where else it is
-        *delay*: *host* may be visited faster than the others, and slower without holding them up.
+        """Return the delay from which the gap between starts at the *site* is computed; *delay* is
+        the default.
+
+        *host* may be visited faster than the site's other hosts, and a slower host does not delay
+        them.
         """
         return min(_delay(self.of(site, host), delay), _delay(self.of_site(site), delay))
 
     def factor(self, site: str, host: str, factor: float) -> float:
-        """Return how many times the last visit's time a pause is, where else it is *factor*."""
+        """Return the factor by which the last visit's time sets the pause; *factor* is the
+        default."""
         at = self.of(site, host)
         return 0.0 if at.ours and at.delay is not None else factor
 
     def budget(self, site: str) -> float:
-        """Return the visits a day that a host of *site* may have."""
+        """Return the visits per day that a host of *site* may have."""
         return self.of_site(site).budget or inf
 
-    def left_today(self, row: HostRow, most: int, now: float) -> int:
-        """Return how many visits the host of *row* may have now, at most *most*."""
+    def visits_left_today(self, row: HostRow, limit: int, now: float) -> int:
+        """Return how many more visits the host of *row* may have today, at most *limit*."""
         budget = self.of(row.site, row.host).budget
         made = row.totals.day_visits if row.totals.day == int(now // DAY) else 0
-        return max(0, min(most, budget - made)) if budget else most
+        return max(0, min(limit, budget - made)) if budget else limit
 
-    def held_back(self, row: HostRow, now: float) -> tuple[float, str]:
-        """Return until when the host of *row* may not be visited now, and why; 0 if it may."""
+    def check_visit(self, row: HostRow, now: float) -> tuple[float, str]:
+        """Return until when the host of *row* is not visited, and the reason; 0 if it may be
+        visited."""
         at = self.of(row.site, row.host)
         if at is NOTHING:
             return 0.0, ""
         if at.off:
-            its = "its site" if self.of_site(row.site).off else "it"
-            return now + LOOKED_AT, f"{its} is off"
-        end = outside_quiet_hours(self.quiet(row.site, SiteState()), now)
+            subject = "its site" if self.of_site(row.site).off else "it"
+            return now + OFF_CHECK_INTERVAL, f"{subject} is off"
+        end = outside_quiet_hours(self.apply_quiet_hours(row.site, SiteState()), now)
         if end > now:
             return end, "quiet hours of its site"
-        if not self.left_today(row, 1, now):
-            return now - now % DAY + DAY, f"it has had its {at.budget:,} visits of the day"
+        if not self.visits_left_today(row, 1, now):
+            return now - now % DAY + DAY, f"its {at.budget:,} visits per day are used up"
         return 0.0, ""
 
 

@@ -1,9 +1,10 @@
-"""Pacing: no more is ordered than the crawl's page limit and its speed allow (`gossamer.speed`).
+"""Pacing: limits orders to the crawl's page limit and to its speed (`gossamer.speed`).
 
-Each frontier has the share of the speed that its partitions are of all; so all of them together
-keep to it, and nobody asks anybody. A visit is paid for when it is ordered, and takes its time of
-the second: what is ordered next has to wait so long. Its bytes are known only afterwards: it pays
-for as many as a visit has brought on the average, and the difference when it has ended.
+Each frontier has the share of the speed that its partitions are of all partitions, so the frontiers
+keep to the speed together without messages to each other. Visits are charged when they are ordered,
+and the next order waits for the time that they take at the speed. The bytes of a visit are unknown
+until it ends: the average of earlier visits is charged first, and the difference when the visit has
+ended.
 """
 
 from collections.abc import Iterator
@@ -13,42 +14,42 @@ from gossamer.events import CrawlDefined, SpeedSet
 from gossamer.speed import NO_LIMIT, Speeds
 from services.frontier.partitions import Partitions
 
-MANY = 1 << 60
-BURST = 1.0
-"""Seconds that may be made up for, where nothing could be ordered."""
-GUESS = 30_000.0
-"""Bytes of a visit, as long as there was none."""
+UNLIMITED_PAGES = 1 << 60
+BURST_SECONDS = 1.0
+"""Seconds of unused speed that may be used later."""
+EXPECTED_VISIT_BYTES = 30_000.0
+"""The expected bytes of a visit before the first one."""
 
 
 class Pacing:
-    """When a frontier that has claimed *partitions* may order how many visits."""
+    """Limits the orders of a frontier that has claimed *partitions*."""
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions, self._speeds = partitions, Speeds()
-        self._speed, self._share, self._until = NO_LIMIT, 1.0, 0.0
-        self._pages_at = self._bytes_at = 0.0
-        """When all is paid for that was ordered, and that came."""
+        self._speed, self._share, self._refresh_at = NO_LIMIT, 1.0, 0.0
+        self._pages_charged_until = self._bytes_charged_until = 0.0
+        """When the charged visits and bytes are used up at the speed."""
 
     def change(self, event: SpeedSet) -> None:
-        """Go by what is set from now on."""
+        """Use the speed of *event* from now on."""
         self._speeds.change(event)
-        self._speed, self._until = NO_LIMIT, 0.0
+        self._speed, self._refresh_at = NO_LIMIT, 0.0
 
-    def look(self, now: float) -> None:
-        """Go by the time, and by the share that is ours now."""
-        share = len(self._partitions) / self._partitions.in_all
-        if now < self._until and share == self._share:
+    def refresh(self, now: float) -> None:
+        """Refresh the speed for *now* and for our share of the partitions."""
+        share = len(self._partitions) / self._partitions.total
+        if now < self._refresh_at and share == self._share:
             return
         speed = self._speeds.at(now)
         if (speed, share) != (self._speed, self._share):
             self._speed, self._share = speed, share
-            self._pages_at = self._bytes_at = now
-        self._until = self._speeds.until(now)
+            self._pages_charged_until = self._bytes_charged_until = now
+        self._refresh_at = self._speeds.until(now)
 
     @property
     def next_at(self) -> float:
-        """When more may be ordered, or another speed may be in force."""
-        return min(self._until, self._free_at) if self._limited else 0.0
+        """When more may be ordered, or the speed may change."""
+        return min(self._refresh_at, self._free_at) if self._limited else 0.0
 
     @property
     def _limited(self) -> bool:
@@ -56,53 +57,59 @@ class Pacing:
 
     @property
     def _free_at(self) -> float:
-        at = self._pages_at if self._speed.pages is not None else 0.0
-        at = max(at, self._bytes_at if self._speed.bytes is not None else 0.0)
+        at = self._pages_charged_until if self._speed.pages is not None else 0.0
+        at = max(at, self._bytes_charged_until if self._speed.bytes is not None else 0.0)
         return inf if 0 in (self._speed.pages, self._speed.bytes) else at
 
-    def orderable(self, crawl: CrawlDefined | None) -> int:
-        """Return how many URLs may be ordered, by pause and page limit."""
+    def count_orderable(self, crawl: CrawlDefined | None) -> int:
+        """Return the URLs that may be ordered by the page limit; 0 while the crawl is paused."""
         if crawl is None or crawl.paused or not self._partitions.caught_up:
             return 0
         if not crawl.max_pages:
-            return MANY
+            return UNLIMITED_PAGES
         pages = sum(one.tally.pages + one.bench.outstanding for one in self._partitions)
         return max(0, crawl.pages_before + crawl.max_pages - pages)
 
-    def room(self, crawl: CrawlDefined, now: float) -> int:
-        """Return how many visits an order may have now: at most those of a second, for they are all
-        paid for at once."""
-        most = self.orderable(crawl)
-        if not (self._limited and most):
-            return most
+    def max_order_visits(self, crawl: CrawlDefined, now: float) -> int:
+        """Return the visits that one order may have now.
+
+        They are at most those of one second, because all visits of an order are charged at once.
+        """
+        limit = self.count_orderable(crawl)
+        if not (self._limited and limit):
+            return limit
         if self._free_at > now:
             return 0
-        rates = [most, *self._rates()]
+        rates = [limit, *self._rates()]
         return max(1, int(min(rates)))
 
-    def ordered(self, visits: int, now: float) -> None:
-        """Pay for *visits*."""
+    def charge_visits(self, visits: int, now: float) -> None:
+        """Charge *visits* that were ordered."""
         if self._speed.pages:
-            since = max(self._pages_at, now - BURST)
-            self._pages_at = since + visits / (self._speed.pages * self._share)
+            since = max(self._pages_charged_until, now - BURST_SECONDS)
+            self._pages_charged_until = since + visits / (self._speed.pages * self._share)
         if self._speed.bytes:
-            since = max(self._bytes_at, now - BURST)
-            self._bytes_at = since + visits * self._size() / (self._speed.bytes * self._share)
+            since = max(self._bytes_charged_until, now - BURST_SECONDS)
+            self._bytes_charged_until = since + visits * self._visit_bytes() / (
+                self._speed.bytes * self._share
+            )
 
-    def ended(self, received: int) -> None:
-        """Pay what a visit has brought more than was expected, or less."""
+    def charge_bytes(self, received: int) -> None:
+        """Charge the difference between the *received* bytes of a visit and the expected bytes."""
         if self._speed.bytes:
-            self._bytes_at += (received - self._size()) / (self._speed.bytes * self._share)
+            self._bytes_charged_until += (received - self._visit_bytes()) / (
+                self._speed.bytes * self._share
+            )
 
     def _rates(self) -> Iterator[float]:
-        """Yield the visits a second that pages and bytes allow."""
+        """Yield the visits per second that the limits of pages and of bytes allow."""
         if self._speed.pages is not None:
             yield self._speed.pages * self._share
         if self._speed.bytes is not None:
-            yield self._speed.bytes * self._share / self._size()
+            yield self._speed.bytes * self._share / self._visit_bytes()
 
-    def _size(self) -> float:
-        """Return how many bytes a visit has brought on the average."""
+    def _visit_bytes(self) -> float:
+        """Return the average bytes of a visit."""
         visits = sum(one.tally.outcomes.total() for one in self._partitions)
         received = sum(one.tally.received for one in self._partitions)
-        return received / visits if received else GUESS
+        return received / visits if received else EXPECTED_VISIT_BYTES

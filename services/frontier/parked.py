@@ -1,17 +1,17 @@
-"""Parked URLs: what the crawl leaves out is kept in the store until a wider crawl takes it up.
+"""Parked URLs: URLs that the crawl excludes are stored until its scope becomes wider.
 
-Links that lead out of the crawl are parked when their page is judged, and URLs that were admitted
-when they are refused. No page is fetched again only because the crawl has become wider.
+Links out of the crawl are parked when their page gets its verdict, admitted URLs when they are
+refused. No page is fetched again only because the crawl has become wider.
 
-URLs are parked by the limit that leaves them out: the depth, the scope, or a rule of the blocklist.
-When a limit changes, its URLs alone are judged again, a bucket at a time. URLs that fit go to the
-URL-seen test like fresh links, with the visit that found them: another page may have led to one
-meanwhile, and a URL that was admitted before passes again, since it comes from its first finder.
-URLs that another limit leaves out are parked by that one.
+URLs are parked under the limit that excludes them: the depth, the scope, or a rule of the
+blocklist. When a limit changes, only its URLs are evaluated again, a bucket at a time. URLs that
+fit go to the URL-seen test like new links, with the visit that discovered them: another page may
+have led to a URL in the meantime. A URL that was admitted before passes again, because it comes
+from its first finder. URLs that another limit excludes are parked under that limit.
 
-A bucket is dropped a step after its URLs were sent, which the log then has; URLs that do not fit
-are appended anew before. After a crash a limit is judged from the beginning, and the URL-seen test
-drops what was sent before.
+A bucket is dropped one step after its URLs were sent, when the log has them; URLs that do not fit
+were appended again before. After a crash a limit is evaluated from its beginning, and the URL-seen
+test drops URLs that were sent before.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,20 +19,20 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import exclusion_of, limit_state, limits
+from gossamer.bounds import left_out, limit_state, limits
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
-from gossamer.events.provenance import group_by_site
+from gossamer.events.provenance import by_site
 from gossamer.log import key_group_of
 from gossamer.store import Row, Store
 from services.frontier.bucketed_log import BucketedLog, BucketEnds, next_bucket
 
-BUCKET = 50
-"""Rows of a bucket, which is judged in one step: each may hold a thousand links."""
+BUCKET_ROWS = 50
+"""Rows of a bucket, which is evaluated in one step: each row may have a thousand links."""
 
 
 class ParkedRow(Row, frozen=True):
-    """Links of one page that one limit leaves out."""
+    """Links of one page that one limit excludes."""
 
     table = "parked"
     partition_key, sort_key = ("crawl", "bucket"), "position"
@@ -45,73 +45,75 @@ class ParkedRow(Row, frozen=True):
 
 
 class ParkedLimitRow(Row, frozen=True):
-    """The buckets of the URLs in one key group that one limit leaves out."""
+    """The buckets of the URLs in one key group that one limit excludes."""
 
     table = "parked_limits"
     partition_key, sort_key = ("crawl", "key_group"), "name"
 
     crawl: str
     key_group: str
-    """Its number. The group is that of the page that the URLs were found on, or of the URL."""
+    """The number of the key group of the page that the URLs were found on, or of the URL."""
     name: str
     """`trap_depth`, `out_of_scope`, or a rule of the blocklist."""
     ends: BucketEnds = BucketEnds()
     judged_by: str | None = None
-    """The state of the limit by which all of its URLs were last judged; None: some were not."""
+    """The state of the limit at the last evaluation of all URLs; null if some were not evaluated
+    since they were parked."""
 
 
 def limit_name(rule: Hazard, url: str, blocklist: Blocklist) -> str:
-    """Return the name of the limit that leaves *url* out, which was refused by *rule*."""
+    """Return the name of the limit behind *rule*, which refused *url*."""
     return blocklist.of_url(url) if rule is Hazard.BLACKLISTED else str(rule)
 
 
-class _Limit:
-    """The URLs that one limit leaves out, and how far they are judged."""
+class _LimitProgress:
+    """The URLs that one limit excludes, and the progress of their evaluation."""
 
     def __init__(self, row: ParkedLimitRow) -> None:
         self.row, self.name = row, row.name
         self.written: ParkedLimitRow | None = None
-        self.judging: str | None = None
-        """The state by which all is being judged now, from bucket *next* on, before *end*."""
+        self.evaluating_by: str | None = None
+        """The state by which all URLs are being evaluated, from the bucket *next* on, before *end*.
+        """
         self.next = self.end = 0
         self.emptied: int | None = None
         """The bucket whose links were sent in the last step."""
 
 
-class Parked:
-    """The URLs of one *crawl* that one partition has parked, those of key *groups* so far."""
+class ParkedUrls:
+    """The URLs of one *crawl* that a partition has parked; *groups*: the key groups that may have
+    some."""
 
-    def __init__(self, crawl: str, groups: Iterable[int], store: Store, most: int = 0) -> None:
-        """*most*: rows that a limit keeps in a key group; 0: all."""
-        self._crawl, self._most = crawl, most
+    def __init__(self, crawl: str, groups: Iterable[int], store: Store, max_rows: int = 0) -> None:
+        """*max_rows*: rows of one limit in a key group; 0 for all."""
+        self._crawl, self._max_rows = crawl, max_rows
         self._rows = store.table(ParkedRow)
         self._limit_rows = store.table(ParkedLimitRow)
-        self._limits = dict[tuple[str, str], _Limit]()
-        """By key group and name."""
+        self._limits = dict[tuple[str, str], _LimitProgress]()
+        """(key group, name) → limit."""
         self._groups = {*groups}
         for group in map(str, self._groups):
             after: str | None = None
             while rows := self._limit_rows.scan((crawl, group), after):
                 after = rows[-1].name
-                self._limits |= {(group, row.name): _Limit(row) for row in rows}
-        self._judged_by = ""
-        """The limits of crawl and blocklist by which all URLs are known to be judged."""
+                self._limits |= {(group, row.name): _LimitProgress(row) for row in rows}
+        self._evaluated_by = ""
+        """The limits of the crawl and the blocklist at the last complete evaluation."""
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """The key groups whose URLs were parked."""
+        """The key groups with parked URLs."""
         return tuple(sorted(self._groups))
 
-    def _log(self, limit: _Limit) -> BucketedLog[ParkedRow]:
+    def _log(self, limit: _LimitProgress) -> BucketedLog[ParkedRow]:
         return BucketedLog(self._rows, f"{limit.name}/{limit.row.key_group}", self._crawl)
 
     def add(
         self, site: str, via: str, urls: Iterable[Discovery], limit: str, state: str | None
     ) -> None:
-        """Park *urls*, which the visit *via* discovered, and *limit* leaves out in its *state*.
+        """Park *urls*, which the visit *via* discovered and *limit* excludes in its *state*.
 
-        None: which state that was is not known, so that the URLs are judged again. *site* is of the
-        partition.
+        Without a *state* the URLs are evaluated again. *site* is a site of the partition.
         """
         self._add(str(key_group_of(site)), via, tuple(urls), limit, state)
 
@@ -120,70 +122,71 @@ class Parked:
     ) -> None:
         if not urls:
             return
-        known = self._limits.get((group, limit))
-        if known is None:
+        progress = self._limits.get((group, limit))
+        if progress is None:
             row = ParkedLimitRow(self._crawl, group, limit, judged_by=state)
-            known = self._limits[group, limit] = _Limit(row)
+            progress = self._limits[group, limit] = _LimitProgress(row)
             self._groups.add(int(group))
-            self._judged_by = ""
+            self._evaluated_by = ""
         elif state is None:
-            known.row, self._judged_by = replace(known.row, judged_by=None), ""
+            progress.row, self._evaluated_by = replace(progress.row, judged_by=None), ""
         parked = ParkedRow(self._crawl, "", 0, via, urls)
-        _, ends = self._log(known).append(known.row.ends, parked, BUCKET)
-        while self._most and ends.head < ends.tail and _rows_in(ends) > self._most:
-            self._log(known).drop(ends.head)
+        log = self._log(progress)
+        _, ends = log.append(progress.row.ends, parked, BUCKET_ROWS)
+        while self._max_rows and ends.head < ends.tail and _count_rows(ends) > self._max_rows:
+            log.drop(ends.head)
             ends = replace(ends, head=ends.head + 1)
-        known.row = replace(known.row, ends=ends)
+        progress.row = replace(progress.row, ends=ends)
 
-    def is_behind(self, crawl: CrawlDefined, blocklist: Blocklist) -> bool:
-        """Return whether *crawl* and *blocklist* have not judged all URLs yet."""
-        wanted = limits(crawl, blocklist)
-        if self._judged_by != wanted and self._first_behind(crawl, blocklist) is None:
-            self._judged_by = wanted
-        return self._judged_by != wanted
+    def must_evaluate(self, crawl: CrawlDefined, blocklist: Blocklist) -> bool:
+        """Return whether URLs are yet to be evaluated by *crawl* and *blocklist*."""
+        current = limits(crawl, blocklist)
+        if self._evaluated_by != current and self._first_outdated(crawl, blocklist) is None:
+            self._evaluated_by = current
+        return self._evaluated_by != current
 
-    def _first_behind(self, crawl: CrawlDefined, blocklist: Blocklist) -> _Limit | None:
+    def _first_outdated(self, crawl: CrawlDefined, blocklist: Blocklist) -> _LimitProgress | None:
         for limit in self._limits.values():
             if limit.row.judged_by != limit_state(limit.name, crawl, blocklist):
                 return limit
         return None
 
-    def judge(
+    def evaluate(
         self, crawl: CrawlDefined, blocklist: Blocklist, now: float
     ) -> Iterator[UrlsDiscovered]:
-        """Judge one more bucket by *crawl* and *blocklist*; yield the URLs that fit now."""
-        limit = self._first_behind(crawl, blocklist)
+        """Evaluate one more bucket by *crawl* and *blocklist*; yield the URLs that fit now."""
+        limit = self._first_outdated(crawl, blocklist)
         if limit is None:
             return
         ends = limit.row.ends
-        if limit.judging != (wanted := limit_state(limit.name, crawl, blocklist)):
-            limit.judging, limit.next, limit.end = wanted, ends.head, ends.tail + 1
+        if limit.evaluating_by != (state := limit_state(limit.name, crawl, blocklist)):
+            limit.evaluating_by, limit.next, limit.end = state, ends.head, ends.tail + 1
         if limit.emptied is not None:
             self._log(limit).drop(limit.emptied)
             ends = replace(ends, head=ends.head + (limit.emptied == ends.head))
             limit.row = replace(limit.row, ends=ends)
             limit.emptied = None
         if limit.next < limit.end:
-            yield from self._judge_bucket(limit, crawl, blocklist, now)
+            yield from self._evaluate_bucket(limit, crawl, blocklist, now)
             limit.next += 1
         else:
-            limit.row, limit.judging = replace(limit.row, judged_by=wanted), None
+            limit.row, limit.evaluating_by = replace(limit.row, judged_by=state), None
 
-    def _judge_bucket(
-        self, limit: _Limit, crawl: CrawlDefined, blocklist: Blocklist, now: float
+    def _evaluate_bucket(
+        self, limit: _LimitProgress, crawl: CrawlDefined, blocklist: Blocklist, now: float
     ) -> Iterator[UrlsDiscovered]:
         rows = self._log(limit).page(limit.next)
-        judged = [(row, *split(row.urls, crawl, blocklist)) for row in rows]
-        if all([*others] == [limit.name] and not wanted for _, wanted, others in judged):
+        evaluated = [(row, *split_by_limit(row.urls, crawl, blocklist)) for row in rows]
+        if all([*excluded] == [limit.name] and not fitting for _, fitting, excluded in evaluated):
             return
         limit.emptied = limit.next
         if limit.next == limit.row.ends.tail:
             limit.row = replace(limit.row, ends=next_bucket(limit.row.ends))
-        for row, wanted, others in judged:
-            for name, urls in others.items():
+        for row, fitting, excluded in evaluated:
+            for name, urls in excluded.items():
                 state = limit_state(name, crawl, blocklist)
                 self._add(limit.row.key_group, row.via, tuple(urls), name, state)
-            yield from group_by_site(wanted, row.via, crawl.crawl, now)
+            yield from by_site(fitting, row.via, crawl.crawl, now)
 
     def write(self) -> None:
         """Put the limits that have changed into the store."""
@@ -193,20 +196,21 @@ class Parked:
                 self._limit_rows.put(limit.row)
 
 
-def _rows_in(ends: BucketEnds) -> int:
-    """Return the most rows that the buckets from head to tail may have."""
-    return (ends.tail - ends.head) * BUCKET + ends.tail_size
+def _count_rows(ends: BucketEnds) -> int:
+    """Return the largest number of rows that the buckets of *ends* may have."""
+    return (ends.tail - ends.head) * BUCKET_ROWS + ends.tail_size
 
 
-def split(
+def split_by_limit(
     urls: Iterable[Discovery], crawl: CrawlDefined, blocklist: Blocklist
 ) -> tuple[list[Discovery], dict[str, list[Discovery]]]:
-    """Return the *urls* that *crawl* visits, and the others by the limit that leaves them out."""
-    wanted, others = list[Discovery](), dict[str, list[Discovery]]()
+    """Return the *urls* that *crawl* visits, and the excluded URLs by the limit that excludes
+    them."""
+    fitting, excluded = list[Discovery](), dict[str, list[Discovery]]()
     for found in urls:
-        if left := exclusion_of(crawl, blocklist, found):
-            name = limit_name(left.rule, found.url, blocklist)
-            others.setdefault(name, []).append(found)
+        if exclusion := left_out(crawl, blocklist, found):
+            name = limit_name(exclusion.rule, found.url, blocklist)
+            excluded.setdefault(name, []).append(found)
         else:
-            wanted.append(found)
-    return wanted, others
+            fitting.append(found)
+    return fitting, excluded

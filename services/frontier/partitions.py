@@ -1,4 +1,4 @@
-"""The partitions that a frontier has claimed."""
+"""The partitions that a frontier has claimed, and the request numbers of their URLs."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,8 +10,8 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Row, Store
 from gossamer.store.claims import Claimant
-from services.frontier.directory import BUCKET, request_number
-from services.frontier.memory import Memory
+from services.frontier.directory import NUMBERS_PER_BUCKET, request_number
+from services.frontier.memory import FrontierCaches
 from services.frontier.overrides import Overrides
 from services.frontier.partition import Partition
 from services.frontier.rows import (
@@ -24,17 +24,17 @@ from services.frontier.rows import (
 
 
 class Partitions:
-    """The claimed partitions, of *in_all*."""
+    """The claimed partitions, of *total* partitions."""
 
     def __init__(
-        self, store: Store, settings: FrontierSettings, overrides: Overrides, in_all: int
+        self, store: Store, settings: FrontierSettings, overrides: Overrides, total: int
     ) -> None:
         self._store, self._settings, self._overrides = store, settings, overrides
-        self.in_all = in_all
+        self.total = total
         self.crawl = DEFAULT_CRAWL
-        """The crawl whose queues, plans and totals the partitions have: there is one at present."""
+        """The crawl of the partitions' queues, plans and totals. There is one crawl at present."""
         self._claimed: dict[int, Partition] = {}
-        self._claimant, self._memory = Claimant(store), Memory()
+        self._claimant, self._caches = Claimant(store), FrontierCaches()
         self._ahead = 0
         """Microseconds that request numbers are ahead of the clock."""
 
@@ -57,10 +57,10 @@ class Partitions:
         for lost in self._claimed.keys() - numbers:
             del self._claimed[lost]
             self._claimant.release([lost])
-        if max(numbers, default=0) >= self.in_all:
+        if max(numbers, default=0) >= self.total:
             raise GossamerError(
-                f"partition {max(numbers)} was added while the crawl ran, which began with "
-                f"{self.in_all}: the number is fixed for a crawl"
+                f"partition {max(numbers)} was added to a running crawl of {self.total} "
+                f"partitions: the number of partitions is fixed for a crawl"
             )
         if gained := numbers - self._claimed.keys():
             epoch = self._claimant.claim(gained, now)
@@ -74,12 +74,12 @@ class Partitions:
         self._read_ahead(self._claimed)
         for number, former in self._claimed.items():
             opened = self._open(number, former.epoch, former.claimed_at, now)
-            opened.bench.take_over_rests(former.bench)
+            opened.bench.inherit_name_delays(former.bench)
             self._claimed[number] = opened
 
     def _read_ahead(self, numbers: Iterable[int]) -> None:
-        """Read the rows about the partitions *numbers* as such, of each kind together."""
-        keys = [partition_key(number, self.in_all) for number in numbers]
+        """Read the rows of the partitions *numbers*, one table at a time."""
+        keys = [partition_key(number, self.total) for number in numbers]
         of_crawl: tuple[type[Row], ...] = (PartitionPlansRow, TallyRow)
         shared: tuple[type[Row], ...] = (PartitionRow, PartitionTallyRow)
         rows: list[Key] = [(row, (self.crawl, key), "") for row in of_crawl for key in keys]
@@ -89,14 +89,14 @@ class Partitions:
     def _open(self, number: int, epoch: int, claimed_at: float, now: float) -> Partition:
         return Partition(
             number,
-            self.in_all,
+            self.total,
             self.crawl,
             epoch,
             claimed_at,
             self._store,
             self._settings,
             self._overrides,
-            self._memory.part(),
+            self._caches.open_partition(),
             now,
         )
 
@@ -111,26 +111,27 @@ class Partitions:
             self._claimed[number].caught_up = True
 
     def number_of(self, site: str) -> int:
-        """Return the number of the partition of *site*, claimed or not."""
-        return partition_of(site, self.in_all)
+        """Return the partition number of *site*, whether it is claimed or not."""
+        return partition_of(site, self.total)
 
     def of(self, site: str) -> Partition | None:
-        """Return the partition of *site*, if it is claimed."""
+        """Return the partition of *site*; None if it is not claimed."""
         return self._claimed.get(self.number_of(site))
 
     def next_number(self, partition: Partition, now: float) -> int:
-        """Return the request number of a URL of *partition* that is asked for now."""
+        """Return the request number of a URL of *partition* that is requested now."""
         return request_number(0, self.next_moment(partition, now))
 
     def next_moment(self, partition: Partition, now: float, count: int = 1) -> int:
-        """Return the first of *count* microseconds in a row, for request numbers of *partition*.
+        """Return the first of *count* consecutive microseconds, for request numbers of *partition*.
 
         They grow over all partitions, whatever the clock does.
         """
         last = max(one.tally.last_number for one in self)
         moment = int(now * 1e6) + self._ahead
-        if last - moment > BUCKET:
-            # The clock was ahead. Time goes on from there, or all to come would be in one bucket.
+        if last - moment > NUMBERS_PER_BUCKET:
+            # The clock was ahead. Numbers continue from there, or all later ones would be in one
+            # bucket.
             self._ahead += last - moment
         moment = max(last + 1, moment)
         partition.tally.last_number = moment + count - 1

@@ -16,7 +16,7 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from services.frontier import revisit
 from services.frontier.bucketed_log import NO_BUCKETS, BucketRange, RangedLog
-from services.frontier.calendar import MOST, Calendar
+from services.frontier.calendar import MAX_LOADED_ENTRIES, Calendar
 from services.frontier.revisit import Basis
 from services.frontier.revisit.price import next_token_at, refill_tokens, refund_token, spend_token
 from services.frontier.rows import DueRow, PartitionPlansRow, QueuedUrl
@@ -55,7 +55,7 @@ class Plans:
         self._written_totals = self.to_row()
 
     def _opened(self, found: BucketRange, now: float) -> Calendar:
-        read_ahead = IDLE_READ_AHEAD if self.policy == NEVER else MOST
+        read_ahead = IDLE_READ_AHEAD if self.policy == NEVER else MAX_LOADED_ENTRIES
         name = self._calendar_name(self._generation)
         return Calendar(self._visits, name, found, now, read_ahead)
 

@@ -1,15 +1,14 @@
-"""How long a host or a URL is left alone: the sums. `OUTCOMES` says which one applies.
+"""The length of delays and backoffs. `OUTCOMES` chooses between them.
 
-**Strain.** A server that seems strained is asked more rarely, and little by little as before. It
-seems so when it answers with errors, says that it is busy, is silent, or takes much longer than it
-used to. Each time its delay is doubled, up to a limit, and each visit that went well halves it
-again. Its usual time is learnt slowly, so that the delay of a server which has become slow for good
-returns to normal. Only pages count: a robots.txt is a file on the server's disk, and says nothing
-of the time of its pages.
+**Strain.** A server seems strained when it answers with errors, says that it is busy, does not
+answer, or takes much longer than it used to. Each time its delay is doubled, up to a limit. Each
+visit that goes well halves the delay again. The usual time of a visit is learned slowly, so that
+the delay of a server that stays slow returns to normal. Only visits to pages count: a robots.txt is
+a file on the server's disk, and its time does not show the time of pages.
 
-**Unreadable pages.** A page that takes a parser until its time limit costs as much as a thousand
-others. A host that has nothing but such pages must not take the parsers from all others, so the
-frontier leaves it alone for a while. Its URLs wait in their queue.
+**Unreadable pages.** A page on which the parser reaches its time limit costs as much as a thousand
+others. A host with only such pages must not take the parsers from all other hosts, so the frontier
+postpones its visits for a while. Its URLs wait in their queue.
 """
 
 from msgspec.structs import replace
@@ -21,63 +20,78 @@ from gossamer.settings import FrontierSettings
 from services.frontier.rows import HostRow, RobotsRow, UnreadablePages
 
 SHORT_WAIT = 60.0
-"""What is worth a second look soon: a 429 without Retry-After, a name server that is silent."""
+"""Seconds before a retry that may soon succeed: after a 429 without Retry-After, or without an
+answer of the name server."""
 RETRY_WAIT, HOUR = 600.0, 3600.0
-SPREAD = 0.25
-"""Of a wait: so much longer is that of the last of many hosts that have failed together."""
+MAX_SPREAD = 0.25
+"""The largest share by which a backoff is lengthened, so that hosts that fail together do not
+return together."""
 REFUSED_WAIT_LIMIT = 300.0
 
 
 def courtesy_delay(settings: FrontierSettings, last_took: float, robots: RobotsRow | None) -> float:
-    """Return the seconds between visits to a host: the floor, a multiple of the last visit's time
-    (Mercator; PolyBot, section 3.4, note 12), or the Crawl-delay however long."""
+    """Return the seconds between visits to a host: the largest of the minimum delay, a multiple of
+    the last visit's time (Mercator; PolyBot, section 3.4, note 12), and the Crawl-delay of any
+    length."""
     crawl_delay = robots.rules.crawl_delay if robots else 0.0
     return max(settings.delay, settings.delay_factor * last_took, crawl_delay)
 
 
 def refused_wait(delay: float, refused: int) -> float:
-    """Return how long a host rests whose order came back *refused* times in a row, nothing asked:
-    whatever is wrong with fetchers or clocks, orders of one host do not go round in circles."""
+    """Return the delay of a host whose orders came back without a request *refused* times in a row.
+
+    It grows, so that an error of fetchers or clocks does not make the orders of one host go round
+    in circles.
+    """
     return min(max(delay, 1.0) * 2.0 ** min(refused - 1, 30), max(delay, REFUSED_WAIT_LIMIT))
 
 
-def trouble_wait(
+def failure_wait(
     settings: FrontierSettings, host: str, outcome: Outcome, times: int, retry_after: float
 ) -> float:
-    """Return how long *host* is left alone when it has the same trouble for the *times*-th time in
-    a row (from 1): longer each time (PolyBot, section 3.4: "an even longer time if it is down on
-    the second try"), and exactly as long as it asks if it does. A host that asks for time again and
-    again, although each Retry-After was obeyed, is asked less and less often beyond *retries*.
+    """Return the backoff after the *times*-th failure of one kind in a row (from 1).
+
+    The backoff grows with each failure (PolyBot, section 3.4: "an even longer time if it is down on
+    the second try"). A Retry-After sets it exactly. A host that sends one Retry-After after
+    another, although each was obeyed, backs off longer after more than `retries` times.
     """
-    if _is_asked(outcome, retry_after):
+    if _has_retry_after(outcome, retry_after):
         beyond = times - settings.retries
-        patience = _wait(settings, Wait.SHORT, 2.0 ** min(beyond, 30)) if beyond > 0 else 0.0
-        return max(min(retry_after, settings.retry_after_limit), patience)
-    return spread(host) * _wait(settings, OUTCOMES[outcome].wait, 2.0 ** min(max(times, 1) - 1, 30))
+        backoff = _wait(settings, Wait.SHORT, 2.0 ** min(beyond, 30)) if beyond > 0 else 0.0
+        return max(min(retry_after, settings.retry_after_limit), backoff)
+    return spread_factor(host) * _wait(
+        settings, OUTCOMES[outcome].wait, 2.0 ** min(max(times, 1) - 1, 30)
+    )
 
 
 def is_given_up(
     settings: FrontierSettings, outcome: Outcome, times: int, retry_after: float
 ) -> bool:
-    """Return whether the URL that met the same trouble of its host *times* times in a row is given
-    up: not if the host has said when to come back, which is no failure (RFC 9110, 10.2.3)."""
-    return times > settings.retries and not _is_asked(outcome, retry_after)
+    """Return whether a URL is given up after *times* failures of its host in a row.
+
+    A Retry-After is not a failure (RFC 9110, 10.2.3).
+    """
+    return times > settings.retries and not _has_retry_after(outcome, retry_after)
 
 
-def _is_asked(outcome: Outcome, retry_after: float) -> bool:
+def _has_retry_after(outcome: Outcome, retry_after: float) -> bool:
     return OUTCOMES[outcome].wait is Wait.RETRY_AFTER and retry_after > 0
 
 
-def elsewhere_wait(settings: FrontierSettings, host: str, times: int) -> float:
-    """Return how long *host* waits for its robots.txt from where that lies, which it has asked for
-    *times* times in a row: the host there may have to wait for its turn behind this one."""
+def robots_redirect_wait(settings: FrontierSettings, host: str, times: int) -> float:
+    """Return how long *host* waits for its robots.txt from another host, after *times* requests in
+    a row.
+
+    The other host may have to wait for this one.
+    """
     doubled = settings.down_wait * 2.0 ** min(max(times, 1) - 1, 30)
-    return spread(host) * min(doubled, settings.down_wait_limit)
+    return spread_factor(host) * min(doubled, settings.down_wait_limit)
 
 
-def spread(host: str) -> float:
-    """Return a factor from 1 to 1.25 that differs between hosts, and never for one."""
-    return 1.0 + SPREAD * murmur2(host.encode()) / 2**32
+def spread_factor(host: str) -> float:
+    """Return a factor from 1 to 1.25 that differs between hosts, and is always the same for one
+    host."""
+    return 1.0 + MAX_SPREAD * murmur2(host.encode()) / 2**32
 
 
 def _wait(settings: FrontierSettings, wait: Wait, doubled: float) -> float:
@@ -97,65 +111,67 @@ def _wait(settings: FrontierSettings, wait: Wait, doubled: float) -> float:
 
 
 def retry_wait(attempt: int) -> float:
-    """Return how long a URL waits before it is tried for the *attempt*-th time again (from 1)."""
+    """Return the seconds before a URL is tried for the *attempt*-th time again (from 1)."""
     return RETRY_WAIT * 4.0 ** (attempt - 1)
 
 
 MAX_STRAIN = 6
-"""How often the delay is doubled."""
-LONGEST_STRAINED, SHORTEST_STRAINED = 60.0, 0.1
-"""Seconds that a delay is made at most by that, and that it counts for at least."""
-SLOWER, NOTICEABLE = 3.0, 1.0
-"""So many times what it used to take, and more than so many seconds, is slow."""
-LEARNT = 0.05
-"""How much a visit counts for what the server used to take."""
+"""The number of times that the delay is doubled."""
+MAX_STRAINED_DELAY, MIN_STRAINED_DELAY = 60.0, 0.1
+"""Seconds up to which strain lengthens a delay, and seconds that a delay counts for at least."""
+SLOWDOWN_FACTOR, MIN_SLOW_SECONDS = 3.0, 1.0
+"""A visit is slow if it takes this many times the usual time, and more than this many seconds."""
+VISIT_WEIGHT = 0.05
+"""The weight of one visit in the usual time."""
 
 
 def update_strain(row: HostRow, event: VisitEnded) -> HostRow:
-    """Return the row of a host with what *event*, a visit at which it was asked, shows of it."""
-    was, took, is_slow = row.politeness, event.took, False
-    usual = was.usual_took
+    """Return the row of a host with the strain and the usual time after *event*, a visit that sent
+    a request."""
+    before, took, is_slow = row.politeness, event.took, False
+    usual = before.usual_took
     if event.visit.purpose is Purpose.PAGE:
-        is_slow = 0 < SLOWER * (usual or 0.0) < took and took > NOTICEABLE
-        usual = usual + LEARNT * (took - usual) if usual else took
+        is_slow = 0 < SLOWDOWN_FACTOR * (usual or 0.0) < took and took > MIN_SLOW_SECONDS
+        usual = usual + VISIT_WEIGHT * (took - usual) if usual else took
     change = 1 if is_slow or OUTCOMES[event.outcome].strains else -1
-    strain = min(max(was.strain + change, 0), MAX_STRAIN)
-    return replace(row, politeness=replace(was, usual_took=usual, strain=strain))
+    strain = min(max(before.strain + change, 0), MAX_STRAIN)
+    return replace(row, politeness=replace(before, usual_took=usual, strain=strain))
 
 
 def strained_delay(delay: float, strain: int) -> float:
-    """Return the *delay* of a host that seems strained so many times more than it was at ease."""
+    """Return *delay* doubled *strain* times, at most 60 s."""
     if not strain:
         return delay
-    return max(delay, min(max(delay, SHORTEST_STRAINED) * 2.0**strain, LONGEST_STRAINED))
+    return max(delay, min(max(delay, MIN_STRAINED_DELAY) * 2.0**strain, MAX_STRAINED_DELAY))
 
 
-LONGEST_UNREADABLE = 86400.0
-"""The longest that a host is left alone for it, in seconds."""
+MAX_UNREADABLE_WAIT = 86400.0
+"""The longest postponement of a host with unreadable pages, in seconds."""
 
 
 def is_unreadable(unreadable: UnreadablePages, settings: FrontierSettings) -> bool:
-    """Return whether one page at a time is enough, to see if the host is as it was."""
+    """Return whether the host's visits are limited to one page, which tests if its pages are
+    readable again."""
     return 0 < settings.unreadable_limit <= unreadable.pages
 
 
-def left_alone_until(unreadable: UnreadablePages, settings: FrontierSettings) -> float:
-    """Return until when a host is left alone; 0 if it need not be."""
+def unreadable_until(unreadable: UnreadablePages, settings: FrontierSettings) -> float:
+    """Return until when the host is postponed because of unreadable pages; 0 if it is not."""
     if not is_unreadable(unreadable, settings):
         return 0.0
     doubled = 2.0 ** min(unreadable.pages - settings.unreadable_limit, 30)
-    return unreadable.at + min(settings.unreadable_wait * doubled, LONGEST_UNREADABLE)
+    return unreadable.at + min(settings.unreadable_wait * doubled, MAX_UNREADABLE_WAIT)
 
 
 def count_unreadable(
     before: UnreadablePages, event: PageJudged, settings: FrontierSettings
 ) -> UnreadablePages:
-    """Return what is known once *event* has come: a page that was read ends it.
+    """Return the number of unreadable pages in a row after *event*. A readable page resets it.
 
-    One that was under way when the host began to be left alone makes that no longer.
+    A page that was in flight when the postponement began does not lengthen it.
     """
     if event.verdict is not Verdict.UNREADABLE:
         return UnreadablePages()
-    if event.fetched_at < left_alone_until(before, settings):
+    if event.fetched_at < unreadable_until(before, settings):
         return before
     return UnreadablePages(before.pages + 1, event.at)

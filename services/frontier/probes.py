@@ -1,9 +1,9 @@
-"""Visits that are made to know a host: to a path that cannot exist, once, for its signature.
+"""Probes: one visit per host to a path that cannot exist, which finds the host's signature.
 
-Such a visit has an order of its own, and leaves the queue as it is. It is made when the host has
-been visited some times, so that one with few pages is not asked for one more. Whatever comes of it
-is its answer, unless nobody was asked: a host that fails where a page is missing is known by that.
-The text of a document comes later, from dedup.
+A probe has an order of its own, and does not change the queue. It is made after some visits, so
+that a host with few pages is not asked for one more. Every response counts, also an error: it shows
+how the host answers for a missing page. Only a probe that sent no request is repeated. The text of
+the response comes later, from dedup.
 """
 
 from msgspec.structs import replace
@@ -15,30 +15,30 @@ from services.frontier.partition import Partition
 from services.frontier.rows import HostRow
 
 
-def is_due(row: HostRow, after: int) -> bool:
-    """Return whether a host is probed next, which is *after* so many visits; 0: never."""
+def needs_probe(row: HostRow, after: int) -> bool:
+    """Return whether the host's next visit is a probe: after *after* visits; never if that is 0."""
     return 0 < after <= row.totals.visits and row.signature is None
 
 
-def probe(order: OrderId, host: str) -> Visit:
+def make_probe_visit(order: OrderId, host: str) -> Visit:
     """Return the visit of *order* to a page that *host* does not have."""
     url = missing_page(host, order)
     return Visit(id=f"{order}.0@{url}", url=url, purpose=Purpose.PROBE)
 
 
-def probed(row: HostRow, event: VisitEnded, now: float) -> HostRow:
-    """Return the host as it is once its probe has ended, by *event*."""
+def record_probe(row: HostRow, event: VisitEnded, now: float) -> HostRow:
+    """Return the row of a host with the signature of its probe, which *event* ended."""
     if OUTCOMES[event.outcome].fate is Fate.STAY:
         return row
     at = event.started_at or now
-    # Its text may have come before.
-    known = row.signature or NO_SIGNATURE
-    known = replace(known, status=event.status, location=event.location, at=at)
-    return replace(row, signature=known)
+    # The text may have come before the outcome.
+    signature = row.signature or NO_SIGNATURE
+    signature = replace(signature, status=event.status, location=event.location, at=at)
+    return replace(row, signature=signature)
 
 
-def learn(partition: Partition, event: MissingPageRead) -> None:
-    """Add the text of a page that cannot exist to its host's signature."""
+def add_signature_text(partition: Partition, event: MissingPageRead) -> None:
+    """Add the text of a probe's response to the signature of its host."""
     host = partition.find(event.site, event.host)
     if host.stored:
         signature = host.row.signature or Signature(at=event.at)

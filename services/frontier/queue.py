@@ -1,9 +1,9 @@
-"""A host's two queues: append-only buckets in the store, with cursors in the host's row.
+"""The two queues of a host: append-only buckets in the store, with cursors in the host's row.
 
-One has the URLs that were never visited, the other those to visit again; so what is due of a host
-with a million new URLs does not wait behind all of them. While both have some they take turns, an
-order at a time, so that new URLs get their share of the visits (`turned`). Each crawl has buckets
-of its own. A bucket that the cursor has passed is dropped whole.
+One queue has the URLs that were never visited, the other the URLs to visit again. So a revisit does
+not wait behind a million new URLs of its host. While both queues have URLs they take turns, an
+order at a time, so that new URLs get their share of the visits (`choose_next_queue`). Each crawl
+has buckets of its own. A bucket is dropped whole when the cursor has passed it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,39 +13,41 @@ from msgspec.structs import replace
 from gossamer.store import Table
 from gossamer.web.validators import NO_VALIDATORS
 from services.frontier.bucketed_log import BucketedLog
-from services.frontier.memory import CachePart, Memory
+from services.frontier.memory import CachePart, FrontierCaches
 from services.frontier.rows import ErasedQueues, HostRow, Origin, QueuedUrl, QueueEnds
 
-BUCKET = 100
+BUCKET_URLS = 100
 """URLs in a bucket."""
-LATELY = 5
-"""Buckets before the last that one step may fill."""
-MOST = 20
-"""URLs of one queue that are kept in memory."""
+RECENT_BUCKETS = 5
+"""Buckets before the last that one step of the loop may fill."""
+MAX_CACHED_URLS = 20
+"""URLs of one queue that are cached."""
 
 
-class Heads:
-    """The first URLs of queues, in memory: what comes alone is visited soon, and is not read."""
+class QueueHeads:
+    """A cache of the first URLs of queues. The only URL of a queue is visited soon, and need not be
+    read."""
 
     def __init__(self, rows: CachePart[str, list[QueuedUrl]]) -> None:
         self._rows = rows
 
     def append(self, site: str, url: QueuedUrl, is_first: bool) -> None:
-        """Take in *url*, put behind all others; *is_first*: there is no other."""
+        """Cache *url*, which was appended to its queue; *is_first*: the queue was empty."""
         rows = self._rows.get(url.bucket)
         if is_first:
             self.put(site, [url])
-        elif rows and rows[-1].position == url.position - 1 and len(rows) < MOST:
+        elif rows and rows[-1].position == url.position - 1 and len(rows) < MAX_CACHED_URLS:
             self._rows.put(url.bucket, [*rows, url], site)
 
     def put(self, site: str, rows: list[QueuedUrl]) -> None:
-        """Take in *rows* of one bucket, in place of what there was."""
+        """Cache *rows* of one bucket, in place of the earlier ones."""
         if rows and rows[-1].position - rows[0].position == len(rows) - 1:
-            self._rows.put(rows[0].bucket, rows[:MOST], site)
+            self._rows.put(rows[0].bucket, rows[:MAX_CACHED_URLS], site)
 
-    def first(self, bucket: str, cursor: int, most: int) -> list[QueuedUrl]:
-        """Return the rows from *cursor*, *most* or up to the bucket's end, if all are here."""
-        rows, end = self._rows.get(bucket) or [], min(cursor + most, BUCKET)
+    def first(self, bucket: str, cursor: int, limit: int) -> list[QueuedUrl]:
+        """Return the rows from *cursor*, at most *limit* up to the end of the bucket; none unless
+        all are cached."""
+        rows, end = self._rows.get(bucket) or [], min(cursor + limit, BUCKET_URLS)
         while rows and rows[0].position < cursor:
             rows.pop(0)
         if not rows or rows[0].position != cursor or rows[-1].position < end - 1:
@@ -53,13 +55,13 @@ class Heads:
         return rows[: end - cursor]
 
     def drop(self, bucket: str) -> None:
-        """Forget a bucket that was passed."""
+        """Remove a bucket from the cache."""
         self._rows.remove(bucket)
 
 
 class HostQueues:
-    """The queues of a partition's hosts in one *crawl*. Methods take a host's row and return its
-    new row."""
+    """The queues of a partition's hosts in one *crawl*. Methods that change a queue return the
+    host's new row."""
 
     def __init__(
         self,
@@ -67,22 +69,23 @@ class HostQueues:
         crawl: str,
         heads: CachePart[str, list[QueuedUrl]] | None = None,
     ) -> None:
-        """*heads* is the cache of the partition; without one, these queues have their own."""
+        """*heads*: the cache of the partition; without it, these queues have a cache of their
+        own."""
         self._urls, self._crawl = urls, crawl
-        self._heads = Heads(heads or Memory().part().queue_heads)
+        self._heads = QueueHeads(heads or FrontierCaches().open_partition().queue_heads)
 
     def append(self, host: HostRow, urls: Sequence[QueuedUrl]) -> HostRow:
-        """Put *urls*, all of the crawl and of one queue, behind all others there, in their order.
+        """Append *urls*, all of one queue, in their order.
 
-        Their buckets and positions are set here.
+        The buckets and positions of *urls* are set here.
         """
-        again = is_again(urls[0])
+        again = is_revisit(urls[0])
         ends = _ends(host, again)
         log, queued = self._log(host, again), ends.queued
         if not host.queued:
             host = replace(host, number=urls[0].number, is_again_next=again)
         for url in urls:
-            url, ends = log.append(ends, url, BUCKET)
+            url, ends = log.append(ends, url, BUCKET_URLS)
             self._heads.append(host.site, url, is_first=not queued)
             queued += 1
         return _with_ends(host, again, replace(ends, queued=queued))
@@ -92,73 +95,75 @@ class HostQueues:
         return BucketedLog(self._urls, f"{host.host} {which}", self._crawl)
 
     def first(self, host: HostRow, count: int) -> list[QueuedUrl]:
-        """Return the first *count* URLs of the queue whose turn it is, fewer at a bucket's end.
+        """Return the first *count* URLs of the queue that is next, or fewer at the end of a bucket.
 
-        None only if both are empty.
+        The result is empty only if both queues are.
         """
         if not host.queued:
             return []
         ends = _ends(host, host.is_again_next)
-        most = ends.readable(count)
+        limit = ends.readable(count)
         log = self._log(host, host.is_again_next)
-        if found := self._heads.first(log.bucket(ends.head), ends.cursor, most):
+        if found := self._heads.first(log.bucket(ends.head), ends.cursor, limit):
             return found
-        found = log.page(ends.head, ends.cursor - 1, most)
+        found = log.page(ends.head, ends.cursor - 1, limit)
         self._heads.put(host.site, found)
         return found
 
-    def passed(self, host: HostRow, count: int) -> HostRow:
+    def skip(self, host: HostRow, count: int) -> HostRow:
         """Move the cursor past the first *count* URLs."""
         for _ in range(count):
             host = self.advance(host)
         return host
 
     def advance(self, host: HostRow) -> HostRow:
-        """Move the cursor past the first URL; after the last one it is the other queue's turn."""
+        """Move the cursor past the first URL. After the last URL of a queue the other queue is
+        next."""
         again = host.is_again_next
         ends = _ends(host, again)
         head, cursor = ends.head, ends.cursor + 1
-        if cursor >= BUCKET:
+        if cursor >= BUCKET_URLS:
             log = self._log(host, again)
             log.drop(head)
             self._heads.drop(log.bucket(head))
             head, cursor = head + 1, 0
-            # The next append goes to a new bucket, also when this was the last.
+            # The next append goes to a new bucket, even if this was the last one.
         ends = replace(ends, head=head, cursor=cursor, queued=ends.queued - 1)
         host = _with_ends(host, again, ends)
         return host if ends.queued else replace(host, is_again_next=host.again.queued > 0)
 
-    def renumbered(self, host: HostRow) -> HostRow:
-        """Return the row with the request number of what is now first."""
+    def update_number(self, host: HostRow) -> HostRow:
+        """Return the row with the request number of the URL that is now first."""
         first = self.first(host, 1)
         return replace(host, number=first[0].number) if first else host
 
     def new_urls(self, host: HostRow) -> set[str]:
-        """Return the URLs that were never visited, without errands; all of them are read."""
-        return {queued.url for queued in self._queued(host, False) if not queued.on_behalf_of}
+        """Return the URLs that were never visited, without visits on behalf of other hosts. It
+        reads the whole queue."""
+        return {queued.url for queued in self._iter_queued(host, False) if not queued.on_behalf_of}
 
-    def has_lately(self, host: HostRow, url: str, again: bool) -> bool:
+    def is_recently_queued(self, host: HostRow, url: str, again: bool) -> bool:
         """Return whether *url* is among the last URLs of a queue, as many as one step appends.
 
-        Errands do not count: they are no visits to the page at their URL.
+        Visits on behalf of other hosts do not count, because they are not visits to the page.
         """
         tail = _ends(host, again).tail
         return any(
             queued.url == url and not queued.on_behalf_of
-            for queued in self._queued(host, again, tail - LATELY)
+            for queued in self._iter_queued(host, again, tail - RECENT_BUCKETS)
         )
 
     def find(self, host: HostRow, url: str) -> tuple[int, QueuedUrl] | None:
-        """Return how many URLs of its queue are ahead of *url*, and its entry; None if it is in
-        neither."""
+        """Return the number of URLs before *url* in its queue, and its entry; None if it is not
+        queued."""
         return self._find(host, True, url) or self._find(host, False, url)
 
     def erase(self, host: HostRow, url: str) -> int:
-        """Erase the entries of *url*, which then have none; return how many there were."""
+        """Erase the URL from the entries of *url*; return the number of entries."""
         count = 0
         for again in (True, False):
             ends, log = _ends(host, again), self._log(host, again)
-            # Those before the cursor, too: a bucket is dropped whole.
+            # Entries before the cursor, too: a bucket is dropped whole.
             queued = [*log.rows(ends.head, ends.tail, end=ends.tail_size)]
             for one in [one for one in queued if one.url == url]:
                 erased = replace(one, url="", on_behalf_of="", origin=Origin(), statistics=b"")
@@ -172,20 +177,20 @@ class HostQueues:
         erased = host.erased
         if erased.new is None or erased.again is None:
             erased = ErasedQueues(host.new.head, host.again.head)
-        # In a new bucket: what is put there is not dropped with the others.
+        # In a new bucket: URLs that are queued from now on are not dropped with the others.
         new, again = (
             QueueEnds(head=ends.tail + 1, tail=ends.tail + 1) for ends in (host.new, host.again)
         )
         return replace(host, new=new, again=again, erased=erased, is_again_next=False, owed=0.0)
 
-    def cleared(self, host: HostRow) -> Iterator[QueuedUrl]:
-        """Yield the URLs that `clear` has taken out of the queues; all of them are read."""
-        for again, first, last in _cleared(host):
+    def iter_cleared(self, host: HostRow) -> Iterator[QueuedUrl]:
+        """Yield the URLs that `clear` removed from the queues. It reads all of them."""
+        for again, first, last in _cleared_buckets(host):
             yield from self._log(host, again).rows(first, last)
 
     def drop_cleared(self, host: HostRow) -> HostRow:
-        """Drop what `clear` has taken out of the queues."""
-        for again, first, last in _cleared(host):
+        """Drop the rows that `clear` removed from the queues."""
+        for again, first, last in _cleared_buckets(host):
             log = self._log(host, again)
             for number in range(first, last + 1):
                 log.drop(number)
@@ -193,12 +198,12 @@ class HostQueues:
         return replace(host, erased=ErasedQueues())
 
     def _find(self, host: HostRow, again: bool, url: str) -> tuple[int, QueuedUrl] | None:
-        for ahead, queued in enumerate(self._queued(host, again)):
+        for ahead, queued in enumerate(self._iter_queued(host, again)):
             if queued.url == url:
                 return ahead, queued
         return None
 
-    def _queued(self, host: HostRow, again: bool, first: int = 0) -> Iterator[QueuedUrl]:
+    def _iter_queued(self, host: HostRow, again: bool, first: int = 0) -> Iterator[QueuedUrl]:
         """Yield the URLs of a queue, from the bucket *first* on."""
         ends = _ends(host, again)
         if not ends.queued:
@@ -208,22 +213,23 @@ class HostQueues:
         return self._log(host, again).rows(first, ends.tail, after, ends.tail_size)
 
 
-def is_again(url: QueuedUrl) -> bool:
-    """Return whether *url* waits among those to visit again: a visit to it has ended before."""
+def is_revisit(url: QueuedUrl) -> bool:
+    """Return whether *url* is in the queue of URLs to visit again: an earlier visit to it has
+    ended."""
     return url.earlier > 0
 
 
-def _cleared(host: HostRow) -> Iterator[tuple[bool, int, int]]:
+def _cleared_buckets(host: HostRow) -> Iterator[tuple[bool, int, int]]:
     """Yield for each queue whether it is `again`, and its first and last cleared bucket."""
     if host.erased.new is not None and host.erased.again is not None:
         yield False, host.erased.new, host.new.head - 1
         yield True, host.erased.again, host.again.head - 1
 
 
-def turned(host: HostRow, made: int, share: float) -> HostRow:
-    """Return a host of which both queues wait with the one whose turn is next.
+def choose_next_queue(host: HostRow, made: int, share: float) -> HostRow:
+    """Return the row with the next queue chosen, of a host whose queues both have URLs.
 
-    *made* visits were of the one whose turn it was; *share* of all visits are to be to new URLs.
+    *made*: visits of the last order; *share*: the share of all visits that goes to new URLs.
     """
     owed = host.owed + made * (-share if host.is_again_next else 1 - share)
     return replace(host, owed=owed, is_again_next=owed > 0)

@@ -1,8 +1,8 @@
-"""What is kept of partitions, for another number of them.
+"""Resizing: writes the rows of partitions for another number of partitions.
 
-Rows of hosts and URLs, and the buckets of directory, calendars and parked URLs, name no partition.
-What does is a few rows a partition: which buckets there are, totals, and sums over pages. The new
-rows are written beside the old ones, so that this can be done again after a crash.
+The rows of hosts and URLs, and the buckets of directory, calendars and parked URLs, do not name a
+partition. Only a few rows per partition do: the lists of buckets, the totals, and sums over pages.
+The new rows are written beside the old ones, so that resizing can be repeated after a crash.
 """
 
 from collections import Counter
@@ -19,12 +19,12 @@ from services.frontier.bucketed_log import (
     BucketList,
     BucketRange,
     RangedLog,
-    united,
+    merge_ranges,
 )
 from services.frontier.plans import calendar_name
 from services.frontier.revisit import CrawlState
 from services.frontier.rows import (
-    Applied,
+    AppliedRecords,
     DueRow,
     PartitionPlansRow,
     PartitionRow,
@@ -34,11 +34,11 @@ from services.frontier.rows import (
 )
 
 SUMS = ("tokens", "pages", "unseen", "rates", "log_rates", "demand", "weights", "fresh", "age")
-"""Of a crawl's state: sums over its pages."""
+"""Fields of a crawl's state that are sums over its pages."""
 
 
-class Kept(NamedTuple):
-    """What is kept of one partition."""
+class PartitionRows(NamedTuple):
+    """The rows of one partition."""
 
     buckets: PartitionRow
     shared: PartitionTallyRow
@@ -46,37 +46,38 @@ class Kept(NamedTuple):
     plans: PartitionPlansRow
 
 
-class Part(NamedTuple):
-    """What a new partition has of an old one."""
+class Portion(NamedTuple):
+    """The part of an old partition that one new partition gets."""
 
-    kept: Kept
+    rows: PartitionRows
     groups: frozenset[int]
     share: float
-    """Of the old one's key groups."""
+    """The share of the old partition's key groups."""
     is_heir: bool
-    """Whether it gets the totals that cannot be divided: one of the new partitions does."""
+    """Whether the new partition gets the old one's totals that cannot be divided. One new partition
+    does."""
 
 
 def resize(store: Store, crawl: str, before: int, after: int) -> None:
-    """Put the rows of *after* partitions that take the place of *before*, with the next flush."""
+    """Put the rows of *after* partitions in place of *before* partitions, with the next flush."""
     if before == after:
         return
     found = [_read(store, crawl, number, before) for number in range(before)]
-    generation = max(kept.plans.generation for kept in found)
-    found = [kept._replace(plans=_renamed(store, kept.plans, generation)) for kept in found]
+    generation = max(rows.plans.generation for rows in found)
+    found = [rows._replace(plans=_rename_calendar(store, rows.plans, generation)) for rows in found]
     for number in range(after):
-        parts = _parts(found, number, before, after)
+        parts = _make_portions(found, number, before, after)
         key = partition_key(number, after)
-        store.table(PartitionRow).put(_buckets(key, parts))
-        store.table(PartitionTallyRow).put(_shared(key, parts))
-        # Topics that get more partitions keep those that they have.
-        judged = found[number].totals.judged if number < before < after else Applied()
-        store.table(TallyRow).put(replace(_totals(crawl, key, parts), judged=judged))
-        store.table(PartitionPlansRow).put(_plans(crawl, key, parts))
+        store.table(PartitionRow).put(_make_partition_row(key, parts))
+        store.table(PartitionTallyRow).put(_make_partition_tally(key, parts))
+        # Topics that get more partitions keep their old partitions.
+        judged = found[number].totals.judged if number < before < after else AppliedRecords()
+        store.table(TallyRow).put(replace(_make_tally(crawl, key, parts), judged=judged))
+        store.table(PartitionPlansRow).put(_make_plans_row(crawl, key, parts))
 
 
 def drop_partitions(store: Store, crawl: str, partitions: int) -> None:
-    """Drop what was kept of so many partitions, with the next flush."""
+    """Drop the rows of a crawl with this number of *partitions*, with the next flush."""
     for number in range(partitions):
         key = partition_key(number, partitions)
         for row in (PartitionRow, PartitionTallyRow):
@@ -85,9 +86,9 @@ def drop_partitions(store: Store, crawl: str, partitions: int) -> None:
             store.table(of_crawl).drop((crawl, key))
 
 
-def _read(store: Store, crawl: str, number: int, partitions: int) -> Kept:
+def _read(store: Store, crawl: str, number: int, partitions: int) -> PartitionRows:
     key = partition_key(number, partitions)
-    return Kept(
+    return PartitionRows(
         store.table(PartitionRow).get(key) or PartitionRow(key),
         store.table(PartitionTallyRow).get(key) or PartitionTallyRow(key),
         store.table(TallyRow).get((crawl, key)) or TallyRow(crawl, key),
@@ -95,22 +96,24 @@ def _read(store: Store, crawl: str, number: int, partitions: int) -> Kept:
     )
 
 
-def _parts(found: list[Kept], number: int, before: int, after: int) -> list[Part]:
-    ours = {*key_groups_of(number, after)}
-    parts = list[Part]()
-    for old, kept in enumerate(found):
+def _make_portions(
+    found: list[PartitionRows], number: int, before: int, after: int
+) -> list[Portion]:
+    new_groups = {*key_groups_of(number, after)}
+    parts = list[Portion]()
+    for old, rows in enumerate(found):
         groups = {*key_groups_of(old, before)}
-        if shared := ours & groups:
+        if shared := new_groups & groups:
             heir = min(group % after for group in groups)
             share = len(shared) / len(groups)
-            parts.append(Part(kept, frozenset(shared), share, heir == number))
+            parts.append(Portion(rows, frozenset(shared), share, heir == number))
     return parts
 
 
-def _renamed(store: Store, plans: PartitionPlansRow, generation: int) -> PartitionPlansRow:
-    """Return *plans* with its calendar under the name that all have: that of *generation*.
+def _rename_calendar(store: Store, plans: PartitionPlansRow, generation: int) -> PartitionPlansRow:
+    """Return *plans* with its calendar under the name of *generation*, which all partitions share.
 
-    It is another one where a policy has changed while nobody had the partition.
+    The name differs if a policy changed while no frontier had the partition.
     """
     if plans.generation == generation:
         return plans
@@ -123,39 +126,47 @@ def _renamed(store: Store, plans: PartitionPlansRow, generation: int) -> Partiti
     return replace(plans, generation=generation, revisits=into.range_to_write(), moving=NO_BUCKETS)
 
 
-def _buckets(key: str, parts: list[Part]) -> PartitionRow:
-    lists = [part.kept.buckets.directory for part in parts]
-    groups = {group for part in parts for group in _ours(part, part.kept.buckets.directory.groups)}
+def _make_partition_row(key: str, parts: list[Portion]) -> PartitionRow:
+    lists = [part.rows.buckets.directory for part in parts]
+    groups = {
+        group
+        for part in parts
+        for group in _groups_of_portion(part, part.rows.buckets.directory.groups)
+    }
     buckets = {bucket for found in lists for bucket in found.buckets} if groups else ()
     return PartitionRow(
         key,
         BucketList(tuple(sorted(buckets)), tuple(sorted(groups))),
-        united(_range(part, part.kept.buckets.due) for part in parts),
-        tuple(sorted(one for part in parts for one in _ours(part, part.kept.buckets.parked))),
+        merge_ranges(_range_of_portion(part, part.rows.buckets.due) for part in parts),
+        tuple(
+            sorted(
+                one for part in parts for one in _groups_of_portion(part, part.rows.buckets.parked)
+            )
+        ),
     )
 
 
-def _ours(part: Part, groups: Iterable[int]) -> tuple[int, ...]:
+def _groups_of_portion(part: Portion, groups: Iterable[int]) -> tuple[int, ...]:
     return tuple(group for group in groups if group in part.groups)
 
 
-def _range(part: Part, found: BucketRange) -> BucketRange:
-    groups = _ours(part, found.groups)
+def _range_of_portion(part: Portion, found: BucketRange) -> BucketRange:
+    groups = _groups_of_portion(part, found.groups)
     return BucketRange(found.first, found.last, groups) if groups else NO_BUCKETS
 
 
-def _divided(part: Part, count: int) -> int:
-    """Return the share of *count* that a part has: the heir has what is left by the others."""
+def _divide(part: Portion, count: int) -> int:
+    """Return the portion of *count* for a new partition. The heir gets the remainder."""
     total = round(1 / part.share)
     return count - (total - 1) * (count // total) if part.is_heir else count // total
 
 
-def _shared(key: str, parts: list[Part]) -> PartitionTallyRow:
-    rows = [part.kept.shared for part in parts]
+def _make_partition_tally(key: str, parts: list[Portion]) -> PartitionTallyRow:
+    rows = [part.rows.shared for part in parts]
     conditions = Counter[str]()
     for part in parts:
-        found = part.kept.shared.conditions
-        conditions.update({name: _divided(part, count) for name, count in found.items()})
+        found = part.rows.shared.conditions
+        conditions.update({name: _divide(part, count) for name, count in found.items()})
     return PartitionTallyRow(
         key,
         last_number=max(row.last_number for row in rows),
@@ -163,18 +174,18 @@ def _shared(key: str, parts: list[Part]) -> PartitionTallyRow:
         conditions=dict(conditions),
         slowest={host: took for row in rows for host, took in row.slowest.items()},
         largest={host: size for row in rows for host, size in row.largest.items()},
-        due_count=sum(_divided(part, part.kept.shared.due_count) for part in parts),
+        due_count=sum(_divide(part, part.rows.shared.due_count) for part in parts),
         checked_out={
             host: site
             for part in parts
-            for host, site in part.kept.shared.checked_out.items()
+            for host, site in part.rows.shared.checked_out.items()
             if key_group_of(site) in part.groups
         },
     )
 
 
-def _totals(crawl: str, key: str, parts: list[Part]) -> TallyRow:
-    rows = [part.kept.totals for part in parts if part.is_heir]
+def _make_tally(crawl: str, key: str, parts: list[Portion]) -> TallyRow:
+    rows = [part.rows.totals for part in parts if part.is_heir]
     hours = dict[str, tuple[int, int, int]]()
     for row in rows:
         for hour, (new, changed, unchanged) in row.hours.items():
@@ -184,52 +195,52 @@ def _totals(crawl: str, key: str, parts: list[Part]) -> TallyRow:
         crawl,
         key,
         admitted=sum(row.admitted for row in rows),
-        queued=sum(_divided(part, part.kept.totals.queued) for part in parts),
+        queued=sum(_divide(part, part.rows.totals.queued) for part in parts),
         pages=sum(row.pages for row in rows),
         received=sum(row.received for row in rows),
-        outcomes=_added(row.outcomes for row in rows),
-        refused=_added(row.refused for row in rows),
-        verdicts=_added(row.verdicts for row in rows),
-        hazards=_added(row.hazards for row in rows),
+        outcomes=_add_counts(row.outcomes for row in rows),
+        refused=_add_counts(row.refused for row in rows),
+        verdicts=_add_counts(row.verdicts for row in rows),
+        hazards=_add_counts(row.hazards for row in rows),
         latest=tuple(visit for row in rows for visit in row.latest)[-10:],
         hours=hours,
     )
 
 
-def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+def _add_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     return dict(sum((Counter(one) for one in counts), Counter[str]()))
 
 
-def _plans(crawl: str, key: str, parts: list[Part]) -> PartitionPlansRow:
-    (first, *_) = rows = [part.kept.plans for part in parts]
+def _make_plans_row(crawl: str, key: str, parts: list[Portion]) -> PartitionPlansRow:
+    (first, *_) = rows = [part.rows.plans for part in parts]
     states = [
-        _portion(revisit.unpack_crawl(part.kept.plans.statistics), part.share) for part in parts
+        _scale_state(revisit.unpack_crawl(part.rows.plans.statistics), part.share) for part in parts
     ]
     return PartitionPlansRow(
         crawl,
         key,
         policy=max(rows, key=lambda row: row.planned).policy,
         generation=first.generation,
-        revisits=united(_range(part, part.kept.plans.revisits) for part in parts),
-        moving=united(_range(part, part.kept.plans.moving) for part in parts),
-        new=united(_range(part, part.kept.plans.new) for part in parts),
-        waiting=sum(_divided(part, part.kept.plans.waiting) for part in parts),
-        planned=sum(_divided(part, part.kept.plans.planned) for part in parts),
-        spent=_added(part.kept.plans.spent for part in parts if part.is_heir),
-        liars=sum(_divided(part, part.kept.plans.liars) for part in parts),
-        statistics=revisit.pack(_together(states)),
+        revisits=merge_ranges(_range_of_portion(part, part.rows.plans.revisits) for part in parts),
+        moving=merge_ranges(_range_of_portion(part, part.rows.plans.moving) for part in parts),
+        new=merge_ranges(_range_of_portion(part, part.rows.plans.new) for part in parts),
+        waiting=sum(_divide(part, part.rows.plans.waiting) for part in parts),
+        planned=sum(_divide(part, part.rows.plans.planned) for part in parts),
+        spent=_add_counts(part.rows.plans.spent for part in parts if part.is_heir),
+        liars=sum(_divide(part, part.rows.plans.liars) for part in parts),
+        statistics=revisit.pack(_merge_states(states)),
     )
 
 
-def _portion(state: CrawlState, share: float) -> CrawlState:
-    """Return what a crawl's state is for a share of its pages."""
+def _scale_state(state: CrawlState, share: float) -> CrawlState:
+    """Return the state of a crawl for a *share* of its pages."""
     sums = {name: getattr(state, name) * share for name in SUMS}
     curve = {cell: asked * share for cell, asked in state.curve.items()}
     return replace(state, visits=round(state.visits * share), curve=curve, **sums)
 
 
-def _together(states: list[CrawlState]) -> CrawlState:
-    """Return what the state is of the pages of all of *states*."""
+def _merge_states(states: list[CrawlState]) -> CrawlState:
+    """Return the state of a crawl for the pages of all *states*."""
     curve = Counter[int]()
     for state in states:
         for cell, asked in state.curve.items():

@@ -111,7 +111,7 @@ class Revisits:
             statistics=visit.statistics,
         )
         self._rows.put(row)
-        partition.wait(at, event.site, event.host, event.crawl, visit.url)
+        partition.schedule_url(at, event.site, event.host, event.crawl, visit.url)
 
     def postpone(self, partition: Partition, site: str, plan: PlanRow, at: float) -> None:
         """Move *plan*, whose entry was popped from its calendar, to *at*."""
@@ -120,7 +120,7 @@ class Revisits:
         if plan.number is not None:
             self.enter_held(partition, site, plan)
         elif plan.is_retry:
-            partition.wait(at, site, plan.host, plan.crawl, plan.url)
+            partition.schedule_url(at, site, plan.host, plan.crawl, plan.url)
         else:
             partition.plans.add(_entry(plan, at, site))
 
@@ -243,7 +243,7 @@ class Revisits:
         (page, site, crawl), plan = self._policy.record_hint(states, evidence)
         if page == states.page or not plan.at:
             return
-        partition.sites.learn(event.site, site)
+        partition.sites.store_revisit_state(event.site, site)
         partition.plans.crawl = crawl
         row = replace(row, statistics=revisit.pack(page))
         if plan.at < planned_at:
@@ -264,7 +264,7 @@ class Revisits:
     ) -> None:
         """Store the plan of *decision* for *page*, and the updated states."""
         (state, site_state, crawl), plan = decision
-        partition.sites.learn(site, site_state)
+        partition.sites.store_revisit_state(site, site_state)
         partition.plans.crawl = crawl
         partition.plans.planned += bool(state.due_at) - bool(before.due_at)
         row = replace(
@@ -339,7 +339,7 @@ def _entry(plan: PlanRow, at: float, site: str) -> DueRow:
 
 def _states(partition: Partition, site: str, statistics: bytes) -> States:
     crawl = partition.plans.crawl
-    return States(revisit.unpack_page(statistics), partition.sites.revisits(site), crawl)
+    return States(revisit.unpack_page(statistics), partition.sites.revisit_state(site), crawl)
 
 
 def _update_trust(partition: Partition, event: PageJudged) -> None:
@@ -347,7 +347,7 @@ def _update_trust(partition: Partition, event: PageJudged) -> None:
     if event.status != NOT_MODIFIED and event.change is not None:
         trust = partition.sites.validators(event.site, event.host)
         after = trust.after(event.visit.validators, event.validators, event.change)
-        partition.sites.trust(event.site, event.host, after)
+        partition.sites.store_trust(event.site, event.host, after)
         if after.lie and not trust.lie:
             partition.plans.count_distrusted()
 

@@ -1,21 +1,21 @@
-"""The rules of a host's robots.txt: what visits to it teach, and where it lies.
+"""The robots rules of hosts: outcomes of robots.txt visits, and robots.txt files at other hosts.
 
-While a robots.txt cannot be had (RFC 9309, 2.3.1.4) everything is disallowed, unless the last copy
-of it is known: that holds meanwhile (2.4). After 30 days it counts as if there were none. It is
-asked for again after ten minutes, and then more and more rarely.
+While a robots.txt cannot be fetched (RFC 9309, 2.3.1.4) everything is disallowed, unless a copy of
+the last rules exists, which stays in force (2.4). After 30 days the file counts as missing. It is
+requested again after ten minutes, then more and more rarely.
 
-**Errands.** A robots.txt may redirect to another host (RFC 9309, 2.3.1.2). That host has a delay, a
-lease and perhaps a frontier of its own, so the fetcher does not follow the redirect within the
-visit. It sends `RobotsRequested` to the frontier of the host where the file lies. That frontier
-queues the URL as an errand, a visit like any other, and answers with `RobotsAnswered`. Meanwhile
-the first host waits, as while its robots.txt is unreachable.
+**Robots.txt on behalf of other hosts.** A robots.txt may redirect to another host (RFC 9309,
+2.3.1.2). That host has a delay, a lease and perhaps a frontier of its own, so the fetcher does not
+follow the redirect within the visit. It sends `RobotsRequested` to the frontier of the host where
+the file lies. That frontier queues the URL as a visit on behalf of the first host, and answers with
+`RobotsAnswered`. The first host backs off in the meantime, as while its robots.txt is unreachable.
 
-Known rules need no visit. If the URL is the robots.txt of its own host, the valid rules of that
-host are the answer, also to errands that were queued before the rules were known: however many
-hosts redirect there, the file is visited once. If that host waits for its own rules from elsewhere,
-the errand goes there. So robots.txt files that redirect to each other come to an end, after the
-redirects that are followed. Hosts whose files lie at each other, and are no robots.txt there, wait
-for each other as for what is unreachable.
+Cached rules need no visit. If the URL is the robots.txt of its own host, the valid rules of that
+host are the answer, also to visits that were queued before the rules were fetched. So the file is
+visited once for any number of hosts that redirect to it. If that host waits for its own rules from
+a third host, the request is passed on to the third host. So a circle of redirects ends after the
+redirects that are followed. Hosts whose files lie at each other, and are not robots.txt there, back
+off as while the file is unreachable.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import exclusion_of
+from gossamer.bounds import left_out
 from gossamer.events import (
     CrawlDefined,
     Discovery,
@@ -36,7 +36,7 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.outcomes import OUTCOMES, Fate
-from gossamer.events.provenance import group_by_site
+from gossamer.events.provenance import by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import REDIRECTS, RobotsRules
@@ -45,62 +45,67 @@ from services.frontier.conditions import Condition
 from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.politeness import elsewhere_wait, is_given_up, trouble_wait
+from services.frontier.politeness import failure_wait, is_given_up, robots_redirect_wait
 from services.frontier.revisits import Revisits
 from services.frontier.rows import HostRow, Origin, QueuedUrl, RobotsRow, UrlRow
 
-UNASKED_AGE = 86400.0
-"""Seconds for which nothing is forbidden without anybody's having said so."""
-DEPTH = 1
-"""Of a sitemap: as of what the start page links to."""
-ROBOTS, ELSEWHERE = "robots", "robots elsewhere"
-"""The kinds of trouble of a host whose robots.txt cannot be had though it answers, and of one whose
-robots.txt was asked for where it lies, and has not come."""
-Report = VisitEnded | RobotsAnswered
+DEFAULT_RULES_AGE = 86400.0
+"""Seconds for which everything is allowed without rules from the host."""
+SITEMAP_DEPTH = 1
+"""The depth of a sitemap: that of links from the start page."""
+ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE = "robots", "robots elsewhere"
+"""The kinds of failure of a host that answers, but whose robots.txt cannot be fetched, and of a
+host whose robots.txt was requested at another host and has not come."""
+RobotsEvent = VisitEnded | RobotsAnswered
 
 
-class RobotsReports:
-    """Takes in how visits to robots.txt ended, at the host itself or where its file lies."""
+class RobotsOutcomes:
+    """Applies the outcomes of robots.txt visits, at the host itself or at the host where its file
+    lies."""
 
     def __init__(self, settings: FrontierSettings, revisits: Revisits, store: Store) -> None:
         self._settings, self._revisits = settings, revisits
         self._urls = store.table(UrlRow)
 
-    def ended(
-        self, partition: Partition, host: Host, row: HostRow, event: Report, now: float
+    def apply(
+        self, partition: Partition, host: Host, row: HostRow, event: RobotsEvent, now: float
     ) -> tuple[HostRow, float]:
-        """Return the row as it is then, and until when the host is in trouble; 0: it is well."""
+        """Return the row, and until when the host backs off; 0 if it does not back off."""
         if OUTCOMES[event.outcome].fate is Fate.STAY:
             return row, 0.0
-        if isinstance(event, VisitEnded) and _elsewhere(event):
-            return self._asked(partition, host, row, event, now)
+        if isinstance(event, VisitEnded) and _redirects_elsewhere(event):
+            return self._disallow_until_answered(partition, host, row, event, now)
         if event.robots and not event.robots.forbidden:
             partition.learn_robots(host, RobotsRow(event.host, event.robots))
-            return untroubled(row, ROBOTS, ELSEWHERE), 0.0
+            return reset_failures(row, ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE), 0.0
         if event.outcome is Outcome.PRIVATE_ADDRESS:
-            # Nothing of this host is going to be asked: let each URL of its queue learn that.
+            # No URL of this host will be requested: each URL of its queue gets this outcome.
             _allow_all(partition, host, now)
             return row, 0.0
         if event.outcome is Outcome.BLACKLISTED:
-            return row, now + self._wait(row, event, "")
-        return self._unreachable(partition, host, row, event, now)
+            return row, now + self._failure_wait(row, event, "")
+        return self._record_unreachable(partition, host, row, event, now)
 
-    def _asked(
+    def _disallow_until_answered(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float]:
-        """Everything is disallowed until the answer comes from where the file lies."""
+        """Disallow everything until the answer from the other host comes."""
         since = _unreachable_since(partition, host, now)
         if now - since >= self._settings.robots_unreachable_limit:
             _allow_all(partition, host, now, since)
             return row, 0.0
-        row = troubled(row, ELSEWHERE)
-        until = now + elsewhere_wait(self._settings, row.host, row.politeness.troubles[ELSEWHERE])
-        known = RobotsRow(event.host, _forbidden(event, now, until), since, event.location)
-        partition.learn_robots(host, replace(known, copy=_copy(partition, host)))
+        row = add_failure(row, REDIRECTED_ROBOTS_FAILURE)
+        until = now + robots_redirect_wait(
+            self._settings, row.host, row.politeness.failures[REDIRECTED_ROBOTS_FAILURE]
+        )
+        known = RobotsRow(
+            event.host, _make_forbidding_rules(event, now, until), since, event.location
+        )
+        partition.learn_robots(host, replace(known, copy=_last_read_rules(partition, host)))
         return row, until
 
-    def _unreachable(
-        self, partition: Partition, host: Host, row: HostRow, event: Report, now: float
+    def _record_unreachable(
+        self, partition: Partition, host: Host, row: HostRow, event: RobotsEvent, now: float
     ) -> tuple[HostRow, float]:
         since = _unreachable_since(partition, host, now)
         if now - since >= self._settings.robots_unreachable_limit and event.robots:
@@ -108,28 +113,28 @@ class RobotsReports:
             return row, 0.0
         kind: str = OUTCOMES[event.outcome].health
         if isinstance(event, RobotsAnswered) or not OUTCOMES[event.outcome].health.failed:
-            # Not the host's own trouble, or none that was counted as such.
-            kind = ROBOTS
-            row = troubled(row, kind)
-        until = now + self._wait(row, event, kind)
-        copy = _copy(partition, host)
-        if copy and kind == ROBOTS:
+            # A failure of another host, or one that was not counted by its health.
+            kind = ROBOTS_FAILURE
+            row = add_failure(row, kind)
+        until = now + self._failure_wait(row, event, kind)
+        copy = _last_read_rules(partition, host)
+        if copy and kind == ROBOTS_FAILURE:
             rules = replace(copy, expires_at=until)
             partition.learn_robots(host, RobotsRow(event.host, rules, since))
             return row, 0.0
-        rules = _forbidden(event, now, until)
+        rules = _make_forbidding_rules(event, now, until)
         partition.learn_robots(host, RobotsRow(event.host, rules, since, copy=copy))
-        return self._given_up(partition, row, event, kind, now), until
+        return self._give_up_first_url(partition, row, event, kind, now), until
 
-    def _wait(self, row: HostRow, event: Report, kind: str) -> float:
-        times = row.politeness.troubles.get(kind, 0)
-        return trouble_wait(self._settings, row.host, event.outcome, times, event.retry_after)
+    def _failure_wait(self, row: HostRow, event: RobotsEvent, kind: str) -> float:
+        times = row.politeness.failures.get(kind, 0)
+        return failure_wait(self._settings, row.host, event.outcome, times, event.retry_after)
 
-    def _given_up(
-        self, partition: Partition, row: HostRow, event: Report, kind: str, now: float
+    def _give_up_first_url(
+        self, partition: Partition, row: HostRow, event: RobotsEvent, kind: str, now: float
     ) -> HostRow:
         """Return the row without the first URL of its queue, if that was tried often enough."""
-        times = row.politeness.troubles.get(kind, 0)
+        times = row.politeness.failures.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
         if not row.queued or event.robots or not given_up:
             return row
@@ -141,29 +146,32 @@ class RobotsReports:
         return partition.queues.advance(row)
 
 
-class Errands:
-    """Takes in what fetchers ask and answer of robots.txt files that lie elsewhere."""
+class RobotsOnBehalf:
+    """Handles requests and answers for robots.txt files that lie at another host."""
 
-    def __init__(self, partitions: Partitions, reports: RobotsReports) -> None:
+    def __init__(self, partitions: Partitions, reports: RobotsOutcomes) -> None:
         self._partitions, self._reports = partitions, reports
 
-    def asked(self, partition: Partition, event: RobotsRequested, now: float) -> Iterator[Event]:
-        """Queue an errand, or yield what follows from what is known."""
-        known = _known(partition, event)
+    def handle_request(
+        self, partition: Partition, event: RobotsRequested, now: float
+    ) -> Iterator[Event]:
+        """Queue a visit on behalf of the host of *event*, or yield the answer from the cache or the
+        passed-on request."""
+        known = _rules_of_file(partition, event)
         if event.hops > REDIRECTS:
-            rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_AGE)
-            yield _answer(event, rules, now)
+            rules = RobotsRules(fetched_at=now, expires_at=now + DEFAULT_RULES_AGE)
+            yield _make_answer(event, rules, now)
         elif known and known.asked and known.rules.expires_at > now:
             site, hops = site_of(known.asked), event.hops + 1
             yield replace(event, at=now, site=site, url=known.asked, hops=hops)
-        elif answer := known_answer(event, known, now):
+        elif answer := find_cached_answer(event, known, now):
             yield answer
         else:
             self._queue(partition, event, now)
 
     def _queue(self, partition: Partition, event: RobotsRequested, now: float) -> None:
         host = partition.find(event.site, host_key(event.url))
-        errand = QueuedUrl(
+        request = QueuedUrl(
             event.crawl,
             "",
             0,
@@ -172,59 +180,63 @@ class Errands:
             Origin(hops=event.hops, purpose=Purpose.ROBOTS),
             on_behalf_of=event.on_behalf_of,
         )
-        partition.queue(host, host.row, [errand], now)
+        partition.queue(host, host.row, [request], now)
 
-    def answered(self, partition: Partition, event: RobotsAnswered, now: float) -> None:
-        """Give a host that waits its rules; what comes when it does not wait any more is late."""
+    def handle_answer(self, partition: Partition, event: RobotsAnswered, now: float) -> None:
+        """Give a waiting host its rules. An answer for a host that does not wait any more is late,
+        and dropped."""
         host = partition.find(event.site, event.host)
         known = partition.robots(host)
         if not known or not known.asked or host.row.condition is not Condition.BACKING_OFF:
             return
-        row, until = self._reports.ended(partition, host, host.row, event, now)
+        row, until = self._reports.apply(partition, host, host.row, event, now)
         if until:
-            why = event.reason or str(event.outcome)
-            row = replace(row, backoff_reason=why, backoff_cause=event.outcome)
+            reason = event.reason or str(event.outcome)
+            row = replace(row, backoff_reason=reason, backoff_cause=event.outcome)
         ready_at = max(until, now + row.politeness.delay)
-        partition.wait_until(host, replace(row, ready_at=ready_at))
+        partition.reschedule_backoff(host, replace(row, ready_at=ready_at))
 
 
-def _known(partition: Partition, event: RobotsRequested) -> RobotsRow | None:
-    if not _is_its_own(event):
+def _rules_of_file(partition: Partition, event: RobotsRequested) -> RobotsRow | None:
+    if not _is_robots_of_its_host(event):
         return None
     return partition.robots(partition.find(event.site, host_key(event.url)))
 
 
-def known_answer(
-    errand: RobotsRequested | QueuedUrl, robots: RobotsRow | None, now: float
+def find_cached_answer(
+    request: RobotsRequested | QueuedUrl, robots: RobotsRow | None, now: float
 ) -> RobotsAnswered | None:
-    """Return the answer to *errand*, if *robots*, of the host where the file lies, has it."""
+    """Return the answer to *request* from *robots*, the rules of the host where the file lies; None
+    if they do not have it."""
     if not robots or robots.rules.expires_at <= now or robots.rules.forbidden:
         return None
-    return _answer(errand, robots.rules, now) if _is_its_own(errand) else None
+    return _make_answer(request, robots.rules, now) if _is_robots_of_its_host(request) else None
 
 
-def forbidden_answer(errand: QueuedUrl, why: str, now: float) -> RobotsAnswered:
-    """Return the answer to an *errand* that is not visited, because of *why*.
+def make_forbidden_answer(request: QueuedUrl, cause: str, now: float) -> RobotsAnswered:
+    """Return the answer to a visit on behalf of a host that is not made, because of *reason*.
 
-    The asking host is not visited until it has another answer.
+    The other host is not visited until it gets another answer.
     """
-    reason = f"robots.txt could not be fetched: {why}"
-    rules = RobotsRules(forbidden=reason, fetched_at=now, expires_at=now + UNASKED_AGE)
-    return replace(_answer(errand, rules, now), outcome=Outcome.BROKEN, reason=reason)
+    reason = f"robots.txt could not be fetched: {cause}"
+    rules = RobotsRules(forbidden=reason, fetched_at=now, expires_at=now + DEFAULT_RULES_AGE)
+    return replace(_make_answer(request, rules, now), outcome=Outcome.BROKEN, reason=reason)
 
 
-def _is_its_own(errand: RobotsRequested | QueuedUrl) -> bool:
+def _is_robots_of_its_host(request: RobotsRequested | QueuedUrl) -> bool:
     """Return whether the file is the robots.txt of the host where it lies."""
-    return errand.url == f"{host_key(errand.url)}/robots.txt"
+    return request.url == f"{host_key(request.url)}/robots.txt"
 
 
-def _answer(errand: RobotsRequested | QueuedUrl, rules: RobotsRules, now: float) -> RobotsAnswered:
+def _make_answer(
+    request: RobotsRequested | QueuedUrl, rules: RobotsRules, now: float
+) -> RobotsAnswered:
     return RobotsAnswered(
-        crawl=errand.crawl,
+        crawl=request.crawl,
         at=now,
-        site=site_of(errand.on_behalf_of),
-        host=errand.on_behalf_of,
-        url=errand.url,
+        site=site_of(request.on_behalf_of),
+        host=request.on_behalf_of,
+        url=request.url,
         outcome=Outcome.PAGE,
         robots=rules,
     )
@@ -237,8 +249,8 @@ def _unreachable_since(partition: Partition, host: Host, now: float) -> float:
     return known.unreachable_since
 
 
-def _copy(partition: Partition, host: Host) -> RobotsRules | None:
-    """Return the rules that were last read from a file; None if none ever were."""
+def _last_read_rules(partition: Partition, host: Host) -> RobotsRules | None:
+    """Return the rules that were last read from a file; None if none were."""
     known = partition.robots(host)
     if known is None:
         return None
@@ -248,59 +260,59 @@ def _copy(partition: Partition, host: Host) -> RobotsRules | None:
 def _allow_all(
     partition: Partition, host: Host, now: float, unreachable_since: float | None = None
 ) -> None:
-    rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_AGE)
+    rules = RobotsRules(fetched_at=now, expires_at=now + DEFAULT_RULES_AGE)
     partition.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))
 
 
-def sitemaps_found(
-    event: Report, crawl: CrawlDefined | None, now: float
+def discover_sitemaps(
+    event: RobotsEvent, crawl: CrawlDefined | None, now: float
 ) -> Iterable[UrlsDiscovered]:
-    """Return the sitemaps that a robots.txt names as they go to the URL-seen test, which lets each
-    pass once; without those that *crawl* leaves out."""
+    """Return the sitemaps of a robots.txt that *crawl* visits, for the URL-seen test, which passes
+    each once."""
     if not event.sitemaps or crawl is None:
         return ()
     named = [
-        Discovery(url, DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP)
+        Discovery(url, SITEMAP_DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP)
         for url in event.sitemaps
     ]
-    # What is on the blocklist is refused when it is admitted, and parked.
-    found = [one for one in named if exclusion_of(crawl, Blocklist(), one) is None]
-    # Of whom it is, wherever it lies: it is that site's word.
+    # Blocklisted sitemaps are refused at admission, and parked.
+    found = [one for one in named if left_out(crawl, Blocklist(), one) is None]
+    # The host that the file is about, wherever the file lies: the site of that host vouches for it.
     via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.host}/robots.txt"
-    return group_by_site(found, via, event.crawl, now)
+    return by_site(found, via, event.crawl, now)
 
 
-def why(event: Report) -> str:
-    """Return why the host is left alone."""
+def reason_for_backoff(event: RobotsEvent) -> str:
+    """Return the reason of a host's backoff."""
     forbidden = event.robots.forbidden if event.robots else ""
     return forbidden or event.reason or str(event.outcome)
 
 
-def troubled(row: HostRow, kind: str) -> HostRow:
-    """Return *row* with one more trouble of this *kind* in a row."""
-    before = row.politeness.troubles
-    return _with_troubles(row, {**before, kind: before.get(kind, 0) + 1})
+def add_failure(row: HostRow, kind: str) -> HostRow:
+    """Return *row* with one more failure in a row of this *kind*."""
+    before = row.politeness.failures
+    return _with_failures(row, {**before, kind: before.get(kind, 0) + 1})
 
 
-def untroubled(row: HostRow, *kinds: str) -> HostRow:
-    """Return *row* without trouble of these *kinds*."""
-    before = row.politeness.troubles
-    return _with_troubles(row, {k: n for k, n in before.items() if k not in kinds})
+def reset_failures(row: HostRow, *kinds: str) -> HostRow:
+    """Return *row* without failures of these *kinds*."""
+    before = row.politeness.failures
+    return _with_failures(row, {k: n for k, n in before.items() if k not in kinds})
 
 
-def _with_troubles(row: HostRow, troubles: dict[str, int]) -> HostRow:
-    return replace(row, politeness=replace(row.politeness, troubles=troubles))
+def _with_failures(row: HostRow, failures: dict[str, int]) -> HostRow:
+    return replace(row, politeness=replace(row.politeness, failures=failures))
 
 
-def _elsewhere(event: VisitEnded) -> bool:
+def _redirects_elsewhere(event: VisitEnded) -> bool:
     return event.outcome is Outcome.REDIRECT and event.robots is None
 
 
-def _forbidden(event: Report, now: float, until: float) -> RobotsRules:
-    return RobotsRules(forbidden=why(event), fetched_at=now, expires_at=until)
+def _make_forbidding_rules(event: RobotsEvent, now: float, until: float) -> RobotsRules:
+    return RobotsRules(forbidden=reason_for_backoff(event), fetched_at=now, expires_at=until)
 
 
-def _url_row(row: HostRow, first: QueuedUrl, event: Report, now: float) -> UrlRow:
+def _url_row(row: HostRow, first: QueuedUrl, event: RobotsEvent, now: float) -> UrlRow:
     return UrlRow(
         crawl=first.crawl,
         host=row.host,

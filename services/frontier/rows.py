@@ -1,4 +1,4 @@
-"""The frontier's tables: hosts, sites, URLs, queues, plans and totals. An operator may read all."""
+"""The frontier's tables: hosts, sites, URLs, queues, plans and totals."""
 
 from typing import NamedTuple
 
@@ -15,50 +15,50 @@ from services.frontier.bucketed_log import BucketEnds, BucketList, BucketRange
 from services.frontier.conditions import Condition
 
 BUCKETS = 16
-"""Cassandra's partitions for the URLs of a host: a million URLs are 16 of some 20 MB."""
+"""Cassandra partitions of one host's URLs: a million URLs are 16 partitions of some 20 MB."""
 
 
 class UnreadablePages(NamedTuple):
-    """The last pages of a host, none of which could be read."""
+    """The last pages of a host, all of them unreadable."""
 
     pages: int = 0
     at: float = 0.0
-    """When the last of them was judged."""
+    """The time of the last verdict on them."""
 
 
-class Applied(NamedTuple):
-    """Up to which record of a partition a row has applied all records that are about it.
+class AppliedRecords(NamedTuple):
+    """The records of a log partition that a row has applied.
 
-    Records of a partition come in order, and come again after a crash, or when the offsets of the
-    group are lost: then they must not be counted again.
+    The records of a partition come in order. They come again after a crash, or when the offsets of
+    the group are lost, and must not be counted twice.
     """
 
     until: int = 0
-    """The offset after the last one applied."""
+    """The offset after the last applied record."""
     at: float = 0.0
-    """The time of the last event applied: a topic that was recreated counts from 0 again, and its
-    events are later."""
+    """The time of the last applied event. A topic that was recreated counts offsets from 0 again,
+    and its events are later."""
 
-    def covers(self, record: "Position") -> bool:
+    def covers(self, record: "RecordPosition") -> bool:
         """Return whether the event of *record* was applied."""
         return record.offset < self.until and record.at <= self.at
 
-    def through(self, record: "Position") -> "Applied":
-        """Return what is applied once *record* is, too."""
-        return Applied(record.offset + 1, max(self.at, record.at))
+    def through(self, record: "RecordPosition") -> "AppliedRecords":
+        """Return the applied records including *record*."""
+        return AppliedRecords(record.offset + 1, max(self.at, record.at))
 
 
-class Position(NamedTuple):
-    """Where an event lies in its partition, and its time."""
+class RecordPosition(NamedTuple):
+    """The offset of an event in its partition, and its time."""
 
     offset: int
     at: float
 
 
 class Lease(ColumnGroup, frozen=True):
-    """The last order of a host, and the lease under which a fetcher has the host.
+    """The last order of a host, and the lease under which a fetcher holds the host.
 
-    The lease ends with the last outcome, or when it expires; the order is kept until the next one.
+    The lease ends with the last outcome, or when it expires; the order stays until the next one.
     """
 
     order: OrderId | None = None
@@ -81,9 +81,9 @@ class Lease(ColumnGroup, frozen=True):
 
 
 class Origin(ColumnGroup, frozen=True):
-    """How a URL came to be visited: the same on everything that is written of it.
+    """The origin of a URL, which is the same in all rows about it.
 
-    How often it was visited and tried is no part of it: that changes with each visit.
+    The numbers of visits and attempts are not part of it, because each visit changes them.
     """
 
     depth: int = 0
@@ -91,19 +91,19 @@ class Origin(ColumnGroup, frozen=True):
     hops: int = 0
     """Redirects followed in a row."""
     via: str = ""
-    """The visit that discovered the URL, or where its seed stands."""
+    """The visit that discovered the URL, or the position of its seed."""
     trace: str = ""
-    """Identifies the URL in the events and logs of all services."""
+    """The id of the URL in the events and logs of all services."""
     duplicates: int = 0
     """Duplicates in a row on the way to the URL."""
     purpose: Purpose = Purpose.PAGE
-    """What the URL is visited for."""
+    """The purpose of visits to the URL."""
     party: str = ""
-    """The party that the URL was found for; "" if it has none."""
+    """The party that the URL belongs to; "" without one."""
 
     @staticmethod
     def of(found: Visit | Discovery, via: str) -> "Origin":
-        """Return the origin of a URL that is visited, or was *found* by *via*."""
+        """Return the origin of a URL that is visited, or was discovered by *via*."""
         return Origin(
             found.depth,
             found.hops,
@@ -130,27 +130,27 @@ class QueueEnds(BucketEnds, frozen=True):
     """URLs that wait in this queue."""
 
     def readable(self, count: int) -> int:
-        """Return how many of *count* rows belong to the queue.
+        """Return the number of *count* rows that belong to the queue.
 
-        A flush that a crash cut short may have left rows beyond the end.
+        A flush that a crash interrupted may have left rows after the end.
         """
         return min(count, self.queued)
 
 
 class ErasedQueues(ColumnGroup, frozen=True):
-    """The first buckets of an erased host's queues that are still to be dropped.
-
-    They end before the head.
-    """
+    """The first buckets of an erased host's queues that are still to be dropped. The last ones are
+    before the head."""
 
     new: int | None = None
-    """Of the queue of URLs that were never visited; null if none is to be dropped."""
+    """The first bucket of the queue of URLs that were never visited; null if none is to be dropped.
+    """
     again: int | None = None
-    """Of the queue of URLs to visit again; null if none is to be dropped."""
+    """The first bucket of the queue of URLs to visit again; null if none is to be dropped."""
 
 
 class HostTotals(ColumnGroup, frozen=True):
-    """What was admitted and visited of a host, since its first URL and on its last day."""
+    """The numbers of a host's URLs and visits, since its first URL and on the day of its last
+    visit."""
 
     admitted: int = 0
     """URLs of the host that were admitted."""
@@ -169,7 +169,8 @@ class HostTotals(ColumnGroup, frozen=True):
 
 
 class Politeness(ColumnGroup, frozen=True):
-    """What the last visits showed of a host's server, and the delay that follows."""
+    """The state of a host's server as its last visits showed it, and the courtesy delay that
+    follows."""
 
     delay: float = 0.0
     """The courtesy delay after the last visit, in seconds."""
@@ -180,9 +181,9 @@ class Politeness(ColumnGroup, frozen=True):
     strain: int = 0
     """How many times the courtesy delay is doubled because the server seemed strained."""
     busy_until: float | None = None
-    """The end of the Retry-After in a report that came after the next order; null without one."""
-    troubles: dict[str, int] = field(default_factory=dict)
-    """Kind of trouble → failures in a row; a success ends all but those of robots.txt."""
+    """The end of the Retry-After of an outcome that came after the next order; null without one."""
+    failures: dict[str, int] = field(default_factory=dict)
+    """Kind of failure → failures in a row; a success resets all but the failures of robots.txt."""
     refused: int = 0
     """Orders in a row that fetchers returned without a request."""
 
@@ -225,18 +226,18 @@ class HostRow(Row, frozen=True):
     politeness: Politeness = Politeness()
     cookies: tuple[Cookie, ...] = ()
     """Cookies that go to this host alone."""
-    applied: Applied = Applied()
+    applied: AppliedRecords = AppliedRecords()
     """The records of `urls.admitted` that are in the host's queues and totals."""
     is_erased: bool = False
-    """Whether what was known of the host was erased on demand, but for its last order and its rest:
-    the row goes when both are over, unless the host is admitted again."""
+    """Whether the host was erased on demand. Its row stays for its last order and its delay, and is
+    erased when both are over, unless the host is admitted again."""
     erased: ErasedQueues = ErasedQueues()
     signature: Signature | None = None
-    """The host's answer to a URL that cannot exist; None if the host was not asked."""
+    """The host's answer to a URL that cannot exist; null before the probe."""
 
     @property
-    def may_go(self) -> bool:
-        """Whether nothing but the host's rest keeps an erased host's row."""
+    def is_removable(self) -> bool:
+        """Whether the row of an erased host may be erased when its delay is over."""
         waits = self.condition is not Condition.IDLE or self.queued or self.erased.new is not None
         return self.is_erased and not waits
 
@@ -247,7 +248,7 @@ class HostRow(Row, frozen=True):
 
 
 class SiteRow(Row, frozen=True):
-    """A site: how many of its hosts were admitted, and how many of its URLs were refused."""
+    """A site: the number of its hosts, its refused URLs, and the state that its hosts share."""
 
     table = "sites"
     partition_key = "site"
@@ -256,18 +257,19 @@ class SiteRow(Row, frozen=True):
     site: str
     hosts: int = 0
     refused: dict[str, int] = field(default_factory=dict)
-    """Rule → how many URLs it has refused for good; the first hundred of them are in `urls`."""
+    """Rule → the number of URLs that it has refused permanently; the first hundred are in `urls`.
+    """
     unreadable: dict[str, UnreadablePages] = field(default_factory=dict)
-    """Host → its last pages, if none of them could be read."""
+    """Host → its last pages, if all of them are unreadable."""
     validators: dict[str, Trust] = field(default_factory=dict)
-    """Host → what is thought of its ETags and Last-Modified; a host that is not here is trusted."""
+    """Host → the trust in its ETags and Last-Modified; a host without an entry is trusted."""
     statistics: bytes = b""
-    """As `services.frontier.revisit` packs what it knows of a site."""
+    """The revisit policies' state of the site, as `services.frontier.revisit` packs it."""
     wildcard: bool = False
-    """Whether any name below it resolves, as was found out with one that nobody has."""
+    """Whether any name below the site resolves, as a made-up name showed."""
     cookies: tuple[Cookie, ...] = ()
-    """Those that go to all hosts of the site, or of a domain in it."""
-    applied: Applied = Applied()
+    """Cookies that go to all hosts of the site, or of a domain in it."""
+    applied: AppliedRecords = AppliedRecords()
     """The records of `urls.admitted` that are in `hosts` and `refused`."""
 
 
@@ -282,9 +284,9 @@ class RobotsRow(Row, frozen=True):
     unreachable_since: float | None = None
     """Since when the file cannot be read; null if it can."""
     asked: str | None = None
-    """Where the file lies at another host, while the answer from there is awaited."""
+    """The URL of the file at another host, while the answer from there is awaited."""
     copy: RobotsRules | None = None
-    """The rules that were last read from the file, while others are in force; None if none were."""
+    """The rules that were last read from the file, while others are in force; null if none were."""
 
 
 class QueuedUrl(Row, frozen=True):
@@ -297,27 +299,26 @@ class QueuedUrl(Row, frozen=True):
     bucket: str
     position: int
     url: str
-    """"" if it was erased on demand: the entry is skipped."""
+    """"" if the URL was erased on demand: the entry is skipped."""
     number: int
     origin: Origin = Origin()
     attempt: int = 0
-    """How often the URL was tried before, in vain and in a row."""
+    """Failed attempts in a row before this one."""
     earlier: int = 0
-    """How many visits to the URL had come to an end when it was queued."""
+    """Visits to the URL that had ended when it was queued."""
     on_behalf_of: str = ""
-    """The host that it is an errand for: whose robots.txt lies here."""
+    """The host on whose behalf its robots.txt is visited here; "" for other visits."""
     validators: Validators = NO_VALIDATORS
     conditional: bool = False
-    """Whether it is asked for only if it has changed."""
+    """Whether the request is conditional."""
     statistics: bytes = b""
-    """What is known of the page, as `services.frontier.revisit` packs it."""
+    """The revisit policies' state of the page, as `services.frontier.revisit` packs it."""
     basis: str = ""
-    """What decided that it is visited again: `services.frontier.revisit.Basis`; "" if it is new, or
-    is tried once more."""
+    """The basis of the revisit: `services.frontier.revisit.Basis`; "" for a new URL or a retry."""
 
 
 class UrlRow(Row, frozen=True):
-    """The last outcome of a URL, or why it was refused."""
+    """The last outcome of a URL, or the reason why it was refused."""
 
     table = "urls"
     partition_key, sort_key = ("crawl", "host"), "url"
@@ -333,13 +334,12 @@ class UrlRow(Row, frozen=True):
     location: str = ""
     origin: Origin = Origin()
     attempt: int = 0
-    """How often it was tried since its last visit that came to an end, as far as that counts: a
-    host in trouble is not the URL's doing."""
+    """Attempts since the URL's last visit that ended. Failures of the host do not count."""
     earlier: int = 0
-    """How many visits to it have come to an end."""
+    """Visits to the URL that have ended."""
     queued: bool = False
-    """Whether the URL is still the first of its queue: its host is left alone before it is tried
-    once more."""
+    """Whether the URL is still the first of its queue: its host backs off before the next attempt.
+    """
 
 
 class VerdictRow(Row, frozen=True):
@@ -356,13 +356,13 @@ class VerdictRow(Row, frozen=True):
     at: float
     digest: str = ""
     duplicate_of: str = ""
-    """Or nearly: the verdict says so."""
+    """The leader of a duplicate or near duplicate, depending on the verdict."""
     redirects_to: str = ""
-    """Where the URL of a document that is gone leads now."""
+    """The target of the redirect that replaced the document."""
     links: int = 0
-    """How many were released."""
+    """Links of the page that were released."""
     reason: str = ""
-    """Which rule held others back, or the document."""
+    """The rule that kept other links, or the document, from being released."""
     change: float | None = None
     """How much had changed since the visit before, from 0 to 1; null if there was no document."""
 
@@ -383,18 +383,19 @@ class HistoryRow(Row, frozen=True):
     status: int = 0
     reason: str = ""
     size: int = 0
-    """Of the body: decoded if it was judged, else as received."""
+    """Bytes of the body: decoded if the visit got a verdict, else as received."""
     verdict: str = ""
     digest: str = ""
     duplicate_of: str = ""
     redirects_to: str = ""
-    """Where a redirect points."""
+    """The target of a redirect."""
     change: float | None = None
     """How much had changed since the visit before, from 0 to 1; null if there was no document."""
 
 
 class ListedHost(Row, frozen=True):
-    """A host with work, in the directory; stale unless its row says it is listed here."""
+    """A host with work, in the directory; stale unless the host's row has this number as
+    `listed`."""
 
     table = "directory"
     partition_key, sort_key = "bucket", "key"
@@ -408,10 +409,10 @@ class ListedHost(Row, frozen=True):
 
 
 class DueRow(Row, frozen=True):
-    """A host whose backoff ends, or a URL to visit, at a time. A calendar (`calendar.py`) sets the
-    bucket, and puts the time before the key.
+    """A host whose backoff ends, or a URL to visit, at a time.
 
-    The row that it is about says whether it still holds: the host's, or the URL's plan.
+    A calendar (`calendar.py`) sets the bucket, and puts the time before the key. The row of the
+    host, or the plan of the URL, decides whether the entry still holds.
     """
 
     table = "due"
@@ -435,21 +436,21 @@ class DueRow(Row, frozen=True):
 
 
 def partition_key(number: int, partitions: int) -> str:
-    """Return the key of what is stored of one of so many partitions: `3/12`.
+    """Return the key of the rows of one partition: `3/12` is the fourth of twelve.
 
-    Where their number changes, the new rows are written beside the old ones.
+    When the number of partitions changes, the new rows are written beside the old ones.
     """
     return f"{number}/{partitions}"
 
 
 def partition_keys(partitions: int) -> list[str]:
-    """Return the keys of all of so many partitions."""
+    """Return the keys of all *partitions*."""
     return [partition_key(number, partitions) for number in range(partitions)]
 
 
 class PartitionRow(Row, frozen=True):
-    """Where a partition's directory, its calendar of retries and of hosts that back off, and its
-    parked URLs are."""
+    """The buckets of a partition's directory and of its calendar, and the key groups of its parked
+    URLs."""
 
     table = "partitions"
     partition_key = "partition"
@@ -460,11 +461,11 @@ class PartitionRow(Row, frozen=True):
     due: BucketRange = BucketRange()
     """The buckets of the calendar of retries and of hosts that back off."""
     parked: tuple[int, ...] = ()
-    """The key groups whose URLs were parked."""
+    """The key groups with parked URLs."""
 
 
 class TallyRow(Row, frozen=True):
-    """Totals of a crawl in a partition since its beginning: what report and live view show."""
+    """Totals of a crawl in a partition since the crawl's beginning, for report and live view."""
 
     table = "tallies"
     partition_key = "crawl", "partition"
@@ -483,14 +484,15 @@ class TallyRow(Row, frozen=True):
     latest: tuple[tuple[str, str], ...] = ()
     """The last few visits: URL and outcome."""
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """Hour, since 1970 → pages fetched in it that were new, changed, unchanged; the last 24."""
-    judged: Applied = Applied()
+    """Hour since 1970 → pages fetched in it that were new, changed, unchanged; the last 24 hours.
+    """
+    judged: AppliedRecords = AppliedRecords()
     """The records of `pages.judged` that are in the totals."""
 
 
 class PartitionTallyRow(Row, frozen=True):
-    """Totals of a partition that its crawls share: its hosts, its orders, and what waits for its
-    time."""
+    """Totals of a partition that its crawls share: its hosts, its orders, and its scheduled
+    waits."""
 
     table = "partition_tallies"
     partition_key = "partition"
@@ -498,30 +500,30 @@ class PartitionTallyRow(Row, frozen=True):
 
     partition: str
     last_number: int = 0
-    """The largest request number given out: they grow, whatever the clock does."""
+    """The largest request number that was given out. Request numbers grow, whatever the clock does.
+    """
     orders: int = 0
     """Orders that were made; the number of the last one is in its id."""
     conditions: dict[str, int] = field(default_factory=dict)
-    """Condition → how many hosts are in it."""
+    """Condition → number of hosts."""
     slowest: dict[str, float] = field(default_factory=dict)
-    """Host → its longest visit in seconds; the slowest few."""
+    """Host → its longest visit, in seconds; the slowest few hosts."""
     largest: dict[str, float] = field(default_factory=dict)
-    """Host → bytes received; the largest few."""
+    """Host → bytes received; the largest few hosts."""
     next_due_at: float | None = None
     """When the next URL or host is due; null if not within the hour."""
     due_count: int = 0
-    """How many URLs and hosts wait for their time."""
+    """URLs and hosts that wait for a time."""
     sent: dict[str, int] = field(default_factory=dict)
-    """Partition of `visits.ordered` → how many orders of this partition's sites are unanswered
-    there; where there are several fetchers."""
+    """Partition of `visits.ordered` → unanswered orders of this partition's sites there; empty with
+    one fetcher."""
     checked_out: dict[str, str] = field(default_factory=dict)
-    """Host → site, of all hosts that are checked out: a frontier that takes the partition over
-    loads them before it orders anything."""
+    """Host → site, of all checked-out hosts. A frontier that takes the partition over loads these
+    hosts before it makes orders."""
 
 
 class PlanRow(Row, frozen=True):
-    """The next visit to a URL: when, why, and all that its order needs; and what is known of its
-    changes.
+    """The next visit to a URL: its time, its reason, and all data that its order needs.
 
     The calendar has an entry for it, which holds as long as the plan has the entry's time.
     """
@@ -534,34 +536,35 @@ class PlanRow(Row, frozen=True):
     host: str
     url: str
     at: float | None = None
-    """When; None: never, under the crawl's policy."""
+    """When the URL is visited next; null for never, under the crawl's policy."""
     queued: bool = False
-    """Whether its time has come, and the URL was put into its host's queue."""
+    """Whether the visit was due, and the URL was queued."""
     why: str = ""
     basis: str = ""
-    """What decided the time, in a word: `services.frontier.revisit.Basis`; "" for a retry, or where
-    nothing is planned."""
+    """The basis of the time: `services.frontier.revisit.Basis`; "" for a retry, or if no visit is
+    planned."""
     policy: str = ""
-    """The crawl's policy at that time."""
+    """The crawl's policy when the visit was planned."""
     visited_at: float | None = None
-    """When the visit was made after which it was planned; null for a retry or a first visit."""
+    """The time of the visit before the plan; null for a retry or a first visit."""
     number: int | None = None
-    """The request number of a URL that was never visited and waits for the budget; null for all
-    others, which are given one when they are queued."""
+    """The request number of a URL that was never visited and waits for the budget; null for other
+    URLs, which get a number when they are queued."""
     origin: Origin = Origin()
     attempt: int = 0
-    """How often the URL was tried before, in vain and in a row."""
+    """Failed attempts in a row before this one."""
     earlier: int = 0
-    """How many visits to the URL had come to an end when this one was planned."""
+    """Visits to the URL that had ended when this one was planned."""
     validators: Validators = NO_VALIDATORS
     statistics: bytes = b""
-    """As `services.frontier.revisit` packs what it knows of a page."""
+    """The revisit policies' state of the page, as `services.frontier.revisit` packs it."""
 
     @property
     def waits_until(self) -> float | None:
-        """The time of the plan's entry in the calendar; None: the URL is in the queue.
+        """The time of the plan's entry in the calendar; None if the URL is queued.
 
-        What is never visited has the time of its last visit: another policy may plan it.
+        A URL that is never visited has the time of its last visit, so that another policy can plan
+        it.
         """
         if self.queued:
             return None
@@ -569,16 +572,16 @@ class PlanRow(Row, frozen=True):
 
     @property
     def is_retry(self) -> bool:
-        """Whether the last attempt has failed, and the next has a time."""
+        """Whether the last attempt has failed, and the next one has a time."""
         return self.at is not None and self.attempt > 0
 
     def is_outdated(self, last: UrlRow) -> bool:
-        """Return whether the planned visit has been made: *last* is the URL's last outcome."""
+        """Return whether the planned visit was made; *last*: the last outcome of the URL."""
         return (last.earlier, last.attempt) > (self.earlier, self.attempt)
 
 
 class PartitionPlansRow(Row, frozen=True):
-    """Which plans a partition has, and what all of its pages have in common."""
+    """The calendars of a partition's plans, and the revisit policies' state of its pages."""
 
     table = "partition_plans"
     partition_key = "crawl", "partition"
@@ -587,9 +590,9 @@ class PartitionPlansRow(Row, frozen=True):
     crawl: str
     partition: str
     policy: str = "none"
-    """The policy of all plans, but for those that are still to be made again."""
+    """The policy of all plans, except those in the calendar `moving`."""
     generation: int = 0
-    """How many times the policy has changed; the calendar of revisits begins again then."""
+    """The number of policy changes. Each starts a new calendar of revisits."""
     revisits: BucketRange = BucketRange()
     """The buckets of the calendar of revisits."""
     moving: BucketRange = BucketRange()
@@ -597,14 +600,14 @@ class PartitionPlansRow(Row, frozen=True):
     new: BucketRange = BucketRange()
     """The buckets of URLs that were never visited, and wait for the budget."""
     waiting: int = 0
-    """URLs that were never visited, and wait for the budget; a crash may count some twice."""
+    """URLs that were never visited, and wait for the budget. A crash may count some twice."""
     planned: int = 0
-    """How many URLs have a plan; a crash may count a few of them twice."""
+    """URLs with a plan. A crash may count a few twice."""
     next_at: float | None = None
     """When the next planned visit is due; null if not within the hour."""
     spent: dict[str, int] = field(default_factory=dict)
-    """What decided when (`services.frontier.revisit.Basis`) → how many visits were ordered."""
+    """Basis of a revisit (`services.frontier.revisit.Basis`) → ordered visits."""
     liars: int = 0
-    """Hosts whose validators have lied, and are not sent back any more."""
+    """Hosts whose validators are distrusted, and not sent back any more."""
     statistics: bytes = b""
-    """As `services.frontier.revisit` packs what it knows of a crawl."""
+    """The revisit policies' state of the crawl, as `services.frontier.revisit` packs it."""

@@ -1,4 +1,5 @@
-"""The frontier as a processor: admits URLs, checks hosts out, checks them in."""
+"""The frontier as a processor: dispatches events to their handlers, and makes orders at each
+wake."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,41 +31,42 @@ from gossamer.events import (
     VisitEnded,
     topics,
 )
-from gossamer.events.outcomes import OUTCOMES, VerdictSubject
-from gossamer.log import MAX_POLL_RECORDS, Record
-from gossamer.overrides import overridden_site
+from gossamer.events.outcomes import OUTCOMES, Judged
+from gossamer.log import BATCH, Record
+from gossamer.overrides import site_overridden
 from gossamer.runtime.answers import read_ahead
 from gossamer.runtime.control_copy import ControlRow, control_row
-from gossamer.runtime.processor import Answer, Handler, Key, Processor, check_handlers
+from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.url import host_key
-from services.frontier.admission import Admission, Retries
-from services.frontier.balance import Balance, Unread
+from services.frontier.admission import Admission, OperatorRequests
+from services.frontier.balance import Balance, FindLagging
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
-from services.frontier.erasing import Erasing
-from services.frontier.figures import Figures
-from services.frontier.loading import Loading, Turn
+from services.frontier.erasing import ErasureHandler
+from services.frontier.gauges import Gauges
+from services.frontier.loading import Loading, ReadyHost
 from services.frontier.overrides import Overrides
 from services.frontier.pacing import Pacing
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.probes import learn
+from services.frontier.probes import add_signature_text
 from services.frontier.refusals import Refusals
 from services.frontier.revisits import Revisits, is_late, plans_of
-from services.frontier.robots import Errands, sitemaps_found
-from services.frontier.rows import DueRow, PlanRow, Position, UrlRow, VerdictRow
+from services.frontier.robots import RobotsOnBehalf, discover_sitemaps
+from services.frontier.rows import DueRow, PlanRow, RecordPosition, UrlRow, VerdictRow
 
 PartitionHandler = Callable[[Partition, Any, float], Answer | None]
-"""Handles one kind of event about a site of the partition."""
+"""Handles one type of event about a site of the partition."""
 
 
 class Frontier(Processor):
-    """What to fetch next, and when; see the package.
+    """Decides which URLs are fetched next, and when; see the package.
 
-    *visit_limit* is the most seconds a visit may take, *partitions* how many there are in all;
-    *alone*: all fetchers and frontiers of earlier runs are dead; *unread*: as of `Balance`.
+    *visit_limit*: the longest visit, in seconds; *partitions*: the number of all partitions;
+    *alone*: all fetchers and frontiers of earlier runs have stopped; *find_lagging*: as for
+    `Balance`.
     """
 
     name = "frontier"
@@ -78,12 +80,12 @@ class Frontier(Processor):
         visit_limit: float,
         partitions: int,
         alone: bool,
-        unread: Unread | None = None,
+        find_lagging: FindLagging | None = None,
     ) -> None:
         self._store, self._alone = store, alone
         self._overrides = Overrides()
         self._partitions = Partitions(store, settings, self._overrides, partitions)
-        self._balance = Balance(self._partitions, store, settings.site_gap, unread)
+        self._balance = Balance(self._partitions, store, settings.site_gap, find_lagging)
         self._loading = Loading(self._partitions, settings, store)
         self._revisits = Revisits(self._partitions, store)
         self._refusals = Refusals(self._partitions, store)
@@ -94,78 +96,80 @@ class Frontier(Processor):
             settings, visit_limit, self._balance, self._refusals, self._revisits
         )
         self._check_in = CheckIn(settings, self._balance, self._revisits, store)
-        self._retries = Retries(self._admission)
-        self._errands = Errands(self._partitions, self._check_in.robots)
-        self._erasing = Erasing(store)
-        self._figures, self._pacing = Figures(self._partitions), Pacing(self._partitions)
+        self._operator_requests = OperatorRequests(self._admission)
+        self._robots = RobotsOnBehalf(self._partitions, self._check_in.robots)
+        self._erasures = ErasureHandler(store)
+        self._gauges, self._pacing = Gauges(self._partitions), Pacing(self._partitions)
         self._control_rows = store.table(ControlRow)
         self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
-        check_handlers({**self._handlers, **self._controls}, self.reads, self.name)
+        complete({**self._handlers, **self._controls}, self.reads, self.name)
         self._offset: int | None = None
-        """Of the record that is handled; None where events come from no log."""
+        """The offset of the record that is handled; None if events come without a log."""
         self._crawl: CrawlDefined | None = None
-        self._asked_at = self._read_until = 0.0
-        """When we last asked for all outcomes until then; and until when all were taken in."""
-        self._unread: frozenset[int] = frozenset()
-        """The partitions of which not all have been taken in since we asked."""
+        self._requested_at = self._read_until = 0.0
+        """When all outcomes until then were last requested, and until when all outcomes were
+        applied."""
+        self._unread_partitions: frozenset[int] = frozenset()
+        """The partitions whose requested outcomes were not all applied."""
 
     def __repr__(self) -> str:
         return f"<Frontier {[*self._partitions]!r}>"
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Claim *partitions*, drop all others, and load the hosts that have work."""
+        """Claim *partitions*, drop all others, and load the hosts with work."""
         self._partitions.assign(partitions, now)
-        self._loading.fill(now)
-        self._unread &= partitions
+        self._loading.load_hosts(now)
+        self._unread_partitions &= partitions
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Reload *partitions* from the store, under their present claims."""
-        # Fetchers that have some of the hosts may live now.
+        # Fetchers that hold some of the hosts may run now.
         self._alone = False
         self._partitions.reload(now)
-        self._loading.fill(now)
-        self._asked_at = self._read_until = 0.0
+        self._loading.load_hosts(now)
+        self._requested_at = self._read_until = 0.0
 
     def clock_set(self, partitions: frozenset[int], now: float) -> None:
-        """Claim *partitions* again: times by the clock before count as another owner's."""
+        """Claim *partitions* again: times of the clock before its change count as those of another
+        owner."""
         self.assign(frozenset(), now)
         self.restart(partitions, now)
         self.assign(partitions, now)
 
     def caught_up(self, partitions: frozenset[int], now: float) -> None:
-        """Note that all outcomes of *partitions* from while nobody read were applied: leases may
-        end now, and orders be made."""
+        """Note that all earlier outcomes of *partitions* were applied: leases may end and orders be
+        made now."""
         before = self._partitions.caught_up
         self._partitions.catch_up(partitions)
         if self._alone and self._partitions.caught_up and not before:
             for partition in self._partitions:
                 partition.free_checked_out(now)
-        self._unread -= partitions
-        if not self._unread:
-            self._read_until = self._asked_at
+        self._unread_partitions -= partitions
+        if not self._unread_partitions:
+            self._read_until = self._requested_at
 
     def must_catch_up(self, now: float) -> bool:
-        """Return whether a lease is over, and its order may have been answered unread.
+        """Return whether a lease has expired, and unread outcomes may answer its order.
 
-        While Kafka is away, or we are behind, the last outcome may lie on the log: it ends the
-        order, and may say for how long the host is to be left alone.
+        While Kafka is unavailable, or we lag, the log may have the last outcome: it ends the order,
+        and may have a Retry-After.
         """
-        ends = [end for one in self._partitions if (end := one.bench.next_expired()) is not None]
+        ends = [end for one in self._partitions if (end := one.bench.next_lease_end()) is not None]
         end = min(ends, default=None)
         if end is None or not self._read_until < end <= now:
             return False
-        if self._unread or not self._partitions.caught_up:
+        if self._unread_partitions or not self._partitions.caught_up:
             return False
-        self._asked_at, self._unread = now, self._partitions.numbers
+        self._requested_at, self._unread_partitions = now, self._partitions.numbers
         return True
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
-        """Yield the rows of the sites, hosts and URLs that *events* name."""
-        yield urls_of(events)
-        yield from self._reads_of(places_of(events))
+        """Yield the keys of the rows of the sites, hosts and URLs of *events*."""
+        yield url_rows_of_events(events)
+        yield from self._reads_of(hosts_of_events(events))
 
     def _reads_of(self, places: Iterable[tuple[str, str]]) -> Iterator[Iterable[Key]]:
-        """Yield the rows of *places*, of all partitions together."""
+        """Yield the keys of the rows of *places*, of all partitions together."""
         by_partition = defaultdict[int, list[tuple[str, str]]](list)
         for site, host in places:
             by_partition[self._partitions.number_of(site)].append((site, host))
@@ -175,16 +179,16 @@ class Frontier(Processor):
             yield chain.from_iterable(several)
 
     def locate(self, record: Record) -> None:
-        """Remember where the next event lies."""
+        """Store the offset of the next event."""
         self._offset = record.offset
 
-    def _position(self, event: Event) -> Position | None:
-        return None if self._offset is None else Position(self._offset, event.at)
+    def _position(self, event: Event) -> RecordPosition | None:
+        return None if self._offset is None else RecordPosition(self._offset, event.at)
 
     def handle(self, event: Event, now: float) -> Answer:
-        """Apply one event; the orders that follow from it come from `wake`.
+        """Apply one event; `wake` makes the orders that follow.
 
-        Raise Poison if it is of another crawl, or its site of a partition that is not ours.
+        Raise Poison if the event is of another crawl, or of a site of another partition.
         """
         if control := self._controls.get(type(event)):
             self._control_rows.put(control_row(event))
@@ -195,8 +199,8 @@ class Frontier(Processor):
         site = event.site  # type: ignore[attr-defined]
         if (partition := self._partitions.of(site)) is None:
             raise Poison(
-                f"{site} is of another partition than the record: its producer is to be "
-                "set so that it chooses partitions by murmur2"
+                f"{site} belongs to another partition than the record: its producer must choose "
+                "partitions by murmur2"
             )
         return handler(partition, event, now) or ()
 
@@ -204,170 +208,176 @@ class Frontier(Processor):
         """Return the handlers of the events on `control`."""
         return {
             BlocklistChanged: lambda event, now: self._refusals.blocklist.change(event),
-            SiteOverridden: self._overridden,
-            HostOverridden: self._overridden,
+            SiteOverridden: self._change_override,
+            HostOverridden: self._change_override,
             SpeedSet: lambda event, now: self._pacing.change(event),
-            CrawlDefined: self._crawl_defined,
-            FleetBegun: lambda event, now: None,  # Compared when a process starts.
-            FleetQuiesced: lambda event, now: None,  # The loop goes by it.
+            CrawlDefined: self._define_crawl,
+            FleetBegun: lambda event, now: None,  # The process checks it at its start.
+            FleetQuiesced: lambda event, now: None,  # The loop handles it.
         }
 
     def _bind_handlers(self) -> dict[type[Event], PartitionHandler]:
-        """Return the handlers of the events about one site, which are given its partition."""
+        """Return the handlers of the events about one site, which get the site's partition."""
         return {
-            UrlsAdmitted: self._urls_admitted,
-            VisitEnded: self._visit_ended,
-            PageJudged: self._page_judged,
-            MissingPageRead: lambda partition, event, now: learn(partition, event),
+            UrlsAdmitted: self._admit_urls,
+            VisitEnded: self._check_in_visit,
+            PageJudged: self._record_verdict,
+            MissingPageRead: lambda partition, event, now: add_signature_text(partition, event),
             LinksParked: lambda partition, event, now: self._refusals.park(
                 partition, event, self._crawl, now
             ),
             RobotsRequested: lambda partition, event, now: [
-                *self._errands.asked(partition, event, now)
+                *self._robots.handle_request(partition, event, now)
             ],
-            RobotsAnswered: self._robots_answered,
-            RetryRequested: self._retries.asked,
-            RefetchRequested: self._retries.refetch,
+            RobotsAnswered: self._apply_robots_answer,
+            RetryRequested: self._operator_requests.retry,
+            RefetchRequested: self._operator_requests.refetch,
             ChangesHinted: self._revisits.record_hints,
             ErasureRequested: lambda partition, event, now: [
-                *self._erasing.begin(partition, event, now)
+                *self._erasures.begin(partition, event, now)
             ],
-            UrlsErased: lambda partition, event, now: self._erasing.end(partition, event),
+            UrlsErased: lambda partition, event, now: self._erasures.finish(partition, event),
         }
 
-    def _urls_admitted(self, partition: Partition, event: UrlsAdmitted, now: float) -> Answer:
-        event, late = self._erasing.admit(partition, event, now)
+    def _admit_urls(self, partition: Partition, event: UrlsAdmitted, now: float) -> Answer:
+        event, late = self._erasures.remove_erased_links(partition, event, now)
         self._admission.admit(partition, event, self._crawl, now, self._position(event))
         return late
 
-    def _visit_ended(self, partition: Partition, event: VisitEnded, now: float) -> Answer:
-        self._check_in.ended(partition, event, now)
-        self._pacing.ended(event.received)
+    def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Answer:
+        self._check_in.apply_outcome(partition, event, now)
+        self._pacing.charge_bytes(event.received)
         if partition.erasures.covers(event.visit):
             return ()
-        return sitemaps_found(event, self._crawl, now)
+        return discover_sitemaps(event, self._crawl, now)
 
-    def _page_judged(self, partition: Partition, event: PageJudged, now: float) -> None:
+    def _record_verdict(self, partition: Partition, event: PageJudged, now: float) -> None:
         if partition.erasures.covers(event.visit):
             return
         if partition.count_verdict(event, self._position(event)):
-            self._check_in.judged(partition, event)
+            self._check_in.record_verdict(partition, event)
             self._revisits.record_verdict(partition, event)
 
-    def _robots_answered(self, partition: Partition, event: RobotsAnswered, now: float) -> Answer:
+    def _apply_robots_answer(
+        self, partition: Partition, event: RobotsAnswered, now: float
+    ) -> Answer:
         if not partition.find(event.site, event.host).stored:
-            return ()  # It was erased.
-        self._errands.answered(partition, event, now)
-        return sitemaps_found(event, self._crawl, now)
+            return ()  # The host was erased.
+        self._robots.handle_answer(partition, event, now)
+        return discover_sitemaps(event, self._crawl, now)
 
-    def _overridden(self, event: SiteOverridden | HostOverridden, now: float) -> None:
+    def _change_override(self, event: SiteOverridden | HostOverridden, now: float) -> None:
         self._overrides.change(event)
-        if partition := self._partitions.of(site := overridden_site(event)):
+        if partition := self._partitions.of(site := site_overridden(event)):
             partition.recall(site, now)
 
-    def _crawl_defined(self, event: CrawlDefined, now: float) -> None:
+    def _define_crawl(self, event: CrawlDefined, now: float) -> None:
         accept(event)
         self._revisits.define(event)
         self._crawl = event
 
     def due(self) -> float | None:
-        """Return when the next delay, lease or wait ends; 0 when there is work now."""
-        if self._loading.unfinished or self._refusals.are_behind(self._crawl):
+        """Return when the next delay, lease or backoff ends; 0 if there is work now."""
+        if self._loading.unfinished or self._refusals.must_evaluate(self._crawl):
             return 0.0
         next_at = self._pacing.next_at if self._may_order() else None
         if next_at == 0:
             return 0.0
-        read = self._partitions.caught_up and not self._unread
+        read = self._partitions.caught_up and not self._unread_partitions
         ends = [self._revisits.due(), next_at]
         for partition in self._partitions:
-            ends += [partition.due(), partition.bench.next_rested()]
-            ends += [partition.bench.next_expired()] if read else []
+            ends += [partition.due(), partition.bench.next_delay_end()]
+            ends += [partition.bench.next_lease_end()] if read else []
         return min((end for end in ends if end is not None), default=None)
 
-    def wake(self, now: float, most: int = MAX_POLL_RECORDS) -> Iterator[Event]:
-        """Update hosts and URLs whose time has come, then yield orders: at most *most* of each."""
+    def wake(self, now: float, limit: int = BATCH) -> Iterator[Event]:
+        """Update hosts and URLs that are due, then yield orders: at most *limit* of each."""
         read_until = self._leases_may_end_until(now)
         for partition in self._partitions if self._partitions.caught_up else ():
             partition.end_leases(read_until, now)
-        self._bring_back(now, most)
-        self._fill(now)
+        self._queue_due(now, limit)
+        self._load_hosts(now)
         if crawl := self._crawl:
-            yield from self._refusals.take_up(crawl, now)
-            yield from self._orders(crawl, now, most)
+            yield from self._refusals.evaluate_parked(crawl, now)
+            yield from self._make_orders(crawl, now, limit)
 
     def _leases_may_end_until(self, now: float) -> float:
-        """Return until when leases may end at *now*: the outcomes from before then were read."""
+        """Return until when leases may end at *now*: all outcomes until then were read."""
         return min(now, self._read_until)
 
-    def _bring_back(self, now: float, most: int) -> None:
-        """Queue at most *most* due URLs, and end the backoff of hosts."""
-        self._revisits.follow(now, most)
+    def _queue_due(self, now: float, limit: int) -> None:
+        """Queue at most *limit* due URLs, and end the backoff of due hosts."""
+        self._revisits.follow(now, limit)
         taken = list[tuple[Partition, list[DueRow], list[DueRow]]]()
         for partition in self._partitions:
-            due = partition.take_due(now, most)
-            visits = partition.plans.take(now, most := most - len(due))
-            most -= len(visits)
+            due = partition.take_due(now, limit)
+            visits = partition.plans.take(now, limit := limit - len(due))
+            limit -= len(visits)
             if due or visits:
                 taken.append((partition, due, visits))
         places = [(one.site, one.host) for _, due, _ in taken for one in due]
         places += [(one.site, one.host) for _, _, visits in taken for one in visits]
-        plans = plans_of(one for _, *both in taken for some in both for one in some)
+        plans = plans_of(one for _, *both in taken for entries in both for one in entries)
         read_ahead(self._store, chain([plans], self._reads_of(places)))
         for partition, due, visits in taken:
             partition.end_backoffs([one for one in due if not one.url])
             for one in due:
                 if one.url:
-                    self._admission.retry_due(partition, one, now)
+                    self._admission.queue_due_retry(partition, one, now)
             for one in visits:
-                self._admission.plan_due(partition, one, now)
+                self._admission.queue_due_plan(partition, one, now)
 
-    def _fill(self, now: float) -> None:
-        self._loading.fill(now)
+    def _load_hosts(self, now: float) -> None:
+        self._loading.load_hosts(now)
         for partition in self._partitions:
             partition.end_delays(now)
 
-    def _orders(self, crawl: CrawlDefined, now: float, left: int) -> Iterator[Event]:
+    def _make_orders(self, crawl: CrawlDefined, now: float, left: int) -> Iterator[Event]:
         pacing = self._pacing
-        pacing.look(now)
-        while left and (most := pacing.room(crawl, now)) and (turn := self._first(now)):
+        pacing.refresh(now)
+        while (
+            left
+            and (max_visits := pacing.max_order_visits(crawl, now))
+            and (ready := self._next_host(now))
+        ):
             left -= 1
-            partition, host = turn
-            order = self._check_out.order(partition, host, most, crawl, now)
+            partition, host = ready
+            order = self._check_out.order(partition, host, max_visits, crawl, now)
             yield from self._check_out.answers()
             if order:
-                pacing.ordered(len(order.visits), now)
-                self._figures.ordered(order)
+                pacing.charge_visits(len(order.visits), now)
+                self._gauges.record_order(order)
                 yield order
             elif host.row.host not in partition.bench.hosts:
-                self._fill(now)
+                self._load_hosts(now)
 
-    def _first(self, now: float) -> Turn | None:
-        """Return the host whose turn it is, if any is ready."""
+    def _next_host(self, now: float) -> ReadyHost | None:
+        """Return the next host to order; None if no host is ready."""
         first_ready = self._loading.first_ready
-        while self._loading.is_overtaken(turn := first_ready()) and self._loading.make_room():
-            self._fill(now)
-        return turn
+        while self._loading.is_preceded(ready := first_ready()) and self._loading.unload_one():
+            self._load_hosts(now)
+        return ready
 
     def _may_order(self) -> bool:
-        """Return whether a host may be ordered, if the speed of the crawl allows it."""
-        if not self._pacing.orderable(self._crawl):
+        """Return whether an order may be made, if the speed of the crawl allows it."""
+        if not self._pacing.count_orderable(self._crawl):
             return False
-        return self._loading.first_ready() is not None or self._loading.is_in_the_way
+        return self._loading.first_ready() is not None or self._loading.blocks_waiting_hosts
 
     def note(self) -> str:
-        """Return why nothing is ordered although all is well."""
+        """Return the reason why no orders are made, if it is not a fault."""
         return why_idle(self._crawl, sum(one.tally.queued for one in self._partitions))
 
     def settle(self) -> None:
         """Put totals and positions of the partitions into the store, and set the gauges."""
-        self._balance.settle()
+        self._balance.report_orders()
         for partition in self._partitions:
             partition.write()
-        self._figures.show()
+        self._gauges.update()
 
 
-def places_of(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
-    """Yield the sites and hosts that *events* name; a site alone with "" for its host."""
+def hosts_of_events(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
+    """Yield the sites and host keys of *events*; "" for the host of an event about a site."""
     for event in events:
         site = getattr(event, "site", "")
         match event:
@@ -381,8 +391,8 @@ def places_of(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
                 yield site, getattr(event, "host", "")
 
 
-def urls_of(events: Iterable[Event]) -> Iterator[Key]:
-    """Yield the rows of the URLs that *events* name, where what they say is compared with them."""
+def url_rows_of_events(events: Iterable[Event]) -> Iterator[Key]:
+    """Yield the keys of the URL rows with which handlers compare *events*."""
     for event in events:
         match event:
             case ChangesHinted(crawl=crawl, host=host, hints=hints):
@@ -399,5 +409,5 @@ def urls_of(events: Iterable[Event]) -> Iterator[Key]:
                     yield PlanRow, (event.crawl, event.host), url
                     yield UrlRow, (event.crawl, event.host), url
             case VisitEnded(crawl=crawl, host=host, visit=visit) if visit.earlier:
-                if OUTCOMES[event.outcome].verdict_subject is VerdictSubject.ABSENCE:
+                if OUTCOMES[event.outcome].judged is Judged.ABSENCE:
                     yield VerdictRow, (crawl, host), visit.url

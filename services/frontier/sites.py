@@ -1,7 +1,8 @@
-"""What is taken of a site as a whole, so that no trap makes the store grow without end.
+"""The state of whole sites, with limits so that no trap makes the store grow without end.
 
-A site whose names never end is refused more hosts than a limit. A URL that is refused for good has
-a row in `urls` only while few of its site were refused by the same rule; the others are counted.
+A site with endless host names is refused more hosts than a limit. A URL that is refused permanently
+has a row in `urls` only while few URLs of its site were refused by that rule; later ones are
+counted.
 """
 
 from collections.abc import Collection, Iterable
@@ -18,13 +19,19 @@ from services.frontier.memory import CachePart
 from services.frontier.overrides import Overrides
 from services.frontier.revisit import SiteState, pack, unpack_site
 from services.frontier.revisit.planning import quiet_time
-from services.frontier.rows import Applied, Position, SiteRow, UnreadablePages
+from services.frontier.rows import AppliedRecords, RecordPosition, SiteRow, UnreadablePages
 
-SAMPLE = 100
-"""Of the URLs of a site that a rule refuses for good, so many have a row each."""
-FOR_GOOD = frozenset({Hazard.REDIRECT, Hazard.TRAP_HOSTS, Hazard.TRAP_URLS, Hazard.ROBOTS_EXCLUDED})
-"""The rules of admission whose refusals nothing takes back."""
-DAY, A_TENTH = 86400.0, 0.1
+MAX_REFUSED_ROWS = 100
+"""URLs of a site that have a row each, of those that one rule refuses permanently."""
+PERMANENT_RULES = frozenset(
+    {Hazard.REDIRECT, Hazard.TRAP_HOSTS, Hazard.TRAP_URLS, Hazard.ROBOTS_EXCLUDED}
+)
+"""The rules of admission whose refusals no later change takes back."""
+DAY = 86400.0
+MIN_LIMIT_CHANGE = 0.1
+"""The relative change of a visit limit from which on it is stored."""
+DISCOVERY_WEIGHT = 0.1
+"""The weight of one order in a site's average share of visits to new URLs."""
 
 
 class Sites:
@@ -33,45 +40,45 @@ class Sites:
     def __init__(
         self, store: Store, at_once: int, overrides: Overrides, cache: CachePart[str, SiteRow]
     ) -> None:
-        """*at_once*: hosts of a site that are visited beside each other."""
+        """*at_once*: hosts of a site that are visited at once."""
         self._rows, self._at_once = store.table(SiteRow), at_once
         self._cache = cache
-        self._record: Position | None = None
+        self._record: RecordPosition | None = None
         """The record of `urls.admitted` that is being applied."""
-        self.was_counted = False
-        """Whether what its site has of that record was counted before."""
+        self.is_counted = False
+        """Whether the site has counted that record before."""
         self.overrides = overrides
 
     def reads_of(self, sites: Iterable[str]) -> list[Key]:
-        """Return the keys of the rows of *sites* that are not in memory."""
+        """Return the keys of the rows of *sites* that are not cached."""
         return [(SiteRow, site, "") for site in sites if site not in self._cache]
 
-    def noticed(self, site: str, hazards: Collection[str]) -> None:
-        """Remember what the *hazards* of a visit say of the whole *site*."""
+    def record_hazards(self, site: str, hazards: Collection[str]) -> None:
+        """Record the *hazards* of a visit that are about the whole *site*."""
         if Hazard.DNS_WILDCARD in hazards and not self._row(site).wildcard:
             self._put(replace(self._row(site), wildcard=True))
 
-    def begin(self, site: str, record: Position | None) -> None:
+    def begin(self, site: str, record: RecordPosition | None) -> None:
         """Count the hosts and refusals of *record* for *site* from now on, unless the site has
-        counted them before; with None, those of no record."""
+        counted *record* before. None: they are of no record."""
         self._record = record
-        self.was_counted = record is not None and self._row(site).applied.covers(record)
+        self.is_counted = record is not None and self._row(site).applied.covers(record)
 
     def hosts(self, site: str) -> int:
-        """Return how many hosts of *site* were admitted."""
+        """Return the number of admitted hosts of *site*."""
         return self._row(site).hosts
 
-    def host_admitted(self, site: str) -> None:
-        """Count one host more."""
+    def count_host(self, site: str) -> None:
+        """Count one more host of *site*."""
         row = self._row(site)
-        if not self.was_counted:
-            self._put(replace(row, hosts=row.hosts + 1, applied=self._applied(row)))
+        if not self.is_counted:
+            self._put(replace(row, hosts=row.hosts + 1, applied=self._including_record(row)))
 
-    def host_erased(self, site: str, host: str) -> None:
-        """Forget a host; and the site with its last one."""
+    def erase_host(self, site: str, host: str) -> None:
+        """Erase a host from the site's row; erase the row with its last host."""
         row = self._row(site)
         unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}
-        trust = {other: known for other, known in row.validators.items() if other != host}
+        trust = {other: value for other, value in row.validators.items() if other != host}
         hosts = max(0, row.hosts - 1)
         if hosts:
             self._put(replace(row, hosts=hosts, unreadable=unreadable, validators=trust))
@@ -80,83 +87,86 @@ class Sites:
             self._rows.erase(site)
 
     def erase(self, site: str) -> None:
-        """Forget all of *site* but how many hosts it has; nothing is left of one without hosts."""
+        """Erase the row of *site* but for the number of its hosts; erase all of it without
+        hosts."""
         if hosts := self._row(site).hosts:
             self._put(SiteRow(site, hosts=hosts))
         else:
             self._cache.remove(site)
             self._rows.erase(site)
 
-    def refuse(self, site: str, rule: Hazard) -> bool:
-        """Count a URL of *site* that *rule* refuses; return whether it is to have a row."""
+    def count_refusal(self, site: str, rule: Hazard) -> bool:
+        """Count a URL of *site* that *rule* refuses; return whether the URL has a row."""
         row = self._row(site)
-        count = row.refused.get(rule, 0) + 1 if rule in FOR_GOOD else 0
+        count = row.refused.get(rule, 0) + 1 if rule in PERMANENT_RULES else 0
         refused = {**row.refused, rule: count} if count else row.refused
-        if (counted := replace(row, refused=refused, applied=self._applied(row))) != row:
+        if (counted := replace(row, refused=refused, applied=self._including_record(row))) != row:
             self._put(counted)
-        return count <= SAMPLE
+        return count <= MAX_REFUSED_ROWS
 
-    def _applied(self, row: SiteRow) -> Applied:
+    def _including_record(self, row: SiteRow) -> AppliedRecords:
         return row.applied.through(self._record) if self._record else row.applied
 
-    def revisits(self, site: str) -> SiteState:
-        """Return what the revisit policies know of the pages of *site*."""
-        return self.overrides.quiet(site, unpack_site(self._row(site).statistics))
+    def revisit_state(self, site: str) -> SiteState:
+        """Return the state of *site* for the revisit policies."""
+        return self.overrides.apply_quiet_hours(site, unpack_site(self._row(site).statistics))
 
-    def learn(self, site: str, state: SiteState) -> None:
-        """Remember what they know now."""
+    def store_revisit_state(self, site: str, state: SiteState) -> None:
+        """Store the state of *site* for the revisit policies."""
         row, statistics = self._row(site), pack(state)
         if row.statistics != statistics:
             self._put(replace(row, statistics=statistics))
 
-    def paced(self, site: str, delay: float) -> None:
-        """Have the policies know what politeness allows: a visit each *delay* to as many hosts as
-        are visited at once, but in quiet hours, and to each as often as was set."""
-        state, hosts = self.revisits(site), max(1, self._row(site).hosts)
+    def update_visit_limit(self, site: str, delay: float) -> None:
+        """Update the visits per day to *site* that politeness allows, for the revisit policies.
+
+        They are one visit each *delay* to as many hosts as are visited at once, outside quiet
+        hours, up to the daily budget of each host.
+        """
+        state, hosts = self.revisit_state(site), max(1, self._row(site).hosts)
         rate = (DAY - quiet_time(state)) / delay if delay else inf
         limit = min(rate * min(hosts, self._at_once), self.overrides.budget(site) * hosts)
         limit = 0.0 if limit == inf else limit
-        if abs(limit - state.limit) > A_TENTH * state.limit:
-            self.learn(site, replace(state, limit=limit))
+        if abs(limit - state.limit) > MIN_LIMIT_CHANGE * state.limit:
+            self.store_revisit_state(site, replace(state, limit=limit))
 
-    def shared(self, site: str, discovery: float) -> None:
-        """Have the policies know which share of the visits to a host of *site* is to new URLs."""
-        state = self.revisits(site)
-        nearer = round(state.discovery + A_TENTH * (discovery - state.discovery), 3)
-        if nearer != state.discovery:
-            self.learn(site, replace(state, discovery=nearer))
+    def update_discovery_share(self, site: str, discovery: float) -> None:
+        """Update the share of the visits to *site* that goes to new URLs, for the revisit
+        policies."""
+        state = self.revisit_state(site)
+        average = round(state.discovery + DISCOVERY_WEIGHT * (discovery - state.discovery), 3)
+        if average != state.discovery:
+            self.store_revisit_state(site, replace(state, discovery=average))
 
     def validators(self, site: str, host: str) -> Trust:
-        """Return what is thought of a host's validators."""
+        """Return the trust in a host's validators."""
         return self._row(site).validators.get(host, Trust())
 
-    def trust(self, site: str, host: str, trust: Trust) -> None:
-        """Think so of a host's validators from now on."""
+    def store_trust(self, site: str, host: str, trust: Trust) -> None:
+        """Store the trust in a host's validators."""
         row = self._row(site)
         if row.validators.get(host, Trust()) != trust:
             self._put(replace(row, validators={**row.validators, host: trust}))
 
     def unreadable(self, site: str, host: str) -> UnreadablePages:
-        """Return how many of a host's last pages could not be read."""
+        """Return the number of a host's last pages that were unreadable."""
         return self._row(site).unreadable.get(host, UnreadablePages())
 
-    def judged(self, site: str, host: str, unreadable: UnreadablePages) -> None:
-        """Remember how many that are now."""
+    def store_unreadable(self, site: str, host: str, unreadable: UnreadablePages) -> None:
+        """Store the number of a host's last pages that were unreadable."""
         row = self._row(site)
         if row.unreadable.get(host, UnreadablePages()) != unreadable:
-            others = {other: known for other, known in row.unreadable.items() if other != host}
-            self._put(
-                replace(
-                    row, unreadable={**others, host: unreadable} if unreadable.pages else others
-                )
-            )
+            counts = {other: pages for other, pages in row.unreadable.items() if other != host}
+            if unreadable.pages:
+                counts[host] = unreadable
+            self._put(replace(row, unreadable=counts))
 
     def cookies(self, site: str) -> tuple[Cookie, ...]:
         """Return the cookies of the site that go to several hosts."""
         return self._row(site).cookies
 
-    def learn_cookies(self, site: str, changes: list[Cookie], now: float) -> None:
-        """Remember what a host of the site has set or deleted for several."""
+    def store_cookies(self, site: str, changes: list[Cookie], now: float) -> None:
+        """Store the cookies that a host of the site has set or deleted for several hosts."""
         row = self._row(site)
         cookies = merge_cookies(row.cookies, changes, now)
         if cookies != row.cookies:

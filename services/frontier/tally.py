@@ -1,5 +1,5 @@
-"""Totals of a partition, of one crawl and of all, kept with the hosts in the store so that no crash
-makes them wrong."""
+"""Totals of a partition, of one crawl and of all crawls. They are written together with the hosts,
+so that no crash makes them wrong."""
 
 from collections import Counter
 
@@ -9,16 +9,16 @@ from gossamer.events.hazards import Hazard, counted_by
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.store import Store
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, PartitionTallyRow, Position, TallyRow
+from services.frontier.rows import HostRow, PartitionTallyRow, RecordPosition, TallyRow
 
-MOST = 10
-"""How many hosts or visits a list shows."""
+MAX_LISTED = 10
+"""The length of the lists of hosts and visits."""
 HOURS = 24
-"""For how many hours pages are counted by the hour."""
+"""Hours for which pages are counted by the hour."""
 
 
 class Tally:
-    """A partition's totals; written once for each advance in which they changed."""
+    """The totals of a partition, written once per advance if they changed."""
 
     def __init__(self, crawl: str, partition: str, store: Store) -> None:
         self._rows, self._shared_rows = store.table(TallyRow), store.table(PartitionTallyRow)
@@ -37,10 +37,10 @@ class Tally:
         self.slowest, self.largest = dict(shared.slowest), dict(shared.largest)
         self.next_due_at, self.due_count = shared.next_due_at, shared.due_count
         self.sent, self.checked_out = dict(shared.sent), dict(shared.checked_out)
-        """Host → site, of all hosts that are checked out."""
+        """Host → site, of all checked-out hosts."""
 
     def record_condition(self, row: HostRow, before: Condition | None) -> None:
-        """Count a host's change of condition; *before* is None if the host is new."""
+        """Count a host's change of condition; *before* is None for a new host."""
         if before is not None:
             self.conditions[before] -= 1
         self.conditions[row.condition] += 1
@@ -49,28 +49,29 @@ class Tally:
         else:
             self.checked_out.pop(row.host, None)
 
-    def ended(self, event: VisitEnded) -> None:
-        """Count a visit."""
+    def count_visit(self, event: VisitEnded) -> None:
+        """Count a visit that ended."""
         if OUTCOMES[event.outcome].fate is Fate.STAY:
             return
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         self.pages += page
-        # Nobody would see why nothing comes, if a host that is in trouble had had its robots.txt.
+        # The failures of a host's robots.txt are counted as such, or nobody would see why it is not
+        # visited.
         failed = OUTCOMES[event.outcome].wait is not Wait.NONE
-        had_rules = event.visit.purpose is Purpose.ROBOTS and not failed
-        name = "robots.txt" if had_rules else event.outcome
+        is_robots = event.visit.purpose is Purpose.ROBOTS and not failed
+        name = "robots.txt" if is_robots else event.outcome
         self.outcomes[name] += 1
         self.received += event.received
         self.hazards.update(counted_by("fetcher", event.hazards))
-        self.latest = [*self.latest[1 - MOST :], (event.visit.url, str(name))]
-        _keep_most(self.slowest, event.host, max(event.took, self.slowest.get(event.host, 0.0)))
+        self.latest = [*self.latest[1 - MAX_LISTED :], (event.visit.url, str(name))]
+        _keep_largest(self.slowest, event.host, max(event.took, self.slowest.get(event.host, 0.0)))
 
-    def weighed(self, host: str, received: int) -> None:
-        """Note how much a host has sent in all."""
-        _keep_most(self.largest, host, received)
+    def record_received(self, host: str, received: int) -> None:
+        """Record the bytes that a host has sent in all."""
+        _keep_largest(self.largest, host, received)
 
-    def count_verdict(self, event: PageJudged, record: Position | None) -> bool:
-        """Count a verdict; return whether it was not counted before, from the same *record*."""
+    def count_verdict(self, event: PageJudged, record: RecordPosition | None) -> bool:
+        """Count a verdict; return False if it was counted before, from the same *record*."""
         if record and self.judged_records.covers(record):
             return False
         if record:
@@ -83,7 +84,7 @@ class Tally:
         return True
 
     def _count_change(self, change: float | None, at: float) -> None:
-        """Count a page fetched *at* by how much of it had changed; None: it is new."""
+        """Count a page fetched *at* by how much of it had changed; None for a new page."""
         hour = str(hour_of(at))
         new, changed, unchanged = self.hours.get(hour, (0, 0, 0))
         if change is None:
@@ -97,15 +98,15 @@ class Tally:
             del self.hours[min(self.hours, key=int)]
 
     def erase(self, target: str) -> None:
-        """Forget the URLs and hosts that *target* is or has."""
+        """Remove the URLs and hosts of the erased *target*."""
         self.latest = [one for one in self.latest if not is_about(one[0], target)]
-        for most in (self.slowest, self.largest):
-            for host in [one for one in most if is_about(f"{one}/", target) and one != target]:
-                del most[host]
-            most.pop(target, None)
+        for values in (self.slowest, self.largest):
+            for host in [one for one in values if is_about(f"{one}/", target) and one != target]:
+                del values[host]
+            values.pop(target, None)
 
-    def was_refused(self, rule: Hazard) -> None:
-        """Count a URL that is not queued."""
+    def count_refused(self, rule: Hazard) -> None:
+        """Count a URL that was refused."""
         self.refused[rule] += 1
         self.hazards.update(counted_by("frontier", [rule]))
 
@@ -146,13 +147,13 @@ class Tally:
             self._shared_rows.put(shared)
 
 
-def _keep_most(most: dict[str, float], host: str, value: float) -> None:
-    # Right for all hosts although only a few are kept: totals and longest visits only grow.
-    most[host] = value
-    if len(most) > MOST:
-        del most[min(most, key=most.__getitem__)]
+def _keep_largest(values: dict[str, float], host: str, value: float) -> None:
+    # Correct although only a few hosts are stored, because totals and longest visits only grow.
+    values[host] = value
+    if len(values) > MAX_LISTED:
+        del values[min(values, key=values.__getitem__)]
 
 
 def hour_of(at: float) -> int:
-    """Return the hours that had passed since 1970."""
+    """Return the hours since 1970."""
     return int(at // 3600)

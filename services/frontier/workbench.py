@@ -1,16 +1,16 @@
-"""The workbench: loaded hosts, ordered by when they may be visited and in what order.
+"""The workbench: the loaded hosts, ordered by the time and the order in which they may be visited.
 
-The invariant that makes politeness correct: a loaded host is in exactly one of *ready*, *delayed*
-and *checked out*, and only :meth:`update` changes which.
+One invariant makes politeness correct: a loaded host is in exactly one of *ready*, *delayed* and
+*checked out*, and only :meth:`Workbench.update` moves it between them.
 
-A host here is a scheme, a name and a port, since robots.txt is about that (RFC 9309, 2.3). What
-answers under one name is one server: it is visited by one order at a time, and rests between two. A
-site has one owner, who notices the requests to all of its hosts: only a few of them are checked out
-at once. So a ready host may have to wait in a queue of its name or of its site. Whenever a host of
-that name or site is checked in, or has had its turn in vain, the first host in the queue becomes
-ready. All hosts of a site are in one partition, whose owner has all that are checked out in memory,
-so this needs no word with others (PolyBot, section 2.4). How long a name rests is only in memory: a
-new owner begins all rests anew.
+A host is a scheme, a name and a port, because robots.txt is about these (RFC 9309, 2.3). All hosts
+of one name are one server, which is visited by one order at a time, with the courtesy delay between
+two orders. A site has one owner, who notices the requests to all of its hosts, so only a few hosts
+of a site are checked out at once. A ready host may therefore wait in a queue of its name or of its
+site. When a host of that name or site is checked in or skipped, the first host of the queue becomes
+ready. All hosts of a site are in one partition, so its owner knows all checked-out hosts of the
+site from memory, without questions to other frontiers (PolyBot, section 2.4). The delay of a name
+is in memory only: a new owner starts all delays again.
 """
 
 from collections import Counter, defaultdict
@@ -22,15 +22,15 @@ from services.frontier.conditions import Condition
 from services.frontier.memory import Host
 from services.frontier.rows import HostRow
 
-SPARE = 64
-"""Stale entries that a heap may have beside one for each host."""
+MAX_STALE_ENTRIES = 64
+"""Stale entries that a heap may have in addition to one for each host."""
 
 
 class Schedule:
-    """Each host once, under a key; the least key comes first.
+    """A priority queue in which each host has one key; the least key comes first.
 
-    The heap is cleaned lazily: what a host was under before counts no more, and when that is more
-    than half of the heap it is made anew.
+    Stale entries stay in the heap until they reach its top. The heap is rebuilt when more than half
+    of it is stale.
     """
 
     def __init__(self) -> None:
@@ -38,25 +38,25 @@ class Schedule:
         self._heap: list[tuple[float, str]] = []
 
     def put(self, host: str, key: float) -> None:
-        """Have *host* under *key* from now on."""
+        """Insert *host* with *key*, or change its key."""
         if self._keys.get(host) == key:
             return
         self._keys[host] = key
         heappush(self._heap, (key, host))
-        if len(self._heap) > 2 * len(self._keys) + SPARE:
+        if len(self._heap) > 2 * len(self._keys) + MAX_STALE_ENTRIES:
             self._heap = [(key, host) for host, key in self._keys.items()]
             heapify(self._heap)
 
     def get(self, host: str) -> float:
-        """Return the key that *host* is under; 0 if it is not here."""
+        """Return the key of *host*; 0 if it is not in the queue."""
         return self._keys.get(host, 0.0)
 
     def remove(self, host: str) -> None:
-        """Have *host* no more, if it was here."""
+        """Remove *host*, if it is in the queue."""
         self._keys.pop(host, None)
 
     def first(self) -> tuple[float, str] | None:
-        """Return the least key and its host; None if there is no host."""
+        """Return the least key and its host; None if the queue is empty."""
         heap = self._heap
         while heap:
             key, host = heap[0]
@@ -65,8 +65,9 @@ class Schedule:
             heappop(heap)
         return None
 
-    def one_of_the_last(self) -> str | None:
-        """Return a host that has none behind it in the heap: its key is larger than most."""
+    def late_host(self) -> str | None:
+        """Return a host at the end of the heap, whose key is larger than most; None if the queue is
+        empty."""
         while self._heap:
             key, host = self._heap[-1]
             if self._keys.get(host) == key:
@@ -86,22 +87,23 @@ class Workbench:
     def __init__(self) -> None:
         self.hosts: dict[str, Host] = {}
         self.checked_out = 0
-        """Hosts that are checked out …"""
+        """Hosts that are checked out."""
         self.outstanding = 0
-        """… and visits ordered and not ended."""
+        """Visits of the checked-out hosts that have not ended."""
         self.orders_at = Counter[int | None]()
-        """Partition of `visits.ordered` → unanswered orders; None for the partition of the site."""
+        """Partition of `visits.ordered` → unanswered orders; None stands for the partition of the
+        site."""
         self._ready = Schedule()
-        """Hosts that wait for no other …"""
+        """Ready hosts that do not wait for another host."""
         self._waiting = defaultdict[str, Schedule](Schedule)
-        """… and those that wait for each name or site …"""
-        self._held = Schedule()
-        """… and those of them all."""
+        """Name or site → the ready hosts that wait for it."""
+        self._all_waiting = Schedule()
+        """All ready hosts that wait for a name or a site."""
         self._delayed, self._leases = Schedule(), Schedule()
-        self._name_rests = Schedule()
-        """Name → until when none of its hosts is visited."""
-        self._out = defaultdict[str, set[str]](set)
-        """Site → its hosts that are checked out."""
+        self._name_delays = Schedule()
+        """Name → when its courtesy delay is over."""
+        self._checked_out_of = defaultdict[str, set[str]](set)
+        """Site → its checked-out hosts."""
 
     def __repr__(self) -> str:
         conditions = [host.row.condition for host in self.hosts.values()]
@@ -111,7 +113,7 @@ class Workbench:
         return len(self.hosts)
 
     def load(self, host: Host) -> None:
-        """Add a host, in the condition that its row has."""
+        """Add a host in the condition of its row."""
         self.hosts[host.row.host] = host
         self._enter(host)
 
@@ -121,7 +123,7 @@ class Workbench:
         del self.hosts[host.row.host]
 
     def update(self, host: Host, row: HostRow) -> None:
-        """Give *host* its new *row*; the only way its condition changes."""
+        """Give *host* its new *row*. A condition changes only here."""
         self._leave(host, row)
         host.row = row
         self._enter(host)
@@ -132,17 +134,17 @@ class Workbench:
         if schedule and not stays:
             schedule.remove(row.host)
         if host.waits_for and not stays:
-            self._pass(host)
+            self._end_wait(host)
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out -= 1
             self.orders_at[row.lease.sent_to] -= 1
             self.outstanding -= row.lease.outstanding
-            self._out[row.site].discard(row.host)
-            if not self._out[row.site]:
-                del self._out[row.site]
-        # A turn that ends in an order leaves none for the next.
+            self._checked_out_of[row.site].discard(row.host)
+            if not self._checked_out_of[row.site]:
+                del self._checked_out_of[row.site]
+        # A host that is checked out itself does not let the next one go.
         if not stays and not (after and after.condition is Condition.CHECKED_OUT):
-            self._next(_name_key(row), _site_key(row))
+            self._release_next(_name_key(row), _site_key(row))
 
     def _enter(self, host: Host) -> None:
         row = host.row
@@ -150,11 +152,11 @@ class Workbench:
             self.checked_out += 1
             self.orders_at[row.lease.sent_to] += 1
             self.outstanding += row.lease.outstanding
-            self._out[row.site].add(row.host)
+            self._checked_out_of[row.site].add(row.host)
         if schedule := self._schedule(host):
             schedule.put(row.host, _key(row))
         if host.waits_for:
-            self._held.put(row.host, _key(row))
+            self._all_waiting.put(row.host, _key(row))
 
     def _schedule(self, host: Host) -> Schedule | None:
         match host.row.condition:
@@ -166,91 +168,95 @@ class Workbench:
                 return self._leases
         return None
 
-    def visited_at(self, site: str) -> HostRow | None:
-        """Return one of the hosts of *site* that are checked out, if there is one."""
-        out = self._out.get(site)
+    def checked_out_host(self, site: str) -> HostRow | None:
+        """Return the row of a checked-out host of *site*; None if no host is."""
+        out = self._checked_out_of.get(site)
         return self.hosts[next(iter(out))].row if out else None
 
-    def visited(self, host: str, rests_until: float, now: float) -> None:
-        """Note that the server of *host* was visited just now and rests until *rests_until*."""
-        rests, name = self._name_rests, host_name(host)
-        while (first := rests.first()) and first[0] <= now:
-            rests.remove(first[1])
-        rests.put(name, max(rests_until, rests.get(name)))
+    def start_name_delay(self, host: str, until: float, now: float) -> None:
+        """Start the courtesy delay of the name of *host*, which ends at *until*."""
+        delays, name = self._name_delays, host_name(host)
+        while (first := delays.first()) and first[0] <= now:
+            delays.remove(first[1])
+        delays.put(name, max(until, delays.get(name)))
 
-    def take_over_rests(self, former: "Workbench") -> None:
-        """Go on with the rests of names that *former*, of the same claim, knew."""
-        self._name_rests = former._name_rests
+    def inherit_name_delays(self, former: "Workbench") -> None:
+        """Take the delays of names from *former*, the workbench of the same claim before a
+        reload."""
+        self._name_delays = former._name_delays
 
-    def name_rests_until(self, row: HostRow) -> float:
-        """Return until when a host's name rests, under whatever scheme and port; 0: it does not."""
-        return self._name_rests.get(host_name(row.host))
+    def name_delay_until(self, row: HostRow) -> float:
+        """Return when the delay of the host's name, under any scheme and port, is over; 0 if there
+        is none."""
+        return self._name_delays.get(host_name(row.host))
 
-    def others(self, row: HostRow) -> Set[str]:
-        """Return the other hosts of a host's site that are checked out."""
-        return self._out.get(row.site, set()) - {row.host}
+    def checked_out_neighbours(self, row: HostRow) -> Set[str]:
+        """Return the other hosts of the host's site that are checked out."""
+        return self._checked_out_of.get(row.site, set()) - {row.host}
 
     def wait_for_name(self, host: Host) -> None:
-        """Have *host* wait, though it is ready, until no other host of its name is checked out;
-        another host of its site may go."""
-        self._hold(host, _name_key(host.row))
-        self._next(_site_key(host.row))
+        """Queue the ready *host* until no other host of its name is checked out, and release the
+        next host that waits for its site."""
+        self._queue_behind(host, _name_key(host.row))
+        self._release_next(_site_key(host.row))
 
     def wait_for_site(self, host: Host) -> None:
-        """Have *host* wait, though it is ready, until fewer hosts of its site are checked out."""
-        self._hold(host, _site_key(host.row))
+        """Queue the ready *host* until fewer hosts of its site are checked out."""
+        self._queue_behind(host, _site_key(host.row))
 
-    def _hold(self, host: Host, key: str) -> None:
+    def _queue_behind(self, host: Host, key: str) -> None:
         self._ready.remove(host.row.host)
         host.waits_for = key
         self._enter(host)
 
-    def _next(self, *keys: str) -> None:
-        """Make the first host that waits for each of *keys* ready."""
+    def _release_next(self, *keys: str) -> None:
+        """Release the first host that waits for each of *keys*."""
         for key in keys:
             if key not in self._waiting:
                 continue
             if first := self._waiting[key].first():
                 host = self.hosts[first[1]]
                 self._waiting[key].remove(first[1])
-                self._pass(host)
+                self._end_wait(host)
                 self._enter(host)
             else:
                 del self._waiting[key]
 
-    def _pass(self, host: Host) -> None:
-        self._held.remove(host.row.host)
+    def _end_wait(self, host: Host) -> None:
+        self._all_waiting.remove(host.row.host)
         host.waits_for = ""
 
     def first_ready(self) -> Host | None:
-        """Return the ready host whose first URL was asked for first."""
+        """Return the ready host with the lowest request number; None if no host is ready."""
         first = self._ready.first()
         return self.hosts[first[1]] if first else None
 
     def late_ready(self) -> Host | None:
-        """Return a ready host whose first URL was asked for later than most, if there is one."""
-        lasts = [last for some in (self._ready, self._held) if (last := some.one_of_the_last())]
+        """Return a ready host whose request number is higher than most; None if no host is
+        ready."""
+        lasts = [last for some in (self._ready, self._all_waiting) if (last := some.late_host())]
         return max(map(self.hosts.__getitem__, lasts), key=_number, default=None)
 
-    def rested(self, now: float) -> Iterator[Host]:
-        """Yield the hosts whose courtesy delay is over; update each before you take the next."""
+    def delays_over(self, now: float) -> Iterator[Host]:
+        """Yield the hosts whose courtesy delay is over. Update each host before you take the
+        next."""
         return self._timed_out(self._delayed, now)
 
-    def expired(self, now: float) -> Iterator[Host]:
-        """Yield the hosts whose lease is over; update each before you take the next."""
+    def leases_over(self, now: float) -> Iterator[Host]:
+        """Yield the hosts whose lease has expired. Update each host before you take the next."""
         return self._timed_out(self._leases, now)
 
     def _timed_out(self, schedule: Schedule, now: float) -> Iterator[Host]:
         while (first := schedule.first()) and first[0] <= now:
             yield self.hosts[first[1]]
 
-    def next_rested(self) -> float | None:
-        """Return when the next courtesy delay is over."""
+    def next_delay_end(self) -> float | None:
+        """Return when the next courtesy delay ends."""
         first = self._delayed.first()
         return first[0] if first else None
 
-    def next_expired(self) -> float | None:
-        """Return when the next lease is over."""
+    def next_lease_end(self) -> float | None:
+        """Return when the next lease expires."""
         first = self._leases.first()
         return first[0] if first else None
 

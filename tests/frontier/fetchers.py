@@ -1,7 +1,8 @@
-"""Fetchers that differ, in virtual time, before real frontiers; servers write down who asked.
+"""Simulated fetchers of different speed, in virtual time, with real frontiers; servers record their
+requests.
 
-Conversations, and the turns at a site, are those of a fetcher. An order comes at once to the one
-that has its partition.
+Connections, and turns at a site, are those of a fetcher. An order reaches the owner of its
+partition at once.
 """
 
 from collections import deque
@@ -32,7 +33,7 @@ VISIT_LIMITS = VisitLimits(
 
 
 class Request(NamedTuple):
-    """A request as its server saw it."""
+    """A request as its server received it."""
 
     start: float
     end: float
@@ -42,31 +43,31 @@ class Request(NamedTuple):
 
 @dataclass
 class Fetcher:
-    """One that makes *places* requests at once, each of *took* seconds, to at most *hosts* hosts by
-    turns."""
+    """A fetcher with *places* concurrent requests, each of *took* seconds, to at most *hosts* hosts
+    in turn."""
 
     took: float
     places: int = 8
     hosts: int = 64
     starts: SiteRateLimit = field(default_factory=SiteRateLimit)
     orders: deque[HostCheckedOut] = field(default_factory=deque)
-    """Those that are not begun."""
+    """Orders that have not begun."""
     waiting: deque["Run"] = field(default_factory=deque)
-    """Those whose request waits for a place."""
+    """Hosts whose request waits for a free place."""
     begun: int = 0
     asking: int = 0
     busy: float = 0.0
-    """Seconds of its places so far."""
+    """Seconds of all places so far."""
 
     @property
     def unanswered(self) -> int:
-        """How many orders it has."""
+        """The number of its orders."""
         return len(self.orders) + self.begun
 
 
 @dataclass
 class Run:
-    """An order under way."""
+    """An order in flight."""
 
     order: HostCheckedOut
     conversation: Conversation[None]
@@ -75,9 +76,10 @@ class Run:
 
 
 class Fleet:
-    """*fetchers* share out the *partitions*, and so do as many *frontiers*; all begin with nothing.
+    """A fleet in which *fetchers*, and as many *frontiers*, share the *partitions*, with an empty
+    store.
 
-    *balanced*: orders go where there are few.
+    *balanced*: orders move to partitions with few orders.
     """
 
     def __init__(
@@ -89,32 +91,32 @@ class Fleet:
         **settings: object,
     ) -> None:
         self.fetchers, self.partitions, self.balanced = fetchers, partitions, balanced
-        self.unread: set[int] = set()
-        """The partitions whose pages nobody reads."""
+        self.lagging: set[int] = set()
+        """The partitions in which the parser lags."""
         self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
         self.database, self.now = Database(":memory:"), START
         self.requests: list[Request] = []
         self.sent: list[HostCheckedOut] = []
         self.held: list[list[int]] = []
-        """How many orders each fetcher had, second by second."""
+        """The number of orders of each fetcher, by second."""
         self._agenda: list[tuple[float, int, Run, str]] = []
         self._count = 0
         self.ended: dict[tuple[str, str], float] = {}
-        """When the last visit of each order came to its end, by order and host."""
+        """(order, host) → the end of its last visit."""
         self._shares = [frozenset(range(n, partitions, frontiers)) for n in range(frontiers)]
         self.frontiers = [self._frontier(share) for share in self._shares]
 
     def _frontier(self, share: frozenset[int]) -> tuple[Frontier, SqliteStore]:
         store = SqliteStore(self.database)
-        unread = (lambda: self.unread) if self.balanced else None
-        frontier = Frontier(self.settings, store, VISIT_LIMIT, self.partitions, False, unread)
+        lagging = (lambda: self.lagging) if self.balanced else None
+        frontier = Frontier(self.settings, store, VISIT_LIMIT, self.partitions, False, lagging)
         frontier.assign(share, self.now)
         frontier.handle(crawl(), self.now)
         frontier.caught_up(share, self.now)
         return frontier, store
 
     def take_over(self, number: int) -> None:
-        """Let another process have the partitions of a frontier."""
+        """Replace the process that owns the partitions of a frontier."""
         self.frontiers[number] = self._frontier(self._shares[number])
 
     def partition(self, site: str) -> int:
@@ -122,15 +124,15 @@ class Fleet:
         return partition_of(site, self.partitions)
 
     def where(self, order: HostCheckedOut) -> int:
-        """Return the partition that *order* went to."""
+        """Return the partition that *order* was sent to."""
         return self.partition(order.site) if order.sent_to < 0 else order.sent_to
 
     def owner(self, site: str) -> Frontier:
-        """Return the frontier that has it."""
+        """Return the frontier that owns the partition."""
         return self.frontiers[self.partition(site) % len(self.frontiers)][0]
 
     def admit(self, sizes: Mapping[str, int]) -> None:
-        """Admit of each host so many URLs."""
+        """Admit *count* URLs of each host."""
         for host, size in sizes.items():
             urls = tuple(Discovery(f"{host}/{page}", 0) for page in range(size))
             event = UrlsAdmitted(at=self.now, site=site_of(host), via="test", urls=urls)
@@ -138,7 +140,7 @@ class Fleet:
         self._settle()
 
     def run(self, until: float = float("inf")) -> None:
-        """Go on until all is visited, or for so many seconds."""
+        """Run until all URLs are visited, at most for *seconds*."""
         while self.now < START + until:
             dues = [frontier.due() for frontier, _ in self.frontiers]
             dues += [self._agenda[0][0]] if self._agenda else []
@@ -235,10 +237,10 @@ class Fleet:
 
     @property
     def pages(self) -> list[Request]:
-        """The requests, without those for robots.txt."""
+        """The requests, except for robots.txt."""
         return [request for request in self.requests if not request.url.endswith("/robots.txt")]
 
     def idle(self) -> Iterator[float]:
-        """Yield the share of its time for which each fetcher's places were free."""
+        """Yield for each fetcher the share of time in which its places were free."""
         for fetcher in self.fetchers:
             yield 1 - fetcher.busy / (fetcher.places * (self.now - START))

@@ -34,10 +34,10 @@ PARTITIONS = 4
 VISIT_LIMIT = 60.0
 
 Answer = Callable[[str], Mapping[str, object]]
-"""URL → fields of the outcome that differ from a page that took nothing."""
+"""URL → fields of the outcome that differ from those of a page that took no time."""
 
 Judge = Callable[[VisitEnded], PageJudged]
-"""What dedup says of a page."""
+"""Returns the verdict of dedup on a page."""
 
 
 def crawl(**fields: object) -> CrawlDefined:
@@ -46,7 +46,7 @@ def crawl(**fields: object) -> CrawlDefined:
 
 
 def page(url: str) -> Mapping[str, object]:
-    """Every visit is a page at once."""
+    """Every visit returns a page at once."""
     return {}
 
 
@@ -57,7 +57,7 @@ class Simulation:
         self.judge: Judge | None = None
         self.definition = crawl()
         self.unread = False
-        """Whether there are outcomes that a frontier has not read when it starts."""
+        """Whether the log has unread outcomes when a frontier starts."""
         self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
         self.answer, self.alone = answer, alone
         self.database = Database(":memory:")
@@ -65,18 +65,18 @@ class Simulation:
         self.orders: list[tuple[float, HostCheckedOut]] = []
         self.answers: list[RobotsAnswered] = []
         self.released: list[UrlsDiscovered] = []
-        """Parked URLs that a wider crawl has taken up."""
-        """Of errands, those that needed no visit."""
+        """Parked URLs that a wider crawl has released."""
+        """Answers on behalf of other hosts that needed no visit."""
         self.visits: list[tuple[float, float, str]] = []
         """Start, end and URL of every request."""
         self.changes = Counter[tuple[Condition, Trigger]]()
-        """How often a trigger changed a host's condition, and from which."""
+        """(condition, trigger) → number of transitions."""
         self._coming: list[tuple[float, int, VisitEnded]] = []
         self._count = 0
         self.start()
 
     def start(self) -> None:
-        """Start a frontier on what is in the store; what was in memory or coming is lost."""
+        """Start a frontier on the store; memory and records in flight are lost."""
         self._coming = []
         self.visits = [
             (begin, min(end, self.now), url) for begin, end, url in self.visits if begin <= self.now
@@ -92,7 +92,7 @@ class Simulation:
         self._settle()
 
     def catch_up(self) -> None:
-        """Tell the frontier that it has read all outcomes from before it started."""
+        """Report to the frontier that all outcomes from before its start were applied."""
         self.unread = False
         self.frontier.caught_up(frozenset(range(PARTITIONS)), self.now)
 
@@ -108,7 +108,7 @@ class Simulation:
         return found
 
     def loaded(self) -> int:
-        """Return how many hosts are in memory."""
+        """Return the number of hosts in memory."""
         return sum(len(partition.bench) for partition in self.partitions)
 
     def _watch(self, partition: Partition) -> None:
@@ -123,7 +123,7 @@ class Simulation:
         partition.update = watched  # type: ignore[method-assign]
 
     def lose(self) -> list[VisitEnded]:
-        """Cut the fetchers off; return what they would have reported, in order."""
+        """Disconnect the fetchers; return the outcomes that they would have reported, in order."""
         lost = [event for _, _, event in sorted(self._coming, key=lambda coming: coming[:2])]
         self._coming.clear()
         return lost
@@ -144,7 +144,7 @@ class Simulation:
         self._settle()
 
     def run(self, until: float = float("inf"), steps: int = 100_000) -> None:
-        """Go on until nothing happens any more, or until then, or for so many steps."""
+        """Run until nothing happens any more, until the time, or for the number of steps."""
         for _ in range(steps):
             times = [t for t in (self.frontier.due(), self._next_end()) if t is not None]
             if not times or (at := max(self.now, min(times))) > until:
@@ -157,7 +157,7 @@ class Simulation:
             self.now = until
 
     def step(self) -> None:
-        """Deliver the outcomes that have come, and let the frontier wake."""
+        """Deliver the outcomes that are due, and wake the frontier."""
         while self._coming and self._coming[0][0] <= self.now:
             ended = heappop(self._coming)[2]
             self.frontier.handle(ended, self.now)
@@ -220,7 +220,7 @@ class Simulation:
             at = end + max(order.pause, order.pause_factor * (end - at))
 
     def pages(self) -> list[str]:
-        """URLs visited, in order, without robots.txt."""
+        """Visited URLs in order, without robots.txt."""
         return [url for _, _, url in self.visits if not url.endswith("/robots.txt")]
 
     def gaps(self) -> list[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""Fetchers that have less to do get orders of others' sites; a site has one fetcher at a time."""
+"""Idle fetchers get orders of other partitions; a site has one fetcher at a time."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,14 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_name, site_of
-from services.frontier.balance import FULL, LOOK_EVERY, SOME, Balance, choose, is_full
+from services.frontier.balance import (
+    MAX_EXTRA_ORDERS,
+    MAX_LOAD_FACTOR,
+    READ_INTERVAL,
+    Balance,
+    choose,
+    is_overloaded,
+)
 from services.frontier.conditions import Condition
 from services.frontier.memory import Host
 from services.frontier.overrides import Overrides
@@ -30,30 +37,30 @@ JITTER = 1e-6
 counts = st.lists(st.integers(0, 300), min_size=1, max_size=24)
 
 
-@given(orders=counts, home=st.integers(0, 23), unread=st.sets(st.integers(0, 23)))
-def test_an_order_goes_from_a_full_partition_to_one_that_has_fewer_than_the_average(
-    orders: list[int], home: int, unread: set[int]
+@given(orders=counts, home=st.integers(0, 23), lagging=st.sets(st.integers(0, 23)))
+def test_order_goes_from_overloaded_partition_to_one_below_average(
+    orders: list[int], home: int, lagging: set[int]
 ) -> None:
     home %= len(orders)
-    at, average = choose(home, orders, unread), sum(orders) / len(orders)
+    at, average = choose(home, orders, lagging), sum(orders) / len(orders)
     if at != home:
-        assert orders[home] > FULL * average + SOME
+        assert orders[home] > MAX_LOAD_FACTOR * average + MAX_EXTRA_ORDERS
         assert orders[at] < average
-        assert not {home, at} & unread
-    elif is_full(home, orders) and home not in unread:
-        assert all(n in unread for n, count in enumerate(orders) if count < average)
+        assert not {home, at} & lagging
+    elif is_overloaded(home, orders) and home not in lagging:
+        assert all(n in lagging for n, count in enumerate(orders) if count < average)
 
 
 @given(orders=counts)
-def test_what_is_full_is_filled_up_nowhere_else(orders: list[int]) -> None:
-    """Orders that go elsewhere one after another leave none below the average for long."""
+def test_moved_orders_overload_no_other_partition(orders: list[int]) -> None:
+    """Orders that move one by one leave no partition far below the average."""
     total, home = sum(orders), orders.index(max(orders))
     for _ in range(total):
         if (at := choose(home, orders, ())) == home:
             break
         orders[home], orders[at] = orders[home] - 1, orders[at] + 1
     assert sum(orders) == total
-    assert not is_full(home, orders)
+    assert not is_overloaded(home, orders)
 
 
 def hosts(sites: int, pages: int, names: int = 1) -> dict[str, int]:
@@ -85,7 +92,7 @@ def check_polite(fleet: Fleet, at_once: int, gap: float) -> None:
 
 
 def torn(fleet: Fleet) -> Iterator[str]:
-    """Yield the sites of which two partitions had orders at one time."""
+    """Yield the sites with orders at two partitions at one time."""
     by_site = defaultdict(list)
     for order in fleet.sent:
         end = fleet.ended.get((order.order, order.host), inf)
@@ -104,7 +111,7 @@ def torn(fleet: Fleet) -> Iterator[str]:
         pytest.param(unequal(300, 3000), ALIKE, (1, 2, 3), id="one has the large hosts"),
     ],
 )
-def test_idle_fetchers_get_work_and_servers_notice_nothing(
+def test_idle_fetchers_get_orders_without_faster_requests_to_any_site(
     sizes: Mapping[str, int], took: tuple[float, ...], idle: tuple[int, ...]
 ) -> None:
     alone, balanced = crawled(sizes, took, False), crawled(sizes, took, True)
@@ -118,7 +125,7 @@ def test_idle_fetchers_get_work_and_servers_notice_nothing(
     assert all(less[number] < 0.9 * more[number] for number in idle)
 
 
-def test_a_site_stays_for_a_gap_after_its_last_visit() -> None:
+def test_site_stays_at_its_partition_for_one_gap_after_its_last_visit() -> None:
     store = SqliteStore(Database(":memory:"))
     partitions = Partitions(store, FrontierSettings(), Overrides(), PARTITIONS)
     partitions.assign(frozenset(range(PARTITIONS)), START)
@@ -132,15 +139,15 @@ def test_a_site_stays_for_a_gap_after_its_last_visit() -> None:
         home.bench.load(Host(row))
     assert balance.choose(home, site, START) is not None
     host = HostRow(site, f"http://{site}", politeness=Politeness(delay=4.0))
-    balance.visited(host, START)
+    balance.record_visit(host, START)
     assert balance.choose(home, site, START + 0.9) is None
     assert balance.choose(home, site, START + 1.1) is not None
-    balance.visited(replace(host, lease=Lease(sent_to=2)), START + 1.0)
+    balance.record_visit(replace(host, lease=Lease(sent_to=2)), START + 1.0)
     assert balance.choose(home, site, START + 1.9) == 2
     assert balance.choose(home, site, START - 60.0) not in (None, home.number)
 
 
-def test_without_another_fetcher_nothing_goes_elsewhere_and_nothing_is_counted() -> None:
+def test_single_fetcher_moves_and_counts_no_orders() -> None:
     busy = fleet([0.5, 4.0], balanced=False)
     busy.admit(hosts(sites=40, pages=5))
     busy.run(until=20)
@@ -151,18 +158,18 @@ def test_without_another_fetcher_nothing_goes_elsewhere_and_nothing_is_counted()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("frontiers", [2, 4])
-def test_frontiers_know_what_the_others_have_ordered(frontiers: int) -> None:
+def test_frontiers_count_orders_of_other_frontiers(frontiers: int) -> None:
     alike = fleet([0.5] * 4, frontiers=frontiers, checked_out_limit=80 // frontiers)
     alike.admit(hosts(sites=200, pages=10))
     alike.run(until=120)
-    early = [order for order in alike.sent if order.at > START + 2 * LOOK_EVERY]
+    early = [order for order in alike.sent if order.at > START + 2 * READ_INTERVAL]
     moved = [order for order in early if order.sent_to >= 0]
     assert len(early) > 100
     assert len(moved) < 0.05 * len(early)
 
 
 @pytest.mark.slow
-def test_a_frontier_sends_orders_to_partitions_of_another() -> None:
+def test_frontier_sends_orders_to_partitions_of_another_frontier() -> None:
     busy = fleet([4.0, 0.5], frontiers=2)
     busy.admit(hosts(sites=200, pages=10))
     busy.run(until=120)
@@ -172,9 +179,9 @@ def test_a_frontier_sends_orders_to_partitions_of_another() -> None:
     assert all(order.sent_to % 2 for order in relieved)
 
 
-def test_what_parser_or_archive_do_not_read_stays_and_nothing_is_sent_there() -> None:
+def test_lagging_partition_neither_loses_nor_gets_orders() -> None:
     busy = fleet([0.5, 0.5, 4.0, 0.5])
-    busy.unread = {2, 3}
+    busy.lagging = {2, 3}
     busy.admit(hosts(sites=80, pages=10))
     busy.run()
     for order in busy.sent:
@@ -183,8 +190,8 @@ def test_what_parser_or_archive_do_not_read_stays_and_nothing_is_sent_there() ->
 
 
 speeds = st.lists(st.sampled_from([0.1, 0.5, 4.0]), min_size=2, max_size=4)
-unread = st.sets(st.integers(0, PARTITIONS - 1))
-times = st.lists(st.tuples(st.floats(0.5, 60.0), unread, st.booleans()), max_size=5)
+lagging = st.sets(st.integers(0, PARTITIONS - 1))
+times = st.lists(st.tuples(st.floats(0.5, 60.0), lagging, st.booleans()), max_size=5)
 
 
 @pytest.mark.slow
@@ -197,16 +204,16 @@ times = st.lists(st.tuples(st.floats(0.5, 60.0), unread, st.booleans()), max_siz
     times=times,
 )
 @settings(max_examples=25, deadline=None)
-def test_whatever_happens_a_site_is_at_one_partition_and_all_of_it_is_fetched_politely(
+def test_site_is_at_one_partition_and_fetched_politely_after_any_events(
     took: list[float], frontiers: int, sites: int, names: int, limits: tuple[int, int],
     times: list[tuple[float, set[int], bool]],
 ) -> None:  # fmt: skip
     at_once, batch = limits
     busy = fleet(took, frontiers=frontiers, places=8, site_at_once=at_once, batch=batch)
     busy.admit(hosts(sites, 4, names))
-    for wait, unread, takes_over in times:
+    for wait, lagging, takes_over in times:
         busy.run(until=busy.now - START + wait)
-        busy.unread = unread
+        busy.lagging = lagging
         if takes_over:
             busy.take_over(0)
     busy.run()
@@ -214,6 +221,7 @@ def test_whatever_happens_a_site_is_at_one_partition_and_all_of_it_is_fetched_po
         f"{host}/{page}" for host, count in hosts(sites, 4, names).items() for page in range(count)
     }
     assert not [*torn(busy)]
-    # Who takes over does not know where a site was visited last: decision 57 says so of the gap.
+    # A new owner does not know where a site was visited last, so the gap may be short (decision
+    # 57).
     taken_over = any(takes_over for _, _, takes_over in times)
     check_polite(busy, at_once, 0.0 if taken_over else 0.25 * DELAY)

@@ -1,4 +1,4 @@
-"""Rows in buckets: appended, read from a cursor to the end, dropped whole."""
+"""Rows in buckets: appended, read from a cursor to the end, dropped a bucket at a time."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from gossamer.store import Table
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.bucketed_log import (
     NO_BUCKETS,
-    PAGE,
+    PAGE_SIZE,
     BucketedLog,
     BucketEnds,
     BucketRange,
@@ -31,11 +31,11 @@ def appended(log: BucketedLog[ParkedRow], ends: BucketEnds, count: int, size: in
     return ends
 
 
-def test_appended_rows_are_read_in_order_from_the_cursor_to_the_end(store: SqliteStore) -> None:
+def test_appended_rows_are_read_in_order_from_cursor_to_end(store: SqliteStore) -> None:
     log = BucketedLog(store.table(ParkedRow), "a log", "a crawl")
     ends = appended(log, BucketEnds(), 7, size=3)
     assert ends == BucketEnds(head=0, tail=2, tail_size=1)
-    # A crash has cut a flush short: the rows are there, and the ends are not.
+    # A crash interrupted a flush: the rows are stored, and the ends are not.
     appended(log, ends, 4, size=3)
     rows = log.rows(ends.head, ends.tail, after=1, end=ends.tail_size)
     assert [(row.bucket, row.position, row.via) for row in rows] == [
@@ -47,13 +47,13 @@ def test_appended_rows_are_read_in_order_from_the_cursor_to_the_end(store: Sqlit
     ]
 
 
-def test_a_bucket_of_many_pages_is_read_whole(store: SqliteStore) -> None:
+def test_bucket_of_many_pages_is_read_completely(store: SqliteStore) -> None:
     log = BucketedLog(store.table(ParkedRow), "a log", "a crawl")
-    ends = appended(log, BucketEnds(), 2 * PAGE + 1, size=3 * PAGE)
-    assert len([*log.rows(ends.head, ends.tail)]) == 2 * PAGE + 1
+    ends = appended(log, BucketEnds(), 2 * PAGE_SIZE + 1, size=3 * PAGE_SIZE)
+    assert len([*log.rows(ends.head, ends.tail)]) == 2 * PAGE_SIZE + 1
 
 
-def test_a_dropped_bucket_is_named_once_more(store: SqliteStore) -> None:
+def test_dropped_bucket_is_named_once_more(store: SqliteStore) -> None:
     log = RangedLog(store.table(DueRow), "a log", start=5)
     assert log.range_to_write() == NO_BUCKETS
     put(log, 5, 9)
@@ -67,7 +67,7 @@ def test_a_dropped_bucket_is_named_once_more(store: SqliteStore) -> None:
     assert [log.range_to_write() for _ in range(2)] == [last, NO_BUCKETS]
 
 
-def test_a_range_grows_to_both_sides_and_is_found_again(store: SqliteStore) -> None:
+def test_range_grows_in_both_directions_and_is_restored(store: SqliteStore) -> None:
     table: Table[DueRow] = store.table(DueRow)
     log = RangedLog(table, "a log", start=5)
     put(log, 7, 3)
@@ -83,7 +83,7 @@ def put(log: RangedLog[DueRow], *buckets: int) -> None:
 
 def test_rows_of_several_key_groups_are_read_in_one_order(store: SqliteStore) -> None:
     log = RangedLog(store.table(DueRow), "a log")
-    sites = [f"s{number % 20}.test" for number in range(PAGE + 50)]
+    sites = [f"s{number % 20}.test" for number in range(PAGE_SIZE + 50)]
     for number, site in enumerate(sites):
         log.put(3, DueRow("", f"{number:05d}", 0.0, site, f"http://{site}"))
     store.flush()
@@ -91,14 +91,14 @@ def test_rows_of_several_key_groups_are_read_in_one_order(store: SqliteStore) ->
     assert [int(row.key) for row in log.page(3, limit=7)] == [*range(7)]
     assert [int(row.key) for row in log.page(3, "00006", 3)] == [7, 8, 9]
     found = RangedLog(store.table(DueRow), "a log", log.range_to_write())
-    assert [int(row.key) for row in found] == [*range(PAGE + 50)]
+    assert [int(row.key) for row in found] == [*range(PAGE_SIZE + 50)]
     found.drop(3)
     store.flush()
     assert not [*store.table(DueRow).everything()]
 
 
 @pytest.mark.parametrize("before, after", [(4, 12), (12, 4), (8, 12), (48, 96)])
-def test_a_key_group_is_in_one_partition_whatever_their_number(before: int, after: int) -> None:
+def test_key_group_is_in_one_partition_for_any_total(before: int, after: int) -> None:
     for partitions in (before, after):
         groups = [key_groups_of(number, partitions) for number in range(partitions)]
         assert sorted(group for some in groups for group in some) == [*range(KEY_GROUPS)]

@@ -1,4 +1,4 @@
-"""What is due comes in time, whatever the clock did, and a wrong clock costs nothing."""
+"""Calendar entries are popped in time after any clock change, and a wrong clock costs no reads."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from gossamer.sqlite import Database
 from gossamer.store import Partition as PartitionKey
 from gossamer.store.sqlite import SqliteStore, SqliteTable
 from services.frontier.bucketed_log import BucketRange
-from services.frontier.calendar import MOST, Calendar
+from services.frontier.calendar import MAX_LOADED_ENTRIES, Calendar
 from services.frontier.overrides import Overrides
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
@@ -24,7 +24,7 @@ MANY = 1_000_000
 
 
 class Entries(SqliteTable[DueRow]):
-    """Counts what is asked of it."""
+    """Counts the reads of its table."""
 
     asked = 0
 
@@ -42,16 +42,16 @@ class Entries(SqliteTable[DueRow]):
 class Kept:
     """A calendar that is restarted, on one store."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_LOADED_ENTRIES) -> None:
         self.store, self.most = SqliteStore(Database(":memory:")), most
         self.buckets = BucketRange()
 
     def open(self, now: float) -> Calendar:
-        """Start on what is stored."""
+        """Start on the stored entries."""
         return Calendar(self.store.table(DueRow), "0", self.buckets, now, self.most)
 
     def close(self, calendar: Calendar) -> None:
-        """Store where it stands, and what was put."""
+        """Store the position and the new entries."""
         self.buckets = calendar.log.range_to_write()
         self.store.flush()
 
@@ -73,7 +73,7 @@ def due(calendar: Calendar, now: float) -> list[str]:
     return [row.url or "" for row in calendar.take(now, MANY)]
 
 
-def test_after_a_clock_that_was_ahead_and_a_restart_retries_come_in_time() -> None:
+def test_retries_are_on_time_after_clock_ahead_and_restart() -> None:
     kept = Kept()
     calendar = kept.open(START + 8 * HOUR)
     calendar.take(START + 8 * HOUR, MANY)
@@ -86,7 +86,7 @@ def test_after_a_clock_that_was_ahead_and_a_restart_retries_come_in_time() -> No
     assert due(calendar, START + 600.0) == ["soon"]
 
 
-def test_a_clock_that_is_far_ahead_for_a_moment_looks_at_no_empty_buckets() -> None:
+def test_clock_far_ahead_reads_no_empty_buckets() -> None:
     kept = Kept()
     entries = Entries(kept.store._database, DueRow)
     calendar = Calendar(entries, "0", BucketRange(), START)
@@ -100,7 +100,7 @@ def test_a_clock_that_is_far_ahead_for_a_moment_looks_at_no_empty_buckets() -> N
     assert entries.asked < 100
 
 
-def test_what_came_while_the_clock_was_at_1970_costs_nothing_when_it_is_right() -> None:
+def test_entries_added_at_1970_cost_no_reads_after_clock_correction() -> None:
     kept = Kept()
     entries = Entries(kept.store._database, DueRow)
     calendar = Calendar(entries, "0", BucketRange(), 5.0)
@@ -111,14 +111,14 @@ def test_what_came_while_the_clock_was_at_1970_costs_nothing_when_it_is_right() 
     assert entries.asked < 100
 
 
-def test_what_is_added_twice_for_one_time_comes_once() -> None:
+def test_entry_added_twice_for_one_time_is_popped_once() -> None:
     calendar = Kept().open(START)
     add(calendar, START + 1.0, "a")
     add(calendar, START + 1.0, "a")
     assert due(calendar, START + 1.0) == ["a"]
 
 
-def test_memory_holds_a_bounded_part_of_one_busy_hour() -> None:
+def test_memory_has_bounded_number_of_entries_of_busy_hour() -> None:
     calendar = Kept(most=100).open(START)
     wanted = [f"{n}" for n in range(1000)]
     for n, url in reversed([*enumerate(wanted)]):
@@ -127,7 +127,7 @@ def test_memory_holds_a_bounded_part_of_one_busy_hour() -> None:
     assert due(calendar, START + HOUR) == wanted
 
 
-def test_after_an_outage_what_is_due_comes_in_steps_in_order_and_whole() -> None:
+def test_due_entries_after_outage_are_popped_in_steps_and_in_order() -> None:
     kept = Kept(most=200)
     calendar = kept.open(START)
     wanted = [f"{n}" for n in range(2000)]
@@ -145,26 +145,26 @@ def test_after_an_outage_what_is_due_comes_in_steps_in_order_and_whole() -> None
             came += taken
             if len(came) >= len(wanted):
                 break
-        # A crash: what was taken since the row was written may come again, and nothing is lost.
+        # A crash: entries popped since the row was written may come again, and none is lost.
         kept.close(calendar)
     assert came[:600] == wanted[:600]
     assert list(dict.fromkeys(came)) == wanted
     assert due(calendar, now) == [] and calendar.due() is None
 
 
-def test_what_was_to_wait_by_a_clock_that_was_set_back_is_found_by_the_next_owner() -> None:
+def test_entry_of_clock_set_back_is_found_by_next_owner() -> None:
     store = SqliteStore(Database(":memory:"))
     partition = claimed(store, START)
     partition.write()
     store.flush()
-    partition.wait(START - HOUR, "a.test", "http://a.test", DEFAULT_CRAWL, "set back")
+    partition.schedule_url(START - HOUR, "a.test", "http://a.test", DEFAULT_CRAWL, "set back")
     partition.write()
     store.flush()
     found = claimed(store, START + 60.0).take_due(START + 60.0, MANY)
     assert [row.url for row in found] == ["set back"]
 
 
-def test_a_run_waits_for_what_is_due_however_long_nobody_was_there() -> None:
+def test_run_waits_for_due_entries_after_any_pause() -> None:
     kept = Kept(most=2)
     calendar = kept.open(START)
     for n in range(6):
@@ -179,7 +179,7 @@ def test_a_run_waits_for_what_is_due_however_long_nobody_was_there() -> None:
         assert came == [*"012345"] and not calendar.next_entry()
 
 
-def test_what_was_not_reached_yet_is_found_after_another_restart() -> None:
+def test_unread_entries_are_found_after_second_restart() -> None:
     kept = Kept()
     calendar = kept.open(START)
     add(calendar, START + 5 * DAY, "later")
@@ -195,9 +195,9 @@ def test_what_was_not_reached_yet_is_found_after_another_restart() -> None:
 
 @dataclass
 class Life:
-    """One claim after another on one store, and what must come of what was added.
+    """A state machine: claims one after another on one store, and a model of the entries.
 
-    Every step is as the runner makes it: something is done, and written; or it is lost.
+    Each step is one of the runner: it is written completely, or lost.
     """
 
     most: int
@@ -205,13 +205,13 @@ class Life:
     now: float = START
     claim: Partition = field(init=False)
     waiting: dict[str, float] = field(default_factory=dict)
-    """Added and flushed, and not taken since."""
+    """Entries that were added and flushed, and not popped since."""
     taken: dict[str, float] = field(default_factory=dict)
-    """Taken, so that it may come again after a restart."""
+    """Entries that were popped, and may come again after a restart."""
     given: set[str] = field(default_factory=set)
-    """What was taken since the start."""
+    """Entries that were popped since the start."""
     latest: float = 0.0
-    """The time of the last entry that was taken since the start."""
+    """The time of the last entry that was popped since the start."""
 
     def __post_init__(self) -> None:
         self.start()
@@ -220,7 +220,7 @@ class Life:
     def start(self) -> None:
         self.claim = claim = claimed(self.store, self.now)
         buckets = claim._calendar.log.range_to_write()
-        # One of little memory.
+        # A calendar with little memory.
         dues = self.store.table(DueRow)
         claim._calendar = Calendar(dues, "0", buckets, self.now, self.most)
         self.given.clear()
@@ -235,13 +235,13 @@ class Life:
         self.store.flush()
 
     def add(self, waits: list[float], stays: bool) -> None:
-        """Have something come after each of *waits*; unless it *stays* it is lost in a crash."""
+        """Add an entry after each of *waits*; without *stays* a crash loses them."""
         names = {
             f"{len(self.waiting) + len(self.taken)}.{n}": self.now + wait
             for n, wait in enumerate(waits)
         }
         for name, at in names.items():
-            self.claim.wait(at, "a.test", "http://a.test", DEFAULT_CRAWL, name)
+            self.claim.schedule_url(at, "a.test", "http://a.test", DEFAULT_CRAWL, name)
             assert len(self.calendar) <= 2 * self.most
         if stays:
             self.advance()
@@ -250,13 +250,13 @@ class Life:
             self.crash()
 
     def take(self, most: int, stays: bool) -> int:
-        """Take what is due; unless that *stays* it is lost in a crash."""
+        """Pop due entries; without *stays* a crash loses that."""
         rows = self.calendar.take(self.now, most)
         assert len(rows) <= most
         for row in rows:
-            assert row.at <= self.now and row.at >= self.latest, "out of its order"
+            assert row.at <= self.now and row.at >= self.latest, "out of order"
             assert row.url in self.waiting or row.url in self.taken
-            assert row.url not in self.given, "given twice"
+            assert row.url not in self.given, "popped twice"
             self.given.add(row.url)
             self.latest = row.at
         if not stays:
@@ -273,13 +273,13 @@ class Life:
         self.start()
 
     def drain(self, most: int) -> None:
-        """Take all that is due, as long as the calendar says that there is something to do."""
+        """Pop all due entries, as long as the calendar has work."""
         steps, span = 0, self.calendar.log.last - self.calendar.log.first
         bound = len(self.waiting) + len(self.taken) + max(span, 0) / 20 + 5
         while (at := self.calendar.due()) is not None and at <= self.now:
             self.take(most, stays=True)
             steps += 1
-            assert steps <= bound, "it is asked again and again"
+            assert steps <= bound, "the calendar has work without end"
         assert not [name for name, at in self.waiting.items() if at <= self.now], "lost"
 
 
@@ -302,7 +302,7 @@ NOW = [0.0, 0.0]
 @settings(max_examples=200, deadline=None)
 @given(steps=steps, most=st.integers(1, 8))
 @example([("add", NOW, True), ("add", 4 * NOW, True), ("take", 3, True), ("add", NOW, True)], 1)
-def test_each_entry_comes_once_in_order_and_none_is_lost(
+def test_each_entry_is_popped_once_and_in_order(
     steps: list[tuple[str, object, object]], most: int
 ) -> None:
     life = Life(most)
@@ -325,4 +325,4 @@ def test_each_entry_comes_once_in_order_and_none_is_lost(
     life.drain(3)
     assert life.calendar.due() is None or life.calendar.log.last * 600.0 > life.now
     left = life.store._database._db.execute("SELECT count(DISTINCT bucket) FROM due").fetchone()
-    assert left[0] <= 1, "buckets that are over stay"
+    assert left[0] <= 1, "old buckets were not dropped"

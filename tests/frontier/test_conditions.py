@@ -1,4 +1,4 @@
-"""A host's conditions: only what the table says ever happens, and all that it says does happen."""
+"""The conditions of hosts: each transition of the table happens, and no other."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -33,7 +33,7 @@ OUT = Condition.CHECKED_OUT
 
 
 def simulate(urls: int = 1, answer: dict[str, object] = PAGE, retries: int = 0) -> Simulation:
-    """Admit so many URLs of a host, which has a robots.txt whatever its *answer* else."""
+    """Admit *urls* URLs of a host with a robots.txt; *answer*: the outcome of its pages."""
     robots = "/robots.txt"
     sim = Simulation(lambda url: PAGE if url.endswith(robots) else answer, retries=retries, batch=1)
     sim.admit(*(f"{HOST}/{number}" for number in range(urls)))
@@ -41,7 +41,7 @@ def simulate(urls: int = 1, answer: dict[str, object] = PAGE, retries: int = 0) 
 
 
 def until(sim: Simulation, before: Condition, trigger: Trigger) -> Simulation:
-    """Step until that has happened, or nothing happens any more."""
+    """Step until the transition has happened, or nothing happens any more."""
     for _ in range(1000):
         if sim.changes[before, trigger]:
             break
@@ -86,7 +86,7 @@ def taken_over() -> Simulation:
 
 
 def late(before: Condition, urls: int = 1, answer: dict[str, object] = PAGE) -> Simulation:
-    """Report a visit after its lease has ended, to a host that is *before* then."""
+    """Report a visit after its lease to a host that is *before* then."""
     sim = simulate(urls, answer, retries=1)
     while sim.changes[Condition.READY, Trigger.ORDERED] < 2:  # The first is for robots.txt.
         sim.run(steps=1)
@@ -103,20 +103,20 @@ def quiet() -> Simulation:
     sim = simulate()
     hour = sim.now % 86400.0
     sim.handle(SiteOverridden(at=sim.now, site=SITE, quiet_from=hour, quiet_until=hour + 600.0))
-    return until(sim, Condition.READY, Trigger.HELD_BACK)
+    return until(sim, Condition.READY, Trigger.POSTPONED)
 
 
 def name_rests() -> Simulation:
     sim = until(simulate(), OUT, Trigger.EMPTIED)
     sim.admit("https://a.test/")
-    return until(sim, Condition.READY, Trigger.NAME_RESTS)
+    return until(sim, Condition.READY, Trigger.NAME_DELAYED)
 
 
 def erased_in(before: Condition) -> Simulation:
     """Erase a host on demand while it is *before*."""
     sim = simulate(answer=DOWN, retries=1) if before is Condition.BACKING_OFF else simulate(urls=2)
     if before is Condition.BACKING_OFF:
-        until(sim, OUT, Trigger.TROUBLED)
+        until(sim, OUT, Trigger.FAILED)
     else:
         until(sim, OUT, Trigger.RELEASED)
     if before is Condition.READY:
@@ -129,38 +129,38 @@ def erased_in(before: Condition) -> Simulation:
 SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (Condition.IDLE, Trigger.QUEUED): simulate,
     (Condition.IDLE, Trigger.QUEUED_EARLY): lambda: queued_again(simulate()),
-    (Condition.IDLE, Trigger.QUEUED_IN_TROUBLE): lambda: queued_again(simulate(answer=DOWN)),
-    (Condition.BACKING_OFF, Trigger.WAIT_OVER): lambda: until(
-        simulate(answer=DOWN, retries=1), Condition.BACKING_OFF, Trigger.WAIT_OVER
+    (Condition.IDLE, Trigger.QUEUED_WHILE_FAILING): lambda: queued_again(simulate(answer=DOWN)),
+    (Condition.BACKING_OFF, Trigger.BACKOFF_OVER): lambda: until(
+        simulate(answer=DOWN, retries=1), Condition.BACKING_OFF, Trigger.BACKOFF_OVER
     ),
     (Condition.DELAYED, Trigger.DELAY_OVER): lambda: until(
         simulate(), Condition.DELAYED, Trigger.DELAY_OVER
     ),
     (Condition.READY, Trigger.ORDERED): lambda: until(simulate(), Condition.READY, Trigger.ORDERED),
-    (Condition.READY, Trigger.LEFT_OUT): left_out,
+    (Condition.READY, Trigger.EXCLUDED): left_out,
     (Condition.READY, Trigger.ERASED): lambda: erased_in(Condition.READY),
     (Condition.DELAYED, Trigger.ERASED): lambda: erased_in(Condition.DELAYED),
     (Condition.BACKING_OFF, Trigger.ERASED): lambda: erased_in(Condition.BACKING_OFF),
     (OUT, Trigger.RELEASED): lambda: until(simulate(), OUT, Trigger.RELEASED),
     (OUT, Trigger.EMPTIED): lambda: until(simulate(), OUT, Trigger.EMPTIED),
-    (OUT, Trigger.TROUBLED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.TROUBLED),
+    (OUT, Trigger.FAILED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.FAILED),
     (OUT, Trigger.LEASE_EXPIRED): unanswered,
     (OUT, Trigger.RESTARTED): killed,
     (Condition.READY, Trigger.TAKEN_OVER): taken_over,
-    (Condition.READY, Trigger.HELD_BACK): quiet,
-    (Condition.READY, Trigger.NAME_RESTS): name_rests,
+    (Condition.READY, Trigger.POSTPONED): quiet,
+    (Condition.READY, Trigger.NAME_DELAYED): name_rests,
     (Condition.DELAYED, Trigger.RELEASED): lambda: late(Condition.DELAYED, urls=2),
     (Condition.DELAYED, Trigger.EMPTIED): lambda: late(Condition.DELAYED),
-    (Condition.DELAYED, Trigger.TROUBLED): lambda: late(Condition.DELAYED, answer=DOWN),
+    (Condition.DELAYED, Trigger.FAILED): lambda: late(Condition.DELAYED, answer=DOWN),
     (Condition.READY, Trigger.RELEASED): lambda: late(Condition.READY, urls=2),
     (Condition.READY, Trigger.EMPTIED): lambda: late(Condition.READY),
-    (Condition.READY, Trigger.TROUBLED): lambda: late(Condition.READY, answer=DOWN),
+    (Condition.READY, Trigger.FAILED): lambda: late(Condition.READY, answer=DOWN),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", TRANSITIONS, ids=lambda row: f"{row.before}-{row.trigger}")
-def test_what_the_table_says_happens_and_leads_to_an_end(row: Transition) -> None:
+def test_each_transition_of_the_table_happens_and_the_crawl_ends(row: Transition) -> None:
     sim = SCENARIOS[row.before, row.trigger]()
     assert sim.changes[row.before, row.trigger] == 1
     assert_counted(sim)
@@ -169,13 +169,13 @@ def test_what_the_table_says_happens_and_leads_to_an_end(row: Transition) -> Non
     assert stored(sim).keys() == {Condition.IDLE}
 
 
-def test_the_table_says_one_thing_of_each_change_and_has_words_for_all() -> None:
+def test_table_has_one_row_per_transition_and_text_for_each_condition() -> None:
     assert len({(row.before, row.trigger) for row in TRANSITIONS}) == len(TRANSITIONS)
     assert {row.trigger for row in TRANSITIONS} == {*Trigger}
     assert CONDITIONS.keys() == {*Condition}
 
 
-def test_any_other_change_is_refused_and_changes_nothing() -> None:
+def test_transition_outside_the_table_raises_and_changes_nothing() -> None:
     partition = Simulation().partition(SITE)
     known = {(row.before, row.trigger) for row in TRANSITIONS}
     for before in Condition:
@@ -187,20 +187,20 @@ def test_any_other_change_is_refused_and_changes_nothing() -> None:
             assert host.row == row and partition.find(SITE, HOST).row == HostRow(SITE, HOST)
 
 
-def test_a_condition_is_not_set_by_hand() -> None:
+def test_condition_cannot_be_set_without_trigger() -> None:
     partition = Simulation().partition(SITE)
     row = HostRow(SITE, HOST)
     with pytest.raises(ForbiddenTransition):
         partition.update(Host(row), replace(row, condition=Condition.READY))
 
 
-def test_a_bug_stops_the_frontier_before_it_writes_and_becomes_no_dead_letter(
+def test_forbidden_transition_stops_frontier_without_write_or_dead_letter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crawl = virtual_crawl(tmp_path, {f"{HOST}/": [f"{HOST}/1"], f"{HOST}/1": []}, 0.1)
     crawl.sow(f"{HOST}/")
     with monkeypatch.context() as patch:
-        patch.delitem(conditions._AFTER, (OUT, Trigger.RELEASED))
+        patch.delitem(conditions._CONDITION_AFTER, (OUT, Trigger.RELEASED))
         with pytest.raises(ForbiddenTransition, match="bug"):
             crawl.run()
     crawl.crash()
@@ -209,7 +209,7 @@ def test_a_bug_stops_the_frontier_before_it_writes_and_becomes_no_dead_letter(
     assert not list(crawl.log.tail([DEAD_LETTERS.name]).poll(0))
 
 
-def test_a_host_whose_urls_were_all_refused_is_counted_nowhere() -> None:
+def test_host_with_only_refused_urls_is_not_counted() -> None:
     sim = Simulation()
     sim.handle(crawl(max_depth=3))
     sim.admit(f"{HOST}/1", f"{HOST}/2", depth=4)
@@ -223,7 +223,7 @@ def stored(sim: Simulation) -> dict[str, int]:
 
 
 def assert_counted(sim: Simulation) -> None:
-    """The totals that operators see are right."""
+    """Assert that the totals match the store."""
     totals = [partition.tally.conditions for partition in sim.partitions]
     assert +sum(totals, Counter[str]()) == stored(sim)
 
@@ -250,7 +250,7 @@ happenings = st.lists(
     loaded=st.integers(1, 5),
     alone=st.booleans(),
 )
-def test_whatever_happens_is_in_the_table_and_every_host_comes_to_rest(
+def test_every_transition_is_in_the_table_and_every_host_becomes_idle(
     happenings: list[tuple[str, float]], outcomes: list[Outcome], loaded: int, alone: bool
 ) -> None:
     left = iter(outcomes)
@@ -279,7 +279,7 @@ def test_whatever_happens_is_in_the_table_and_every_host_comes_to_rest(
     assert all(gap >= 1.0 for _, gap in sim.gaps())
 
 
-def test_the_documented_picture_is_the_table(tmp_path: Path) -> None:
+def test_documented_diagram_matches_the_table(tmp_path: Path) -> None:
     picture.main(tmp_path / "made.md")
     made = (tmp_path / "made.md").read_text(encoding="utf-8")
     assert picture.FILE.read_text(encoding="utf-8") == made, "run scripts/schemas"

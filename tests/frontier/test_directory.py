@@ -1,4 +1,4 @@
-"""What the directory costs: nothing for a priority or a clock, little for what is stale."""
+"""The reads of the directory: none for a priority or a clock change, few for stale entries."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def listed(sim: Simulation) -> int:
 
 
 class Scans:
-    """Counts how often the directory in the store is read."""
+    """Counts the reads of the directory's table."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from gossamer.store.sqlite import SqliteTable
@@ -31,7 +31,7 @@ class Scans:
 
 
 @pytest.mark.parametrize("priority", [-100, -1, 1, 100])
-def test_a_priority_costs_nothing(monkeypatch: pytest.MonkeyPatch, priority: int) -> None:
+def test_empty_priority_costs_no_reads(monkeypatch: pytest.MonkeyPatch, priority: int) -> None:
     sim, scans = Simulation(), Scans(monkeypatch)
     sim.admit("http://a.test/")
     sim.admit("http://b.test/", priority=priority)
@@ -43,7 +43,7 @@ def test_a_priority_costs_nothing(monkeypatch: pytest.MonkeyPatch, priority: int
     assert scans.count < 30
 
 
-def test_lower_is_sooner_before_everything_else() -> None:
+def test_lower_priority_number_is_ordered_first() -> None:
     sim = Simulation(checked_out_limit=1)
     for number, priority in enumerate([0, 100, -100, 1, -1, 0]):
         sim.admit(f"http://h{number}.a.test/", priority=priority)
@@ -54,9 +54,7 @@ def test_lower_is_sooner_before_everything_else() -> None:
 
 
 @pytest.mark.parametrize("ahead", [8 * 3600.0, 1000 * YEAR])
-def test_a_clock_that_was_ahead_for_a_moment_costs_nothing(
-    monkeypatch: pytest.MonkeyPatch, ahead: float
-) -> None:
+def test_clock_that_was_ahead_costs_no_reads(monkeypatch: pytest.MonkeyPatch, ahead: float) -> None:
     sim, scans = Simulation(), Scans(monkeypatch)
     sim.admit("http://a.test/")
     sim.now += ahead
@@ -68,12 +66,12 @@ def test_a_clock_that_was_ahead_for_a_moment_costs_nothing(
     sim.start()
     sim.run()
     assert scans.count < 500
-    # Hours pass for the directory too, and with them what is stale.
+    # Request numbers pass hours too, and entries become stale.
     assert listed(sim) < 10
 
 
 @pytest.mark.slow
-def test_what_is_stale_goes_although_one_host_of_its_hour_is_busy_for_long() -> None:
+def test_stale_entries_are_dropped_beside_a_host_with_long_queue() -> None:
     sim = Simulation(delay=100.0, batch=1)
     sim.admit(*(f"http://slow.test/{n}" for n in range(500)))
     sim.admit(*(f"http://h{n}.test/" for n in range(2000)))

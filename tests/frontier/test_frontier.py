@@ -1,4 +1,4 @@
-"""What a webmaster or an operator can notice of the frontier, in virtual time."""
+"""The frontier's behaviour as webmasters and operators see it, in virtual time."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from gossamer.errors import Poison
 from gossamer.events import DEFAULT_CRAWL, Discovery, Outcome, UrlsAdmitted
 from gossamer.web.robots import RobotsRules, parse_robots
 from services.frontier.conditions import Condition
-from services.frontier.politeness import spread
+from services.frontier.politeness import spread_factor
 from services.frontier.rows import HistoryRow, HostRow, Origin, UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
@@ -24,7 +24,7 @@ def row(sim: Simulation, host: str) -> HostRow:
     return found
 
 
-def test_robots_txt_comes_first_and_alone() -> None:
+def test_robots_txt_is_first_and_only_visit_of_first_order() -> None:
     sim = Simulation()
     sim.admit(*urls("a.test", 3))
     sim.run()
@@ -32,7 +32,7 @@ def test_robots_txt_comes_first_and_alone() -> None:
     assert sim.pages() == urls("a.test", 3)
 
 
-def test_robots_txt_is_kept_over_a_restart() -> None:
+def test_robots_rules_survive_restart() -> None:
     sim = Simulation()
     sim.admit(*urls("a.test", 2))
     sim.run()
@@ -44,7 +44,7 @@ def test_robots_txt_is_kept_over_a_restart() -> None:
 
 
 @pytest.mark.parametrize(("batch", "last"), [(1, 2.0), (2, 15.0), (10, 2.0)])
-def test_a_host_rests_between_visits_for_the_largest_of_its_delays(batch: int, last: float) -> None:
+def test_pause_between_visits_is_largest_delay(batch: int, last: float) -> None:
     rules = RobotsRules(crawl_delay=40.0, fetched_at=START, expires_at=START + 1e6)
     answers: dict[str, dict[str, object]] = {
         "http://slow.test/1": {"took": 3.0},
@@ -55,14 +55,14 @@ def test_a_host_rests_between_visits_for_the_largest_of_its_delays(batch: int, l
     sim.run()
     assert len(sim.pages()) == 37
     rests = {host: [gap for of, gap in sim.gaps() if of == host] for host, _ in sim.gaps()}
-    # robots.txt goes before the first page; of all pages, only slow's second took its time.
+    # The first visit is robots.txt; of the pages, only the second one of slow takes time.
     assert rests["http://a.test"] == pytest.approx([2.0] * 30)
     assert rests["http://patient.test"] == pytest.approx([40.0] * 3)
-    # An order that follows a slow visit keeps to its pause.
+    # An order after a slow visit keeps its pause.
     assert rests["http://slow.test"] == pytest.approx([2.0, 2.0, 15.0, last])
 
 
-def test_an_order_whose_pauses_are_long_is_short() -> None:
+def test_long_delay_limits_batch() -> None:
     rules = RobotsRules(crawl_delay=250.0, fetched_at=START, expires_at=START + 1e9)
     sim = Simulation(lambda url: {"robots": rules} if url.endswith("robots.txt") else {})
     sim.admit(*urls("a.test", 10))
@@ -71,7 +71,7 @@ def test_an_order_whose_pauses_are_long_is_short() -> None:
     assert len(sim.pages()) == 10
 
 
-def test_a_crash_repeats_only_the_batch_that_was_checked_out_and_stays_polite() -> None:
+def test_crash_repeats_only_checked_out_batch_politely() -> None:
     sim = Simulation(lambda url: {"took": 0.5}, batch=4, delay=1.0)
     sim.admit(*urls("a.test", 20))
     sim.run(until=START + 12)
@@ -84,7 +84,7 @@ def test_a_crash_repeats_only_the_batch_that_was_checked_out_and_stays_polite() 
     assert min(gap for _, gap in sim.gaps()) >= 1.0
 
 
-def test_in_a_fleet_what_was_checked_out_waits_for_its_lease() -> None:
+def test_fleet_waits_for_lease_of_checked_out_host_after_restart() -> None:
     sim = Simulation(lambda url: {"took": 0.5}, alone=False)
     sim.admit(*urls("a.test", 3))
     sim.run(until=START + 2)
@@ -96,7 +96,7 @@ def test_in_a_fleet_what_was_checked_out_waits_for_its_lease() -> None:
     assert sim.orders[ordered][1].epoch > order.epoch
 
 
-def test_an_order_nobody_answers_ends_with_its_lease() -> None:
+def test_unanswered_order_ends_with_its_lease() -> None:
     sim = Simulation(lease_slack=10.0)
     sim.admit("http://a.test/")
     sim.step()
@@ -107,7 +107,7 @@ def test_an_order_nobody_answers_ends_with_its_lease() -> None:
     assert sim.pages() == ["http://a.test/"]
 
 
-def test_an_outcome_of_an_older_order_is_dropped() -> None:
+def test_outcome_of_older_order_is_dropped() -> None:
     sim = Simulation(lambda url: {"took": 1.0})
     sim.admit(*urls("a.test", 2))
     sim.step()
@@ -119,34 +119,36 @@ def test_an_outcome_of_an_older_order_is_dropped() -> None:
     assert row(sim, "http://a.test") == before
 
 
-def test_a_host_that_is_down_waits_longer_each_time_and_its_urls_are_kept() -> None:
+def test_host_that_is_down_backs_off_longer_and_keeps_its_urls() -> None:
     down = {"outcome": Outcome.HOST_DOWN, "reason": "connection refused"}
     sim = Simulation(lambda url: down, down_wait=100.0, down_wait_limit=1000.0, retries=3)
     sim.admit(*urls("a.test", 2))
     sim.run(until=START + 1499)
     starts = [start - START for start, _, _ in sim.visits]
     waits = [b - a for a, b in pairwise(starts)]
-    first = 100 * spread("http://a.test")
+    first = 100 * spread_factor("http://a.test")
     assert waits == pytest.approx([first, 2 * first, 4 * first])
-    # After three retries the first URL is given up, and the next one is tried in its place.
+    # After three retries the first URL is given up, and the next one is tried.
     given_up = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), "http://a.test/0")
     assert given_up and given_up.outcome == Outcome.HOST_DOWN
     assert row(sim, "http://a.test").queued == 1
     assert row(sim, "http://a.test").condition is Condition.BACKING_OFF
 
 
-def test_a_silent_name_server_is_asked_again_soon_and_a_missing_name_next_week() -> None:
+def test_backoff_is_short_without_dns_answer_and_long_without_name() -> None:
     for outcome, wait in ((Outcome.DNS_UNANSWERED, 60.0), (Outcome.DNS_FAILURE, 7 * 86400.0)):
         answers = iter([{"outcome": outcome}])
         sim = Simulation(lambda url, answers=answers: next(answers, {}))  # type: ignore[misc]
         sim.admit("http://a.test/")
         sim.run()
         assert sim.pages() == ["http://a.test/"]
-        assert sim.visits[1][0] - sim.visits[0][1] == pytest.approx(wait * spread("http://a.test"))
+        assert sim.visits[1][0] - sim.visits[0][1] == pytest.approx(
+            wait * spread_factor("http://a.test")
+        )
 
 
 @pytest.mark.parametrize("wait", [77.0, *(3600.0 * hours for hours in range(1, 9))])
-def test_retry_after_is_obeyed_and_the_url_comes_first_again(wait: float) -> None:
+def test_retry_after_is_obeyed_and_url_stays_first(wait: float) -> None:
     answers = iter([{}, {"outcome": Outcome.BUSY, "retry_after": wait, "status": 429}])
     sim = Simulation(lambda url: next(answers, {}))
     sim.admit(*urls("a.test", 3))
@@ -155,7 +157,7 @@ def test_retry_after_is_obeyed_and_the_url_comes_first_again(wait: float) -> Non
     assert sim.visits[2][0] - sim.visits[1][1] == pytest.approx(wait)
 
 
-def test_what_failed_is_tried_again_later_and_given_up_after_the_retries() -> None:
+def test_failed_url_is_retried_and_given_up_after_retries() -> None:
     failing = "http://a.test/1"
     sim = Simulation(
         lambda url: {"outcome": Outcome.SERVER_ERROR, "status": 500} if url == failing else {},
@@ -168,7 +170,7 @@ def test_what_failed_is_tried_again_later_and_given_up_after_the_retries() -> No
     assert last and (last.earlier, last.attempt, last.queued) == (1, 0, False)
 
 
-def test_a_retry_survives_a_crash_and_happens_once() -> None:
+def test_retry_happens_once_after_crash() -> None:
     answers = {"http://a.test/0": [{"outcome": Outcome.SERVER_ERROR, "status": 500}]}
 
     def answer(url: str) -> dict[str, object]:
@@ -185,7 +187,7 @@ def test_a_retry_survives_a_crash_and_happens_once() -> None:
 
 
 @pytest.mark.slow
-def test_robots_txt_that_cannot_be_had_forbids_everything_for_thirty_days() -> None:
+def test_unreachable_robots_txt_disallows_all_for_thirty_days() -> None:
     rules = RobotsRules(forbidden="robots.txt answered 503")
     robots = {"outcome": Outcome.SERVER_ERROR, "status": 503, "robots": rules}
     sim = Simulation(lambda url: robots if url.endswith("/robots.txt") else {})
@@ -198,7 +200,7 @@ def test_robots_txt_that_cannot_be_had_forbids_everything_for_thirty_days() -> N
     assert sim.pages() == ["http://a.test/"]
 
 
-def test_what_robots_txt_forbids_is_refused_at_admission_too() -> None:
+def test_disallowed_url_is_refused_at_admission() -> None:
     rules = RobotsRules(lines="3 - /private/", fetched_at=START, expires_at=START + 1e6)
     sim = Simulation(lambda url: {"robots": rules} if url.endswith("/robots.txt") else {})
     sim.admit("http://a.test/")
@@ -212,7 +214,7 @@ def test_what_robots_txt_forbids_is_refused_at_admission_too() -> None:
     assert refused and "line 3" in refused.reason
 
 
-def test_an_order_carries_no_more_rules_than_concern_its_urls_if_there_are_very_many() -> None:
+def test_order_has_only_relevant_rules_of_huge_robots_txt() -> None:
     lines = b"".join(b"Disallow: /private/%d$\n" % number for number in range(20_000))
     rules = parse_robots(b"User-agent: *\n" + lines, "gossamer", START, 1e6).rules
     sim = Simulation(lambda url: {"robots": rules} if url.endswith("/robots.txt") else {})
@@ -226,7 +228,7 @@ def test_an_order_carries_no_more_rules_than_concern_its_urls_if_there_are_very_
     assert len(msgspec.json.encode(order)) < 100_000
 
 
-def test_depth_and_budget_are_limits_that_say_so() -> None:
+def test_depth_and_budget_refusals_have_reasons() -> None:
     sim = Simulation(url_budget=2)
     sim.handle(crawl(max_depth=3))
     sim.admit("http://a.test/deep", depth=4)
@@ -239,7 +241,7 @@ def test_depth_and_budget_are_limits_that_say_so() -> None:
     assert [r and r.outcome for r in reasons] == ["trap_depth", "trap_urls"]
 
 
-def test_no_more_pages_are_ordered_than_may_be_fetched() -> None:
+def test_orders_keep_to_page_limit() -> None:
     sim = Simulation(lambda url: {"took": 0.3}, batch=7)
     sim.handle(crawl(max_pages=10))
     sim.admit(*(u for h in "abcd" for u in urls(f"{h}.test", 10)))
@@ -250,7 +252,7 @@ def test_no_more_pages_are_ordered_than_may_be_fetched() -> None:
     assert len(sim.pages()) == 15
 
 
-def test_a_paused_crawl_orders_nothing() -> None:
+def test_paused_crawl_makes_no_orders() -> None:
     sim = Simulation()
     sim.handle(crawl(paused=True))
     sim.admit(*urls("a.test", 3))
@@ -261,7 +263,7 @@ def test_a_paused_crawl_orders_nothing() -> None:
     assert sim.pages() == urls("a.test", 3)
 
 
-def test_long_queues_span_buckets_and_survive_crashes_anywhere() -> None:
+def test_queue_over_several_buckets_survives_any_crash() -> None:
     sim = Simulation(lambda url: {"took": 0.1}, batch=10, delay=0.5)
     wanted = urls("a.test", 350)
     sim.admit(*wanted)
@@ -275,7 +277,7 @@ def test_long_queues_span_buckets_and_survive_crashes_anywhere() -> None:
     assert left[0] < 100
 
 
-def test_what_is_admitted_twice_is_visited_once() -> None:
+def test_url_admitted_twice_is_visited_once() -> None:
     sim = Simulation(batch=3)
     sim.admit(*urls("a.test", 5))
     sim.admit(*urls("a.test", 3), repeated=True)
@@ -287,7 +289,7 @@ def test_what_is_admitted_twice_is_visited_once() -> None:
     assert row(sim, "http://a.test").queued == 0
 
 
-def test_a_url_whose_retry_waits_is_not_queued_when_it_is_admitted_again() -> None:
+def test_readmitted_url_with_planned_retry_is_not_queued() -> None:
     answers = iter([{}, {"outcome": Outcome.SERVER_ERROR, "status": 500}])
     sim = Simulation(lambda url: next(answers, {}))
     sim.admit("http://a.test/x")
@@ -298,7 +300,7 @@ def test_a_url_whose_retry_waits_is_not_queued_when_it_is_admitted_again() -> No
     assert sim.pages() == ["http://a.test/x"] * 2
 
 
-def test_a_url_that_was_left_out_is_queued_when_it_is_admitted_again() -> None:
+def test_readmitted_url_that_was_excluded_is_queued() -> None:
     sim = Simulation()
     sim.admit("http://a.test/x", depth=9)
     sim.handle(crawl(max_depth=3))
@@ -312,7 +314,7 @@ def test_a_url_that_was_left_out_is_queued_when_it_is_admitted_again() -> None:
     assert sim.pages() == ["http://a.test/x"]
 
 
-def test_a_url_that_waits_for_its_host_is_not_taken_for_visited() -> None:
+def test_url_waiting_for_its_host_does_not_count_as_visited() -> None:
     down = {"outcome": Outcome.HOST_DOWN, "took": 0.0}
     answers = iter([{}, down])
     sim = Simulation(lambda url: next(answers, {}), down_wait=100.0)
@@ -322,7 +324,7 @@ def test_a_url_that_waits_for_its_host_is_not_taken_for_visited() -> None:
     assert sim.visits[-1][0] > START + 100
 
 
-def test_every_visit_is_in_the_history_of_its_page_newest_first() -> None:
+def test_history_has_every_visit_newest_first() -> None:
     answers = iter([{}, {"outcome": Outcome.SERVER_ERROR, "status": 500, "took": 3.0}])
     sim = Simulation(lambda url: next(answers, {"outcome": Outcome.GONE, "status": 404}))
     sim.admit("http://a.test/x")
@@ -336,7 +338,7 @@ def test_every_visit_is_in_the_history_of_its_page_newest_first() -> None:
     ]
 
 
-def test_a_url_given_up_for_its_robots_txt_is_remembered_with_all_that_led_to_it() -> None:
+def test_url_given_up_for_robots_txt_keeps_its_origin() -> None:
     down = {"outcome": Outcome.HOST_DOWN, "reason": "connection refused"}
     sim = Simulation(lambda url: down, retries=1, batch=2)
     found = Discovery("http://a.test/x", depth=3, hops=2, trace="t")
@@ -349,7 +351,7 @@ def test_a_url_given_up_for_its_robots_txt_is_remembered_with_all_that_led_to_it
     assert len(sim.visits) == 2
 
 
-def test_urls_of_another_crawl_are_refused() -> None:
+def test_urls_of_another_crawl_are_poison() -> None:
     sim = Simulation()
     found = (Discovery("http://a.test/x"),)
     with pytest.raises(Poison, match="one crawl, 'default'"):
@@ -358,7 +360,7 @@ def test_urls_of_another_crawl_are_refused() -> None:
     assert not sim.orders
 
 
-def test_orders_that_come_back_unbegun_are_made_more_and_more_slowly() -> None:
+def test_returned_orders_are_repeated_with_growing_delay() -> None:
     left = {"outcome": Outcome.UNVISITED, "reason": "the lease is over"}
     refusing = [True]
     sim = Simulation(lambda url: left if refusing[0] else {}, delay=2.0)
@@ -373,7 +375,7 @@ def test_orders_that_come_back_unbegun_are_made_more_and_more_slowly() -> None:
     assert row(sim, "http://a.test").politeness.refused == 0
 
 
-def test_a_host_whose_order_is_handed_back_comes_again_when_it_is_told_and_says_why() -> None:
+def test_returned_order_delays_host_as_reported_with_reason() -> None:
     why = "many hosts share 192.0.2.1, and others have their turn"
     left = {"outcome": Outcome.UNVISITED, "reason": why, "retry_after": 500.0}
     refusing = [True]

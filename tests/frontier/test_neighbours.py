@@ -1,4 +1,4 @@
-"""Hosts of one name are one server, and hosts of one site are one owner's: what they are asked."""
+"""Hosts of one name share one server, hosts of one site one owner: limits on their requests."""
 
 from collections import Counter, defaultdict
 from itertools import pairwise
@@ -18,7 +18,7 @@ def simulate(**options: object) -> Simulation:
 
 
 def checked_out(sim: Simulation) -> Counter[str]:
-    """Return how many hosts of each site are, as an operator sees it in the store."""
+    """Return the number of checked-out hosts of each site, as the store has it."""
     rows = sim.database._db.execute(
         "SELECT site, count(*) FROM hosts WHERE condition = 'checked out' GROUP BY site"
     )
@@ -26,7 +26,7 @@ def checked_out(sim: Simulation) -> Counter[str]:
 
 
 def most_at_once(sim: Simulation) -> Counter[str]:
-    """Go on to the end; return the most hosts of each site that were ever checked out at once."""
+    """Run to the end; return the most hosts of each site that were checked out at once."""
     most = Counter[str]()
     for _ in range(100_000):
         if sim.frontier.due() is None and sim._next_end() is None:
@@ -45,7 +45,7 @@ def smallest_gap(sim: Simulation) -> float:
     return min((after[0] - before[1] for before, after in pairs), default=float("inf"))
 
 
-def test_a_server_is_one_host_whatever_its_scheme_and_port() -> None:
+def test_schemes_and_ports_of_one_name_share_one_delay() -> None:
     sim = simulate()
     urls = [f"{host}/{n}" for n in range(12) for host in SERVER]
     sim.admit(*urls)
@@ -57,7 +57,7 @@ def test_a_server_is_one_host_whatever_its_scheme_and_port() -> None:
 SERVER = ("http://a.test", "https://a.test", "http://a.test:8080")
 
 
-def test_what_redirects_to_another_scheme_is_not_asked_there_at_once() -> None:
+def test_redirect_to_another_scheme_waits_for_the_name_delay() -> None:
     sim = simulate()
     sim.admit("http://a.test/")
     while "http://a.test/" not in sim.pages():
@@ -68,18 +68,18 @@ def test_what_redirects_to_another_scheme_is_not_asked_there_at_once() -> None:
     assert smallest_gap(sim) >= 1.0
 
 
-def test_a_crawl_delay_of_one_scheme_holds_for_the_other() -> None:
+def test_crawl_delay_of_one_scheme_delays_the_other() -> None:
     sim = simulate()
     sim.admit("http://a.test/")
     sim.run()
-    sim.partition("a.test").bench.visited("http://a.test", sim.now + 100.0, sim.now)
+    sim.partition("a.test").bench.start_name_delay("http://a.test", sim.now + 100.0, sim.now)
     rested = sim.now + 100.0
     sim.admit("https://a.test/")
     sim.run()
     assert min(start for start, _, url in sim.visits if url.startswith("https")) >= rested
 
 
-def test_a_name_rests_also_after_a_step_that_failed() -> None:
+def test_name_delay_survives_failed_step() -> None:
     sim = simulate()
     sim.admit("http://a.test/")
     sim.run()
@@ -92,18 +92,18 @@ def test_a_name_rests_also_after_a_step_that_failed() -> None:
 
 
 @pytest.mark.parametrize("hosts", [3, 4, 60])
-def test_a_few_hosts_of_a_site_are_visited_at_once(hosts: int) -> None:
+def test_checked_out_hosts_of_a_site_are_limited(hosts: int) -> None:
     sim = simulate()
     urls = [f"http://h{n}.big.test/{page}" for page in range(2) for n in range(hosts)]
     sim.admit(*urls, "http://small.test/")
     most = most_at_once(sim)
     assert most == {"big.test": min(hosts, 4), "small.test": 1}
     assert sorted(sim.pages()) == sorted([*urls, "http://small.test/"])
-    assert sim.pages().index("http://small.test/") <= 8, "who has no neighbours does not wait"
+    assert sim.pages().index("http://small.test/") <= 8, "a host without neighbours does not wait"
 
 
 @pytest.mark.slow
-def test_the_names_of_a_site_without_end_wait_for_each_other() -> None:
+def test_endless_host_names_of_a_site_wait_for_each_other() -> None:
     sim = simulate(host_budget=10_000, loaded_limit=10_000)
     sim.admit(*(f"http://h{n}.big.test/" for n in range(10_000)))
     for _ in range(60):
@@ -112,20 +112,20 @@ def test_the_names_of_a_site_without_end_wait_for_each_other() -> None:
     assert len(sim.orders) > 40
 
 
-def test_the_hosts_of_a_platform_are_sites_of_their_own() -> None:
+def test_hosts_of_a_platform_are_separate_sites() -> None:
     sim = simulate()
     sim.admit(*(f"http://h{n}.github.io/" for n in range(20)))
     sim.run(steps=1)
     assert len(sim.orders) == 20
 
 
-def test_who_takes_over_finds_who_is_checked_out_before_ordering_beside_it() -> None:
+def test_new_owner_knows_checked_out_hosts_before_its_first_order() -> None:
     sim = simulate(alone=False)
     sim.admit(*(f"{host}/" for host in SERVER), *(f"http://h{n}.a.test/" for n in range(6)))
     sim.step()
     out = {order.host for _, order in sim.orders}
     assert len(out) == 4
-    # In memory there is room for one of nine, and what was ordered is not heard of any more.
+    # FrontierCaches has capacity for one of nine hosts, and orders are never answered.
     sim.settings = sim.settings.model_copy(update={"loaded_limit": 1})
     expires = min(order.expires_at for _, order in sim.orders)
     sim.start()
@@ -136,7 +136,7 @@ def test_who_takes_over_finds_who_is_checked_out_before_ordering_beside_it() -> 
     assert len(set(sim.pages())) == 9
 
 
-def test_those_who_wait_for_their_neighbours_leave_room_for_who_comes_before_them() -> None:
+def test_hosts_waiting_for_neighbours_are_unloaded_for_earlier_hosts() -> None:
     sim = simulate(loaded_limit=6)
     urls = [f"http://h{n}.{site}.test/" for n in range(12) for site in ("a", "b")]
     sim.admit(*urls)
@@ -158,7 +158,7 @@ acts = st.lists(st.one_of(st.just("restart"), st.just("lose"), hosts), min_size=
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(acts, st.integers(1, 4), st.integers(1, 8), st.booleans())
-def test_neighbours_are_left_alone_whatever_happens(
+def test_neighbours_keep_their_delay_after_any_events(
     acts: list[str], at_once: int, loaded: int, alone: bool
 ) -> None:
     sim = simulate(site_at_once=at_once, loaded_limit=loaded, alone=alone, checked_out_limit=8)

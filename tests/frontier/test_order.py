@@ -29,8 +29,7 @@ def partition(host: str) -> int:
 
 @dataclass
 class Model:
-    """What is known of each host from outside: what was asked, what was ordered, when it may be
-    asked again."""
+    """A model of each host: its URLs, its orders, and the time of its next visit."""
 
     limit: int
     asked: dict[str, deque[tuple[tuple[int, int], str]]] = field(
@@ -38,7 +37,7 @@ class Model:
     )
     free_at: dict[str, float] = field(default_factory=lambda: defaultdict(lambda: START))
     out: dict[str, float] = field(default_factory=dict)
-    """Hosts that are checked out, and until when."""
+    """Checked-out host → the end of its lease."""
     ordered: set[str] = field(default_factory=set)
     count: int = 0
 
@@ -47,8 +46,8 @@ class Model:
         self.asked[host_key(url)].append(((priority, self.count), url))
 
     def first_available(self, now: float) -> tuple[int, int]:
-        """Priority and number of the first URL of any host that politeness does not hold back, in
-        a partition that may have one more checked out."""
+        """Priority and number of the first URL of the hosts that may be visited, in partitions with
+        a free slot."""
         return min(
             (
                 queue[0][0]
@@ -59,28 +58,28 @@ class Model:
         )
 
     def has_room(self, partition_: int) -> bool:
-        """A partition has an eighth of all by itself, or one; and what is left is anybody's."""
+        """A partition has an eighth of the slots, at least one; all partitions share the rest."""
         own = max(1, self.limit // 8)
         out = Counter(partition(host) for host in self.out)
         taken = sum(max(0, count - own) for count in out.values())
         return out[partition_] < own or taken < self.limit - PARTITIONS * own
 
     def returned(self, now: float) -> None:
-        """What has ended until now was reported."""
+        """Apply the outcomes until *now*."""
         self.out = {host: end for host, end in self.out.items() if end > now}
 
     def order(self, order: HostCheckedOut, took: float, delay: float, now: float) -> None:
         visits = [v for v in order.visits if v.purpose is Purpose.PAGE]
         for visit in visits:
             _, url = self.asked[order.host].popleft()
-            assert visit.url == url, "two URLs of a host out of their order"
+            assert visit.url == url, "two URLs of a host were ordered out of order"
         self.ordered.add(order.host)
         pauses = delay * (len(order.visits) - 1)
         self.out[order.host] = now + len(order.visits) * took + pauses
         self.free_at[order.host] = self.out[order.host] + delay
 
     def restarted(self, now: float, delay: float) -> None:
-        """Whoever takes hosts over lets each rest that was visited: it had another clock."""
+        """Delay each visited host, as a new owner with another clock does."""
         for host in self.ordered:
             self.free_at[host] = max(self.free_at[host], now + delay)
 
@@ -106,7 +105,7 @@ requests = st.lists(
     out=st.integers(1, 16),
     took=st.sampled_from([0.0, 0.25, 1.5]),
 )
-def test_urls_are_ordered_as_they_were_asked_for(
+def test_urls_are_ordered_by_request_number(
     requests: list[tuple[int, float, bool, int]], batch: int, loaded: int, out: int, took: float
 ) -> None:
     sim = Simulation(
@@ -154,7 +153,7 @@ def _coming(sim: Simulation, until: float) -> bool:
 
 
 @pytest.mark.slow
-def test_many_hosts_beyond_the_memory_limit_are_all_visited_in_order() -> None:
+def test_hosts_beyond_memory_limit_are_visited_in_order() -> None:
     sim = Simulation(loaded_limit=20, checked_out_limit=10, batch=3)
     wanted = [f"http://h{h}.test/{n}" for n in range(4) for h in range(300)]
     sim.admit(*wanted)

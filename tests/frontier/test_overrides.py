@@ -1,4 +1,4 @@
-"""What is set for a site: how often its hosts are visited, and whether they are."""
+"""Overrides of sites: how often their hosts are visited, and whether they are."""
 
 from typing import Any
 
@@ -46,9 +46,7 @@ def host(sim: Simulation) -> HostRow:
         ({"delay": 4.0, "ours": True}, 4.0),
     ],
 )
-def test_a_delay_is_a_least_one_unless_the_owner_has_set_it(
-    fields: dict[str, Any], least: float
-) -> None:
+def test_override_shortens_delay_only_of_our_own_host(fields: dict[str, Any], least: float) -> None:
     sim = simulated(40, delay=1.0, delay_factor=0.0 if least == 1.0 else 1.5)
     sim.handle(different(**fields))
     sim.run()
@@ -60,7 +58,7 @@ def test_a_delay_is_a_least_one_unless_the_owner_has_set_it(
 
 
 @pytest.mark.slow
-def test_a_host_has_so_many_visits_a_day_and_the_others_go_on() -> None:
+def test_daily_budget_postpones_host_and_no_other() -> None:
     sim = simulated()
     midnight = START - START % DAY + DAY
     sim.handle(different(budget=30))
@@ -72,15 +70,15 @@ def test_a_host_has_so_many_visits_a_day_and_the_others_go_on() -> None:
     row = host(sim)
     assert (row.condition, row.backoff_reason) == (
         "backing off",
-        "it has had its 30 visits of the day",
+        "its 30 visits per day are used up",
     )
     sim.handle(different(sim.now, budget=50))
     sim.run(sim.now + HOUR / 2)
-    assert asked(sim, HOST, midnight + 2 * DAY) == 50, "those that it has had already count"
+    assert asked(sim, HOST, midnight + 2 * DAY) == 50, "earlier visits of the day count"
 
 
 @pytest.mark.slow
-def test_a_site_that_is_off_is_left_alone_until_it_is_not() -> None:
+def test_site_that_is_off_is_not_visited_until_it_is_on() -> None:
     sim = simulated()
     sim.run(START + 60)
     sim.handle(different(sim.now, off=True))
@@ -101,7 +99,7 @@ def test_a_site_that_is_off_is_left_alone_until_it_is_not() -> None:
     assert {f"{HOST}/{n}" for n in range(MANY)} <= {*sim.pages()}
 
 
-def test_hours_that_are_taken_back_hold_nobody_back() -> None:
+def test_removed_quiet_hours_postpone_no_host() -> None:
     sim = simulated()
     begin = (START % DAY) - HOUR
     sim.handle(different(quiet_from=begin, quiet_until=begin + 8 * HOUR))
@@ -112,7 +110,7 @@ def test_hours_that_are_taken_back_hold_nobody_back() -> None:
     assert asked(sim, HOST) >= 3
 
 
-def test_a_host_in_a_forbidden_network_is_looked_at_each_hour_and_forgets_nothing() -> None:
+def test_host_in_forbidden_network_is_checked_each_hour_and_keeps_its_urls() -> None:
     forbidden = [True]
 
     def answer(url: str) -> dict[str, object]:
@@ -147,7 +145,7 @@ def shortest(sim: Simulation, host: str) -> float:
 
 
 @pytest.mark.parametrize("host_first", [True, False])
-def test_what_a_host_has_by_itself_comes_before_what_its_site_has(host_first: bool) -> None:
+def test_host_override_takes_precedence_over_site_override(host_first: bool) -> None:
     sim = both(delay=1.0)
     events = [own(delay=6.0), different(delay=3.0)]
     for event in events if host_first else events[::-1]:
@@ -157,7 +155,7 @@ def test_what_a_host_has_by_itself_comes_before_what_its_site_has(host_first: bo
     assert shortest(sim, NEIGHBOUR) == pytest.approx(3.0)
 
 
-def test_a_host_that_is_ours_is_not_held_up_by_its_neighbours() -> None:
+def test_own_host_is_not_slowed_by_its_neighbours() -> None:
     sim = both(delay=1.0)
     sim.handle(own(delay=0.1, ours=True))
     sim.run()
@@ -167,7 +165,7 @@ def test_a_host_that_is_ours_is_not_held_up_by_its_neighbours() -> None:
     assert gaps == {HOST: pytest.approx(0.025), NEIGHBOUR: pytest.approx(0.25)}
 
 
-def test_one_host_of_a_site_is_off_or_the_only_one_that_is_not() -> None:
+def test_one_host_is_off_or_alone_on() -> None:
     sim = both()
     sim.handle(own(off=True))
     sim.run(START + HOUR)
@@ -179,7 +177,7 @@ def test_one_host_of_a_site_is_off_or_the_only_one_that_is_not() -> None:
     assert asked(sim, HOST) == 31
 
 
-def test_a_host_has_a_budget_of_its_own_until_it_has_its_sites_again() -> None:
+def test_host_budget_applies_until_it_is_removed() -> None:
     sim = both(200, delay=1.0)
     sim.handle(different(budget=50))
     sim.handle(own(budget=10))

@@ -1,4 +1,4 @@
-"""The speed of the crawl: measured where visits are made, over hours, changes and frontiers."""
+"""The speed of the crawl, measured at the visits, over hours, changes and frontiers."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def speed(at: float, *speeds: Speed) -> SpeedSet:
 
 
 def busy(hosts: int = HOSTS, size: int = 0) -> Simulation:
-    """A crawl that could make a visit a second at each of its hosts."""
+    """A crawl that could make one visit per second to each of its hosts."""
     sim = Simulation(lambda url: {"received": size, "took": 0.1})
     for host in range(hosts):
         sim.admit(*(f"http://h{host}.test/{number}" for number in range(EACH)))
@@ -32,7 +32,7 @@ def times(sim: Simulation, begin: float = 0.0, end: float = float("inf")) -> lis
 
 
 def most_in(moments: Sequence[float], window: float) -> int:
-    """Return how many fall into the fullest window."""
+    """Return the number of visits in the fullest window."""
     return max(
         (bisect_left(moments, at + window) - index for index, at in enumerate(moments)), default=0
     )
@@ -40,18 +40,19 @@ def most_in(moments: Sequence[float], window: float) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pages", [0.5, 5.0, 20.0])
-def test_no_more_visits_are_made_than_the_speed_allows_and_no_less(pages: float) -> None:
+def test_visits_match_the_speed(pages: float) -> None:
     sim = busy()
     sim.handle(speed(START, Speed("", pages=pages)))
     sim.run(START + 200)
     made = times(sim, START + 20)
     assert 0.85 * pages <= len(made) / 180 <= 1.05 * pages
-    # Of an order, visits are made one after another: a few seconds may have those of the next.
+    # The visits of an order are made one by one: a few seconds may contain visits of the next
+    # order.
     assert most_in(made, 20.0) <= 20 * pages * 1.3 + 1
 
 
 @pytest.mark.slow
-def test_another_speed_is_in_force_at_once() -> None:
+def test_new_speed_applies_at_once() -> None:
     sim = busy()
     sim.handle(speed(START, Speed("", pages=40.0)))
     sim.run(START + 60)
@@ -66,7 +67,7 @@ def test_another_speed_is_in_force_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_the_hours_of_the_week_have_their_speeds() -> None:
+def test_speed_follows_hours_of_the_week() -> None:
     sim = busy()
     at_work = Speed("04:00-07:00", pages=0.01)
     sim.handle(speed(START, Speed("00:00-01:00", pages=0.0), at_work, Speed("", pages=0.1)))
@@ -83,7 +84,7 @@ def test_the_hours_of_the_week_have_their_speeds() -> None:
 
 
 @pytest.mark.slow
-def test_bytes_are_paid_for_when_they_have_come() -> None:
+def test_received_bytes_are_charged() -> None:
     sim = busy(size=100_000)
     sim.handle(speed(START, Speed("", bytes=500_000.0)))
     sim.run(START + 300)
@@ -93,7 +94,7 @@ def test_bytes_are_paid_for_when_they_have_come() -> None:
 
 
 @pytest.mark.slow
-def test_the_shares_of_all_frontiers_are_the_speed() -> None:
+def test_shares_of_all_frontiers_sum_to_the_speed() -> None:
     made = 0
     for partitions in ({0}, {1, 2, 3}):
         sim = Simulation(lambda url: {"took": 0.1})
@@ -108,7 +109,7 @@ def test_the_shares_of_all_frontiers_are_the_speed() -> None:
     assert 0.85 * 8 <= made / 80 <= 1.05 * 8
 
 
-def test_a_standstill_keeps_nobody_awake() -> None:
+def test_speed_zero_wakes_no_frontier() -> None:
     sim = busy(hosts=1)
     sim.handle(speed(START, Speed("08:00-18:00", pages=0.0), Speed("18:00-20:00", bytes=0.0)))
     sim.run(MIDNIGHT + 8 * HOUR - 1)

@@ -1,28 +1,28 @@
-"""Links outside the scope wait in the store until a wider crawl takes them up."""
+"""Links outside the scope are parked in the store until the scope becomes wider."""
 
 from gossamer.events import BlocklistChanged, Discovery, LinksParked, UrlsDiscovered
 from gossamer.store.sqlite import SqliteTable
-from services.frontier.parked import BUCKET, ParkedRow
+from services.frontier.parked import BUCKET_ROWS, ParkedRow
 from tests.frontier.simulation import Simulation, crawl
 
 
-def test_wider_scope_takes_up_all_links_of_all_buckets() -> None:
+def test_wider_scope_releases_parked_links_of_all_buckets() -> None:
     sim = Simulation()
     sim.handle(crawl(scope="host('a.test')"))
-    links = [f"http://b.test/{n}" for n in range(2 * BUCKET + 10)]
+    links = [f"http://b.test/{n}" for n in range(2 * BUCKET_ROWS + 10)]
     park(sim, *links)
     sim.handle(crawl(scope="any()"))
     assert sorted(taken_up(sim)) == sorted(links)
 
 
-def test_lifting_a_rule_reads_only_the_urls_that_it_parked(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_lifted_rule_reads_only_urls_parked_by_it(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     sim = Simulation()
     sim.handle(crawl(scope="host('a.test')"))
-    park(sim, *(f"http://outside.test/{n}" for n in range(3 * BUCKET)))
+    park(sim, *(f"http://outside.test/{n}" for n in range(3 * BUCKET_ROWS)))
     rules = ("a.test/x/*", "a.test/y/*")
     for rule in rules:
         sim.handle(BlocklistChanged(at=sim.now, rule=rule))
-    park(sim, *(f"http://a.test/{part}/{n}" for part in "xy" for n in range(BUCKET)))
+    park(sim, *(f"http://a.test/{part}/{n}" for part in "xy" for n in range(BUCKET_ROWS)))
     scans, scan = list[str](), SqliteTable.scan
 
     def watched(table, partition, *more):  # type: ignore[no-untyped-def]
@@ -32,12 +32,12 @@ def test_lifting_a_rule_reads_only_the_urls_that_it_parked(monkeypatch) -> None:
 
     monkeypatch.setattr(SqliteTable, "scan", watched)
     sim.handle(BlocklistChanged(at=sim.now, rule=rules[0], lifted=True))
-    assert sorted(taken_up(sim)) == sorted(f"http://a.test/x/{n}" for n in range(BUCKET))
+    assert sorted(taken_up(sim)) == sorted(f"http://a.test/x/{n}" for n in range(BUCKET_ROWS))
     assert scans
     assert all(rules[0] in partition for partition in scans)
 
 
-def test_a_url_that_two_limits_leave_out_waits_for_both() -> None:
+def test_url_excluded_by_two_limits_waits_for_both() -> None:
     sim = Simulation()
     sim.handle(crawl(scope="host('a.test')"))
     url = "http://b.test/x"
@@ -51,7 +51,7 @@ def test_a_url_that_two_limits_leave_out_waits_for_both() -> None:
 
 
 def park(sim: Simulation, *urls: str) -> None:
-    """Park *urls*, each found by a visit of its own."""
+    """Park *urls*, each discovered by a visit of its own."""
     for url in urls:
         found = (Discovery(url, 1),)
         event = LinksParked(at=sim.now, site="a.test", via=f"visit of {url}", urls=found)
@@ -59,7 +59,7 @@ def park(sim: Simulation, *urls: str) -> None:
 
 
 def taken_up(sim: Simulation) -> list[str]:
-    """Return the URLs that the frontier sends to the URL-seen test by now."""
+    """Return the URLs that the frontier has sent to the URL-seen test."""
     found = list[str]()
     while (due := sim.frontier.due()) is not None and due <= sim.now:
         for event in sim.frontier.wake(sim.now):

@@ -1,4 +1,4 @@
-"""The visit by which a host is known, as the frontier orders it and takes it in."""
+"""Probes, as the frontier orders and applies them."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ def probes(sim: Simulation) -> list[HostCheckedOut]:
 
 
 def simulation(outcome: Outcome, **fields: object) -> Simulation:
-    """Return one in which what nobody links to has *outcome* at first."""
+    """Return a simulation in which URLs without links have *outcome* at first."""
     answers: list[Mapping[str, object]] = [{"outcome": outcome, **fields}]
 
     def answer(url: str) -> Mapping[str, object]:
@@ -30,7 +30,7 @@ def simulation(outcome: Outcome, **fields: object) -> Simulation:
     return sim
 
 
-def test_a_probe_has_an_order_of_its_own_and_the_queue_goes_on() -> None:
+def test_probe_has_its_own_order_and_queue_continues() -> None:
     sim = simulation(Outcome.GONE, status=404)
     sim.run()
     [order] = probes(sim)
@@ -42,7 +42,7 @@ def test_a_probe_has_an_order_of_its_own_and_the_queue_goes_on() -> None:
     assert {one.status for one in signatures[turn + 1 :]} == {404}
 
 
-def test_its_text_joins_the_signature_when_it_is_read() -> None:
+def test_signature_gets_text_of_probe_when_parsed() -> None:
     sim = simulation(Outcome.PAGE, status=200)
     sim.run(until=sim.now + 6.5)
     assert probes(sim)
@@ -58,7 +58,7 @@ def test_its_text_joins_the_signature_when_it_is_read() -> None:
     ("outcome", "times"),
     [(Outcome.BUSY, 1), (Outcome.HOST_DOWN, 1), (Outcome.BROKEN, 1), (Outcome.UNVISITED, 2)],
 )
-def test_whatever_comes_of_it_it_is_made_once_and_holds_nothing_up(
+def test_probe_is_made_once_for_any_outcome_without_delay_of_pages(
     outcome: Outcome, times: int
 ) -> None:
     sim = simulation(outcome)
@@ -69,7 +69,7 @@ def test_whatever_comes_of_it_it_is_made_once_and_holds_nothing_up(
     assert row.signature and row.queued == 0
 
 
-def test_a_host_that_nobody_knows_learns_nothing() -> None:
+def test_signature_of_unknown_host_is_dropped() -> None:
     sim = Simulation()
     sim.handle(MissingPageRead(at=sim.now, site="b.test", host="http://b.test", digest="d"))
     assert list(sim.store.table(HostRow).everything()) == []

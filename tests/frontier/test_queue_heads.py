@@ -1,4 +1,4 @@
-"""The heads of queues that are in memory are what the store has."""
+"""Cached queue heads match the store."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,15 +7,15 @@ from msgspec.structs import replace
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.memory import Memory
-from services.frontier.queue import BUCKET, MOST, HostQueues
+from services.frontier.memory import FrontierCaches
+from services.frontier.queue import BUCKET_URLS, MAX_CACHED_URLS, HostQueues
 from services.frontier.rows import HostRow, QueuedUrl
 
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("append"), st.integers(1, BUCKET)),
-        st.tuples(st.just("pass"), st.integers(1, BUCKET)),
-        st.tuples(st.just("read"), st.integers(1, 2 * MOST)),
+        st.tuples(st.just("append"), st.integers(1, BUCKET_URLS)),
+        st.tuples(st.just("pass"), st.integers(1, BUCKET_URLS)),
+        st.tuples(st.just("read"), st.integers(1, 2 * MAX_CACHED_URLS)),
         st.tuples(st.just("forget"), st.just(0)),
         st.tuples(st.just("turn"), st.just(0)),
     ),
@@ -24,11 +24,11 @@ steps = st.lists(
 
 
 @given(steps)
-def test_who_remembers_reads_what_who_asks_the_store_does(done: list[tuple[str, int]]) -> None:
+def test_cached_queue_heads_match_the_store(done: list[tuple[str, int]]) -> None:
     database = Database(":memory:")
     table = SqliteStore(database).table(QueuedUrl)
-    memory, host, number = Memory(), HostRow("a.test", "http://a.test"), 0
-    queues = HostQueues(table, DEFAULT_CRAWL, memory.part().queue_heads)
+    memory, host, number = FrontierCaches(), HostRow("a.test", "http://a.test"), 0
+    queues = HostQueues(table, DEFAULT_CRAWL, memory.open_partition().queue_heads)
     for what, count in done:
         if what == "append":
             for _ in range(count):
@@ -38,9 +38,9 @@ def test_who_remembers_reads_what_who_asks_the_store_does(done: list[tuple[str, 
                 )
                 host = queues.append(host, [url])
         elif what == "pass":
-            host = queues.passed(host, min(count, host.queued))
+            host = queues.skip(host, min(count, host.queued))
         elif what == "forget":
-            queues = HostQueues(table, DEFAULT_CRAWL, memory.part().queue_heads)
+            queues = HostQueues(table, DEFAULT_CRAWL, memory.open_partition().queue_heads)
         elif what == "turn" and host.new.queued and host.again.queued:
             host = replace(host, is_again_next=not host.is_again_next)
         assert queues.first(host, count or 1) == HostQueues(table, DEFAULT_CRAWL).first(
@@ -49,12 +49,12 @@ def test_who_remembers_reads_what_who_asks_the_store_does(done: list[tuple[str, 
     database.close()
 
 
-def test_what_comes_and_goes_is_not_read() -> None:
+def test_queue_of_single_urls_is_not_read() -> None:
     database = Database(":memory:")
     table = SqliteStore(database).table(QueuedUrl)
     queues, host = HostQueues(table, DEFAULT_CRAWL), HostRow("a.test", "http://a.test")
     table.scan = None  # type: ignore[method-assign,assignment]
-    for number in range(3 * BUCKET):
+    for number in range(3 * BUCKET_URLS):
         host = queues.append(
             host, [QueuedUrl(DEFAULT_CRAWL, "", 0, f"http://a.test/{number}", number)]
         )

@@ -1,4 +1,4 @@
-"""Quiet hours of a site: nothing is asked of its hosts then, and nothing of it is forgotten."""
+"""Quiet hours of a site: its hosts get no requests, and keep their URLs."""
 
 import pytest
 
@@ -32,12 +32,12 @@ def simulated(*quiet: float) -> Simulation:
 
 
 @pytest.mark.slow
-def test_nothing_is_asked_of_a_site_in_its_quiet_hours_and_the_others_go_on() -> None:
+def test_quiet_hours_stop_requests_to_site_and_no_other() -> None:
     for quiet in ((FROM, UNTIL), (22 * HOUR, 6 * HOUR)):
         sim = simulated(*quiet)
         sim.run(START + 3 * DAY)
         asked = [at - START for at, _, url in sim.visits if url.startswith(HOST)]
-        # An order that was made a moment before may be under way: it has ten visits.
+        # An order that was made just before may be in flight, with ten visits.
         assert not any(is_quiet(at, *quiet) and is_quiet(at - 600, *quiet) for at in asked)
         assert {f"{HOST}/new-{n}" for n in range(MANY)} <= {*sim.pages()}
         assert any(is_quiet(at, *quiet) for at in visits(sim, OTHER))
@@ -45,7 +45,7 @@ def test_nothing_is_asked_of_a_site_in_its_quiet_hours_and_the_others_go_on() ->
 
 
 @pytest.mark.slow
-def test_a_host_that_waits_says_why_and_goes_on_when_the_hours_are_over() -> None:
+def test_host_in_quiet_hours_has_reason_and_continues_after() -> None:
     sim = simulated(FROM, UNTIL)
     sim.run(START - START % DAY + DAY + 12 * HOUR)
     sim.admit(f"{HOST}/late")
@@ -60,7 +60,7 @@ def test_a_host_that_waits_says_why_and_goes_on_when_the_hours_are_over() -> Non
 
 
 @pytest.mark.slow
-def test_planned_visits_lie_outside_and_hours_can_be_taken_back() -> None:
+def test_plans_avoid_quiet_hours_until_these_are_removed() -> None:
     sim = simulated(FROM, UNTIL)
     sim.run(START + 2 * DAY)
     sim.handle(hours(0.0, 0.0))

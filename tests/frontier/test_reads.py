@@ -1,4 +1,4 @@
-"""The loop reads the rows of a step's records together, so their handlers read none."""
+"""The loop reads the rows of a step's records together, so handlers read no rows."""
 
 from collections.abc import Callable
 
@@ -36,7 +36,7 @@ NAMES = tuple(f"https://h{number}.trap.example/" for number in range(MANY))
 
 
 def frontier(store: ReadAheadStore) -> Frontier:
-    """Return a frontier that has just taken over, and has nothing in memory."""
+    """Return a frontier that has just taken over, with empty caches."""
     made = Frontier(FrontierSettings(), store, 60.0, 1, alone=False)
     made.assign(frozenset([0]), NOW)
     made.caught_up(frozenset([0]), NOW)
@@ -101,7 +101,7 @@ EVENTS: dict[str, Callable[[], list[Event]]] = {
 
 
 @pytest.mark.parametrize("name", EVENTS)
-def test_handlers_read_nothing_by_themselves(name: str) -> None:
+def test_handlers_read_only_cached_rows(name: str) -> None:
     store = ReadAheadStore()
     before = frontier(store)
     for event in (admitted(*URLS), admitted(*NAMES[:10]), *map(judged, URLS[:100])):
@@ -117,7 +117,7 @@ def test_handlers_read_nothing_by_themselves(name: str) -> None:
     assert not store.alone
 
 
-def test_an_order_reads_nothing() -> None:
+def test_order_reads_no_rows() -> None:
     store = ReadAheadStore()
     new, events = frontier(store), [admitted(*URLS[:5])]
     read_ahead(store, new.reads_of(events))

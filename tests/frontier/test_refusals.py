@@ -1,4 +1,4 @@
-"""Each rule of admission refuses what it should, says why, and lets everything else pass."""
+"""Each rule of admission refuses URLs beyond its limit, with a reason, and no others."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key
 from services.frontier.refusals import RULES
 from services.frontier.rows import HostRow, SiteRow, UrlRow
-from services.frontier.sites import FOR_GOOD, SAMPLE
+from services.frontier.sites import MAX_REFUSED_ROWS, PERMANENT_RULES
 from tests.frontier.simulation import START, Simulation, crawl
 
 HOST = "http://a.test"
@@ -25,7 +25,7 @@ PRIVATE = RobotsRules(lines="3 - /private/", fetched_at=START, expires_at=START 
 
 
 def admit(sim: Simulation, path: str, depth: int = 0, hops: int = 0, host: str = HOST) -> str:
-    """Admit the URL, and let the simulation come to rest."""
+    """Admit the URL, and run the simulation to its end."""
     found = Discovery(f"{host}{path}", depth=depth, hops=hops)
     sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=(found,)))
     sim.run()
@@ -76,11 +76,11 @@ REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
     Hazard.TRAP_URLS: (over_budget, "budget of 5 URLs"),
     Hazard.ROBOTS_EXCLUDED: (excluded, "line 3"),
 }
-"""Rule → what it still lets pass and what not, and a part of its sentence."""
+"""Rule → a URL that passes, a URL that is refused, and a part of the reason."""
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_refuses_what_is_beyond_it_and_says_why(rule: Hazard) -> None:
+def test_rule_refuses_with_reason(rule: Hazard) -> None:
     robots = {"robots": PRIVATE}
     sim = Simulation(
         lambda url: robots if url.endswith("/robots.txt") else {}, url_budget=5, host_budget=7
@@ -95,13 +95,13 @@ def test_a_rule_refuses_what_is_beyond_it_and_says_why(rule: Hazard) -> None:
 
 
 def stored(sim: Simulation, table: str) -> int:
-    """Return how many rows a table has."""
+    """Return the number of rows of a table."""
     with sim.database.reading() as db:
         return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
 def traps(rule: Hazard, count: int) -> list[Discovery]:
-    """Return URLs that *rule* refuses, once the first five were admitted."""
+    """Return URLs that *rule* refuses after the first five were admitted."""
     match rule:
         case Hazard.TRAP_HOSTS:
             return [Discovery(f"http://{n}.a.test/", depth=1) for n in range(count)]
@@ -113,8 +113,8 @@ def traps(rule: Hazard, count: int) -> list[Discovery]:
             return [Discovery(f"{HOST}/{n}", depth=1) for n in range(count)]
 
 
-@pytest.mark.parametrize("rule", sorted(FOR_GOOD))
-def test_a_trap_leaves_no_row_for_each_url(rule: Hazard) -> None:
+@pytest.mark.parametrize("rule", sorted(PERMANENT_RULES))
+def test_trap_has_bounded_rows(rule: Hazard) -> None:
     robots = {"robots": PRIVATE}
     budgets: dict[str, Any] = {
         "url_budget": 2 if rule is Hazard.TRAP_URLS else 1_000_000,
@@ -122,7 +122,7 @@ def test_a_trap_leaves_no_row_for_each_url(rule: Hazard) -> None:
     }
     sim = Simulation(lambda url: robots if url.endswith("/robots.txt") else {}, **budgets)
     admit(sim, "/first")
-    found = traps(rule, 10 * SAMPLE)
+    found = traps(rule, 10 * MAX_REFUSED_ROWS)
     for start in range(0, len(found), 50):
         batch = tuple(found[start : start + 50])
         sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=batch))
@@ -131,27 +131,27 @@ def test_a_trap_leaves_no_row_for_each_url(rule: Hazard) -> None:
     assert taken <= 3
     site = sim.store.table(SiteRow).get("a.test")
     assert site and site.refused == {rule: len(found) + 1 - taken}
-    assert stored(sim, "urls") == taken + SAMPLE
+    assert stored(sim, "urls") == taken + MAX_REFUSED_ROWS
     assert stored(sim, "hosts") == site.hosts <= 2
     tallies = [one.tally.refused for one in sim.partitions]
     assert sum(refused[rule] for refused in tallies) == site.refused[rule]
 
 
-def test_what_is_too_deep_keeps_its_row_each() -> None:
+def test_each_url_beyond_depth_has_a_row() -> None:
     sim = Simulation()
-    found = tuple(Discovery(f"{HOST}/{n}", depth=99) for n in range(2 * SAMPLE))
+    found = tuple(Discovery(f"{HOST}/{n}", depth=99) for n in range(2 * MAX_REFUSED_ROWS))
     sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=found))
-    assert stored(sim, "urls") == 2 * SAMPLE
+    assert stored(sim, "urls") == 2 * MAX_REFUSED_ROWS
 
 
-def test_a_seed_is_admitted_beyond_the_budget_of_hosts() -> None:
+def test_seed_is_admitted_beyond_host_budget() -> None:
     sim = Simulation(host_budget=1)
     urls = [admit(sim, "/", host=f"http://{n}.a.test") for n in range(3)]
     assert sorted(sim.pages()) == urls
-    assert admit(sim, "/1", depth=1, host="http://2.a.test") in sim.pages(), "a host that is taken"
+    assert admit(sim, "/1", depth=1, host="http://2.a.test") in sim.pages(), "admitted host"
 
 
-def test_the_hosts_of_a_site_are_counted_over_restarts() -> None:
+def test_count_of_site_hosts_survives_restart() -> None:
     sim = Simulation(host_budget=2)
     for n in range(5):
         admit(sim, "/", depth=1, host=f"http://{n}.a.test")
@@ -160,7 +160,7 @@ def test_the_hosts_of_a_site_are_counted_over_restarts() -> None:
     assert sim.store.table(HostRow).get("a.test", "http://2.a.test") is None
 
 
-def test_an_errand_for_a_host_within_leads_out_of_scope() -> None:
+def test_robots_visit_on_behalf_may_leave_the_scope() -> None:
     sim = Simulation()
     sim.handle(crawl(scope="domain('a.test')", max_depth=0))
     url = "http://b.test/robots.txt"

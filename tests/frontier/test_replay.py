@@ -7,14 +7,21 @@ from msgspec.structs import replace
 from gossamer.events import Discovery, Event, PageJudged, Purpose, UrlsAdmitted, Verdict, Visit
 from gossamer.events.topics import TOPIC_OF
 from gossamer.log import Record
-from services.frontier.rows import Applied, HostRow, PlanRow, Position, SiteRow, TallyRow
+from services.frontier.rows import (
+    AppliedRecords,
+    HostRow,
+    PlanRow,
+    RecordPosition,
+    SiteRow,
+    TallyRow,
+)
 from tests.frontier.simulation import START, Simulation
 
 HOST = "http://a.test"
 
 
 def judged(visit: Visit, at: float) -> PageJudged:
-    """Return the verdict on a page: it is new."""
+    """Return the verdict on a new page."""
     return PageJudged(
         at=at,
         site="a.test",
@@ -69,7 +76,7 @@ def test_records_that_come_again_change_no_budget_total_queue_or_refusal() -> No
     sim.run()
     assert known(sim) == before
     assert len(sim.visits) == visits
-    # What is new is admitted: the budget was not used up by what came again.
+    # New URLs are admitted: redelivered records did not use up the budget.
     apply(sim, [admitted(99, f"{HOST}/new")], len(events))
     sim.run()
     assert f"{HOST}/new" in sim.pages()
@@ -103,7 +110,7 @@ def test_second_copy_of_a_verdict_plans_no_visit_once_the_next_one_has_begun() -
     sim.run(START + 2 * 86400.0)
     plans, made = [*sim.store.table(PlanRow).everything()], sim.pages()
     assert sorted(made) == sorted(2 * [verdict.visit.url for verdict in verdicts])
-    # Dedup was away, and died before it had moved past the pages: it judges them once more.
+    # Dedup crashed before it committed the pages, and records verdicts on them again.
     apply(sim, [replace(verdict, at=sim.now) for verdict in verdicts], len(verdicts))
     sim.run(sim.now + 3600.0)
     assert sim.pages() == made
@@ -120,8 +127,10 @@ def test_topic_that_was_recreated_is_applied_from_its_first_record() -> None:
 
 
 def test_record_is_covered_by_its_offset_and_its_time() -> None:
-    applied = Applied().through(Position(7, START))
-    assert applied.covers(Position(7, START)) and applied.covers(Position(3, START - 60.0))
-    assert not applied.covers(Position(8, START))
-    assert not applied.covers(Position(3, START + 1.0))
+    applied = AppliedRecords().through(RecordPosition(7, START))
+    assert applied.covers(RecordPosition(7, START)) and applied.covers(
+        RecordPosition(3, START - 60.0)
+    )
+    assert not applied.covers(RecordPosition(8, START))
+    assert not applied.covers(RecordPosition(3, START + 1.0))
     assert replace(HostRow("s", "h"), applied=applied).applied.until == 8

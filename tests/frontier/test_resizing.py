@@ -1,4 +1,4 @@
-"""What is kept of partitions is whole after their number was changed, whatever it was before."""
+"""The rows of partitions are complete after resizing, for any numbers of partitions."""
 
 from collections import Counter
 
@@ -31,7 +31,7 @@ def store() -> SqliteStore:
 
 
 def fill(store: SqliteStore, partitions: int, generations: tuple[int, ...] = (1,)) -> None:
-    """Put rows of so many partitions, each with a calendar of the visits to its sites."""
+    """Put rows of *partitions* partitions, each with a calendar of visits to its sites."""
     for number in range(partitions):
         key, groups = partition_key(number, partitions), key_groups_of(number, partitions)
         generation = generations[number % len(generations)]
@@ -59,7 +59,7 @@ def fill(store: SqliteStore, partitions: int, generations: tuple[int, ...] = (1,
 
 
 @pytest.mark.parametrize("before, after", [(4, 12), (12, 4), (4, 48), (8, 12), (1, 2), (3, 2)])
-def test_totals_stay_the_same(store: SqliteStore, before: int, after: int) -> None:
+def test_resizing_keeps_totals(store: SqliteStore, before: int, after: int) -> None:
     fill(store, before)
     resize(store, DEFAULT_CRAWL, before, after)
     drop_partitions(store, DEFAULT_CRAWL, before)
@@ -86,7 +86,7 @@ def test_totals_stay_the_same(store: SqliteStore, before: int, after: int) -> No
 
 @pytest.mark.parametrize("before, after", [(4, 12), (12, 4), (8, 12), (1, 96)])
 @pytest.mark.parametrize("generations", [(1,), (1, 2), (0, 2, 1)])
-def test_each_partition_finds_the_entries_of_its_sites_and_no_other(
+def test_resized_partition_has_entries_of_its_sites_only(
     store: SqliteStore, before: int, after: int, generations: tuple[int, ...]
 ) -> None:
     fill(store, before, generations)
@@ -108,7 +108,7 @@ def test_each_partition_finds_the_entries_of_its_sites_and_no_other(
         assert shared.last_number >= 100
 
 
-def test_the_same_number_changes_nothing(store: SqliteStore) -> None:
+def test_resizing_to_same_number_changes_nothing(store: SqliteStore) -> None:
     fill(store, 4)
     before = [*store.table(PartitionPlansRow).everything()]
     resize(store, DEFAULT_CRAWL, 4, 4)

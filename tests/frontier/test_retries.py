@@ -1,4 +1,5 @@
-"""What a person asks for is tried now: but for a server that asked for time, and never too soon."""
+"""Operator retries are made now, except before the end of a Retry-After or of the courtesy
+delay."""
 
 from collections.abc import Mapping
 
@@ -13,11 +14,11 @@ from tests.frontier.simulation import Simulation
 
 HOST, URL = "http://a.test", "http://a.test/1"
 SOON = 100.0
-"""Seconds within which nobody is tried who is left alone."""
+"""Seconds in which no host that backs off is tried."""
 
 
 class Mended:
-    """A web in which everything ends with *trouble* until it is mended."""
+    """A web in which every visit ends with *trouble* until it is repaired."""
 
     def __init__(self, **trouble: object) -> None:
         self.trouble: Mapping[str, object] = trouble
@@ -27,7 +28,7 @@ class Mended:
 
     @property
     def robots(self) -> bool:
-        """Whether robots.txt fares as the pages do."""
+        """Whether robots.txt fails as the pages do."""
         return self.trouble.get("outcome") not in (None, Outcome.SERVER_ERROR, Outcome.GONE)
 
 
@@ -47,7 +48,7 @@ def waiting(sim: Simulation) -> int:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.HOST_DOWN, Outcome.DNS_FAILURE, Outcome.BROKEN])
-def test_a_host_in_trouble_is_tried_after_its_courtesy_delay(outcome: Outcome) -> None:
+def test_retry_visits_failing_host_after_courtesy_delay(outcome: Outcome) -> None:
     web = Mended(outcome=outcome)
     sim = Simulation(web, delay=7.0)
     sim.admit(URL, "http://a.test/2")
@@ -63,7 +64,7 @@ def test_a_host_in_trouble_is_tried_after_its_courtesy_delay(outcome: Outcome) -
     assert waiting(sim) == 0
 
 
-def test_a_host_that_is_asked_for_at_once_is_still_given_its_delay() -> None:
+def test_immediate_retry_keeps_courtesy_delay() -> None:
     sim = Simulation(Mended(outcome=Outcome.HOST_DOWN), delay=7.0)
     sim.admit(URL)
     while host(sim).condition is not Condition.BACKING_OFF:
@@ -73,7 +74,7 @@ def test_a_host_that_is_asked_for_at_once_is_still_given_its_delay() -> None:
     assert min(gap for _, gap in sim.gaps()) >= 7.0
 
 
-def test_a_host_that_is_still_down_waits_as_long_as_the_first_time() -> None:
+def test_host_still_down_after_retry_backs_off_as_after_first_failure() -> None:
     sim = Simulation(Mended(outcome=Outcome.HOST_DOWN), down_wait=1000.0)
     sim.admit(URL)
     for _ in range(3):
@@ -84,7 +85,7 @@ def test_a_host_that_is_still_down_waits_as_long_as_the_first_time() -> None:
     assert sim.now < host(sim).ready_at <= sim.now + 1000.0
 
 
-def test_a_server_that_asked_for_time_is_given_it() -> None:
+def test_retry_keeps_retry_after() -> None:
     web = Mended(outcome=Outcome.BUSY, retry_after=500.0)
     sim = Simulation(web)
     sim.admit(URL)
@@ -95,7 +96,7 @@ def test_a_server_that_asked_for_time_is_given_it() -> None:
     assert (host(sim).ready_at, len(sim.visits)) == (until, 1)
 
 
-def test_robots_txt_that_could_not_be_read_is_asked_for_again() -> None:
+def test_retry_requests_failed_robots_txt_again() -> None:
     unreadable = RobotsRules(forbidden="it answers 500")
     answers = {"http://a.test/robots.txt": {"outcome": "server_error", "robots": unreadable}}
     sim = Simulation(lambda url: answers.get(url, {}))
@@ -107,7 +108,7 @@ def test_robots_txt_that_could_not_be_read_is_asked_for_again() -> None:
     assert [url for _, _, url in sim.visits] == [f"{HOST}/robots.txt"] * 2 + [URL]
 
 
-def test_a_url_that_waits_for_its_next_attempt_is_tried_now() -> None:
+def test_retry_visits_url_with_planned_attempt_now() -> None:
     web = Mended(outcome=Outcome.SERVER_ERROR)
     sim = Simulation(web)
     sim.admit(URL)
@@ -122,7 +123,7 @@ def test_a_url_that_waits_for_its_next_attempt_is_tried_now() -> None:
     assert sim.pages() == [URL, URL]
 
 
-def test_a_url_that_failed_for_good_is_tried_once_more_and_a_page_is_not() -> None:
+def test_retry_visits_given_up_url_and_no_page() -> None:
     web = Mended(outcome=Outcome.GONE)
     sim = Simulation(web)
     sim.admit(URL)
@@ -136,7 +137,7 @@ def test_a_url_that_failed_for_good_is_tried_once_more_and_a_page_is_not() -> No
     assert row and (row.outcome, row.earlier) == (Outcome.PAGE, 2)
 
 
-def test_a_url_that_is_fetched_again_twice_is_queued_once() -> None:
+def test_url_refetched_twice_is_queued_once() -> None:
     sim = Simulation()
     sim.admit(URL)
     sim.run()
@@ -149,7 +150,7 @@ def test_a_url_that_is_fetched_again_twice_is_queued_once() -> None:
     assert sim.pages() == [URL] * 3
 
 
-def test_who_was_never_met_stays_so() -> None:
+def test_retry_of_unknown_host_creates_no_row() -> None:
     sim = Simulation()
     ask(sim, URL)
     sim.run()

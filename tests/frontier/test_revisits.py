@@ -442,7 +442,7 @@ def test_entries_of_visits_that_were_made_are_skipped_after_a_restart() -> None:
     assert len(visits(sim)) == 2
     sim.now = START + 3 * HOUR
     sim.start()
-    assert len(sim.partition("a.test").plans._calendar._held) == 2
+    assert len(sim.partition("a.test").plans._calendar._entries) == 2
     sim.run(until=START + 3.5 * HOUR)
     assert len(visits(sim)) == 3
 

@@ -1,4 +1,4 @@
-"""A partition whose hosts do not come back leaves the other partitions their slots."""
+"""A partition whose hosts stay checked out leaves the other partitions their slots."""
 
 from collections.abc import Mapping
 
@@ -8,35 +8,35 @@ from hypothesis import strategies as st
 
 from gossamer.log import partition_of
 from gossamer.web.url import site_of
-from services.frontier.loading import has_slots
+from services.frontier.loading import check_slots
 from tests.frontier.simulation import PARTITIONS, START, Simulation
 
 FOR_EVER = 1e6
 
 
 @given(limit=st.integers(1, 600), partitions=st.integers(1, 24), turns=st.lists(st.integers(0, 23)))
-def test_whoever_fills_his_slots_leaves_the_others_theirs(
+def test_full_partition_leaves_slots_of_others(
     limit: int, partitions: int, turns: list[int]
 ) -> None:
     taken = [0] * partitions
     for turn in turns:
-        while has_slots(taken, limit)[turn % partitions]:
+        while check_slots(taken, limit)[turn % partitions]:
             taken[turn % partitions] += 1
         assert sum(taken) <= max(limit, partitions)
     others = {*range(partitions)} - {turn % partitions for turn in turns}
-    assert all(has_slots(taken, limit)[other] for other in others)
+    assert all(check_slots(taken, limit)[other] for other in others)
 
 
-def test_one_partition_may_have_more_than_half_of_all() -> None:
+def test_one_partition_may_take_more_than_half_of_the_slots() -> None:
     taken = [0] * 4
-    while has_slots(taken, 512)[2]:
+    while check_slots(taken, 512)[2]:
         taken[2] += 1
     assert taken[2] == 320
 
 
-def test_slots_that_are_free_again_are_there_for_others() -> None:
-    assert has_slots([3, 1], 4) == [False, False]
-    assert has_slots([2, 1], 4) == [True, True]
+def test_freed_slots_go_to_other_partitions() -> None:
+    assert check_slots([3, 1], 4) == [False, False]
+    assert check_slots([2, 1], 4) == [True, True]
 
 
 def hosts(partition: int, count: int) -> list[str]:
@@ -47,7 +47,7 @@ def hosts(partition: int, count: int) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loaded", [8, 50, 1000])
-def test_hosts_of_a_partition_that_is_held_up_hold_up_no_others(loaded: int) -> None:
+def test_blocked_partition_does_not_block_others(loaded: int) -> None:
     held, others = hosts(0, 100), hosts(1, 40) + hosts(2, 40)
 
     def answer(url: str) -> Mapping[str, object]:
@@ -58,7 +58,7 @@ def test_hosts_of_a_partition_that_is_held_up_hold_up_no_others(loaded: int) -> 
     sim.run(until=START + 120.0)
     assert {url.split("/")[2] for url in sim.pages()} == {*others}
     assert sim.loaded() <= loaded
-    # What comes later does not wait either.
+    # Hosts that are admitted later do not wait either.
     later = [f"http://{name}/" for name in hosts(3, 20)]
     sim.admit(*later)
     sim.run(until=sim.now + 60.0)
@@ -66,7 +66,7 @@ def test_hosts_of_a_partition_that_is_held_up_hold_up_no_others(loaded: int) -> 
 
 
 @pytest.mark.parametrize("loaded", [3, 10, 1000])
-def test_all_are_visited_in_the_end_those_that_were_held_up_too(loaded: int) -> None:
+def test_all_hosts_are_visited_after_partition_is_unblocked(loaded: int) -> None:
     slow, others = hosts(0, 20), hosts(1, 20)
 
     def answer(url: str) -> Mapping[str, object]:

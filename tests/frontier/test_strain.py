@@ -1,4 +1,4 @@
-"""A server that seems strained is asked more rarely, and by and by as before."""
+"""A strained server is visited more slowly, and then as before again."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
-from services.frontier.politeness import LONGEST_STRAINED, MAX_STRAIN, strained_delay
+from services.frontier.politeness import MAX_STRAIN, MAX_STRAINED_DELAY, strained_delay
 from services.frontier.rows import HostRow
 from tests.frontier.simulation import Simulation
 
@@ -15,7 +15,7 @@ ERROR = {"outcome": Outcome.SERVER_ERROR, "status": 500}
 
 
 class Server:
-    """Takes so long, or answers so, from the visit *since* until the visit *until*."""
+    """Takes this long, or has this outcome, from the visit *since* until the visit *until*."""
 
     def __init__(self, since: int, until: int, **answer: object) -> None:
         self.visits, self._bad, self._answer = 0, range(since, until), answer
@@ -38,18 +38,18 @@ def row(sim: Simulation) -> HostRow:
 
 
 @pytest.mark.parametrize("answer", [ERROR, {"took": 4.0}], ids=["errors", "slow"])
-def test_its_delay_is_doubled_each_time_and_halved_again(answer: dict[str, object]) -> None:
+def test_strain_doubles_delay_and_success_halves_it(answer: dict[str, object]) -> None:
     found = gaps(Server(10, 14, **answer), 24)
     assert found[:8] == [1.0] * 8
     assert found[9:18] == [2.0, 4.0, 8.0, 16.0, 8.0, 4.0, 2.0, 1.0, 1.0]
 
 
-def test_a_server_that_has_become_slow_for_good_is_asked_as_before_in_the_end() -> None:
+def test_delay_of_permanently_slow_server_returns_to_normal() -> None:
     found = gaps(Server(20, 10_000, took=2.0), 150)
     assert max(found) == 60.0 and found[-1] == 1.0
 
 
-def test_what_is_strained_is_still_so_after_a_restart() -> None:
+def test_strain_survives_restart() -> None:
     sim = Simulation(Server(4, 8, **ERROR), batch=1)
     sim.admit(*(f"http://a.test/{number}" for number in range(20)))
     while row(sim).politeness.strain < 3:
@@ -58,17 +58,17 @@ def test_what_is_strained_is_still_so_after_a_restart() -> None:
     assert row(sim).politeness.strain == 3
 
 
-def test_a_server_that_is_always_slow_is_not_strained() -> None:
+def test_server_that_is_always_slow_has_no_strain() -> None:
     assert set(gaps(Server(0, 10_000, took=5.0), 30)) == {1.0}
 
 
 @given(st.floats(0, 1e5), st.integers(0, MAX_STRAIN))
-def test_the_delay_is_never_less_than_without(delay: float, strain: int) -> None:
-    assert delay <= strained_delay(delay, strain) <= max(delay, LONGEST_STRAINED)
+def test_strained_delay_is_never_shorter(delay: float, strain: int) -> None:
+    assert delay <= strained_delay(delay, strain) <= max(delay, MAX_STRAINED_DELAY)
 
 
 @pytest.mark.parametrize("took", [1.3, 8.0])
-def test_slow_host_with_a_quick_robots_txt_keeps_its_pace(took: float) -> None:
+def test_slow_host_with_quick_robots_txt_keeps_its_delay(took: float) -> None:
     sim = Simulation(lambda url: {"took": 0.001 if "robots.txt" in url else took}, batch=1)
     sim.admit(*(f"http://a.test/{number}" for number in range(20)))
     while len(sim.pages()) < 20:
@@ -76,7 +76,7 @@ def test_slow_host_with_a_quick_robots_txt_keeps_its_pace(took: float) -> None:
         assert row(sim).politeness.strain == 0
 
 
-def test_robots_txt_that_is_slow_once_strains_nothing_and_an_error_does() -> None:
+def test_slow_robots_txt_adds_no_strain_and_error_does() -> None:
     sim = Simulation(Server(1, 2, took=9.0), batch=1)
     sim.admit("http://a.test/1")
     sim.run()

@@ -1,4 +1,4 @@
-"""A frontier that takes partitions over: what it reads, what it believes, what it takes up."""
+"""A frontier that takes partitions over: its reads, its clocks and its leases."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ from gossamer.log.codec import encode
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteTable
 from services.frontier.conditions import Condition
-from services.frontier.loading import AT_A_TIME, READS
+from services.frontier.loading import MAX_LOADED_PER_STEP, MAX_READS_PER_STEP
 from services.frontier.rows import HostRow
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import START, Simulation, crawl
 
 
-def test_hosts_are_read_many_at_a_time_and_in_steps(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_takeover_reads_hosts_in_batches_and_steps(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     sim = Simulation(loaded_limit=2000, checked_out_limit=1)
     sim.admit(*(f"http://h{n}.test/" for n in range(1200)))
     while sim.frontier.due() == 0.0 and not sim.orders:
@@ -43,22 +43,22 @@ def test_hosts_are_read_many_at_a_time_and_in_steps(monkeypatch) -> None:  # typ
     monkeypatch.setattr(SqliteTable, "get", counted)
     monkeypatch.setattr(SqliteTable, "get_all", many)
     sim.start()
-    # The log is polled between two steps, and has work to do at once.
+    # The log is polled between two steps, and more work is due at once.
     out = len(sim.orders)
-    assert sim.loaded() <= AT_A_TIME + out
+    assert sim.loaded() <= MAX_LOADED_PER_STEP + out
     assert sim.frontier.due() == 0.0
     for _ in range(3):
         sim.step()
     assert sim.loaded() == 1200
     assert single.count(HostRow) == 0
-    assert sum(steps) == 1200 and max(steps) <= AT_A_TIME
+    assert sum(steps) == 1200 and max(steps) <= MAX_LOADED_PER_STEP
 
 
-def test_a_new_owner_orders_at_once_and_beside_no_order_of_the_former_one() -> None:
+def test_new_owner_makes_no_order_beside_one_of_former_owner() -> None:
     sim = Simulation(
         lambda url: {"took": 60.0}, loaded_limit=2000, checked_out_limit=300, alone=False
     )
-    # Two hosts of each site, and what was ordered is lost with the first owner.
+    # Two hosts of each site; the orders are lost with the first owner.
     sim.admit(*(f"{scheme}://s{n}.test/" for n in range(400) for scheme in ("http", "https")))
     while len(sim.orders) < 300:
         sim.step()
@@ -72,12 +72,12 @@ def test_a_new_owner_orders_at_once_and_beside_no_order_of_the_former_one() -> N
         sim.run(steps=1)
     assert sim.now == began + 10.0, "at once"
     later = {order.host for _, order in sim.orders[300:]}
-    # No order to the other host of a site: the former owner's fetcher may be visiting the site.
+    # No order for the other host of a site: the former owner's fetcher may be visiting the site.
     assert len(later) == 100 and not later & former
     assert not {host.split("://")[1] for host in later} & {one.split("://")[1] for one in former}
 
 
-def test_entries_that_are_outdated_are_passed_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stale_entries_are_skipped_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     sim = Simulation(loaded_limit=1)
     sim.admit("http://real.test/")
     listed = [f"http://gone{n}.test" for n in range(100)]
@@ -94,13 +94,13 @@ def test_entries_that_are_outdated_are_passed_in_steps(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(SqliteTable, "get_all", counted)
     sim.start()
-    assert reads.count(HostRow) <= READS
+    assert reads.count(HostRow) <= MAX_READS_PER_STEP
     assert sim.frontier.due() == 0.0, "it goes on at once"
     sim.run()
     assert sim.pages() == ["http://real.test/"]
 
 
-def test_an_outcome_of_a_host_that_is_not_in_memory_is_taken_in() -> None:
+def test_outcome_of_unloaded_host_is_applied() -> None:
     sim = Simulation(alone=False)
     sim.admit(*(f"http://h{n}.test/{m}" for n in range(4) for m in range(2)))
     sim.step()
@@ -123,13 +123,13 @@ def test_an_outcome_of_a_host_that_is_not_in_memory_is_taken_in() -> None:
 
 
 def busy(report: VisitEnded) -> VisitEnded:
-    """Have it be an answer of 429 that asks for an hour."""
+    """Return the outcome as a 429 with a Retry-After of one hour."""
     return replace(
         report, outcome=Outcome.BUSY, status=429, retry_after=3600.0, robots=None, last=True
     )
 
 
-def test_a_store_that_was_put_back_heeds_what_a_host_asked_for_that_it_does_not_know() -> None:
+def test_restored_store_obeys_retry_after_of_unknown_host() -> None:
     newer, older = Simulation(alone=False), Simulation(alone=False)
     newer.admit("http://a.test/")
     newer.step()
@@ -143,7 +143,8 @@ def test_a_store_that_was_put_back_heeds_what_a_host_asked_for_that_it_does_not_
 
 
 def answer_late(sim: Simulation, reports: list[VisitEnded]) -> None:
-    """Let what was unread be read now: all hosts ask for an hour, which then has nearly passed."""
+    """Apply the unread outcomes now: all hosts sent a Retry-After of one hour, which is nearly
+    over."""
     said = sim.now
     for report in reports:
         sim.handle(busy(report))
@@ -153,9 +154,7 @@ def answer_late(sim: Simulation, reports: list[VisitEnded]) -> None:
 
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("down", [1.0, 10_000.0])
-def test_what_was_said_while_nobody_read_counts_before_anything_is_ordered(
-    alone: bool, down: float
-) -> None:
+def test_unread_outcomes_are_applied_before_first_order(alone: bool, down: float) -> None:
     sim = Simulation(alone=alone)
     sim.admit(*(f"http://h{n}.test/{m}" for n in range(4) for m in range(2)))
     sim.step()
@@ -171,7 +170,7 @@ def test_what_was_said_while_nobody_read_counts_before_anything_is_ordered(
     assert len(sim.pages()) == 8
 
 
-def test_an_answer_that_lies_unread_counts_before_its_lease_is_over() -> None:
+def test_unread_outcome_is_applied_before_lease_ends() -> None:
     sim = Simulation(alone=False)
     sim.admit("http://a.test/")
     sim.step()
@@ -185,7 +184,7 @@ def test_an_answer_that_lies_unread_counts_before_its_lease_is_over() -> None:
     assert len(sim.pages()) == 1
 
 
-def test_reports_that_come_after_the_lease_stop_nothing() -> None:
+def test_outcomes_after_the_lease_stop_no_host() -> None:
     sim = Simulation(alone=False, batch=3, retries=0)
     sim.admit(*(f"http://a.test/{n}" for n in range(3)))
     while len(sim.orders) < 2:
@@ -200,13 +199,13 @@ def test_reports_that_come_after_the_lease_stop_nothing() -> None:
     assert sim.partition("a.test").find("a.test", "http://a.test").row.condition is Condition.IDLE
 
 
-def test_a_partition_that_was_added_while_the_crawl_runs_is_refused() -> None:
+def test_partition_added_to_running_crawl_is_refused() -> None:
     sim = Simulation()
     with pytest.raises(GossamerError, match="partition 4 was added"):
         sim.frontier.assign(frozenset(range(5)), sim.now)
 
 
-def test_a_record_on_the_wrong_partition_is_poison_and_changes_nothing() -> None:
+def test_record_on_wrong_partition_is_poison() -> None:
     sim = Simulation()
     sim.frontier.assign(frozenset({partition_of("b.test", 4)}), sim.now)
     urls = (Discovery("http://a.test/"),)
@@ -216,7 +215,7 @@ def test_a_record_on_the_wrong_partition_is_poison_and_changes_nothing() -> None
     assert not sim.store.table(HostRow).scan("a.test")
 
 
-def test_a_handler_that_breaks_half_way_leaves_hosts_as_they_were(tmp_path: Path) -> None:
+def test_failing_handler_leaves_hosts_unchanged(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, {"http://a.test/": [], "http://b.test/": []}, 0.1)
     crawl.sow()
     urls = (Discovery("http://a.test/"), Discovery("no URL"))
@@ -233,7 +232,7 @@ def test_a_handler_that_breaks_half_way_leaves_hosts_as_they_were(tmp_path: Path
     assert len(crawl.log.tail([DEAD_LETTERS.name]).poll(0)) == 1
 
 
-def test_a_record_that_breaks_a_handler_costs_no_claim_and_no_order() -> None:
+def test_record_that_fails_handler_keeps_claim_and_orders() -> None:
     sim = Simulation(batch=1, delay=10.0, alone=False)
     sim.admit("http://a.test/1", "http://a.test/2", "http://a.test/3")
     while len(sim.orders) < 2:
@@ -250,7 +249,7 @@ def test_a_record_that_breaks_a_handler_costs_no_claim_and_no_order() -> None:
 
 
 @pytest.mark.parametrize("wrong", [600.0, -600.0])
-def test_a_lease_is_waited_for_whole_whatever_the_next_owners_clock_says(wrong: float) -> None:
+def test_lease_keeps_its_length_under_any_clock_of_next_owner(wrong: float) -> None:
     sim = Simulation(batch=1, alone=False)
     sim.admit("http://a.test/")
     sim.step()
@@ -265,7 +264,7 @@ def test_a_lease_is_waited_for_whole_whatever_the_next_owners_clock_says(wrong: 
     assert sim.orders[1][0] <= claimed + whole + 10.0
 
 
-def test_after_a_clock_was_set_a_host_rests_for_its_delay() -> None:
+def test_host_is_delayed_after_clock_change() -> None:
     sim = Simulation(batch=1, delay=30.0)
     sim.admit("http://a.test/1", "http://a.test/2")
     while len(sim.orders) < 2:
@@ -278,7 +277,7 @@ def test_after_a_clock_was_set_a_host_rests_for_its_delay() -> None:
     assert sim.orders[2][0] >= set_at + 30.0
 
 
-def test_a_visit_that_an_earlier_owner_ordered_is_rested_from() -> None:
+def test_courtesy_delay_follows_visit_of_former_owner() -> None:
     sim = Simulation(batch=1, delay=10.0, alone=False)
     sim.admit("http://a.test/1")
     while len(sim.orders) < 2:  # The first is for robots.txt.
@@ -293,18 +292,19 @@ def test_a_visit_that_an_earlier_owner_ordered_is_rested_from() -> None:
 
 
 class Former:
-    """Who owned the partitions of *sim*, and goes on: what it writes still comes to the store."""
+    """The former owner of the partitions of *sim*, which continues: its writes still reach the
+    store."""
 
     def __init__(self, sim: Simulation) -> None:
         self.frontier, self.store = sim.frontier, sim.store
 
     def handle(self, event: Event, now: float) -> None:
-        """Handle *event* and write; what it would append is held back."""
+        """Handle *event* and write; its messages are dropped."""
         self.frontier.handle(event, now)
         self._write()
 
     def wake(self, now: float) -> None:
-        """Wake and write; what it would append is held back."""
+        """Wake and write; its messages are dropped."""
         assert [*self.frontier.wake(now)]
         self._write()
 
@@ -313,7 +313,7 @@ class Former:
         self.store.flush()
 
 
-def test_a_host_that_a_former_owner_ordered_when_its_wait_was_over_is_found() -> None:
+def test_host_ordered_late_by_former_owner_is_found() -> None:
     sim = Simulation(alone=False, batch=1)
     sim.admit("http://a.test/")
     sim.step()
@@ -326,7 +326,7 @@ def test_a_host_that_a_former_owner_ordered_when_its_wait_was_over_is_found() ->
     assert sim.pages() == ["http://a.test/"]
 
 
-def test_a_host_that_a_former_owner_admitted_is_found() -> None:
+def test_host_admitted_late_by_former_owner_is_found() -> None:
     sim = Simulation(alone=False)
     former = Former(sim)
     sim.start()
@@ -338,7 +338,7 @@ def test_a_host_that_a_former_owner_admitted_is_found() -> None:
     assert sim.pages() == ["http://a.test/"]
 
 
-def test_a_host_that_a_former_owner_has_wait_comes_back() -> None:
+def test_backoff_set_late_by_former_owner_ends() -> None:
     sim = Simulation(alone=False)
     sim.admit("http://a.test/", "http://b.test/")
     sim.step()

@@ -1,4 +1,4 @@
-"""A host with very many new URLs and pages that change: neither waits behind all of the other."""
+"""A host with many new URLs and changing pages: neither queue waits for all of the other."""
 
 from itertools import pairwise
 
@@ -16,8 +16,8 @@ KNOWN = 300
 
 
 def hourly(**fields: object) -> Simulation:
-    """A host that allows a visit each ten seconds, with a page that changes each hour, and others
-    that never do."""
+    """A host with a visit each ten seconds, a page that changes each hour, and pages that never
+    change."""
     sim, quick, slow = Simulation(delay=10.0), Changing(HOUR), Changing()
     sim.judge = lambda ended: (quick if ended.visit.url == QUICK else slow)(ended)
     defined(sim, **{"revisit": "optimal", **fields})
@@ -30,7 +30,7 @@ NEW = [f"{HOST}/{number}" for number in range(MANY)]
 
 
 def admitted(sim: Simulation, urls: list[str] = NEW) -> None:
-    """Admit all at once, as the links of one page."""
+    """Admit all URLs at once, as the links of one page."""
     found = tuple(Discovery(url, 5) for url in urls)
     sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=found))
 
@@ -43,7 +43,7 @@ def host_row(sim: Simulation) -> HostRow:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [0, 20_000])
-def test_a_page_that_changes_each_hour_is_followed_while_thousands_of_new_urls_wait(
+def test_hourly_page_is_revisited_while_thousands_of_new_urls_wait(
     budget: int,
 ) -> None:
     sim = hourly(budget=budget)
@@ -53,7 +53,7 @@ def test_a_page_that_changes_each_hour_is_followed_while_thousands_of_new_urls_w
     sim.run(queued_at + 7 * HOUR)
     made = [at for at in visits(sim, QUICK) if at > queued_at - START]
     assert max(after - before for before, after in pairwise(made)) < 2 * HOUR
-    # Most of the time is for the new ones all the same, which come in their order.
+    # Most visits still go to the new URLs, in their order.
     new = {*NEW}
     found = [*dict.fromkeys(url for url in sim.pages() if url in new)]
     assert len(found) > 0.6 * 7 * HOUR / 10
@@ -62,10 +62,10 @@ def test_a_page_that_changes_each_hour_is_followed_while_thousands_of_new_urls_w
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2, 0.7])
-def test_while_both_wait_a_host_gives_new_urls_the_share_that_is_set(share: float) -> None:
+def test_new_urls_get_configured_share_while_both_queues_wait(share: float) -> None:
     sim = Simulation(delay=10.0)
     sim.judge = Changing()
-    # Each of the known pages is due again before all of them were visited once more.
+    # Each page is due again before all pages were visited once more.
     defined(sim, revisit="fixed:30m", discovery_share=share)
     known = [f"{HOST}/known-{number}" for number in range(KNOWN)]
     admitted(sim, known)
@@ -79,7 +79,7 @@ def test_while_both_wait_a_host_gives_new_urls_the_share_that_is_set(share: floa
 
 
 @pytest.mark.slow
-def test_what_a_person_asks_for_does_not_wait_for_all_new_urls() -> None:
+def test_refetch_does_not_wait_for_all_new_urls() -> None:
     sim = hourly(revisit="none")
     sim.run(START + HOUR)
     admitted(sim)
@@ -91,7 +91,7 @@ def test_what_a_person_asks_for_does_not_wait_for_all_new_urls() -> None:
 
 
 @pytest.mark.slow
-def test_both_queues_survive_that_the_frontier_dies_at_any_time() -> None:
+def test_both_queues_survive_any_crash() -> None:
     sim = hourly()
     sim.run(START + DAY)
     admitted(sim, NEW[:600])
@@ -109,7 +109,7 @@ def test_both_queues_survive_that_the_frontier_dies_at_any_time() -> None:
 
 
 @pytest.mark.slow
-def test_pages_ask_for_no_more_visits_than_those_to_new_urls_leave() -> None:
+def test_revisits_fit_beside_share_of_new_urls() -> None:
     sim = Simulation(delay=60.0)
     sim.judge = Changing(DAY)
     defined(sim, revisit="optimal", discovery_share=0.7)

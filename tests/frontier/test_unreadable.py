@@ -1,4 +1,4 @@
-"""A host whose pages cannot be read is left alone for ever longer, and none of its URLs is lost."""
+"""A host with unreadable pages is postponed for a growing time, and keeps its URLs."""
 
 from collections.abc import Callable
 
@@ -52,7 +52,7 @@ def host(sim: Simulation) -> HostRow:
     return row
 
 
-def test_after_so_many_in_a_row_one_is_tried_ever_later_and_the_others_go_on() -> None:
+def test_unreadable_host_is_tried_with_growing_backoff_and_others_continue() -> None:
     sim = simulated()
     sim.run(START + 300.0)
     assert len(visited(sim, OTHER)) == 40
@@ -62,7 +62,7 @@ def test_after_so_many_in_a_row_one_is_tried_ever_later_and_the_others_go_on() -
     assert row.backoff_reason.endswith(" pages could not be read")
     sim.run(START + 5 * DAY)
     at = visited(sim)
-    # An order that is out is made to its end, and the wait is from the fifth.
+    # An order in flight is completed, and the postponement starts at the fifth page.
     first = next(n for n in range(1, len(at)) if at[n] - at[n - 1] > 10 * DELAY)
     assert LIMIT <= first <= LIMIT + 10
     waits = [later - sooner for sooner, later in zip(at[first - 1 :], at[first:], strict=False)]
@@ -71,25 +71,25 @@ def test_after_so_many_in_a_row_one_is_tried_ever_later_and_the_others_go_on() -
     assert len(at) == len(set(at)) < 40
 
 
-def test_a_page_that_is_read_ends_it_and_all_are_visited() -> None:
+def test_readable_page_ends_postponement() -> None:
     sim = simulated(lambda ended: ended.host == OTHER or ended.at > START + WAIT)
     sim.run(START + DAY)
     assert len(visited(sim)) == len(visited(sim, OTHER)) == 40
 
 
-def test_those_that_are_not_in_a_row_hold_nothing_back() -> None:
+def test_unreadable_pages_between_readable_ones_postpone_nothing() -> None:
     sim = simulated(lambda ended: ended.visit.url.endswith(("0", "4", "8")))
     sim.run(START + 300.0)
     assert len(visited(sim)) == 40
 
 
-def test_a_limit_of_none_holds_nothing_back() -> None:
+def test_unreadable_limit_of_zero_postpones_nothing() -> None:
     sim = simulated(unreadable_limit=0)
     sim.run(START + 300.0)
     assert len(visited(sim)) == 40
 
 
-def test_a_restart_does_not_forget_it() -> None:
+def test_postponement_survives_restart() -> None:
     sim = simulated()
     sim.run(START + 300.0)
     before = len(visited(sim))
@@ -98,7 +98,7 @@ def test_a_restart_does_not_forget_it() -> None:
     assert len(visited(sim)) == before
 
 
-def test_a_person_may_ask_for_it_sooner() -> None:
+def test_retry_ends_postponement() -> None:
     sim = simulated()
     sim.run(START + 300.0)
     before = len(visited(sim))

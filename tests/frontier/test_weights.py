@@ -1,4 +1,4 @@
-"""What the frontier takes for important: what other sites link to, and what is asked for."""
+"""The weight of pages: links from other sites, and operator requests."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def weight(sim: Simulation, url: str = URL) -> float:
     return unpack_page(plan(sim, url).statistics).weight
 
 
-def test_a_page_that_was_found_by_a_link_from_another_site_weighs_more() -> None:
+def test_page_linked_from_another_site_has_higher_weight() -> None:
     sim = simulated("optimal")
     for n, via in enumerate(("1.0.0@http://b.test/", "1.0.1@http://a.test/", "seed@seeds/0/3")):
         found = (Discovery(f"{HOST}/{n}", 1),)
@@ -23,7 +23,7 @@ def test_a_page_that_was_found_by_a_link_from_another_site_weighs_more() -> None
 
 
 @pytest.mark.slow
-def test_a_page_that_was_asked_for_is_worth_more_for_some_months() -> None:
+def test_requested_page_has_higher_weight_for_some_months() -> None:
     sim = simulated("optimal", budget=1)
     sim.admit(URL)
     sim.run(START + DAY)

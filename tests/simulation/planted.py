@@ -194,8 +194,8 @@ def _not_if_overloaded(error: Exception) -> bool:
 
 
 def _bound_after_a_visit(self: Balance, partition: Partition, site: str, now: float) -> int | None:
-    last = self._last.get(site)
-    if last is None or not self._is_late(last, now):
+    last = self._last_visits.get(site)
+    if last is None or not self._is_recent(last, now):
         return None
     return partition.topic_partition(last.sent_to)
 
@@ -255,7 +255,7 @@ FAULTS = (
         report="Retry-After of .* broken|requests for what was answered before",
         seams={
             "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
-            "services.frontier.partition.Partition._adjusted": _as_written,
+            "services.frontier.partition.Partition._adjust_times": _as_written,
             "services.frontier.service.Frontier.must_catch_up": _never_catches_up,
             "services.frontier.service.Frontier._leases_may_end_until": _until_now,
         },
@@ -411,6 +411,6 @@ FAULTS = (
         scenario="wide",
         seeds=3,
         report="had orders at two partitions at once",
-        seams={"services.frontier.balance.Balance._bound_to": _bound_after_a_visit},
+        seams={"services.frontier.balance.Balance._current_partition": _bound_after_a_visit},
     ),
 )

@@ -30,7 +30,7 @@ def run_through(store: CassandraStore, start: int, end: int, host: HostRow) -> H
         for _ in range(STEP // BATCH):
             batch = queues.first(host, BATCH)
             assert [url.number for url in batch] == [*range(visited, visited + BATCH)]
-            host = queues.passed(host, BATCH)
+            host = queues.skip(host, BATCH)
             hosts.put(host)
             visited += BATCH
     store.flush()

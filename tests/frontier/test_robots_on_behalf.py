@@ -1,4 +1,4 @@
-"""Errands for robots.txt files of other hosts: as few visits as tell the hosts that asked."""
+"""Visits to robots.txt on behalf of other hosts: few visits answer many hosts."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def ask(sim: Simulation, url: str, *askers: str) -> None:
         )
 
 
-def test_many_hosts_whose_robots_txt_lies_at_one_cost_it_one_visit() -> None:
+def test_robots_txt_of_many_hosts_at_one_host_is_visited_once() -> None:
     sim = Simulation(delay=1.0, batch=4)
     ask(sim, f"{OWNER}/robots.txt", *ASKERS)
     sim.run()
@@ -28,7 +28,7 @@ def test_many_hosts_whose_robots_txt_lies_at_one_cost_it_one_visit() -> None:
     assert sim.frontier.due() is None
 
 
-def test_pages_between_errands_are_visited_in_their_order() -> None:
+def test_pages_between_robots_visits_on_behalf_keep_their_order() -> None:
     sim = Simulation(delay=1.0, batch=4)
     sim.admit(f"{OWNER}/1")
     ask(sim, f"{OWNER}/robots.txt", *ASKERS[:5])
@@ -47,7 +47,7 @@ def test_pages_between_errands_are_visited_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("repeated", [False, True])
-def test_a_page_that_is_a_robots_txt_is_visited_though_there_are_errands_for_it(
+def test_robots_txt_as_page_is_visited_beside_visits_on_behalf(
     repeated: bool,
 ) -> None:
     sim = Simulation(delay=1.0)
@@ -57,10 +57,10 @@ def test_a_page_that_is_a_robots_txt_is_visited_though_there_are_errands_for_it(
     pages = [(url, order.visits[index].on_behalf_of) for _, order in sim.orders
              for index, url in enumerate(visit.url for visit in order.visits)]  # fmt: skip
     assert (f"{OWNER}/elsewhere.txt", "") in pages
-    assert not sim.answers, "a file that is no robots.txt there is read for each"
+    assert not sim.answers, "a file that is not the robots.txt of its host is visited for each host"
 
 
-def test_while_it_is_unreachable_there_is_no_answer() -> None:
+def test_unreachable_robots_txt_gives_no_answer_on_behalf() -> None:
     broken = RobotsRules(forbidden="robots.txt answered 500")
     answers = iter([{"outcome": Outcome.SERVER_ERROR, "status": 500, "robots": broken}])
     sim = Simulation(lambda url: next(answers, {}), delay=1.0)

@@ -1,4 +1,4 @@
-"""What an operator sees of the frontier at a glance agrees with what is in its store."""
+"""The frontier's gauges match its store."""
 
 from collections import Counter
 
@@ -38,7 +38,7 @@ def sim(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     return made
 
 
-def test_queue_and_hosts_by_condition_are_those_of_the_store(sim: Simulation) -> None:
+def test_gauges_of_queue_and_hosts_match_the_store(sim: Simulation) -> None:
     hosts = ("down.test", "a.test", "b.test", "c.test")
     sim.admit(*(url for host in hosts for url in urls(host, 5)))
     assert shown("urls_queued") == 20
@@ -53,7 +53,7 @@ def test_queue_and_hosts_by_condition_are_those_of_the_store(sim: Simulation) ->
     assert shown("hosts_loaded") == 3
 
 
-def test_the_age_of_the_oldest_order_grows_until_it_is_answered(sim: Simulation) -> None:
+def test_age_of_oldest_order_grows_until_its_outcome(sim: Simulation) -> None:
     sim.admit(*urls("a.test", 1), *urls("b.test", 1))
     sim.step()
     assert len(sim.orders) == 2
@@ -61,14 +61,14 @@ def test_the_age_of_the_oldest_order_grows_until_it_is_answered(sim: Simulation)
     assert shown("oldest_order_seconds") == 9.0
     sim.now = START + 10.0
     sim.step()
-    assert shown("oldest_order_seconds") == 0.0, "both robots.txt are there, and the hosts rest"
+    assert shown("oldest_order_seconds") == 0.0, "both robots.txt were fetched"
     sim.now = START + 11.5
     sim.step()
     sim.now = START + 14.0
     assert shown("oldest_order_seconds") == 2.5
 
 
-def test_an_order_that_nobody_answers_is_the_oldest_until_its_lease_ends(sim: Simulation) -> None:
+def test_unanswered_order_is_oldest_until_its_lease_expires(sim: Simulation) -> None:
     sim.admit(*urls("a.test", 1))
     sim.step()
     ((_, order),) = sim.orders
@@ -80,7 +80,7 @@ def test_an_order_that_nobody_answers_is_the_oldest_until_its_lease_ends(sim: Si
     assert shown("oldest_order_seconds") == 0.0
 
 
-def test_what_others_own_now_is_theirs_to_show(sim: Simulation) -> None:
+def test_gauges_exclude_lost_partitions(sim: Simulation) -> None:
     sim.admit(*urls("a.test", 3))
     sim.step()
     sim.frontier.assign(frozenset(), sim.now)
@@ -89,7 +89,7 @@ def test_what_others_own_now_is_theirs_to_show(sim: Simulation) -> None:
     assert set(conditions().values()) == {0.0}
 
 
-def test_the_totals_of_the_report_are_those_of_what_happened(sim: Simulation) -> None:
+def test_totals_match_visits_and_refusals(sim: Simulation) -> None:
     sim.handle(crawl(max_depth=3))
     sim.admit(*urls("a.test", 2))
     sim.admit("http://a.test/deep", depth=4)
@@ -109,7 +109,7 @@ def test_the_totals_of_the_report_are_those_of_what_happened(sim: Simulation) ->
     assert latest["http://a.test/1"] == "page"
 
 
-def test_how_coming_back_stands_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_revisit_gauges_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = REGISTRY.get_sample_value("gossamer_revisits_total", {"basis": "interval"}) or 0.0
     sim = Simulation()
     sim.judge = Changing(HOUR)
@@ -128,7 +128,7 @@ def test_how_coming_back_stands_is_shown(monkeypatch: pytest.MonkeyPatch) -> Non
     assert shown("revisits_planned") == 0 and shown("revisit_policy", policy="none") == 1
 
 
-def test_pages_are_counted_by_the_hour_for_a_day() -> None:
+def test_pages_are_counted_by_hour_for_one_day() -> None:
     sim = Simulation()
     sim.judge = Changing(3 * HOUR)
     sim.handle(crawl(revisit="fixed:1h"))

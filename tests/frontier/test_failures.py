@@ -1,4 +1,4 @@
-"""Each kind of trouble of a host counts by itself, and lengthens its own waits alone."""
+"""Each kind of failure of a host is counted apart, and lengthens its own backoff alone."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain, pairwise, repeat
@@ -8,7 +8,7 @@ import pytest
 from gossamer.events import Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
 from services.frontier.conditions import Condition
-from services.frontier.politeness import SPREAD, spread
+from services.frontier.politeness import MAX_SPREAD, spread_factor
 from services.frontier.rows import HostRow
 from tests.frontier.simulation import START, Simulation
 
@@ -36,62 +36,60 @@ def urls(count: int) -> list[str]:
 
 
 def answers_in_turn(which: str, *given: Mapping[str, object]) -> Simulation:
-    """Return a simulation of one host whose URLs that end in *which* are answered so in turn."""
+    """Return a simulation of one host whose URLs that end in *which* have *answers* in turn."""
     answers: Iterator[Mapping[str, object]] = chain(given, repeat({}))
     return Simulation(lambda url: next(answers) if url.endswith(which) else {}, retries=9)
 
 
 def waits(sim: Simulation, which: str) -> list[float]:
-    """Return what passed between the visits of URLs that end in *which*."""
+    """Return the seconds between the visits of URLs that end in *which*."""
     starts = [start for start, _, url in sim.visits if url.endswith(which)]
     return [after - before for before, after in pairwise(starts)]
 
 
-def test_broken_pages_do_not_block_their_host() -> None:
+def test_broken_pages_do_not_stop_their_host() -> None:
     sim = Simulation(lambda url: BROKEN if url != f"{HOST}/robots.txt" else {}, retries=3)
     sim.admit(*urls(20))
     sim.run()
     asked = [start for start, _, url in sim.visits if url.startswith(f"{HOST}/")]
-    assert len(sim.pages()) == 20 * 4, "each is tried again as often as one may be"
-    assert asked[-1] - START < DAY, "and nobody waits for days"
+    assert len(sim.pages()) == 20 * 4, "each URL is retried up to the limit"
+    assert asked[-1] - START < DAY, "and no host waits for days"
 
 
-def test_a_silent_server_is_left_alone_in_the_end() -> None:
+def test_silent_server_backs_off_after_retries() -> None:
     sim = Simulation(lambda url: SILENT if url != f"{HOST}/robots.txt" else {}, retries=3)
     sim.admit(*urls(20))
     sim.run(until=START + DAY / 2)
     assert len(sim.pages()) < 20
 
 
-def test_a_busy_host_that_was_down_waits_a_minute() -> None:
+def test_busy_host_backs_off_one_minute_after_being_down() -> None:
     sim = answers_in_turn("/0", BUSY, DOWN, BUSY, BUSY)
     sim.admit(*urls(1))
     sim.run()
-    minute = 60 * spread(HOST)
+    minute = 60 * spread_factor(HOST)
     half_a_day = 720 * minute
     assert waits(sim, "/0") == pytest.approx([minute, half_a_day, 2 * minute, 4 * minute])
 
 
-def test_a_certificate_that_is_refused_is_no_host_that_is_down() -> None:
+def test_refused_certificate_counts_apart_from_connection_failure() -> None:
     sim = answers_in_turn("/0", DOWN, REFUSED)
     sim.admit(*urls(1))
     sim.run(until=START + 0.7 * DAY)
     row = sim.store.table(HostRow).get("a.test", HOST)
-    assert row is not None and row.politeness.troubles == {"connection": 1, "tls": 1}
+    assert row is not None and row.politeness.failures == {"connection": 1, "tls": 1}
     assert (row.backoff_cause, row.backoff_reason) == (
         Outcome.TLS_FAILURE,
         "certificate has expired",
     )
     sim.run()
-    half_a_day = 43200.0 * spread(HOST)
+    half_a_day = 43200.0 * spread_factor(HOST)
     assert waits(sim, "/0") == pytest.approx([half_a_day, half_a_day], abs=2.0)
 
 
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("orders", [2, 3, 4])
-def test_the_time_that_a_host_asks_for_counts_though_it_was_ordered_again(
-    orders: int, restarted: bool
-) -> None:
+def test_late_retry_after_postpones_next_order(orders: int, restarted: bool) -> None:
     sim = Simulation(lambda url: {**BUSY, "retry_after": 3600.0} if url in late else {}, batch=1)
     late = {f"{HOST}/0"}
     sim.admit(*urls(6))
@@ -109,13 +107,13 @@ def test_the_time_that_a_host_asks_for_counts_though_it_was_ordered_again(
         asked = len(sim.visits)
     sim.run(until=told_at + 1800.0)
     row = sim.store.table(HostRow).get("a.test", HOST)
-    # Which `gossamer retry` does not lift, and says so.
+    # `gossamer retry` does not end it, and reports so.
     assert row and (row.condition, row.backoff_cause) == (Condition.BACKING_OFF, Outcome.BUSY)
     sim.run()
     assert len(sim.visits) > asked and sim.visits[asked][0] >= told_at + 3600.0
 
 
-def test_what_is_told_twice_does_not_make_a_host_wait_for_longer() -> None:
+def test_redelivered_retry_after_does_not_lengthen_backoff() -> None:
     sim = answers_in_turn("/0", {**BUSY, "retry_after": 3600.0})
     sim.admit(*urls(1))
     while len(sim.pages()) < 1:
@@ -129,7 +127,7 @@ def test_what_is_told_twice_does_not_make_a_host_wait_for_longer() -> None:
     assert sim.visits[-1] == (told_at + 3600.0, told_at + 3600.0, f"{HOST}/0")
 
 
-def test_an_answer_ends_all_trouble() -> None:
+def test_success_resets_all_failures() -> None:
     sim = answers_in_turn("/0", BUSY, BUSY)
     sim.admit(*urls(1))
     sim.run()
@@ -137,14 +135,14 @@ def test_an_answer_ends_all_trouble() -> None:
     sim.answer = lambda url: next(answers, {}) if url.endswith("/1") else {}
     sim.admit(f"{HOST}/1")
     sim.run()
-    assert waits(sim, "/1") == pytest.approx([60 * spread(HOST)])
+    assert waits(sim, "/1") == pytest.approx([60 * spread_factor(HOST)])
 
 
-def test_a_robots_txt_that_cannot_be_had_waits_longer_each_time_until_it_can() -> None:
+def test_backoff_of_unreachable_robots_txt_grows_until_success() -> None:
     sim = answers_in_turn("/robots.txt", UNREADABLE, DOWN, UNREADABLE)
     sim.admit(*urls(1))
     sim.run()
-    ten_minutes, half_a_day = 600.0 * spread(HOST), 43200.0 * spread(HOST)
+    ten_minutes, half_a_day = 600.0 * spread_factor(HOST), 43200.0 * spread_factor(HOST)
     expected = [ten_minutes, half_a_day, 2 * ten_minutes]
     assert waits(sim, "/robots.txt") == pytest.approx(expected)
 
@@ -155,7 +153,7 @@ def read(at: float) -> dict[str, object]:
 
 
 def allowed(sim: Simulation) -> list[str]:
-    """Return the pages that were ordered and are not forbidden by the order's own rules."""
+    """Return the ordered pages that the order's own rules allow."""
     return [
         visit.url
         for _, order in sim.orders
@@ -164,7 +162,7 @@ def allowed(sim: Simulation) -> list[str]:
     ]
 
 
-def test_the_last_copy_of_a_robots_txt_holds_while_it_cannot_be_had() -> None:
+def test_last_copy_of_unreachable_robots_txt_stays_in_force() -> None:
     answers = iter([read(START)])
     sim = Simulation(lambda url: next(answers, UNREADABLE) if url.endswith("/robots.txt") else {})
     sim.admit(f"{HOST}/0")
@@ -173,17 +171,15 @@ def test_the_last_copy_of_a_robots_txt_holds_while_it_cannot_be_had() -> None:
         sim.run(until=START + day * DAY + 1.0)
         sim.admit(f"{HOST}/{day}", f"{HOST}/private/{day}")
         sim.run(until=sim.now + 60.0)
-    assert allowed(sim) == urls(29), "what it forbids is not visited, all else is"
+    assert allowed(sim) == urls(29), "only allowed URLs are visited"
     sim.run(until=START + 40 * DAY)
     sim.admit(f"{HOST}/private/late")
     sim.run(until=sim.now + 60.0)
-    assert allowed(sim)[-1] == f"{HOST}/private/late", "after 30 days it is as if there were none"
+    assert allowed(sim)[-1] == f"{HOST}/private/late", "after 30 days the file counts as missing"
 
 
 @pytest.mark.slow
-def test_a_robots_txt_that_cannot_be_had_is_asked_for_beside_its_copy_more_and_more_rarely() -> (
-    None
-):
+def test_unreachable_robots_txt_with_copy_is_retried_with_growing_backoff() -> None:
     answers = iter([read(START)])
     sim = Simulation(lambda url: next(answers, UNREADABLE) if url.endswith("/robots.txt") else {})
     sim.admit(f"{HOST}/0")
@@ -193,11 +189,13 @@ def test_a_robots_txt_that_cannot_be_had_is_asked_for_beside_its_copy_more_and_m
     sim.run(until=START + DAY + 3600.0)
     gaps = waits(sim, "/robots.txt")[1:]
     assert len(gaps) == 2
-    assert gaps == pytest.approx([600.0 * spread(HOST), 1200.0 * spread(HOST)], abs=20.0)
-    assert len(sim.pages()) > 3000, "its pages are visited meanwhile"
+    assert gaps == pytest.approx(
+        [600.0 * spread_factor(HOST), 1200.0 * spread_factor(HOST)], abs=20.0
+    )
+    assert len(sim.pages()) > 3000, "its pages are visited at the same time"
 
 
-def test_the_copy_outlives_a_host_that_is_busy_or_down() -> None:
+def test_copy_of_robots_txt_survives_failures_of_host() -> None:
     answers = iter([read(START), BUSY, DOWN, UNREADABLE])
     sim = Simulation(lambda url: next(answers) if url.endswith("/robots.txt") else {})
     sim.admit(f"{HOST}/0")
@@ -208,7 +206,7 @@ def test_the_copy_outlives_a_host_that_is_busy_or_down() -> None:
     assert allowed(sim) == urls(2)
 
 
-def test_no_file_is_no_copy() -> None:
+def test_missing_robots_txt_leaves_no_copy() -> None:
     none = {"outcome": Outcome.GONE, "status": 404, "robots": RobotsRules(status=404)}
     answers = iter([none])
     sim = Simulation(lambda url: next(answers, UNREADABLE) if url.endswith("/robots.txt") else {})
@@ -217,17 +215,17 @@ def test_no_file_is_no_copy() -> None:
     assert sim.pages() == []
 
 
-def test_hosts_that_failed_together_do_not_come_back_together() -> None:
+def test_hosts_that_failed_together_return_at_different_times() -> None:
     answers = iter([UNANSWERED] * 50)
     sim = Simulation(lambda url: next(answers, {}))
     sim.admit(*(f"http://{number}.test/" for number in range(50)))
     sim.run()
     again = sorted(start - START for start, _, _ in sim.visits)[50:100]
-    assert again[0] >= 60 and again[-1] <= 60 * (1 + SPREAD) + 2
+    assert again[0] >= 60 and again[-1] <= 60 * (1 + MAX_SPREAD) + 2
     assert len({round(at, 1) for at in again}) > 30
 
 
-def test_a_robots_txt_elsewhere_that_does_not_come_is_asked_for_more_and_more_rarely() -> None:
+def test_robots_txt_at_failing_other_host_is_requested_with_growing_backoff() -> None:
     def elsewhere(url: str) -> dict[str, object]:
         return {"outcome": Outcome.REDIRECT, "location": "http://busy.test/robots.txt"}
 
@@ -240,7 +238,7 @@ def test_a_robots_txt_elsewhere_that_does_not_come_is_asked_for_more_and_more_ra
     assert all(later > 1.5 * earlier for earlier, later in pairwise(waits))
 
 
-def test_url_of_a_host_whose_retry_after_was_obeyed_each_time_is_not_given_up() -> None:
+def test_url_is_not_given_up_while_retry_after_is_obeyed() -> None:
     busy = {**BUSY, "retry_after": 20.0}
     asked = list[float]()
 
@@ -256,14 +254,14 @@ def test_url_of_a_host_whose_retry_after_was_obeyed_each_time_is_not_given_up() 
     assert {*sim.pages()} == {"http://a.test/1", "http://a.test/2"}
     waits = [after - before for before, after in pairwise(asked[:13])]
     assert all(wait >= 20.0 for wait in waits)
-    # It is asked less often once the retries are used up, and never given up.
+    # After the retries it is requested less often, and never given up.
     assert waits[0] < 30.0 and waits[-1] >= 1800.0
 
 
-def test_an_outcome_of_a_newer_version_loses_no_url_and_its_retry_after_is_obeyed() -> None:
+def test_outcome_of_newer_version_keeps_url_and_retry_after() -> None:
     answers = iter([{"outcome": Outcome.OTHER, "retry_after": 3600.0}])
     sim = Simulation(lambda url: {} if url.endswith("/robots.txt") else next(answers, {}))
     sim.admit("http://a.test/1")
     sim.run(sim.now + 86_400.0)
-    assert sim.pages() == ["http://a.test/1"] * 2, "in vain, and again"
+    assert sim.pages() == ["http://a.test/1"] * 2, "both attempts failed"
     assert max(gap for _, gap in sim.gaps()) >= 3600.0
