@@ -51,7 +51,7 @@ def check_slots(taken: Sequence[int], limit: int) -> list[bool]:
     return [slots < reserved or common > 0 for slots in taken]
 
 
-class Loading:
+class HostLoader:
     """Keeps at most `loaded_limit` hosts in memory."""
 
     def __init__(self, partitions: Partitions, settings: FrontierSettings, store: Store) -> None:

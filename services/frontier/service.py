@@ -46,7 +46,7 @@ from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
 from services.frontier.erasing import ErasureHandler
 from services.frontier.gauges import Gauges
-from services.frontier.loading import Loading, ReadyHost
+from services.frontier.loading import HostLoader, ReadyHost
 from services.frontier.overrides import Overrides
 from services.frontier.pacing import Pacing
 from services.frontier.partition import Partition
@@ -86,7 +86,7 @@ class Frontier(Processor):
         self._overrides = Overrides()
         self._partitions = Partitions(store, settings, self._overrides, partitions)
         self._balance = Balance(self._partitions, store, settings.site_gap, find_lagging)
-        self._loading = Loading(self._partitions, settings, store)
+        self._loading = HostLoader(self._partitions, settings, store)
         self._revisits = Revisits(self._partitions, store)
         self._refusals = Refusals(self._partitions, store)
         self._admission = Admission(
