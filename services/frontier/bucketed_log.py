@@ -46,7 +46,7 @@ class BucketList(ColumnGroup, frozen=True):
 
 
 class BucketRange(ColumnGroup, frozen=True):
-    """The first and the last bucket that may have rows; null if there is none."""
+    """The first and the last bucket that may have rows; null without one."""
 
     first: int | None = None
     last: int | None = None

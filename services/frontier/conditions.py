@@ -21,12 +21,12 @@ class Condition(StrEnum):
 
 
 CONDITIONS = {
-    Condition.IDLE: "Its queues are empty.",
-    Condition.READY: "It may be visited now.",
-    Condition.DELAYED: "Its courtesy delay since the last visit is not over.",
-    Condition.CHECKED_OUT: "A fetcher holds it under a lease, with a batch of its URLs.",
-    Condition.BACKING_OFF: "It is not visited until a time. It is down, its name does not resolve, "
-    "it sent Retry-After, or a setting excludes it for now.",
+    Condition.IDLE: "The host's queues are empty.",
+    Condition.READY: "The host may be visited now.",
+    Condition.DELAYED: "The courtesy delay since the host's last visit is not over.",
+    Condition.CHECKED_OUT: "A fetcher holds the host and a batch of its URLs under a lease.",
+    Condition.BACKING_OFF: "The host is not visited until a time. It is down, its name does not "
+    "resolve, it sent Retry-After, or a gate postpones it.",
 }
 
 LISTED_CONDITIONS = (Condition.READY, Condition.DELAYED, Condition.CHECKED_OUT)
@@ -139,8 +139,8 @@ TRANSITIONS = (
         Condition.CHECKED_OUT,
         Trigger.RESTARTED,
         Condition.DELAYED,
-        "A new standalone run found the host checked out, and no fetcher of earlier runs runs any "
-        "more.",
+        "A new standalone run found the host checked out. All fetchers of earlier runs have "
+        "stopped.",
     ),
     Transition(
         Condition.READY,
@@ -153,7 +153,7 @@ TRANSITIONS = (
         Condition.READY,
         Trigger.POSTPONED,
         Condition.BACKING_OFF,
-        "A gate postpones the first visit of the host: its site is off, in its quiet hours or over "
+        "A gate postpones the next visit of the host: its site is off, in its quiet hours or over "
         "its daily budget; its last pages were unreadable; or a Retry-After was reported after the "
         "next order was made.",
     ),

@@ -120,14 +120,14 @@ def _check_backoff(at: GateInputs) -> Closure | None:
     row = at.host
     if row.condition is not Condition.BACKING_OFF:
         return None
-    return Closure(row.ready_at, row.backoff_reason or "it backs off")
+    return Closure(row.ready_at, row.backoff_reason or "the host backs off")
 
 
 def _check_delay(at: GateInputs) -> Closure | None:
     row = at.host
     if row.condition is not Condition.DELAYED or row.ready_at <= at.now:
         return None
-    delay = f"its courtesy delay is {row.politeness.delay:g} s"
+    delay = f"the courtesy delay is {row.politeness.delay:g} s"
     return Closure(row.ready_at, row.backoff_reason or delay)
 
 
@@ -139,7 +139,7 @@ def _check_overrides(at: GateInputs) -> Closure | None:
 def _check_unreadable(at: GateInputs) -> Closure | None:
     if at.unreadable_until <= at.now:
         return None
-    return Closure(at.unreadable_until, f"its last {at.unreadable} pages could not be read")
+    return Closure(at.unreadable_until, f"the last {at.unreadable} pages were unreadable")
 
 
 def _check_retry_after(at: GateInputs) -> Closure | None:
@@ -159,18 +159,18 @@ def _check_site(at: GateInputs) -> Closure | None:
     if len(at.neighbours) < at.site_at_once:
         return None
     return Closure(
-        None, f"other hosts of its site are being visited: {', '.join(sorted(at.neighbours))}"
+        None, f"other hosts of the site are being visited: {', '.join(sorted(at.neighbours))}"
     )
 
 
 def _check_name_delay(at: GateInputs) -> Closure | None:
     until = at.name_delay_until
-    return Closure(until, "the courtesy delay of its name") if until > at.now else None
+    return Closure(until, "the courtesy delay of the name") if until > at.now else None
 
 
 def _check_takeover(at: GateInputs) -> Closure | None:
     until = at.taken_over_until()
-    return Closure(until, "its courtesy delay after a takeover") if until > at.now else None
+    return Closure(until, "the courtesy delay after a takeover") if until > at.now else None
 
 
 GATES = (

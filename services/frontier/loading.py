@@ -93,7 +93,7 @@ class HostLoader:
 
     def first_ready(self) -> ReadyHost | None:
         """Return the ready host with the lowest request number whose partition has a free slot;
-        None if there is none."""
+        None without such a host."""
         ready = [
             ReadyHost(partition, host)
             for partition in self._with_slots()

@@ -70,13 +70,13 @@ class Overrides(gossamer.overrides.Overrides):
         if at is NOTHING:
             return 0.0, ""
         if at.off:
-            subject = "its site" if self.of_site(row.site).off else "it"
+            subject = "the site" if self.of_site(row.site).off else "the host"
             return now + OFF_CHECK_INTERVAL, f"{subject} is off"
         end = outside_quiet_hours(self.apply_quiet_hours(row.site, SiteState()), now)
         if end > now:
-            return end, "quiet hours of its site"
+            return end, "quiet hours of the site"
         if not self.visits_left_today(row, 1, now):
-            return now - now % DAY + DAY, f"its {at.budget:,} visits per day are used up"
+            return now - now % DAY + DAY, f"the budget of {at.budget:,} visits per day is used up"
         return 0.0, ""
 
 

@@ -186,8 +186,8 @@ class Workbench:
         self._name_delays = former._name_delays
 
     def name_delay_until(self, row: HostRow) -> float:
-        """Return when the delay of the host's name, under any scheme and port, is over; 0 if there
-        is none."""
+        """Return when the delay of the host's name, under any scheme and port, is over; 0 without
+        a delay."""
         return self._name_delays.get(host_name(row.host))
 
     def checked_out_neighbours(self, row: HostRow) -> Set[str]:

@@ -70,7 +70,7 @@ def test_daily_budget_postpones_host_and_no_other() -> None:
     row = host(sim)
     assert (row.condition, row.backoff_reason) == (
         "backing off",
-        "its 30 visits per day are used up",
+        "the budget of 30 visits per day is used up",
     )
     sim.handle(different(sim.now, budget=50))
     sim.run(sim.now + HOUR / 2)
@@ -86,7 +86,7 @@ def test_site_that_is_off_is_not_visited_until_it_is_on() -> None:
     sim.run(sim.now + 10 * HOUR)
     assert asked(sim, HOST, begun) == 0
     assert asked(sim, OTHER) == MANY + 1
-    assert host(sim).backoff_reason == "its site is off"
+    assert host(sim).backoff_reason == "the site is off"
     sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST))
     sim.run(sim.now + 60)
     assert asked(sim, HOST, begun) == 0
@@ -170,7 +170,7 @@ def test_one_host_is_off_or_alone_on() -> None:
     sim.handle(own(off=True))
     sim.run(START + HOUR)
     assert (asked(sim, HOST), asked(sim, NEIGHBOUR)) == (0, 31)
-    assert host(sim).backoff_reason == "it is off"
+    assert host(sim).backoff_reason == "the host is off"
     sim.handle(own(sim.now, off=False))
     sim.handle(different(sim.now, off=True))
     sim.run(sim.now + HOUR)

@@ -58,8 +58,8 @@ def test_unreadable_host_is_tried_with_growing_backoff_and_others_continue() -> 
     assert len(visited(sim, OTHER)) == 40
     row = host(sim)
     assert row.condition is Condition.BACKING_OFF
-    assert row.backoff_reason and row.backoff_reason.startswith("its last ")
-    assert row.backoff_reason.endswith(" pages could not be read")
+    assert row.backoff_reason and row.backoff_reason.startswith("the last ")
+    assert row.backoff_reason.endswith(" pages were unreadable")
     sim.run(START + 5 * DAY)
     at = visited(sim)
     # An order in flight is completed, and the postponement starts at the fifth page.

@@ -211,8 +211,8 @@ PACE: dict[str, object] = {
     "services.frontier.politeness.RETRY_WAIT": 20.0,
     "services.frontier.politeness.SHORT_WAIT": 10.0,
     # Sites move as often as they may.
-    "services.frontier.balance.FULL": 1.0,
-    "services.frontier.balance.SOME": 0,
+    "services.frontier.balance.MAX_LOAD_FACTOR": 1.0,
+    "services.frontier.balance.MAX_EXTRA_ORDERS": 0,
 }
 
 TURNS = (
