@@ -127,7 +127,7 @@ class UrlFacts:
             return {}
         return {rule: n for rule, n in self.site.refused.items() if n > MAX_REFUSED_ROWS}
 
-    def situation(self, host: HostRow, now: float) -> GateInputs:
+    def gate_inputs(self, host: HostRow, now: float) -> GateInputs:
         """Return what may keep *host*, the host of the URL, from being visited *now*."""
         overrides = Overrides()
         for event in (self.override, self.own):

@@ -164,7 +164,7 @@ def _queued(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[
         kind = "to be visited again" if facts.again else "never visited"
         yield f"queued: behind {plural(ahead, 'URL')} of its host, {kind}"
     yield f"host: {host.condition}"
-    for gate, closed in closed_gates(facts.situation(host, now)):
+    for gate, closed in closed_gates(facts.gate_inputs(host, now)):
         until = f" until {instant(closed.until)}" if closed.until else ""
         yield f"not visited now{until}: {closed.reason} ({gate.name})"
     if host.politeness.strain:

@@ -193,7 +193,7 @@ class RangedLog(GroupedLog[R]):
     def __iter__(self) -> Iterator[R]:
         return self.rows(self.first, self.last)
 
-    def leave(self, following: int) -> None:
+    def skip_to(self, following: int) -> None:
         """Make *following* the first bucket. The buckets before it were dropped or are empty."""
         self.first = max(self.first, following)
 

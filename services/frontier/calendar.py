@@ -114,7 +114,7 @@ class Calendar:
             return self.due()
         return None
 
-    def take(self, now: float, limit: int) -> list[DueRow]:
+    def pop_due(self, now: float, limit: int) -> list[DueRow]:
         """Remove and return at most *limit* due entries, the oldest first."""
         popped: list[DueRow] = []
         while self._is_due(now) and len(popped) < limit:
@@ -138,7 +138,7 @@ class Calendar:
         for bucket in [bucket for bucket in self._stored_buckets if bucket < over]:
             self.log.drop(bucket)
             self._stored_buckets.remove(bucket)
-        self.log.leave(over)
+        self.log.skip_to(over)
 
     def _load(self, now: float) -> None:
         """Move the horizon to the end of the lookahead, or until memory is full."""

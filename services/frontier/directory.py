@@ -92,10 +92,10 @@ class Directory:
         """Return the first waiting entry, which may be stale; None if no host waits."""
         return next((entry for one in self._lists.values() if (entry := one.peek())), None)
 
-    def take(self, entry: ListedHost) -> None:
+    def pop(self, entry: ListedHost) -> None:
         """Remove *entry*, which `peek` returned, from the waiting ones. It is live until it is
         delisted."""
-        self._lists[entry.number // NUMBERS_PER_PRIORITY].take()
+        self._lists[entry.number // NUMBERS_PER_PRIORITY].pop()
 
     def delist(self, host: str, number: int | None) -> None:
         """Mark the entry of *host* under *number* as stale; None if it has no entry."""
@@ -213,7 +213,7 @@ class PriorityList:
         self._is_last_page = False
         self._compact(left)
 
-    def take(self) -> None:
+    def pop(self) -> None:
         """Take the entry that `peek` returned; the position moves past it."""
         if self._returned:
             self._returned.pop(0)

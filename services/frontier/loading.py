@@ -72,24 +72,24 @@ class HostLoader:
         """Load waiting hosts while memory has capacity, at most `MAX_LOADED_PER_STEP`."""
         left = MAX_LOADED_PER_STEP
         for _ in range(MAX_READS_PER_STEP):
-            if not (taken := self._pop_listed(min(left, self._limit - len(self)))):
+            if not (popped := self._pop_listed(min(left, self._limit - len(self)))):
                 return
-            left -= len(taken)
-            rows = [(HostRow, entry.site, entry.host) for _, entry in taken]
+            left -= len(popped)
+            rows = [(HostRow, entry.site, entry.host) for _, entry in popped]
             read_ahead(self._store, [rows])
-            by_partition = sorted(taken, key=lambda listed: listed.partition.number)
-            for partition, some in groupby(by_partition, key=itemgetter(0)):
-                partition.load_listed([entry for _, entry in some], now)
+            by_partition = sorted(popped, key=lambda listed: listed.partition.number)
+            for partition, entries in groupby(by_partition, key=itemgetter(0)):
+                partition.load_listed([entry for _, entry in entries], now)
 
     def _pop_listed(self, limit: int) -> list[ListedEntry]:
         # Hosts of a partition without slots are loaded only if no other host waits.
-        taken, able = list[ListedEntry](), self._with_slots()
-        while len(taken) < limit and (
-            first := _first_listed(able) or _first_listed(self._partitions)
+        popped, with_slots = list[ListedEntry](), self._with_slots()
+        while len(popped) < limit and (
+            first := _first_listed(with_slots) or _first_listed(self._partitions)
         ):
-            first.partition.take_listed(first.entry)
-            taken.append(first)
-        return taken
+            first.partition.pop_listed(first.entry)
+            popped.append(first)
+        return popped
 
     def first_ready(self) -> ReadyHost | None:
         """Return the ready host with the lowest request number whose partition has a free slot;
@@ -104,7 +104,7 @@ class HostLoader:
     def _late_ready(self) -> ReadyHost | None:
         """Return a ready host whose request number is higher than most, preferably of a partition
         without free slots; None if no host is ready."""
-        able = {partition.number for partition in self._with_slots()}
+        with_slots = {partition.number for partition in self._with_slots()}
         ready = [
             ReadyHost(partition, host)
             for partition in self._partitions
@@ -112,7 +112,7 @@ class HostLoader:
         ]
         return max(
             ready,
-            key=lambda one: (one.partition.number not in able, one.host.row.number),
+            key=lambda one: (one.partition.number not in with_slots, one.host.row.number),
             default=None,
         )
 
@@ -143,8 +143,8 @@ class HostLoader:
         """Return the partitions with a free slot."""
         partitions = [*self._partitions]
         taken = [partition.bench.checked_out for partition in partitions]
-        able = check_slots(taken, self._slots)
-        return [one for one, is_able in zip(partitions, able, strict=True) if is_able]
+        have_slots = check_slots(taken, self._slots)
+        return [one for one, has_slot in zip(partitions, have_slots, strict=True) if has_slot]
 
 
 def _first_listed(partitions: Iterable[Partition]) -> ListedEntry | None:

@@ -1,7 +1,8 @@
 """Operator overrides of single sites and hosts, as far as they decide when a host is visited.
 
 A host that an override excludes now backs off until the override allows a visit, and its row has
-the reason. When an override of the host or its site changes, the backoff ends (`Partition.recall`).
+the reason. When an override of the host or its site changes, the backoff ends
+(`Partition.end_site_backoffs`).
 """
 
 from math import inf

@@ -300,9 +300,9 @@ class Partition:
         """Return when the next URL or host is due; None if none waits."""
         return self._calendar.due()
 
-    def take_due(self, now: float, limit: int) -> list[DueRow]:
+    def pop_due(self, now: float, limit: int) -> list[DueRow]:
         """Remove and return at most *limit* due entries of URLs and hosts."""
-        return self._calendar.take(now, limit)
+        return self._calendar.pop_due(now, limit)
 
     def end_backoffs(self, dues: Sequence[DueRow]) -> None:
         """End the backoff of each host in *dues* that ends at its entry's time."""
@@ -380,7 +380,7 @@ class Partition:
             for row in rows:
                 yield self.find(site, row.host)
 
-    def recall(self, site: str, now: float) -> None:
+    def end_site_backoffs(self, site: str, now: float) -> None:
         """End the backoff of the hosts of *site* that its settings postponed."""
         after: str | None = None
         while rows := self._host_rows.scan(site, after):
@@ -475,14 +475,14 @@ class Partition:
     def first_listed(self) -> ListedHost | None:
         """Return the entry of the host that waits first, which may be stale; None if none waits."""
         while (entry := self._directory.peek()) and (host := self.bench.hosts.get(entry.host)):
-            self._directory.take(entry)
+            self._directory.pop(entry)
             if host.row.listed != entry.number:
                 self._directory.delist(entry.host, entry.number)
         return entry
 
-    def take_listed(self, entry: ListedHost) -> None:
+    def pop_listed(self, entry: ListedHost) -> None:
         """Take *entry*, which `first_listed` returned, to load its host."""
-        self._directory.take(entry)
+        self._directory.pop(entry)
 
     def load_listed(self, entries: Sequence[ListedHost], now: float) -> None:
         """Load the hosts of *entries* that are not stale."""

@@ -88,11 +88,11 @@ class Plans:
         self._credit = min(self._credit + self.discovery_share, 2.0)
         if self._credit >= 1.0 and (new := self._take_new(now)):
             return new
-        again = [] if self.policy == NEVER else self._calendar.take(now, 1)
+        again = [] if self.policy == NEVER else self._calendar.pop_due(now, 1)
         return again or self._take_new(now)
 
     def _take_new(self, now: float) -> list[DueRow]:
-        new = self._new.take(now, 1)
+        new = self._new.pop_due(now, 1)
         self._credit = max(0.0, self._credit - len(new))
         self._waiting -= len(new)
         return new
@@ -161,7 +161,7 @@ class Plans:
         self._moved_to = found[-1].key if found else None
         if len(found) < limit:
             self._moving.drop(bucket)
-            self._moving.leave(bucket + 1)
+            self._moving.skip_to(bucket + 1)
             self._moved_to = None
         return found
 

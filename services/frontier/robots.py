@@ -98,10 +98,10 @@ class RobotsOutcomes:
         until = now + robots_redirect_wait(
             self._settings, row.host, row.politeness.failures[REDIRECTED_ROBOTS_FAILURE]
         )
-        known = RobotsRow(
+        pending = RobotsRow(
             event.host, _make_forbidding_rules(event, now, until), since, event.location
         )
-        partition.learn_robots(host, replace(known, copy=_last_read_rules(partition, host)))
+        partition.learn_robots(host, replace(pending, copy=_last_read_rules(partition, host)))
         return row, until
 
     def _record_unreachable(
@@ -157,14 +157,14 @@ class RobotsOnBehalf:
     ) -> Iterator[Event]:
         """Queue a visit on behalf of the host of *event*, or yield the answer from the cache or the
         passed-on request."""
-        known = _rules_of_file(partition, event)
+        stored = _rules_of_file(partition, event)
         if event.hops > REDIRECTS:
             rules = RobotsRules(fetched_at=now, expires_at=now + DEFAULT_RULES_AGE)
             yield _make_answer(event, rules, now)
-        elif known and known.asked and known.rules.expires_at > now:
-            site, hops = site_of(known.asked), event.hops + 1
-            yield replace(event, at=now, site=site, url=known.asked, hops=hops)
-        elif answer := find_cached_answer(event, known, now):
+        elif stored and stored.asked and stored.rules.expires_at > now:
+            site, hops = site_of(stored.asked), event.hops + 1
+            yield replace(event, at=now, site=site, url=stored.asked, hops=hops)
+        elif answer := find_cached_answer(event, stored, now):
             yield answer
         else:
             self._queue(partition, event, now)
@@ -186,8 +186,8 @@ class RobotsOnBehalf:
         """Give a waiting host its rules. An answer for a host that does not wait any more is late,
         and dropped."""
         host = partition.find(event.site, event.host)
-        known = partition.robots(host)
-        if not known or not known.asked or host.row.condition is not Condition.BACKING_OFF:
+        stored = partition.robots(host)
+        if not stored or not stored.asked or host.row.condition is not Condition.BACKING_OFF:
             return
         row, until = self._reports.apply(partition, host, host.row, event, now)
         if until:
@@ -243,18 +243,18 @@ def _make_answer(
 
 
 def _unreachable_since(partition: Partition, host: Host, now: float) -> float:
-    known = partition.robots(host)
-    if known is None or known.unreachable_since is None:
+    stored = partition.robots(host)
+    if stored is None or stored.unreachable_since is None:
         return now
-    return known.unreachable_since
+    return stored.unreachable_since
 
 
 def _last_read_rules(partition: Partition, host: Host) -> RobotsRules | None:
     """Return the rules that were last read from a file; None if none were."""
-    known = partition.robots(host)
-    if known is None:
+    stored = partition.robots(host)
+    if stored is None:
         return None
-    return known.rules if known.rules.status // 100 == 2 else known.copy
+    return stored.rules if stored.rules.status // 100 == 2 else stored.copy
 
 
 def _allow_all(

@@ -269,7 +269,7 @@ class Frontier(Processor):
     def _change_override(self, event: SiteOverridden | HostOverridden, now: float) -> None:
         self._overrides.change(event)
         if partition := self._partitions.of(site := site_overridden(event)):
-            partition.recall(site, now)
+            partition.end_site_backoffs(site, now)
 
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
         accept(event)
@@ -310,7 +310,7 @@ class Frontier(Processor):
         self._revisits.follow(now, limit)
         taken = list[tuple[Partition, list[DueRow], list[DueRow]]]()
         for partition in self._partitions:
-            due = partition.take_due(now, limit)
+            due = partition.pop_due(now, limit)
             visits = partition.plans.take(now, limit := limit - len(due))
             limit -= len(visits)
             if due or visits:

@@ -25,7 +25,7 @@ def store() -> SqliteStore:
     return SqliteStore(Database(":memory:"))
 
 
-def appended(log: BucketedLog[ParkedRow], ends: BucketEnds, count: int, size: int) -> BucketEnds:
+def append_rows(log: BucketedLog[ParkedRow], ends: BucketEnds, count: int, size: int) -> BucketEnds:
     for number in range(count):
         _, ends = log.append(ends, ParkedRow("a crawl", "", 0, f"{number}", ()), size)
     return ends
@@ -33,10 +33,10 @@ def appended(log: BucketedLog[ParkedRow], ends: BucketEnds, count: int, size: in
 
 def test_appended_rows_are_read_in_order_from_cursor_to_end(store: SqliteStore) -> None:
     log = BucketedLog(store.table(ParkedRow), "a log", "a crawl")
-    ends = appended(log, BucketEnds(), 7, size=3)
+    ends = append_rows(log, BucketEnds(), 7, size=3)
     assert ends == BucketEnds(head=0, tail=2, tail_size=1)
     # A crash interrupted a flush: the rows are stored, and the ends are not.
-    appended(log, ends, 4, size=3)
+    append_rows(log, ends, 4, size=3)
     rows = log.rows(ends.head, ends.tail, after=1, end=ends.tail_size)
     assert [(row.bucket, row.position, row.via) for row in rows] == [
         ("a log/0", 2, "2"),
@@ -49,7 +49,7 @@ def test_appended_rows_are_read_in_order_from_cursor_to_end(store: SqliteStore) 
 
 def test_bucket_of_many_pages_is_read_completely(store: SqliteStore) -> None:
     log = BucketedLog(store.table(ParkedRow), "a log", "a crawl")
-    ends = appended(log, BucketEnds(), 2 * PAGE_SIZE + 1, size=3 * PAGE_SIZE)
+    ends = append_rows(log, BucketEnds(), 2 * PAGE_SIZE + 1, size=3 * PAGE_SIZE)
     assert len([*log.rows(ends.head, ends.tail)]) == 2 * PAGE_SIZE + 1
 
 
@@ -59,11 +59,11 @@ def test_dropped_bucket_is_named_once_more(store: SqliteStore) -> None:
     put(log, 5, 9)
     assert log.range_to_write() == BucketRange(5, 9, (GROUP,))
     log.drop(5)
-    log.leave(9)
+    log.skip_to(9)
     last = BucketRange(9, 9, (GROUP,))
     assert [log.range_to_write() for _ in range(2)] == [BucketRange(5, 9, (GROUP,)), last]
     log.drop(9)
-    log.leave(10)
+    log.skip_to(10)
     assert [log.range_to_write() for _ in range(2)] == [last, NO_BUCKETS]
 
 

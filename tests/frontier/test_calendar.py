@@ -20,7 +20,7 @@ from services.frontier.rows import DueRow
 from tests.frontier.simulation import START
 
 HOUR, DAY, WEEK = 3600.0, 86400.0, 7 * 86400.0
-MANY = 1_000_000
+UNLIMITED = 1_000_000
 
 
 class Entries(SqliteTable[DueRow]):
@@ -56,7 +56,7 @@ class Kept:
         self.store.flush()
 
 
-def claimed(store: SqliteStore, now: float) -> Partition:
+def claim_partition(store: SqliteStore, now: float) -> Partition:
     """Return partition 0, claimed at *now*."""
     partitions = Partitions(store, FrontierSettings(), Overrides(), 1)
     partitions.assign(frozenset([0]), now)
@@ -70,13 +70,13 @@ def add(calendar: Calendar, at: float, url: str) -> None:
 
 
 def due(calendar: Calendar, now: float) -> list[str]:
-    return [row.url or "" for row in calendar.take(now, MANY)]
+    return [row.url or "" for row in calendar.pop_due(now, UNLIMITED)]
 
 
 def test_retries_are_on_time_after_clock_ahead_and_restart() -> None:
     kept = Kept()
     calendar = kept.open(START + 8 * HOUR)
-    calendar.take(START + 8 * HOUR, MANY)
+    calendar.pop_due(START + 8 * HOUR, UNLIMITED)
     add(calendar, START + 600.0, "soon")
     kept.close(calendar)
     calendar = kept.open(START + 60.0)
@@ -96,7 +96,7 @@ def test_clock_far_ahead_reads_no_empty_buckets() -> None:
     add(calendar, START + HOUR, "again")
     assert due(calendar, START + HOUR) == ["again"]
     buckets = calendar.log.range_to_write()
-    Calendar(entries, "0", buckets, START + HOUR).take(START + century, MANY)
+    Calendar(entries, "0", buckets, START + HOUR).pop_due(START + century, UNLIMITED)
     assert entries.asked < 100
 
 
@@ -140,7 +140,7 @@ def test_due_entries_after_outage_are_popped_in_steps_and_in_order() -> None:
         for _ in range(7):
             at = calendar.due()
             assert at is not None and at <= now
-            taken = [row.url or "" for row in calendar.take(now, 90)]
+            taken = [row.url or "" for row in calendar.pop_due(now, 90)]
             assert len(taken) <= 90 and len(calendar) <= 400
             came += taken
             if len(came) >= len(wanted):
@@ -154,13 +154,13 @@ def test_due_entries_after_outage_are_popped_in_steps_and_in_order() -> None:
 
 def test_entry_of_clock_set_back_is_found_by_next_owner() -> None:
     store = SqliteStore(Database(":memory:"))
-    partition = claimed(store, START)
+    partition = claim_partition(store, START)
     partition.write()
     store.flush()
     partition.schedule_url(START - HOUR, "a.test", "http://a.test", DEFAULT_CRAWL, "set back")
     partition.write()
     store.flush()
-    found = claimed(store, START + 60.0).take_due(START + 60.0, MANY)
+    found = claim_partition(store, START + 60.0).pop_due(START + 60.0, UNLIMITED)
     assert [row.url for row in found] == ["set back"]
 
 
@@ -175,7 +175,7 @@ def test_run_waits_for_due_entries_after_any_pause() -> None:
         came = list[str]()
         while (at := calendar.due()) is not None:
             assert 0 < at <= until and calendar.next_entry() == at
-            came += [row.url or "" for row in calendar.take(until, 1)]
+            came += [row.url or "" for row in calendar.pop_due(until, 1)]
         assert came == [*"012345"] and not calendar.next_entry()
 
 
@@ -218,7 +218,7 @@ class Life:
         self.advance()
 
     def start(self) -> None:
-        self.claim = claim = claimed(self.store, self.now)
+        self.claim = claim = claim_partition(self.store, self.now)
         buckets = claim._calendar.log.range_to_write()
         # A calendar with little memory.
         dues = self.store.table(DueRow)
@@ -251,7 +251,7 @@ class Life:
 
     def take(self, most: int, stays: bool) -> int:
         """Pop due entries; without *stays* a crash loses that."""
-        rows = self.calendar.take(self.now, most)
+        rows = self.calendar.pop_due(self.now, most)
         assert len(rows) <= most
         for row in rows:
             assert row.at <= self.now and row.at >= self.latest, "out of order"

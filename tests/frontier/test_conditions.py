@@ -63,7 +63,7 @@ def left_out() -> Simulation:
     return sim
 
 
-def unanswered() -> Simulation:
+def leave_unanswered() -> Simulation:
     sim = simulate()
     sim.step()
     sim.lose()
@@ -71,7 +71,7 @@ def unanswered() -> Simulation:
     return sim
 
 
-def killed() -> Simulation:
+def kill_fetcher() -> Simulation:
     sim = simulate()
     sim.step()
     sim.start()
@@ -144,8 +144,8 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (OUT, Trigger.RELEASED): lambda: until(simulate(), OUT, Trigger.RELEASED),
     (OUT, Trigger.EMPTIED): lambda: until(simulate(), OUT, Trigger.EMPTIED),
     (OUT, Trigger.FAILED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.FAILED),
-    (OUT, Trigger.LEASE_EXPIRED): unanswered,
-    (OUT, Trigger.RESTARTED): killed,
+    (OUT, Trigger.LEASE_EXPIRED): leave_unanswered,
+    (OUT, Trigger.RESTARTED): kill_fetcher,
     (Condition.READY, Trigger.TAKEN_OVER): taken_over,
     (Condition.READY, Trigger.POSTPONED): quiet,
     (Condition.READY, Trigger.NAME_DELAYED): name_rests,
@@ -166,7 +166,7 @@ def test_each_transition_of_the_table_happens_and_the_crawl_ends(row: Transition
     assert_counted(sim)
     sim.handle(crawl())
     sim.run()
-    assert stored(sim).keys() == {Condition.IDLE}
+    assert count_conditions(sim).keys() == {Condition.IDLE}
 
 
 def test_table_has_one_row_per_transition_and_text_for_each_condition() -> None:
@@ -216,7 +216,7 @@ def test_host_with_only_refused_urls_is_not_counted() -> None:
     assert_counted(sim)
 
 
-def stored(sim: Simulation) -> dict[str, int]:
+def count_conditions(sim: Simulation) -> dict[str, int]:
     """Count the hosts of the store by their condition."""
     count = "SELECT condition, count(*) FROM hosts GROUP BY condition"
     return dict(sim.database._db.execute(count).fetchall())
@@ -225,7 +225,7 @@ def stored(sim: Simulation) -> dict[str, int]:
 def assert_counted(sim: Simulation) -> None:
     """Assert that the totals match the store."""
     totals = [partition.tally.conditions for partition in sim.partitions]
-    assert +sum(totals, Counter[str]()) == stored(sim)
+    assert +sum(totals, Counter[str]()) == count_conditions(sim)
 
 
 OUTCOMES = [outcome for outcome in Outcome if outcome is not Outcome.UNVISITED]
@@ -275,7 +275,7 @@ def test_every_transition_is_in_the_table_and_every_host_becomes_idle(
         assert sim.loaded() <= loaded
     sim.handle(crawl())
     sim.run()
-    assert stored(sim).keys() <= {Condition.IDLE}
+    assert count_conditions(sim).keys() <= {Condition.IDLE}
     assert all(gap >= 1.0 for _, gap in sim.gaps())
 
 

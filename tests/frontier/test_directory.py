@@ -9,7 +9,7 @@ from tests.frontier.simulation import START, Simulation
 YEAR = 365 * 86400.0
 
 
-def listed(sim: Simulation) -> int:
+def count_entries(sim: Simulation) -> int:
     """Count the entries in the store."""
     (count,) = sim.database._db.execute("SELECT count(*) FROM directory").fetchone()
     return int(count)
@@ -21,13 +21,13 @@ class Scans:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from gossamer.store.sqlite import SqliteTable
 
-        self.count, stored = 0, SqliteTable._read_partition
+        self.count, stored = 0, SqliteTable._stored
 
-        def counted(table: SqliteTable[ListedHost], *asked: object) -> object:
+        def count_reads(table: SqliteTable[ListedHost], *asked: object) -> object:
             self.count += table._row is ListedHost
             return stored(table, *asked)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(SqliteTable, "_read_partition", counted)
+        monkeypatch.setattr(SqliteTable, "_stored", count_reads)
 
 
 @pytest.mark.parametrize("priority", [-100, -1, 1, 100])
@@ -67,7 +67,7 @@ def test_clock_that_was_ahead_costs_no_reads(monkeypatch: pytest.MonkeyPatch, ah
     sim.run()
     assert scans.count < 500
     # Request numbers pass hours too, and entries become stale.
-    assert listed(sim) < 10
+    assert count_entries(sim) < 10
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_stale_entries_are_dropped_beside_a_host_with_long_queue() -> None:
     sim.run(until=START + 4000.0)
     sim.admit("http://later.test/")
     sim.run(until=START + 8000.0)
-    assert listed(sim) < 500
+    assert count_entries(sim) < 500
     sim.start()
     sim.run()
     assert len(sim.pages()) == 2501

@@ -147,12 +147,12 @@ def test_backoff_of_unreachable_robots_txt_grows_until_success() -> None:
     assert waits(sim, "/robots.txt") == pytest.approx(expected)
 
 
-def read(at: float) -> dict[str, object]:
+def read_robots(at: float) -> dict[str, object]:
     file = parse_robots(b"User-agent: *\nDisallow: /private/\n", "gossamer", at, DAY)
     return {"robots": file.rules}
 
 
-def allowed(sim: Simulation) -> list[str]:
+def allowed_pages(sim: Simulation) -> list[str]:
     """Return the ordered pages that the order's own rules allow."""
     return [
         visit.url
@@ -163,7 +163,7 @@ def allowed(sim: Simulation) -> list[str]:
 
 
 def test_last_copy_of_unreachable_robots_txt_stays_in_force() -> None:
-    answers = iter([read(START)])
+    answers = iter([read_robots(START)])
     sim = Simulation(lambda url: next(answers, UNREADABLE) if url.endswith("/robots.txt") else {})
     sim.admit(f"{HOST}/0")
     sim.run()
@@ -171,16 +171,16 @@ def test_last_copy_of_unreachable_robots_txt_stays_in_force() -> None:
         sim.run(until=START + day * DAY + 1.0)
         sim.admit(f"{HOST}/{day}", f"{HOST}/private/{day}")
         sim.run(until=sim.now + 60.0)
-    assert allowed(sim) == urls(29), "only allowed URLs are visited"
+    assert allowed_pages(sim) == urls(29), "only allowed URLs are visited"
     sim.run(until=START + 40 * DAY)
     sim.admit(f"{HOST}/private/late")
     sim.run(until=sim.now + 60.0)
-    assert allowed(sim)[-1] == f"{HOST}/private/late", "after 30 days the file counts as missing"
+    assert allowed_pages(sim)[-1] == f"{HOST}/private/late", "the file counts as missing"
 
 
 @pytest.mark.slow
 def test_unreachable_robots_txt_with_copy_is_retried_with_growing_backoff() -> None:
-    answers = iter([read(START)])
+    answers = iter([read_robots(START)])
     sim = Simulation(lambda url: next(answers, UNREADABLE) if url.endswith("/robots.txt") else {})
     sim.admit(f"{HOST}/0")
     sim.run()
@@ -196,14 +196,14 @@ def test_unreachable_robots_txt_with_copy_is_retried_with_growing_backoff() -> N
 
 
 def test_copy_of_robots_txt_survives_failures_of_host() -> None:
-    answers = iter([read(START), BUSY, DOWN, UNREADABLE])
+    answers = iter([read_robots(START), BUSY, DOWN, UNREADABLE])
     sim = Simulation(lambda url: next(answers) if url.endswith("/robots.txt") else {})
     sim.admit(f"{HOST}/0")
     sim.run()
     sim.run(until=START + DAY)
     sim.admit(f"{HOST}/1", f"{HOST}/private/x")
     sim.run(until=START + 2 * DAY)
-    assert allowed(sim) == urls(2)
+    assert allowed_pages(sim) == urls(2)
 
 
 def test_missing_robots_txt_leaves_no_copy() -> None:

@@ -12,20 +12,22 @@ from tests.frontier.simulation import START, Simulation
 HOST, OTHER = "http://www.a.test", "http://b.test"
 NEIGHBOUR = "http://a.test"
 HOUR, DAY = 3600.0, 86400.0
-MANY = 400
+URLS_PER_HOST = 400
 
 
-def different(at: float = START, **fields: Any) -> SiteOverridden:
+def make_override(at: float = START, **fields: Any) -> SiteOverridden:
     return SiteOverridden(at=at, site="a.test", **fields)
 
 
-def simulated(count: int = MANY, **settings: Any) -> Simulation:
+def make_simulation(count: int = URLS_PER_HOST, **settings: Any) -> Simulation:
     sim = Simulation(lambda url: {"took": 0.5}, **settings)
     sim.admit(*(f"{host}/{n}" for n in range(count) for host in (HOST, OTHER)))
     return sim
 
 
-def asked(sim: Simulation, host: str, begin: float = 0.0, end: float = float("inf")) -> int:
+def count_requests(
+    sim: Simulation, host: str, begin: float = 0.0, end: float = float("inf")
+) -> int:
     return sum(url.startswith(host) and begin <= at < end for at, _, url in sim.visits)
 
 
@@ -47,8 +49,8 @@ def host(sim: Simulation) -> HostRow:
     ],
 )
 def test_override_shortens_delay_only_of_our_own_host(fields: dict[str, Any], least: float) -> None:
-    sim = simulated(40, delay=1.0, delay_factor=0.0 if least == 1.0 else 1.5)
-    sim.handle(different(**fields))
+    sim = make_simulation(40, delay=1.0, delay_factor=0.0 if least == 1.0 else 1.5)
+    sim.handle(make_override(**fields))
     sim.run()
     gaps = [gap for name, gap in sim.gaps() if name == HOST]
     assert min(gaps) == pytest.approx(least)
@@ -59,55 +61,55 @@ def test_override_shortens_delay_only_of_our_own_host(fields: dict[str, Any], le
 
 @pytest.mark.slow
 def test_daily_budget_postpones_host_and_no_other() -> None:
-    sim = simulated()
+    sim = make_simulation()
     midnight = START - START % DAY + DAY
-    sim.handle(different(budget=30))
+    sim.handle(make_override(budget=30))
     sim.run(midnight + 3 * DAY - HOUR)
-    assert [asked(sim, HOST, midnight + d * DAY, midnight + (d + 1) * DAY) for d in range(3)] == (
-        [30, 30, 30]
-    )
-    assert asked(sim, OTHER) == MANY + 1
+    assert [
+        count_requests(sim, HOST, midnight + d * DAY, midnight + (d + 1) * DAY) for d in range(3)
+    ] == ([30, 30, 30])
+    assert count_requests(sim, OTHER) == URLS_PER_HOST + 1
     row = host(sim)
     assert (row.condition, row.backoff_reason) == (
         "backing off",
         "the budget of 30 visits per day is used up",
     )
-    sim.handle(different(sim.now, budget=50))
+    sim.handle(make_override(sim.now, budget=50))
     sim.run(sim.now + HOUR / 2)
-    assert asked(sim, HOST, midnight + 2 * DAY) == 50, "earlier visits of the day count"
+    assert count_requests(sim, HOST, midnight + 2 * DAY) == 50, "earlier visits of the day count"
 
 
 @pytest.mark.slow
 def test_site_that_is_off_is_not_visited_until_it_is_on() -> None:
-    sim = simulated()
+    sim = make_simulation()
     sim.run(START + 60)
-    sim.handle(different(sim.now, off=True))
+    sim.handle(make_override(sim.now, off=True))
     begun = sim.now + 20
     sim.run(sim.now + 10 * HOUR)
-    assert asked(sim, HOST, begun) == 0
-    assert asked(sim, OTHER) == MANY + 1
+    assert count_requests(sim, HOST, begun) == 0
+    assert count_requests(sim, OTHER) == URLS_PER_HOST + 1
     assert host(sim).backoff_reason == "the site is off"
     sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST))
     sim.run(sim.now + 60)
-    assert asked(sim, HOST, begun) == 0
+    assert count_requests(sim, HOST, begun) == 0
     sim.start()
-    sim.handle(different(sim.now))
+    sim.handle(make_override(sim.now))
     on = sim.now
     sim.run(on + 5)
-    assert asked(sim, HOST, on) >= 3
+    assert count_requests(sim, HOST, on) >= 3
     sim.run()
-    assert {f"{HOST}/{n}" for n in range(MANY)} <= {*sim.pages()}
+    assert {f"{HOST}/{n}" for n in range(URLS_PER_HOST)} <= {*sim.pages()}
 
 
 def test_removed_quiet_hours_postpone_no_host() -> None:
-    sim = simulated()
+    sim = make_simulation()
     begin = (START % DAY) - HOUR
-    sim.handle(different(quiet_from=begin, quiet_until=begin + 8 * HOUR))
+    sim.handle(make_override(quiet_from=begin, quiet_until=begin + 8 * HOUR))
     sim.run(START + 2 * HOUR)
-    assert asked(sim, HOST) == 0
-    sim.handle(different(sim.now))
+    assert count_requests(sim, HOST) == 0
+    sim.handle(make_override(sim.now))
     sim.run(sim.now + 5)
-    assert asked(sim, HOST) >= 3
+    assert count_requests(sim, HOST) >= 3
 
 
 def test_host_in_forbidden_network_is_checked_each_hour_and_keeps_its_urls() -> None:
@@ -127,7 +129,7 @@ def test_host_in_forbidden_network_is_checked_each_hour_and_keeps_its_urls() -> 
     sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST))
     lifted = sim.now
     sim.run(lifted + 10)
-    assert asked(sim, HOST, lifted) == 4
+    assert count_requests(sim, HOST, lifted) == 4
 
 
 def both(count: int = 30, **settings: Any) -> Simulation:
@@ -147,7 +149,7 @@ def shortest(sim: Simulation, host: str) -> float:
 @pytest.mark.parametrize("host_first", [True, False])
 def test_host_override_takes_precedence_over_site_override(host_first: bool) -> None:
     sim = both(delay=1.0)
-    events = [own(delay=6.0), different(delay=3.0)]
+    events = [own(delay=6.0), make_override(delay=3.0)]
     for event in events if host_first else events[::-1]:
         sim.handle(event)
     sim.run()
@@ -169,20 +171,20 @@ def test_one_host_is_off_or_alone_on() -> None:
     sim = both()
     sim.handle(own(off=True))
     sim.run(START + HOUR)
-    assert (asked(sim, HOST), asked(sim, NEIGHBOUR)) == (0, 31)
+    assert (count_requests(sim, HOST), count_requests(sim, NEIGHBOUR)) == (0, 31)
     assert host(sim).backoff_reason == "the host is off"
     sim.handle(own(sim.now, off=False))
-    sim.handle(different(sim.now, off=True))
+    sim.handle(make_override(sim.now, off=True))
     sim.run(sim.now + HOUR)
-    assert asked(sim, HOST) == 31
+    assert count_requests(sim, HOST) == 31
 
 
 def test_host_budget_applies_until_it_is_removed() -> None:
     sim = both(200, delay=1.0)
-    sim.handle(different(budget=50))
+    sim.handle(make_override(budget=50))
     sim.handle(own(budget=10))
     sim.run(START + HOUR / 2)
-    assert (asked(sim, HOST), asked(sim, NEIGHBOUR)) == (10, 50)
+    assert (count_requests(sim, HOST), count_requests(sim, NEIGHBOUR)) == (10, 50)
     sim.handle(own(sim.now))
     sim.run(sim.now + HOUR / 2)
-    assert asked(sim, HOST) == 50
+    assert count_requests(sim, HOST) == 50

@@ -15,7 +15,7 @@ MIDNIGHT = START - START % DAY + DAY
 IN_FORCE = 5.0
 
 
-def speed(at: float, *speeds: Speed) -> SpeedSet:
+def make_speed_set(at: float, *speeds: Speed) -> SpeedSet:
     return SpeedSet(at=at, speeds=speeds)
 
 
@@ -42,7 +42,7 @@ def most_in(moments: Sequence[float], window: float) -> int:
 @pytest.mark.parametrize("pages", [0.5, 5.0, 20.0])
 def test_visits_match_the_speed(pages: float) -> None:
     sim = busy()
-    sim.handle(speed(START, Speed("", pages=pages)))
+    sim.handle(make_speed_set(START, Speed("", pages=pages)))
     sim.run(START + 200)
     made = times(sim, START + 20)
     assert 0.85 * pages <= len(made) / 180 <= 1.05 * pages
@@ -54,13 +54,13 @@ def test_visits_match_the_speed(pages: float) -> None:
 @pytest.mark.slow
 def test_new_speed_applies_at_once() -> None:
     sim = busy()
-    sim.handle(speed(START, Speed("", pages=40.0)))
+    sim.handle(make_speed_set(START, Speed("", pages=40.0)))
     sim.run(START + 60)
-    sim.handle(speed(sim.now, Speed("", pages=1.0)))
+    sim.handle(make_speed_set(sim.now, Speed("", pages=1.0)))
     changed = sim.now
     sim.run(changed + 100)
     assert len(times(sim, START + 20, changed)) / 40 >= 34
-    sim.handle(speed(sim.now))
+    sim.handle(make_speed_set(sim.now))
     free = sim.now
     sim.run(free + 20)
     assert len(times(sim, free + IN_FORCE, free + 20)) / 15 > 40
@@ -70,7 +70,9 @@ def test_new_speed_applies_at_once() -> None:
 def test_speed_follows_hours_of_the_week() -> None:
     sim = busy()
     at_work = Speed("04:00-07:00", pages=0.01)
-    sim.handle(speed(START, Speed("00:00-01:00", pages=0.0), at_work, Speed("", pages=0.1)))
+    sim.handle(
+        make_speed_set(START, Speed("00:00-01:00", pages=0.0), at_work, Speed("", pages=0.1))
+    )
     sim.run(MIDNIGHT + 9 * HOUR)
 
     def rate(begin: float, end: float) -> float:
@@ -86,7 +88,7 @@ def test_speed_follows_hours_of_the_week() -> None:
 @pytest.mark.slow
 def test_received_bytes_are_charged() -> None:
     sim = busy(size=100_000)
-    sim.handle(speed(START, Speed("", bytes=500_000.0)))
+    sim.handle(make_speed_set(START, Speed("", bytes=500_000.0)))
     sim.run(START + 300)
     made = times(sim, START + 60)
     assert 4.2 <= len(made) / 240 <= 5.3
@@ -98,7 +100,7 @@ def test_shares_of_all_frontiers_sum_to_the_speed() -> None:
     made = 0
     for partitions in ({0}, {1, 2, 3}):
         sim = Simulation(lambda url: {"took": 0.1})
-        sim.handle(speed(START, Speed("", pages=8.0)))
+        sim.handle(make_speed_set(START, Speed("", pages=8.0)))
         sim.frontier.assign(frozenset(partitions), START)
         sim.frontier.caught_up(frozenset(partitions), START)
         for host in range(HOSTS):
@@ -111,7 +113,9 @@ def test_shares_of_all_frontiers_sum_to_the_speed() -> None:
 
 def test_speed_zero_wakes_no_frontier() -> None:
     sim = busy(hosts=1)
-    sim.handle(speed(START, Speed("08:00-18:00", pages=0.0), Speed("18:00-20:00", bytes=0.0)))
+    sim.handle(
+        make_speed_set(START, Speed("08:00-18:00", pages=0.0), Speed("18:00-20:00", bytes=0.0))
+    )
     sim.run(MIDNIGHT + 8 * HOUR - 1)
     sim.admit("http://h1.test/")
     sim.run(MIDNIGHT + 8 * HOUR + 60)

@@ -9,7 +9,7 @@ from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, HOUR, URL, Changing, defined, visits
 
 OTHER = "http://b.test/1"
-MANY = 60
+URLS_PER_HOST = 60
 FROM, UNTIL = 8 * HOUR, 18.5 * HOUR
 
 
@@ -22,31 +22,31 @@ def is_quiet(at: float, begin: float = FROM, end: float = UNTIL) -> bool:
     return begin <= into < end if begin < end else not end <= into < begin
 
 
-def simulated(*quiet: float) -> Simulation:
+def make_simulation(*quiet: float) -> Simulation:
     sim = Simulation(delay=30.0)
     sim.judge = Changing(2 * HOUR)
     defined(sim, revisit="fixed:3h")
     sim.handle(hours(*quiet))
-    sim.admit(URL, OTHER, *(f"{HOST}/new-{n}" for n in range(MANY)))
+    sim.admit(URL, OTHER, *(f"{HOST}/new-{n}" for n in range(URLS_PER_HOST)))
     return sim
 
 
 @pytest.mark.slow
 def test_quiet_hours_stop_requests_to_site_and_no_other() -> None:
     for quiet in ((FROM, UNTIL), (22 * HOUR, 6 * HOUR)):
-        sim = simulated(*quiet)
+        sim = make_simulation(*quiet)
         sim.run(START + 3 * DAY)
         asked = [at - START for at, _, url in sim.visits if url.startswith(HOST)]
         # An order that was made just before may be in flight, with ten visits.
         assert not any(is_quiet(at, *quiet) and is_quiet(at - 600, *quiet) for at in asked)
-        assert {f"{HOST}/new-{n}" for n in range(MANY)} <= {*sim.pages()}
+        assert {f"{HOST}/new-{n}" for n in range(URLS_PER_HOST)} <= {*sim.pages()}
         assert any(is_quiet(at, *quiet) for at in visits(sim, OTHER))
         assert len(visits(sim, URL)) > 8
 
 
 @pytest.mark.slow
 def test_host_in_quiet_hours_has_reason_and_continues_after() -> None:
-    sim = simulated(FROM, UNTIL)
+    sim = make_simulation(FROM, UNTIL)
     sim.run(START - START % DAY + DAY + 12 * HOUR)
     sim.admit(f"{HOST}/late")
     sim.run(sim.now + HOUR)
@@ -61,7 +61,7 @@ def test_host_in_quiet_hours_has_reason_and_continues_after() -> None:
 
 @pytest.mark.slow
 def test_plans_avoid_quiet_hours_until_these_are_removed() -> None:
-    sim = simulated(FROM, UNTIL)
+    sim = make_simulation(FROM, UNTIL)
     sim.run(START + 2 * DAY)
     sim.handle(hours(0.0, 0.0))
     sim.run(START + 4 * DAY)

@@ -29,10 +29,10 @@ from services.frontier.service import Frontier
 from tests.support.read_ahead import ReadAheadStore
 
 NOW = 1_700_000_000.0
-MANY = 1000
+EVENT_COUNT = 1000
 SITE, HOST = "shop.example", "https://www.shop.example"
-URLS = tuple(f"{HOST}/{number}" for number in range(MANY))
-NAMES = tuple(f"https://h{number}.trap.example/" for number in range(MANY))
+URLS = tuple(f"{HOST}/{number}" for number in range(EVENT_COUNT))
+NAMES = tuple(f"https://h{number}.trap.example/" for number in range(EVENT_COUNT))
 
 
 def frontier(store: ReadAheadStore) -> Frontier:
@@ -46,12 +46,12 @@ def frontier(store: ReadAheadStore) -> Frontier:
     return made
 
 
-def admitted(*urls: str) -> UrlsAdmitted:
+def urls_admitted(*urls: str) -> UrlsAdmitted:
     site = SITE if urls[0] in URLS else "trap.example"
     return UrlsAdmitted(at=NOW, site=site, via="v", urls=tuple(Discovery(u, 1) for u in urls))
 
 
-def judged(url: str) -> PageJudged:
+def page_judged(url: str) -> PageJudged:
     visit = Visit(id=f"1.0@{url}", url=url)
     return PageJudged(
         at=NOW,
@@ -65,7 +65,7 @@ def judged(url: str) -> PageJudged:
     )
 
 
-def ended(url: str) -> VisitEnded:
+def visit_ended(url: str) -> VisitEnded:
     visit = Visit(id=f"1.0@{url}", url=url, earlier=3)
     return VisitEnded(
         at=NOW, site=SITE, host=HOST, order=OrderId("1"), epoch=1, index=0, visit=visit,
@@ -75,8 +75,8 @@ def ended(url: str) -> VisitEnded:
 
 
 EVENTS: dict[str, Callable[[], list[Event]]] = {
-    "links to one host": lambda: [admitted(*URLS)],
-    "links to many names of a site": lambda: [admitted(*NAMES)],
+    "links to one host": lambda: [urls_admitted(*URLS)],
+    "links to many names of a site": lambda: [urls_admitted(*NAMES)],
     "a sitemap": lambda: [
         ChangesHinted(
             at=NOW,
@@ -85,8 +85,8 @@ EVENTS: dict[str, Callable[[], list[Event]]] = {
             hints=tuple(ChangeHint(url, EvidenceKind.SITEMAP, NOW - 5) for url in URLS),
         )
     ],
-    "verdicts": lambda: [judged(url) for url in URLS[:50]],
-    "an outcome": lambda: [ended(URLS[0])],
+    "verdicts": lambda: [page_judged(url) for url in URLS[:50]],
+    "an outcome": lambda: [visit_ended(URLS[0])],
     "a missing page": lambda: [
         MissingPageRead(at=NOW, site=SITE, host=HOST, digest="d", simhash="00000000000000ff")
     ],
@@ -104,7 +104,7 @@ EVENTS: dict[str, Callable[[], list[Event]]] = {
 def test_handlers_read_only_cached_rows(name: str) -> None:
     store = ReadAheadStore()
     before = frontier(store)
-    for event in (admitted(*URLS), admitted(*NAMES[:10]), *map(judged, URLS[:100])):
+    for event in (urls_admitted(*URLS), urls_admitted(*NAMES[:10]), *map(page_judged, URLS[:100])):
         list(before.handle(event, NOW))
     before.settle()
     store.flush()
@@ -119,7 +119,7 @@ def test_handlers_read_only_cached_rows(name: str) -> None:
 
 def test_order_reads_no_rows() -> None:
     store = ReadAheadStore()
-    new, events = frontier(store), [admitted(*URLS[:5])]
+    new, events = frontier(store), [urls_admitted(*URLS[:5])]
     read_ahead(store, new.reads_of(events))
     for event in events:
         list(new.handle(event, NOW))

@@ -37,7 +37,7 @@ def too_deep(sim: Simulation) -> tuple[str, str]:
     return admit(sim, "/", depth=3), admit(sim, "/deep", depth=4)
 
 
-def blocklisted(sim: Simulation) -> tuple[str, str]:
+def block_host(sim: Simulation) -> tuple[str, str]:
     sim.handle(BlocklistChanged(at=sim.now, rule="a.test/x*"))
     return admit(sim, "/"), admit(sim, "/xyz")
 
@@ -63,18 +63,18 @@ def over_budget(sim: Simulation) -> tuple[str, str]:
     return last, admit(sim, "/more")
 
 
-def excluded(sim: Simulation) -> tuple[str, str]:
+def exclude_by_robots(sim: Simulation) -> tuple[str, str]:
     return admit(sim, "/"), admit(sim, "/private/x")
 
 
 REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
-    Hazard.BLACKLISTED: (blocklisted, "by a.test/x*"),
+    Hazard.BLACKLISTED: (block_host, "by a.test/x*"),
     Hazard.TRAP_DEPTH: (too_deep, "limit of 3"),
     Hazard.OUT_OF_SCOPE: (out_of_scope, "not prefix("),
     Hazard.REDIRECT: (too_many_redirects, "redirects in a row"),
     Hazard.TRAP_HOSTS: (too_many_hosts, "budget of 7 hosts"),
     Hazard.TRAP_URLS: (over_budget, "budget of 5 URLs"),
-    Hazard.ROBOTS_EXCLUDED: (excluded, "line 3"),
+    Hazard.ROBOTS_EXCLUDED: (exclude_by_robots, "line 3"),
 }
 """Rule → a URL that passes, a URL that is refused, and a part of the reason."""
 
@@ -94,7 +94,7 @@ def test_rule_refuses_with_reason(rule: Hazard) -> None:
     assert tally.refused == {rule: 1}
 
 
-def stored(sim: Simulation, table: str) -> int:
+def count_rows(sim: Simulation, table: str) -> int:
     """Return the number of rows of a table."""
     with sim.database.reading() as db:
         return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
@@ -131,8 +131,8 @@ def test_trap_has_bounded_rows(rule: Hazard) -> None:
     assert taken <= 3
     site = sim.store.table(SiteRow).get("a.test")
     assert site and site.refused == {rule: len(found) + 1 - taken}
-    assert stored(sim, "urls") == taken + MAX_REFUSED_ROWS
-    assert stored(sim, "hosts") == site.hosts <= 2
+    assert count_rows(sim, "urls") == taken + MAX_REFUSED_ROWS
+    assert count_rows(sim, "hosts") == site.hosts <= 2
     tallies = [one.tally.refused for one in sim.partitions]
     assert sum(refused[rule] for refused in tallies) == site.refused[rule]
 
@@ -141,7 +141,7 @@ def test_each_url_beyond_depth_has_a_row() -> None:
     sim = Simulation()
     found = tuple(Discovery(f"{HOST}/{n}", depth=99) for n in range(2 * MAX_REFUSED_ROWS))
     sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=found))
-    assert stored(sim, "urls") == 2 * MAX_REFUSED_ROWS
+    assert count_rows(sim, "urls") == 2 * MAX_REFUSED_ROWS
 
 
 def test_seed_is_admitted_beyond_host_budget() -> None:

@@ -20,7 +20,7 @@ from tests.frontier.simulation import START, Simulation
 HOST = "http://a.test"
 
 
-def judged(visit: Visit, at: float) -> PageJudged:
+def make_verdict(visit: Visit, at: float) -> PageJudged:
     """Return the verdict on a new page."""
     return PageJudged(
         at=at,
@@ -33,7 +33,7 @@ def judged(visit: Visit, at: float) -> PageJudged:
     )
 
 
-def admitted(number: int, *urls: str, at: float = START) -> UrlsAdmitted:
+def make_admission(number: int, *urls: str, at: float = START) -> UrlsAdmitted:
     """Return a record of *urls*, the *number*-th."""
     found = tuple(Discovery(url, depth=17 if "deep" in url else 1) for url in urls)
     return UrlsAdmitted(at=at, site="a.test", via=f"{number}@{HOST}/", urls=found)
@@ -48,7 +48,7 @@ def apply(sim: Simulation, events: Iterable[Event], first: int = 0) -> None:
     sim.frontier._offset = None
 
 
-def known(sim: Simulation) -> tuple[object, ...]:
+def read_totals(sim: Simulation) -> tuple[object, ...]:
     """Return the budgets, totals, queues and refusals that operators see."""
     hosts = [
         (row.host, row.totals.admitted, row.queued, row.totals.visits, row.new)
@@ -65,19 +65,21 @@ def known(sim: Simulation) -> tuple[object, ...]:
 def test_records_that_come_again_change_no_budget_total_queue_or_refusal() -> None:
     sim = Simulation(batch=10, url_budget=60, host_budget=3)
     events = [
-        admitted(n, *(f"{HOST}/{n}/{m}" for m in range(4)), f"{HOST}/deep/{n}", f"{HOST}/{n}/last")
+        make_admission(
+            n, *(f"{HOST}/{n}/{m}" for m in range(4)), f"{HOST}/deep/{n}", f"{HOST}/{n}/last"
+        )
         for n in range(10)
     ]
-    events += [admitted(90 + n, f"http://h{n}.a.test/", f"{HOST}/x{n}") for n in range(5)]
+    events += [make_admission(90 + n, f"http://h{n}.a.test/", f"{HOST}/x{n}") for n in range(5)]
     apply(sim, events)
     sim.run()
-    before, visits = known(sim), len(sim.visits)
+    before, visits = read_totals(sim), len(sim.visits)
     apply(sim, events)
     sim.run()
-    assert known(sim) == before
+    assert read_totals(sim) == before
     assert len(sim.visits) == visits
     # New URLs are admitted: redelivered records did not use up the budget.
-    apply(sim, [admitted(99, f"{HOST}/new")], len(events))
+    apply(sim, [make_admission(99, f"{HOST}/new")], len(events))
     sim.run()
     assert f"{HOST}/new" in sim.pages()
 
@@ -88,14 +90,14 @@ def test_verdict_that_comes_again_changes_no_total_and_no_plan() -> None:
     sim.admit(f"{HOST}/1", f"{HOST}/2")
     sim.run(START + 3600.0)
     visits = [visit for _, order in sim.orders for visit in order.visits]
-    verdicts = [judged(visit, sim.now) for visit in visits if visit.purpose is Purpose.PAGE]
+    verdicts = [make_verdict(visit, sim.now) for visit in visits if visit.purpose is Purpose.PAGE]
     assert len(verdicts) == 2
     apply(sim, verdicts)
-    before, plans = known(sim), [*sim.store.table(PlanRow).everything()]
+    before, plans = read_totals(sim), [*sim.store.table(PlanRow).everything()]
     assert len(plans) == 2
     sim.now += 7200.0
     apply(sim, verdicts)
-    assert known(sim) == before
+    assert read_totals(sim) == before
     assert [*sim.store.table(PlanRow).everything()] == plans
 
 
@@ -105,7 +107,7 @@ def test_second_copy_of_a_verdict_plans_no_visit_once_the_next_one_has_begun() -
     sim.admit(f"{HOST}/1", f"{HOST}/2")
     sim.run(START + 3600.0)
     visits = [visit for _, order in sim.orders for visit in order.visits]
-    verdicts = [judged(visit, sim.now) for visit in visits if visit.purpose is Purpose.PAGE]
+    verdicts = [make_verdict(visit, sim.now) for visit in visits if visit.purpose is Purpose.PAGE]
     apply(sim, verdicts)
     sim.run(START + 2 * 86400.0)
     plans, made = [*sim.store.table(PlanRow).everything()], sim.pages()
@@ -119,9 +121,9 @@ def test_second_copy_of_a_verdict_plans_no_visit_once_the_next_one_has_begun() -
 
 def test_topic_that_was_recreated_is_applied_from_its_first_record() -> None:
     sim = Simulation()
-    apply(sim, [admitted(n, f"{HOST}/{n}") for n in range(5)], 1000)
+    apply(sim, [make_admission(n, f"{HOST}/{n}") for n in range(5)], 1000)
     sim.run()
-    apply(sim, [admitted(9, f"{HOST}/later", at=START + 60.0)], 0)
+    apply(sim, [make_admission(9, f"{HOST}/later", at=START + 60.0)], 0)
     sim.run()
     assert f"{HOST}/later" in sim.pages()
 

@@ -13,7 +13,7 @@ from services.frontier.rows import HostRow, PartitionTallyRow, UrlRow
 from tests.frontier.simulation import Simulation
 
 HOST, URL = "http://a.test", "http://a.test/1"
-SOON = 100.0
+SHORT_WAIT = 100.0
 """Seconds in which no host that backs off is tried."""
 
 
@@ -58,7 +58,7 @@ def test_retry_visits_failing_host_after_courtesy_delay(outcome: Outcome) -> Non
     ask(sim)
     ask(sim)
     assert host(sim).ready_at <= sim.now + 7.0
-    sim.run(sim.now + SOON)
+    sim.run(sim.now + SHORT_WAIT)
     assert sim.pages() == [URL, "http://a.test/2"]
     assert min(gap for _, gap in sim.gaps()) >= 7.0
     assert waiting(sim) == 0
@@ -70,7 +70,7 @@ def test_immediate_retry_keeps_courtesy_delay() -> None:
     while host(sim).condition is not Condition.BACKING_OFF:
         sim.run(steps=1)
     ask(sim)
-    sim.run(sim.now + SOON, steps=20)
+    sim.run(sim.now + SHORT_WAIT, steps=20)
     assert min(gap for _, gap in sim.gaps()) >= 7.0
 
 
@@ -78,9 +78,9 @@ def test_host_still_down_after_retry_backs_off_as_after_first_failure() -> None:
     sim = Simulation(Mended(outcome=Outcome.HOST_DOWN), down_wait=1000.0)
     sim.admit(URL)
     for _ in range(3):
-        sim.run(sim.now + SOON)
+        sim.run(sim.now + SHORT_WAIT)
         ask(sim)
-    sim.run(sim.now + SOON)
+    sim.run(sim.now + SHORT_WAIT)
     assert len(sim.visits) == 4
     assert sim.now < host(sim).ready_at <= sim.now + 1000.0
 
@@ -92,7 +92,7 @@ def test_retry_keeps_retry_after() -> None:
     sim.run(sim.now + 10.0)
     until = host(sim).ready_at
     ask(sim, URL)
-    sim.run(sim.now + SOON)
+    sim.run(sim.now + SHORT_WAIT)
     assert (host(sim).ready_at, len(sim.visits)) == (until, 1)
 
 
@@ -104,7 +104,7 @@ def test_retry_requests_failed_robots_txt_again() -> None:
     sim.run(sim.now + 10.0)
     answers.clear()
     ask(sim)
-    sim.run(sim.now + SOON)
+    sim.run(sim.now + SHORT_WAIT)
     assert [url for _, _, url in sim.visits] == [f"{HOST}/robots.txt"] * 2 + [URL]
 
 
@@ -117,7 +117,7 @@ def test_retry_visits_url_with_planned_attempt_now() -> None:
     web.trouble = {}
     ask(sim, URL)
     ask(sim, URL)
-    sim.run(sim.now + SOON)
+    sim.run(sim.now + SHORT_WAIT)
     assert (sim.pages(), waiting(sim)) == ([URL, URL], 0)
     sim.run()
     assert sim.pages() == [URL, URL]

@@ -11,7 +11,7 @@ from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, HOUR, Changing, defined, visits
 
 QUICK = f"{HOST}/quick"
-MANY = 3000
+NEW_URLS = 3000
 KNOWN = 300
 
 
@@ -22,14 +22,14 @@ def hourly(**fields: object) -> Simulation:
     sim.judge = lambda ended: (quick if ended.visit.url == QUICK else slow)(ended)
     defined(sim, **{"revisit": "optimal", **fields})
     sim.admit(QUICK, priority=-8)
-    admitted(sim, [f"{HOST}/known-{number}" for number in range(60)])
+    admit_links(sim, [f"{HOST}/known-{number}" for number in range(60)])
     return sim
 
 
-NEW = [f"{HOST}/{number}" for number in range(MANY)]
+NEW = [f"{HOST}/{number}" for number in range(NEW_URLS)]
 
 
-def admitted(sim: Simulation, urls: list[str] = NEW) -> None:
+def admit_links(sim: Simulation, urls: list[str] = NEW) -> None:
     """Admit all URLs at once, as the links of one page."""
     found = tuple(Discovery(url, 5) for url in urls)
     sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=found))
@@ -48,7 +48,7 @@ def test_hourly_page_is_revisited_while_thousands_of_new_urls_wait(
 ) -> None:
     sim = hourly(budget=budget)
     sim.run(START + 2 * DAY)
-    admitted(sim)
+    admit_links(sim)
     queued_at = sim.now
     sim.run(queued_at + 7 * HOUR)
     made = [at for at in visits(sim, QUICK) if at > queued_at - START]
@@ -57,7 +57,7 @@ def test_hourly_page_is_revisited_while_thousands_of_new_urls_wait(
     new = {*NEW}
     found = [*dict.fromkeys(url for url in sim.pages() if url in new)]
     assert len(found) > 0.6 * 7 * HOUR / 10
-    assert found == NEW[: len(found)] and len(found) < MANY
+    assert found == NEW[: len(found)] and len(found) < NEW_URLS
 
 
 @pytest.mark.slow
@@ -68,9 +68,9 @@ def test_new_urls_get_configured_share_while_both_queues_wait(share: float) -> N
     # Each page is due again before all pages were visited once more.
     defined(sim, revisit="fixed:30m", discovery_share=share)
     known = [f"{HOST}/known-{number}" for number in range(KNOWN)]
-    admitted(sim, known)
+    admit_links(sim, known)
     sim.run(START + 3 * HOUR)
-    admitted(sim)
+    admit_links(sim)
     before = len(sim.pages())
     sim.run(sim.now + 3 * HOUR)
     made = sim.pages()[before:]
@@ -82,7 +82,7 @@ def test_new_urls_get_configured_share_while_both_queues_wait(share: float) -> N
 def test_refetch_does_not_wait_for_all_new_urls() -> None:
     sim = hourly(revisit="none")
     sim.run(START + HOUR)
-    admitted(sim)
+    admit_links(sim)
     sim.run(sim.now + HOUR)
     requested_at = sim.now - START
     sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(QUICK,)))
@@ -94,7 +94,7 @@ def test_refetch_does_not_wait_for_all_new_urls() -> None:
 def test_both_queues_survive_any_crash() -> None:
     sim = hourly()
     sim.run(START + DAY)
-    admitted(sim, NEW[:600])
+    admit_links(sim, NEW[:600])
     for _ in range(40):
         sim.run(steps=17)
         sim.start()
@@ -113,9 +113,9 @@ def test_revisits_fit_beside_share_of_new_urls() -> None:
     sim = Simulation(delay=60.0)
     sim.judge = Changing(DAY)
     defined(sim, revisit="optimal", discovery_share=0.7)
-    admitted(sim, [f"{HOST}/known-{number}" for number in range(KNOWN)])
+    admit_links(sim, [f"{HOST}/known-{number}" for number in range(KNOWN)])
     sim.run(START + 4 * DAY)
-    admitted(sim)
+    admit_links(sim)
     sim.run(sim.now + 1.5 * DAY)
     row = host_row(sim)
     assert row.new.queued > 100

@@ -21,7 +21,7 @@ def never(ended: VisitEnded) -> bool:
     return ended.host == OTHER
 
 
-def simulated(readable: Readable = never, count: int = 40, **settings: object) -> Simulation:
+def make_simulation(readable: Readable = never, count: int = 40, **settings: object) -> Simulation:
     """Return a frontier whose *count* URLs of each host are parsed at once."""
 
     def judge(ended: VisitEnded) -> PageJudged:
@@ -42,7 +42,7 @@ def simulated(readable: Readable = never, count: int = 40, **settings: object) -
     return sim
 
 
-def visited(sim: Simulation, host: str = HOST) -> list[float]:
+def visit_times(sim: Simulation, host: str = HOST) -> list[float]:
     return [at for at, _, url in sim.visits if url.startswith(f"{host}/") and "robots" not in url]
 
 
@@ -53,15 +53,15 @@ def host(sim: Simulation) -> HostRow:
 
 
 def test_unreadable_host_is_tried_with_growing_backoff_and_others_continue() -> None:
-    sim = simulated()
+    sim = make_simulation()
     sim.run(START + 300.0)
-    assert len(visited(sim, OTHER)) == 40
+    assert len(visit_times(sim, OTHER)) == 40
     row = host(sim)
     assert row.condition is Condition.BACKING_OFF
     assert row.backoff_reason and row.backoff_reason.startswith("the last ")
     assert row.backoff_reason.endswith(" pages were unreadable")
     sim.run(START + 5 * DAY)
-    at = visited(sim)
+    at = visit_times(sim)
     # An order in flight is completed, and the postponement starts at the fifth page.
     first = next(n for n in range(1, len(at)) if at[n] - at[n - 1] > 10 * DELAY)
     assert LIMIT <= first <= LIMIT + 10
@@ -72,36 +72,36 @@ def test_unreadable_host_is_tried_with_growing_backoff_and_others_continue() -> 
 
 
 def test_readable_page_ends_postponement() -> None:
-    sim = simulated(lambda ended: ended.host == OTHER or ended.at > START + WAIT)
+    sim = make_simulation(lambda ended: ended.host == OTHER or ended.at > START + WAIT)
     sim.run(START + DAY)
-    assert len(visited(sim)) == len(visited(sim, OTHER)) == 40
+    assert len(visit_times(sim)) == len(visit_times(sim, OTHER)) == 40
 
 
 def test_unreadable_pages_between_readable_ones_postpone_nothing() -> None:
-    sim = simulated(lambda ended: ended.visit.url.endswith(("0", "4", "8")))
+    sim = make_simulation(lambda ended: ended.visit.url.endswith(("0", "4", "8")))
     sim.run(START + 300.0)
-    assert len(visited(sim)) == 40
+    assert len(visit_times(sim)) == 40
 
 
 def test_unreadable_limit_of_zero_postpones_nothing() -> None:
-    sim = simulated(unreadable_limit=0)
+    sim = make_simulation(unreadable_limit=0)
     sim.run(START + 300.0)
-    assert len(visited(sim)) == 40
+    assert len(visit_times(sim)) == 40
 
 
 def test_postponement_survives_restart() -> None:
-    sim = simulated()
+    sim = make_simulation()
     sim.run(START + 300.0)
-    before = len(visited(sim))
+    before = len(visit_times(sim))
     sim.start()
     sim.run(START + WAIT / 2)
-    assert len(visited(sim)) == before
+    assert len(visit_times(sim)) == before
 
 
 def test_retry_ends_postponement() -> None:
-    sim = simulated()
+    sim = make_simulation()
     sim.run(START + 300.0)
-    before = len(visited(sim))
+    before = len(visit_times(sim))
     sim.handle(RetryRequested(at=sim.now, site="bad.test", host=HOST, urls=()))
     sim.run(sim.now + 60.0)
-    assert len(visited(sim)) >= before + LIMIT
+    assert len(visit_times(sim)) >= before + LIMIT
