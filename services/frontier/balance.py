@@ -123,7 +123,7 @@ class Balance:
             keys = [(partition_key(n, self._partitions.total), "") for n in sorted(foreign)]
             rows = self._tallies.get_all(keys) if keys else ()
             self._foreign_orders = sum((_parse_sent(row) for row in rows), Counter[int]())
-        claimed = sum((one.orders_at() for one in self._partitions), Counter[int]())
+        claimed = sum((partition.orders_at() for partition in self._partitions), Counter[int]())
         return [claimed[at] + self._foreign_orders[at] for at in range(self._partitions.total)]
 
     def _read_lagging(self, now: float) -> Container[int]:

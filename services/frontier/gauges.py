@@ -37,7 +37,7 @@ class Gauges:
     def update(self) -> None:
         """Set all gauges."""
         tallies = [partition.tally for partition in self._partitions]
-        gauge("gossamer_hosts_loaded", sum(len(one.bench) for one in self._partitions))
+        gauge("gossamer_hosts_loaded", sum(len(partition.bench) for partition in self._partitions))
         gauge("gossamer_urls_queued", sum(tally.queued for tally in tallies))
         for condition in Condition:
             hosts = sum(tally.conditions[condition] for tally in tallies)

@@ -148,5 +148,9 @@ class HostLoader:
 
 
 def _first_listed(partitions: Iterable[Partition]) -> ListedEntry | None:
-    waiting = [ListedEntry(one, entry) for one in partitions if (entry := one.first_listed())]
+    waiting = [
+        ListedEntry(partition, entry)
+        for partition in partitions
+        if (entry := partition.first_listed())
+    ]
     return min(waiting, key=lambda listed: listed.entry.number, default=None)

@@ -67,7 +67,9 @@ class Pacing:
             return 0
         if not crawl.max_pages:
             return UNLIMITED_PAGES
-        pages = sum(one.tally.pages + one.bench.outstanding for one in self._partitions)
+        pages = sum(
+            partition.tally.pages + partition.bench.outstanding for partition in self._partitions
+        )
         return max(0, crawl.pages_before + crawl.max_pages - pages)
 
     def max_order_visits(self, crawl: CrawlDefined, now: float) -> int:
@@ -110,6 +112,6 @@ class Pacing:
 
     def _visit_bytes(self) -> float:
         """Return the average bytes of a visit."""
-        visits = sum(one.tally.outcomes.total() for one in self._partitions)
-        received = sum(one.tally.received for one in self._partitions)
+        visits = sum(partition.tally.outcomes.total() for partition in self._partitions)
+        received = sum(partition.tally.received for partition in self._partitions)
         return received / visits if received else EXPECTED_VISIT_BYTES

@@ -127,7 +127,7 @@ class Partitions:
 
         They grow over all partitions, whatever the clock does.
         """
-        last = max(one.tally.last_number for one in self)
+        last = max(claimed.tally.last_number for claimed in self)
         moment = int(now * 1e6) + self._ahead
         if last - moment > NUMBERS_PER_BUCKET:
             # The clock was ahead. Numbers continue from there, or all later ones would be in one

@@ -165,7 +165,9 @@ class Refusals:
         """Return whether parked URLs are yet to be evaluated by *crawl* and the blocklist."""
         if crawl is None:
             return False
-        return any(one.parked.must_evaluate(crawl, self.blocklist) for one in self._partitions)
+        return any(
+            partition.parked.must_evaluate(crawl, self.blocklist) for partition in self._partitions
+        )
 
     def evaluate_parked(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
         """Evaluate some more of the parked URLs; yield the URLs that nothing excludes any more."""

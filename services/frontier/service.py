@@ -154,7 +154,11 @@ class Frontier(Processor):
         While Kafka is unavailable, or we lag, the log may have the last outcome: it ends the order,
         and may have a Retry-After.
         """
-        ends = [end for one in self._partitions if (end := one.bench.next_lease_end()) is not None]
+        ends = [
+            end
+            for partition in self._partitions
+            if (end := partition.bench.next_lease_end()) is not None
+        ]
         end = min(ends, default=None)
         if end is None or not self._read_until < end <= now:
             return False
@@ -173,7 +177,7 @@ class Frontier(Processor):
         by_partition = defaultdict[int, list[tuple[str, str]]](list)
         for site, host in places:
             by_partition[self._partitions.number_of(site)].append((site, host))
-        claimed = [one for one in self._partitions if one.number in by_partition]
+        claimed = [partition for partition in self._partitions if partition.number in by_partition]
         groups = [one.reads_of(by_partition[one.number]) for one in claimed]
         for several in zip(*groups, strict=True):
             yield chain.from_iterable(several)
@@ -308,24 +312,23 @@ class Frontier(Processor):
     def _queue_due(self, now: float, limit: int) -> None:
         """Queue at most *limit* due URLs, and end the backoff of due hosts."""
         self._revisits.follow(now, limit)
-        taken = list[tuple[Partition, list[DueRow], list[DueRow]]]()
+        popped = list[tuple[Partition, list[DueRow], list[DueRow]]]()
         for partition in self._partitions:
             due = partition.pop_due(now, limit)
             visits = partition.plans.take(now, limit := limit - len(due))
             limit -= len(visits)
             if due or visits:
-                taken.append((partition, due, visits))
-        places = [(one.site, one.host) for _, due, _ in taken for one in due]
-        places += [(one.site, one.host) for _, _, visits in taken for one in visits]
-        plans = plans_of(one for _, *both in taken for entries in both for one in entries)
-        read_ahead(self._store, chain([plans], self._reads_of(places)))
-        for partition, due, visits in taken:
-            partition.end_backoffs([one for one in due if not one.url])
-            for one in due:
-                if one.url:
-                    self._admission.queue_due_retry(partition, one, now)
-            for one in visits:
-                self._admission.queue_due_plan(partition, one, now)
+                popped.append((partition, due, visits))
+        entries = [entry for _, due, visits in popped for entry in (*due, *visits)]
+        places = [(entry.site, entry.host) for entry in entries]
+        read_ahead(self._store, chain([plans_of(entries)], self._reads_of(places)))
+        for partition, due, visits in popped:
+            partition.end_backoffs([entry for entry in due if not entry.url])
+            for entry in due:
+                if entry.url:
+                    self._admission.queue_due_retry(partition, entry, now)
+            for entry in visits:
+                self._admission.queue_due_plan(partition, entry, now)
 
     def _load_hosts(self, now: float) -> None:
         self._loading.load_hosts(now)
@@ -366,7 +369,7 @@ class Frontier(Processor):
 
     def note(self) -> str:
         """Return the reason why no orders are made, if it is not a fault."""
-        return why_idle(self._crawl, sum(one.tally.queued for one in self._partitions))
+        return why_idle(self._crawl, sum(partition.tally.queued for partition in self._partitions))
 
     def settle(self) -> None:
         """Put totals and positions of the partitions into the store, and set the gauges."""

@@ -40,7 +40,7 @@ class Tally:
         """Host → site, of all checked-out hosts."""
 
     def record_condition(self, row: HostRow, before: Condition | None) -> None:
-        """Count a host's change of condition; *before* is None for a new host."""
+        """Count a change of condition; *before*: the former condition, or None for a new host."""
         if before is not None:
             self.conditions[before] -= 1
         self.conditions[row.condition] += 1
