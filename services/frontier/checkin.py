@@ -137,8 +137,8 @@ class CheckIn:
             partition.update(host, self._extend_busy(host.row, event, now))
 
     def _extend_busy(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
-        """Return *row* with `busy_until` at the end of the event's Retry-After, beside all other
-        delays."""
+        """Return *row* with `busy_until` at the end of the event's Retry-After, unless it is later
+        already."""
         until = now + min(event.retry_after, self._settings.retry_after_limit)
         until = max(until, row.politeness.busy_until or 0.0)
         return replace(row, politeness=replace(row.politeness, busy_until=until))
@@ -191,7 +191,8 @@ class CheckIn:
         return row
 
     def _record_return(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
-        """Return the row of a host whose order no fetcher could begin: it comes when that asks."""
+        """Return the row of a host whose order a fetcher returned: it is delayed for as long as the
+        fetcher asks, or for a growing time."""
         wait = min(event.retry_after, self._settings.retry_after_limit)
         wait = wait or refused_wait(row.politeness.delay, row.politeness.refused)
         reason = event.reason or None

@@ -22,11 +22,14 @@ from services.frontier.rows import HostRow, RobotsRow, UnreadablePages
 SHORT_WAIT = 60.0
 """Seconds before a retry that may soon succeed: after a 429 without Retry-After, or without an
 answer of the name server."""
-RETRY_WAIT, HOUR = 600.0, 3600.0
+RETRY_WAIT = 600.0
+"""Seconds before the first retry of a URL, and of a host after `Wait.MINUTES`."""
+HOUR = 3600.0
 MAX_SPREAD = 0.25
 """The largest share by which a backoff is lengthened, so that hosts that fail together do not
 return together."""
 REFUSED_WAIT_LIMIT = 300.0
+"""The longest delay of a host whose orders come back without a request, in seconds."""
 
 
 def courtesy_delay(settings: FrontierSettings, last_took: float, robots: RobotsRow | None) -> float:

@@ -214,7 +214,7 @@ def find_cached_answer(
 
 
 def make_forbidden_answer(request: QueuedUrl, cause: str, now: float) -> RobotsAnswered:
-    """Return the answer to a visit on behalf of a host that is not made, because of *reason*.
+    """Return the answer for a skipped visit on behalf of another host; *cause*: why it was skipped.
 
     The other host is not visited until it gets another answer.
     """

@@ -23,7 +23,7 @@ class UnreadablePages(NamedTuple):
 
     pages: int = 0
     at: float = 0.0
-    """The time of the last verdict on them."""
+    """The time of the last verdict on these pages."""
 
 
 class AppliedRecords(NamedTuple):

@@ -87,8 +87,7 @@ class Sites:
             self._rows.erase(site)
 
     def erase(self, site: str) -> None:
-        """Erase the row of *site* but for the number of its hosts; erase all of it without
-        hosts."""
+        """Erase the row of *site*, except for the number of its hosts if it has any."""
         if hosts := self._row(site).hosts:
             self._put(SiteRow(site, hosts=hosts))
         else:
