@@ -131,9 +131,9 @@ def _unguarded(self: CassandraStore, check: Callable[[], None]) -> None:
     pass
 
 
-def _one_by_one(self: Partition, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
-    found = {place: self._host_rows.get(*place) for place in places}
-    return {place: Host(row) for place, row in found.items() if row}
+def _one_by_one(self: Partition, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
+    found = {key: self._host_rows.get(*key) for key in keys}
+    return {key: Host(row) for key, row in found.items() if row}
 
 
 def _never_leaves(url: str, target: str) -> bool:
