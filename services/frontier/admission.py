@@ -28,9 +28,9 @@ from gossamer.events import (
 from gossamer.events.outcomes import FAILURES
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.web.in_links import Sketch, linked, linking_site
+from gossamer.web.in_links import Sketch, add_link, linking_site
 from gossamer.web.url import host_key
-from gossamer.web.validators import EVERY, NO_VALIDATORS, is_conditional
+from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_conditional
 from services.frontier import revisit
 from services.frontier.conditions import Condition
 from services.frontier.directory import request_number
@@ -239,7 +239,9 @@ class Admission:
             url=plan.url,
             number=number,
             # Every few visits the whole page is requested.
-            conditional=is_conditional(plan.validators, trust, plan.earlier % EVERY),
+            conditional=is_conditional(
+                plan.validators, trust, plan.earlier % UNCONDITIONAL_INTERVAL
+            ),
             validators=NO_VALIDATORS if trust.lie else plan.validators,
             statistics=plan.statistics,
             basis=plan.basis,
@@ -258,7 +260,7 @@ def _host_of_discovery(found: Discovery) -> str:
 
 def _make_queued_url(found: Discovery, event: UrlsAdmitted, linking: str, moment: int) -> QueuedUrl:
     """Return the queue entry of *found*; *linking*: the site of the page that links to it."""
-    in_links = linked(0, linking, found.url) if linking else 0
+    in_links = add_link(0, linking, found.url) if linking else 0
     statistics = _pack_new_page(found.depth, found.priority, in_links, found.every)
     number, origin = request_number(found.priority, moment), Origin.of(found, event.via)
     return QueuedUrl(event.crawl, "", 0, found.url, number, origin, statistics=statistics)

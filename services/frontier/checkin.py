@@ -11,7 +11,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
-from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health, Judged
+from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health, VerdictSubject
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import merge_cookies
@@ -209,16 +209,16 @@ class CheckIn:
         times = row.politeness.failures.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
         earlier, attempt = event.visit.earlier, event.visit.attempt
-        if fate is Fate.AGAIN and attempt < self._settings.retries:
+        if fate is Fate.RETRY and attempt < self._settings.retries:
             self._revisits.retry(partition, event, now + retry_wait(attempt + 1))
             self._store_outcome(event, earlier, attempt + 1, now)
         elif fate is Fate.WAIT and not given_up:
             self._store_outcome(event, earlier, attempt, now, queued=True)
         elif fate is not Fate.STAY and self._store_outcome(event, earlier + 1, 0, now):
             self._revisits.record_absence(partition, event, event.visit, event.started_at or now)
-        if fate in (Fate.DONE, Fate.AGAIN) or (fate is Fate.WAIT and given_up):
+        if fate in (Fate.DONE, Fate.RETRY) or (fate is Fate.WAIT and given_up):
             row = partition.queues.advance(row)
-        backs_off = fate is Fate.WAIT or (fate is Fate.AGAIN and given_up)
+        backs_off = fate is Fate.WAIT or (fate is Fate.RETRY and given_up)
         return row, now + wait if backs_off else 0.0
 
     def _store_outcome(
@@ -242,7 +242,7 @@ class CheckIn:
             )
         )
         page = event.visit.purpose is Purpose.PAGE
-        if page and OUTCOMES[event.outcome].judged is Judged.DOCUMENT:
+        if page and OUTCOMES[event.outcome].verdict_subject is VerdictSubject.DOCUMENT:
             return False
         self._history.put(self._history_row(event, now))
         return page
@@ -258,7 +258,10 @@ class CheckIn:
             size=event.received,
             redirects_to=event.location,
         )
-        if event.visit.earlier and OUTCOMES[event.outcome].judged is Judged.ABSENCE:
+        if (
+            event.visit.earlier
+            and OUTCOMES[event.outcome].verdict_subject is VerdictSubject.ABSENCE
+        ):
             # The verdict may have come already.
             last = self._verdicts.get((event.crawl, event.host), event.visit.url)
             if last and last.verdict in GONE_VERDICTS and last.at >= row.at:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import asdict, replace
 
-from gossamer.bounds import LeftOut
+from gossamer.bounds import Exclusion
 from gossamer.events import CrawlDefined, HostCheckedOut, OrderId, Purpose, RobotsAnswered, Visit
 from gossamer.settings import FrontierSettings
 from gossamer.telemetry import count
@@ -186,7 +186,7 @@ class CheckOut:
         partition: Partition,
         row: HostRow,
         url: QueuedUrl,
-        exclusion: LeftOut,
+        exclusion: Exclusion,
         crawl: CrawlDefined,
         now: float,
     ) -> bool:

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import left_out, limit_state, limits
+from gossamer.bounds import exclusion_of, limit_state, limits
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
-from gossamer.events.provenance import by_site
+from gossamer.events.provenance import group_by_site
 from gossamer.log import key_group_of
 from gossamer.store import Row, Store
 from services.frontier.bucketed_log import BucketedLog, BucketEnds, next_bucket
@@ -186,7 +186,7 @@ class ParkedUrls:
             for name, urls in excluded.items():
                 state = limit_state(name, crawl, blocklist)
                 self._add(limit.row.key_group, row.via, tuple(urls), name, state)
-            yield from by_site(fitting, row.via, crawl.crawl, now)
+            yield from group_by_site(fitting, row.via, crawl.crawl, now)
 
     def write(self) -> None:
         """Put the limits that have changed into the store."""
@@ -208,7 +208,7 @@ def split_by_limit(
     them."""
     fitting, excluded = list[Discovery](), dict[str, list[Discovery]]()
     for found in urls:
-        if exclusion := left_out(crawl, blocklist, found):
+        if exclusion := exclusion_of(crawl, blocklist, found):
             name = limit_name(exclusion.rule, found.url, blocklist)
             excluded.setdefault(name, []).append(found)
         else:

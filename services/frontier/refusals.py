@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from gossamer.blocklist import Blocklist, forbidden_by
-from gossamer.bounds import LeftOut, left_out, limit_state
+from gossamer.bounds import Exclusion, exclusion_of, limit_state
 from gossamer.events import CrawlDefined, Discovery, LinksParked, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
-from gossamer.events.provenance import by_site
+from gossamer.events.provenance import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -65,7 +65,7 @@ def _check_scope(one: AdmissionCandidate) -> str:
 def _check_bounds(one: AdmissionCandidate, rule: Hazard) -> str:
     if one.crawl is None:
         return ""
-    exclusion = left_out(one.crawl, one.blocklist, one.found)
+    exclusion = exclusion_of(one.crawl, one.blocklist, one.found)
     return exclusion.reason if exclusion and exclusion.rule is rule else ""
 
 
@@ -124,20 +124,20 @@ class Refusals:
         self._partitions, self._urls = partitions, store.table(UrlRow)
         self.blocklist = Blocklist()
 
-    def find_exclusion(self, url: QueuedUrl, crawl: CrawlDefined) -> LeftOut | None:
+    def find_exclusion(self, url: QueuedUrl, crawl: CrawlDefined) -> Exclusion | None:
         """Return the reason why *url* was admitted but is not visited now; None if it is
         visited."""
         if not url.on_behalf_of:
-            return left_out(crawl, self.blocklist, url.origin.discovery(url.url))
+            return exclusion_of(crawl, self.blocklist, url.origin.discovery(url.url))
         rule = self.blocklist.of_url(url.url)
-        return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
+        return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
 
     def refuse_queued(
         self,
         partition: Partition,
         host: HostRow,
         url: QueuedUrl,
-        exclusion: LeftOut,
+        exclusion: Exclusion,
         crawl: CrawlDefined,
         now: float,
     ) -> None:
@@ -159,7 +159,7 @@ class Refusals:
         for limit, urls in excluded.items():
             state = limit_state(limit, crawl, self.blocklist)
             partition.parked.add(event.site, event.via, urls, limit, state)
-        yield from by_site(fitting, event.via, event.crawl, now)
+        yield from group_by_site(fitting, event.via, event.crawl, now)
 
     def must_evaluate(self, crawl: CrawlDefined | None) -> bool:
         """Return whether parked URLs are yet to be evaluated by *crawl* and the blocklist."""

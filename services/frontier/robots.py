@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import left_out
+from gossamer.bounds import exclusion_of
 from gossamer.events import (
     CrawlDefined,
     Discovery,
@@ -36,7 +36,7 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.outcomes import OUTCOMES, Fate
-from gossamer.events.provenance import by_site
+from gossamer.events.provenance import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import REDIRECTS, RobotsRules
@@ -276,10 +276,10 @@ def discover_sitemaps(
         for url in event.sitemaps
     ]
     # Blocklisted sitemaps are refused at admission, and parked.
-    found = [one for one in named if left_out(crawl, Blocklist(), one) is None]
+    found = [one for one in named if exclusion_of(crawl, Blocklist(), one) is None]
     # The host that the file is about, wherever the file lies: the site of that host vouches for it.
     via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.host}/robots.txt"
-    return by_site(found, via, event.crawl, now)
+    return group_by_site(found, via, event.crawl, now)
 
 
 def reason_for_backoff(event: RobotsEvent) -> str:

@@ -31,12 +31,12 @@ from gossamer.events import (
     VisitEnded,
     topics,
 )
-from gossamer.events.outcomes import OUTCOMES, Judged
-from gossamer.log import BATCH, Record
-from gossamer.overrides import site_overridden
+from gossamer.events.outcomes import OUTCOMES, VerdictSubject
+from gossamer.log import MAX_POLL_RECORDS, Record
+from gossamer.overrides import overridden_site
 from gossamer.runtime.answers import read_ahead
 from gossamer.runtime.control_copy import ControlRow, control_row
-from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
+from gossamer.runtime.processor import Answer, Handler, Key, Processor, check_handlers
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.url import host_key
@@ -102,7 +102,7 @@ class Frontier(Processor):
         self._gauges, self._pacing = Gauges(self._partitions), Pacing(self._partitions)
         self._control_rows = store.table(ControlRow)
         self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
-        complete({**self._handlers, **self._controls}, self.reads, self.name)
+        check_handlers({**self._handlers, **self._controls}, self.reads, self.name)
         self._offset: int | None = None
         """The offset of the record that is handled; None if events come without a log."""
         self._crawl: CrawlDefined | None = None
@@ -272,7 +272,7 @@ class Frontier(Processor):
 
     def _change_override(self, event: SiteOverridden | HostOverridden, now: float) -> None:
         self._overrides.change(event)
-        if partition := self._partitions.of(site := site_overridden(event)):
+        if partition := self._partitions.of(site := overridden_site(event)):
             partition.end_site_backoffs(site, now)
 
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
@@ -294,7 +294,7 @@ class Frontier(Processor):
             ends += [partition.bench.next_lease_end()] if read else []
         return min((end for end in ends if end is not None), default=None)
 
-    def wake(self, now: float, limit: int = BATCH) -> Iterator[Event]:
+    def wake(self, now: float, limit: int = MAX_POLL_RECORDS) -> Iterator[Event]:
         """Update hosts and URLs that are due, then yield orders: at most *limit* of each."""
         read_until = self._leases_may_end_until(now)
         for partition in self._partitions if self._partitions.caught_up else ():
@@ -412,5 +412,5 @@ def url_rows_of_events(events: Iterable[Event]) -> Iterator[Key]:
                     yield PlanRow, (event.crawl, event.host), url
                     yield UrlRow, (event.crawl, event.host), url
             case VisitEnded(crawl=crawl, host=host, visit=visit) if visit.earlier:
-                if OUTCOMES[event.outcome].judged is Judged.ABSENCE:
+                if OUTCOMES[event.outcome].verdict_subject is VerdictSubject.ABSENCE:
                     yield VerdictRow, (crawl, host), visit.url

@@ -44,7 +44,7 @@ from services.frontier.rows import (
     VerdictRow,
     partition_key,
 )
-from services.frontier.sites import SAMPLE
+from services.frontier.sites import MAX_REFUSED_ROWS
 from standalone.folder import Folder, Opened
 
 HOST = "http://a.example"
@@ -108,9 +108,13 @@ def test_a_refusal_is_no_visit() -> None:
 
 
 def test_of_many_refusals_by_one_rule_those_without_a_row_are_explained() -> None:
-    trapped = SiteRow("a.example", refused={"trap_urls": SAMPLE + 1, "redirect": SAMPLE})
+    trapped = SiteRow(
+        "a.example", refused={"trap_urls": MAX_REFUSED_ROWS + 1, "redirect": MAX_REFUSED_ROWS}
+    )
     shown = why(site=trapped, via="seed", met=True)
-    assert f"\nrefused: by trap_urls, which refused {SAMPLE + 1} URLs of a.example" in shown
+    assert (
+        f"\nrefused: by trap_urls, which refused {MAX_REFUSED_ROWS + 1} URLs of a.example" in shown
+    )
     assert "has reached its maximum number of URLs" in shown and "redirect" not in shown
     assert "perhaps refused: by trap_urls" in why(site=trapped, definition=DEFINED, fleet=True)
     two = SiteRow("a.example", refused={"trap_urls": 5000, "robots_excluded": 7000})

@@ -14,7 +14,7 @@ from gossamer.settings import FrontierSettings, Settings
 from schemas import outcomes
 from services.dedup.service import Dedup
 from services.fetcher.service import Fetcher
-from services.frontier.politeness import trouble_wait
+from services.frontier.politeness import failure_wait
 from services.frontier.service import Frontier
 from services.parser.service import Parser
 
@@ -40,7 +40,7 @@ def test_policy_of_outcome_is_consistent(outcome: Outcome) -> None:
     meaning = OUTCOMES[outcome]
     assert meaning.text.endswith(".")
     has_wait = meaning.fate in (Fate.WAIT, Fate.RETRY)
-    assert (trouble_wait(FRONTIER, "http://a.test", outcome, 1, 0.0) > 0) is has_wait
+    assert (failure_wait(FRONTIER, "http://a.test", outcome, 1, 0.0) > 0) is has_wait
     assert not meaning.health.failed or has_wait
     assert meaning.fate is not Fate.WAIT or meaning.ends_order, (
         "the next URL of the order would fail in the same way"

@@ -21,13 +21,13 @@ class Scans:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from gossamer.store.sqlite import SqliteTable
 
-        self.count, stored = 0, SqliteTable._stored
+        self.count, stored = 0, SqliteTable._read_partition
 
         def count_reads(table: SqliteTable[ListedHost], *asked: object) -> object:
             self.count += table._row is ListedHost
             return stored(table, *asked)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(SqliteTable, "_stored", count_reads)
+        monkeypatch.setattr(SqliteTable, "_read_partition", count_reads)
 
 
 @pytest.mark.parametrize("priority", [-100, -1, 1, 100])
