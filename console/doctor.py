@@ -1,6 +1,6 @@
-"""Checks of a fleet or a folder: the findings, and a remedy for each problem.
+"""Checks of a fleet or a folder: findings, and a remedy for each problem.
 
-Nothing is changed. A server that is away hides only what it alone could tell.
+Nothing is changed. If a server does not answer, only the checks that need it are left out.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from console.figures import alignment, counts, duration, percent, plural, size
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Keep
-from gossamer.extras import require_extra
+from gossamer.extras import need
 from gossamer.log import Log
-from gossamer.runtime.alignment import Alignment, compare_group
+from gossamer.runtime.alignment import Aligned, compare_group
 from gossamer.runtime.backends import check_fleet
 from gossamer.runtime.identity import FILE, check_identity, check_stated_folder
 from gossamer.runtime.processor import Processor
@@ -29,51 +29,51 @@ from gossamer.web.suffixes import SUFFIX_LIST
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.fetcher.addresses import NAT64_NAME
-from services.fetcher.http.nameservers import LOOKUP_TIMEOUT, DnsFailure, DnsUnanswered, NameServers
-from services.fetcher.limitations import LocalFault
+from services.fetcher.faults import OwnFault
+from services.fetcher.http.cares import LOOKUP_LIMIT, DnsFailure, DnsUnanswered, NameServers
 from services.frontier.service import Frontier
 from standalone.folder import Folder
 
 if TYPE_CHECKING:
-    # Imported when a fleet is examined: its libraries may be missing.
+    # Imported when a fleet is examined, because its libraries are optional.
     from gossamer.log.kafka.brokers import Brokers
     from gossamer.log.kafka.log import KafkaLog
     from gossamer.log.kafka.topics import Differences
     from gossamer.store.cassandra.session import Cassandra
 
-PATIENCE = 10.0
-"""The most seconds that a request to a server may take."""
+SERVER_TIMEOUT = 10.0
+"""Seconds for one request to a server."""
 MAX_SKEW = 2.0
-"""Seconds by which the clock of a node may differ: write timestamps are taken from clocks."""
+"""Seconds by which the clock of a node may differ: write timestamps come from clocks."""
 MIN_FREE_BYTES, MIN_FREE_SHARE = 5e9, 0.1
-LISTED = 3
-"""The most differences that one line names."""
-OLDEST_CASSANDRA = 5
-"""The first major version that has UnifiedCompactionStrategy."""
-NODE = "SELECT to_unix_timestamp(now()), release_version FROM system.local"
+MAX_LISTED = 3
+"""Differences that one line names."""
+MIN_CASSANDRA_VERSION = 5
+"""The first major version with UnifiedCompactionStrategy."""
+NODE_QUERY = "SELECT to_unix_timestamp(now()), release_version FROM system.local"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found."""
+    """The result of one check."""
 
     check: str
     found: str
     remedy: str | None = None
-    """What cures it, a sentence; None: all is well."""
+    """What to do, a sentence; None if there is no problem."""
 
 
 def examine_fleet(settings: Settings) -> Iterator[Finding]:
     """Yield the findings about the fleet of *settings* and about this machine."""
     yield check_settings(settings)
     limited = {
-        name: server.model_copy(update={"timeout": min(server.timeout, PATIENCE)})
+        name: server.model_copy(update={"timeout": min(server.timeout, SERVER_TIMEOUT)})
         for name, server in (("kafka", settings.kafka), ("cassandra", settings.cassandra))
     }
     settings = settings.model_copy(update=limited)
-    with ExitStack() as opened:
-        log = yield from _examine_kafka(settings, opened)
-        store = yield from _examine_cassandra(settings, opened)
+    with ExitStack() as stack:
+        log = yield from _examine_kafka(settings, stack)
+        store = yield from _examine_cassandra(settings, stack)
         if log and store:
             yield from _examine_both(settings, log, store)
     yield check_dns(settings.fetcher)
@@ -82,7 +82,7 @@ def examine_fleet(settings: Settings) -> Iterator[Finding]:
         ("dedup.folder", settings.dedup.folder),
     ):
         yield check_disk(folder, setting)
-    yield own_version()
+    yield gossamer_version()
 
 
 def examine_folder(path: Path, settings: Settings) -> Iterator[Finding]:
@@ -90,21 +90,21 @@ def examine_folder(path: Path, settings: Settings) -> Iterator[Finding]:
     try:
         opened = Folder(path).open()
         with closing(opened.database):
-            yield Finding("folder", f"{path} holds a crawl")
-            yield check_parts(opened.log, opened.store)
+            yield Finding("folder", f"{path} has a crawl")
+            yield check_log_and_store(opened.log, opened.store)
             for group, topics in groups().items():
                 lag = {topic: opened.log.lag(group, topic) for topic in topics}
-                yield Finding("groups", f"{group}: unread: {counts(lag)}")
+                yield Finding("groups", f"{group}: {lag_text(lag)}")
             yield dead_letters(opened.log)
     except GossamerError as error:
         yield Finding("folder", str(error), "Name the folder of a crawl with --data.")
     yield check_dns(settings.fetcher)
     yield check_disk(path, "--data")
-    yield own_version()
+    yield gossamer_version()
 
 
 def check_settings(settings: Settings) -> Finding:
-    """Check that the servers of a fleet are named, and that its libraries are here."""
+    """Check that the settings name the servers, and that the libraries are installed."""
     try:
         check_fleet(settings)
     except GossamerError as error:
@@ -114,9 +114,9 @@ def check_settings(settings: Settings) -> Finding:
 
 
 def _examine_kafka(
-    settings: Settings, opened: ExitStack
+    settings: Settings, stack: ExitStack
 ) -> "Generator[Finding, None, KafkaLog | None]":
-    """Yield what Kafka alone can tell; return the log if it can be read."""
+    """Yield the findings about Kafka; return the log if it can be read."""
     if not settings.kafka.servers or not _has_libraries():
         return None
     from gossamer.log.kafka.brokers import Brokers
@@ -126,25 +126,25 @@ def _examine_kafka(
     try:
         differences = Topics(settings.kafka).compare()
     except GossamerError as error:
-        remedy = "See that it runs, or name others in kafka.servers."
-        yield refused("kafka", error, remedy)
+        remedy = "Check that Kafka runs, or name other brokers in kafka.servers."
+        yield failed_check("kafka", error, remedy)
         return None
     yield Finding("kafka", f"the brokers at {settings.kafka.servers} answer")
     brokers = Brokers(settings.kafka)
     yield kafka_version(brokers.old_version)
     yield check_topics(differences)
     try:
-        log: KafkaLog = opened.enter_context(closing(KafkaLog(settings.kafka)))
-        found = [*_groups_of_fleet(settings, log, brokers)]
+        log: KafkaLog = stack.enter_context(closing(KafkaLog(settings.kafka)))
+        findings = [*_fleet_groups(settings, log, brokers)]
     except GossamerError as error:
         if not (differences.appliable or differences.refused):
-            yield refused("groups", error, "See the brokers' logs.")
+            yield failed_check("groups", error, "Read the logs of the brokers.")
         return None
-    yield from found
+    yield from findings
     return log
 
 
-def _groups_of_fleet(settings: Settings, log: Log, brokers: "Brokers") -> Iterator[Finding]:
+def _fleet_groups(settings: Settings, log: Log, brokers: "Brokers") -> Iterator[Finding]:
     kafka = settings.kafka
     members = brokers.members([*(kafka.prefix + one for one in groups()), *kafka.further_groups])
     for group, topics in groups().items():
@@ -153,15 +153,15 @@ def _groups_of_fleet(settings: Settings, log: Log, brokers: "Brokers") -> Iterat
     lags = log.lag_by_group(PAGES_FETCHED.name)
     for group in kafka.further_groups:
         lag = {PAGES_FETCHED.name: sum(lags[group].values())}
-        remedy = "Start it, or take it out of kafka.further_groups: it holds the fetchers up."
+        remedy = "Start it, or remove it from kafka.further_groups: it throttles the fetchers."
         yield check_group(group, lag, members[group], remedy)
     yield dead_letters(log)
 
 
 def _examine_cassandra(
-    settings: Settings, opened: ExitStack
+    settings: Settings, stack: ExitStack
 ) -> Generator[Finding, None, Store | None]:
-    """Yield what Cassandra alone can tell; return the store if it can be read."""
+    """Yield the findings about Cassandra; return the store if it can be read."""
     if not settings.cassandra.hosts or not _has_libraries():
         return None
     from gossamer.store.cassandra.session import Cassandra
@@ -170,39 +170,41 @@ def _examine_cassandra(
 
     keyspace = settings.cassandra.keyspace
     try:
-        nodes = opened.enter_context(closing(Cassandra(settings.cassandra)))
-        asked = [*_ask_nodes(nodes)]
+        nodes = stack.enter_context(closing(Cassandra(settings.cassandra)))
+        answers = [*_query_nodes(nodes)]
     except GossamerError as error:
-        remedy = "See that it runs, or name other nodes in cassandra.hosts."
-        yield refused("cassandra", error, remedy)
+        remedy = "Check that Cassandra runs, or name other nodes in cassandra.hosts."
+        yield failed_check("cassandra", error, remedy)
         return None
     yield Finding("cassandra", f"{nodes.where} answers")
-    yield cassandra_version({node: release for node, _, release in asked})
-    yield check_clocks({node: skew for node, skew, _ in asked})
+    yield cassandra_version({node: release for node, _, release in answers})
+    yield check_clocks({node: skew for node, skew, _ in answers})
     try:
         tables = check_tables(nodes, settings)
         yield tables
         for warning in durability_warnings(nodes, keyspace):
-            what, _, remedy = warning.rpartition("; ")
-            yield Finding("durability", what, f"{remedy[:1].upper()}{remedy[1:]}.")
-        store = opened.enter_context(closing(CassandraStore(settings.cassandra)))
+            problem, _, remedy = warning.rpartition("; ")
+            yield Finding("durability", problem, f"{remedy[:1].upper()}{remedy[1:]}.")
+        store = stack.enter_context(closing(CassandraStore(settings.cassandra)))
     except GossamerError as error:
-        yield refused("tables", error, "Run gossamer store apply.")
+        yield failed_check("tables", error, "Run gossamer store apply.")
         return None
     return None if tables.remedy else store
 
 
 def _examine_both(settings: Settings, log: Log, store: Store) -> Iterator[Finding]:
-    parts = check_parts(log, store)
-    yield parts
-    if parts.remedy:
+    identity = check_log_and_store(log, store)
+    yield identity
+    if identity.remedy:
         return
     fleet = check_identity(log, store)
     if fleet is None:
         return
     for service in (Frontier, Dedup, Archive):
-        yield tried(
-            "positions", partial(_check_service, log, store, service), "See the brokers' logs."
+        yield checked(
+            "positions",
+            partial(_check_service, log, store, service),
+            "Read the logs of the brokers.",
         )
     for folder in (settings.archive.folder, *_inside(settings.dedup.folder)):
         if (folder / FILE).exists():
@@ -219,29 +221,29 @@ def _inside(folder: Path) -> Sequence[Path]:
 
 def _has_libraries() -> bool:
     try:
-        require_extra("fleet")
+        need("fleet")
     except GossamerError:
         return False
     return True
 
 
-def tried(check: str, examine: Callable[[], Finding], remedy: str) -> Finding:
-    """Return what *examine* finds, or the error that it raises as a finding with *remedy*."""
+def checked(check: str, examine: Callable[[], Finding], remedy: str) -> Finding:
+    """Return the finding of *examine*, or its error as a finding with *remedy*."""
     try:
         return examine()
     except GossamerError as error:
-        return refused(check, error, remedy)
+        return failed_check(check, error, remedy)
 
 
-def refused(check: str, error: GossamerError, remedy: str) -> Finding:
-    """Return *error* of a check as a finding; settings that make no sense have their own remedy."""
+def failed_check(check: str, error: GossamerError, remedy: str) -> Finding:
+    """Return *error* as a finding of *check*; invalid settings have a remedy of their own."""
     if isinstance(error, BadSettings):
         return Finding("settings", str(error), "Change this setting.")
     return Finding(check, str(error), remedy)
 
 
 def groups() -> dict[str, list[str]]:
-    """Return the topics that each service must read, by its group."""
+    """Return group → the topics that it must consume."""
     found: dict[str, list[str]] = {}
     for topic in TOPICS.values():
         if topic.keep is Keep.UNTIL_READ:
@@ -251,120 +253,127 @@ def groups() -> dict[str, list[str]]:
 
 
 def check_topics(differences: "Differences") -> Finding:
-    """Check that nothing is missing and nothing differs but what an operator may change."""
-    if wrong := [*differences.appliable, *differences.refused]:
-        # Each refusal names its own remedy.
+    """Check that no topic is missing, and that only configuration by an operator differs."""
+    if problems := [*differences.appliable, *differences.refused]:
+        # Each refusal has its own remedy.
         apply = "Run gossamer topics apply." if differences.appliable else ""
-        return Finding("topics", listed(wrong), apply or "Do as said for each topic.")
-    return Finding("topics", _in_order(len(TOPICS), "topic", differences.kept))
+        return Finding("topics", listed(problems), apply or "Follow the remedy of each topic.")
+    return Finding("topics", _correct(len(TOPICS), "topic", differences.kept))
 
 
 def check_tables(nodes: "Cassandra", settings: Settings) -> Finding:
-    """Check the tables of the keyspace; raise GossamerError if that is missing."""
+    """Check the tables of the keyspace; raise GossamerError if the keyspace is missing."""
     from console.tables import tables
-    from gossamer.store.cassandra.tables import option_problems, read_tables, table_problems
+    from gossamer.store.cassandra.tables import found_tables, option_problems, table_problems
 
-    keyspace, wanted = settings.cassandra.keyspace, tables(settings)
-    found = read_tables(nodes, keyspace)
-    wrong = [problem for row in wanted for problem in table_problems(row, found)]
-    fixed, kept = option_problems(nodes, keyspace, wanted)
-    if wrong or fixed:
-        return Finding("tables", listed([*wrong, *fixed]), "Run gossamer store apply.")
-    return Finding("tables", _in_order(len(wanted), "table", kept))
+    keyspace, expected = settings.cassandra.keyspace, tables(settings)
+    found = found_tables(nodes, keyspace)
+    problems = [problem for row in expected for problem in table_problems(row, found)]
+    fixable, kept = option_problems(nodes, keyspace, expected)
+    if problems or fixable:
+        return Finding("tables", listed([*problems, *fixable]), "Run gossamer store apply.")
+    return Finding("tables", _correct(len(expected), "table", kept))
 
 
-def _in_order(count: int, what: str, kept: Sequence[str]) -> str:
+def _correct(count: int, word: str, kept: Sequence[str]) -> str:
     set_by_operator = f"; set by an operator: {listed(kept)}" if kept else ""
-    return f"{plural(count, what)} as they should be{set_by_operator}"
+    return f"{plural(count, word)} correct{set_by_operator}"
 
 
 def listed(phrases: Sequence[str]) -> str:
-    """Return the first of *phrases*, and how many more there are."""
-    more = f"; and {len(phrases) - LISTED} more" if len(phrases) > LISTED else ""
-    return "; ".join(phrases[:LISTED]) + more
+    """Return the first MAX_LISTED of *phrases*, and the number of the rest."""
+    more = f"; and {len(phrases) - MAX_LISTED} more" if len(phrases) > MAX_LISTED else ""
+    return "; ".join(phrases[:MAX_LISTED]) + more
 
 
-def check_parts(log: Log, store: Store) -> Finding:
-    """Check that *log* and *store* are of one fleet or folder, and complete."""
+def check_log_and_store(log: Log, store: Store) -> Finding:
+    """Check that *log* and *store* belong to one fleet or folder, and are complete."""
     try:
         fleet = check_identity(log, store)
     except GossamerError as error:
         return Finding(
-            "identity", str(error), "Do as said, or name a log and a store of one fleet."
+            "identity", str(error), "Follow the message, or name a log and a store of one fleet."
         )
     if fleet is None:
-        return Finding("identity", "nothing has begun yet: the first service states an identity")
+        return Finding("identity", "no service has run yet: the first one writes an identity")
     return Finding("identity", f"log and store belong together: {fleet}")
 
 
 def check_folder_identity(folder: Path, fleet: str) -> Finding:
-    """Check that *folder* is of *fleet*."""
+    """Check that *folder* belongs to *fleet*."""
     try:
         check_stated_folder(folder, fleet)
     except GossamerError as error:
         return Finding("identity", str(error), "Name another folder, or remove this one.")
-    return Finding("identity", f"{folder} is of this fleet")
+    return Finding("identity", f"{folder} belongs to this fleet")
 
 
-def check_positions(found: Alignment) -> Finding:
-    """Check that log and store are in step for one group."""
+def check_positions(found: Aligned) -> Finding:
+    """Check that log and store agree for one group."""
     remedy = "Stop all services, and run gossamer restore --align."
-    is_wrong = found.repeated or found.deleted or found.lost
-    return Finding("positions", alignment(found), remedy if is_wrong else None)
+    is_misaligned = found.repeated or found.deleted or found.lost
+    return Finding("positions", alignment(found), remedy if is_misaligned else None)
+
+
+def lag_text(lag: Mapping[str, int]) -> str:
+    """Return the records that a group has not consumed, by topic, in words."""
+    return f"lag {counts(lag)}" if any(lag.values()) else "no lag"
 
 
 def check_group(
     group: str, lag: Mapping[str, int], members: int, remedy: str | None = None
 ) -> Finding:
-    """Check that somebody reads what waits for *group*; *lag* is in records by topic."""
-    found = f"{group}: {plural(members, 'member')}; unread: {counts(lag)}"
+    """Check that *group* has members if it has a lag; *lag* is in records by topic."""
+    found = f"{group}: {plural(members, 'member')}, {lag_text(lag)}"
     if members or not any(lag.values()):
         return Finding("groups", found)
     return Finding("groups", found, remedy or f"Start the service {group}.")
 
 
 def dead_letters(log: Log) -> Finding:
-    """Return how many dead letters there are; they stay after a replay, so that none is wrong."""
+    """Return the number of dead letters. They stay after a replay, so they are not a problem."""
     count = log.lag("frontier", DEAD_LETTERS.name)
-    hint = ": gossamer dead-letters list says why" if count else ""
+    hint = ": gossamer dead-letters list gives the reasons" if count else ""
     return Finding("letters", f"{plural(count, 'dead letter')}{hint}")
 
 
-def _ask_nodes(nodes: "Cassandra") -> Iterator[tuple[str, float, str]]:
+def _query_nodes(nodes: "Cassandra") -> Iterator[tuple[str, float, str]]:
     """Yield the address, the skew in seconds and the version of each node."""
-    nodes.query(NODE)  # Connects and prepares, so that this is not in the times.
+    nodes.query(NODE_QUERY)  # Connects and prepares before the times are measured.
     before = clock.now()
-    for node, ((milliseconds, release),) in nodes.query_each_node(NODE):
+    for node, ((milliseconds, release),) in nodes.query_each_node(NODE_QUERY):
         yield node, skew(milliseconds / 1000, before, clock.now()), str(release)
         before = clock.now()
 
 
 def skew(at: float, before: float, after: float) -> float:
-    """Return how many seconds the clock that read *at*, between *before* and *after* by ours, is
-    ahead of ours at least; negative: behind."""
+    """Return the seconds by which another clock is ahead of ours at least; negative: behind.
+
+    It read *at* when ours was between *before* and *after*.
+    """
     return at - min(max(at, before), after)
 
 
 def check_clocks(skews: Mapping[str, float]) -> Finding:
     """Check by how many seconds the clock of each node differs from this machine's."""
-    wrong = [
+    problems = [
         f"{node} is {duration(abs(by))} {'ahead of' if by > 0 else 'behind'} this machine"
         for node, by in skews.items()
         if abs(by) > MAX_SKEW
     ]
-    if wrong:
-        return Finding("clocks", listed(wrong), "Synchronise all clocks with NTP.")
+    if problems:
+        return Finding("clocks", listed(problems), "Synchronise all clocks with NTP.")
     nodes = plural(len(skews), "node")
     return Finding("clocks", f"{nodes} within {MAX_SKEW:g} s of this machine")
 
 
-def kafka_version(ask: Callable[[], str | None]) -> Finding:
-    """Check the version of Kafka. *ask* returns the version of a broker older than 4, else None."""
+def kafka_version(old_version: Callable[[], str | None]) -> Finding:
+    """Check the version of Kafka; *old_version* returns that of a broker older than 4, or None."""
     try:
-        old = ask()
+        old = old_version()
     except GossamerError as error:
-        # Gossamer works without the right to describe brokers.
-        return Finding("versions", f"Kafka's is not known: {error}")
+        # Gossamer works without the permission to describe brokers.
+        return Finding("versions", f"version of Kafka unknown: {error}")
     if old:
         return Finding("versions", f"Kafka is {old}", "Upgrade it to Kafka 4.")
     return Finding("versions", "Kafka is 4 or later")
@@ -373,8 +382,8 @@ def kafka_version(ask: Callable[[], str | None]) -> Finding:
 def cassandra_version(releases: Mapping[str, str]) -> Finding:
     """Check the version of each node."""
     found = f"Cassandra is {', '.join(sorted({*releases.values()}))}"
-    if any(_major(release) < OLDEST_CASSANDRA for release in releases.values()):
-        return Finding("versions", found, f"Upgrade it to Cassandra {OLDEST_CASSANDRA}.")
+    if any(_major(release) < MIN_CASSANDRA_VERSION for release in releases.values()):
+        return Finding("versions", found, f"Upgrade it to Cassandra {MIN_CASSANDRA_VERSION}.")
     return Finding("versions", found)
 
 
@@ -383,46 +392,46 @@ def _major(release: str) -> int:
     return int(first) if first.isdecimal() else 0
 
 
-def own_version() -> Finding:
+def gossamer_version() -> Finding:
     """Return the version of Gossamer and of its public suffix list."""
     return Finding(
-        "versions", f"Gossamer is {version('gossamer')}, its suffix list of {SUFFIX_LIST}"
+        "versions", f"Gossamer is {version('gossamer')}, with the suffix list of {SUFFIX_LIST}"
     )
 
 
 def check_dns(settings: FetcherSettings) -> Finding:
-    """Check that the name servers answer; that a name does not exist is an answer."""
-    who = settings.nameserver or "the system's name servers"
+    """Check that the name servers answer; "no such name" is an answer."""
+    servers = settings.nameserver or "the system's name servers"
     try:
         asyncio.run(_look_up(settings))
     except DnsFailure:
         pass
-    except (DnsUnanswered, LocalFault, TimeoutError) as error:
-        why = str(error) or f"no answer within {2 * LOOKUP_TIMEOUT:g} s"
-        remedy = "Name one that answers in fetcher.nameserver, or mend /etc/resolv.conf."
-        return Finding("dns", f"{who}: {why}", remedy)
-    return Finding("dns", f"{who}: names are answered")
+    except (DnsUnanswered, OwnFault, TimeoutError) as error:
+        reason = str(error) or f"no answer within {2 * LOOKUP_LIMIT:g} s"
+        remedy = "Name one that answers in fetcher.nameserver, or repair /etc/resolv.conf."
+        return Finding("dns", f"{servers}: {reason}", remedy)
+    return Finding("dns", f"{servers} answer" if not settings.nameserver else f"{servers} answers")
 
 
 async def _look_up(settings: FetcherSettings) -> None:
     servers = NameServers(settings.nameserver, lambda name: None)
     try:
-        await servers.resolve(NAT64_NAME, 2 * LOOKUP_TIMEOUT, bypass_cache=True)
+        await servers.answered_in_time(NAT64_NAME, 2 * LOOKUP_LIMIT, anew=True)
     finally:
         await servers.close()
 
 
 def check_disk(folder: Path, setting: str) -> Finding:
-    """Check the free space where *folder* lies or would lie; *setting* names it."""
-    there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
-    usage = shutil.disk_usage(there)
+    """Check the free space of the disk of *folder*, which *setting* names."""
+    existing = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    usage = shutil.disk_usage(existing)
     share = usage.free / usage.total if usage.total else 0.0
     found = f"{folder}: {size(usage.free)} free, {percent(share)}"
     if usage.free < MIN_FREE_BYTES or share < MIN_FREE_SHARE:
-        return Finding("disk", found, f"Make room, or name another folder with {setting}.")
+        return Finding("disk", found, f"Free some space, or name another folder with {setting}.")
     return Finding("disk", found)
 
 
-def well(findings: Iterable[Finding]) -> bool:
-    """Return whether nothing has to be done."""
+def is_healthy(findings: Iterable[Finding]) -> bool:
+    """Return whether no finding has a remedy."""
     return not any(one.remedy for one in findings)

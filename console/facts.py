@@ -1,7 +1,6 @@
-"""What is known of one URL: everything that `gossamer why` puts into sentences, as data.
+"""The facts about one URL as data: what `gossamer why` prints.
 
-Read in one consistent view, from the store and the log of a crawl, whether that is a folder or a
-fleet.
+They are read in one consistent view from the store and the log of a crawl, in a folder or a fleet.
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from gossamer.crawl import blocklist_of, host_overrides_of, last_definition, ove
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden, SpeedSet
 from gossamer.log import partition_of
+from gossamer.overrides import with_own
 from gossamer.speed import Speeds
 from gossamer.store import Store
 from gossamer.web.url import fingerprint, host_key, host_name, site_of
@@ -21,9 +21,9 @@ from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, SeenTable
 from services.frontier.conditions import Condition
-from services.frontier.gates import GateInputs
+from services.frontier.gates import Situation
 from services.frontier.overrides import Overrides
-from services.frontier.queue import HostQueues, is_revisit
+from services.frontier.queue import HostQueues, is_again
 from services.frontier.revisit import States, unpack_crawl, unpack_page, unpack_site
 from services.frontier.rows import (
     HistoryRow,
@@ -38,11 +38,12 @@ from services.frontier.rows import (
     VerdictRow,
     partition_key,
 )
-from services.frontier.sites import MAX_REFUSED_ROWS
+from services.frontier.sites import SAMPLE
 
-EARLIER = 10
-"""The most visits, and captures, that are read."""
-READ = (
+MAX_VISITS = 10
+"""Visits, and captures, that are read."""
+MAX_ERASURES = 1_000_000
+READ_TABLES = (
     UrlRow,
     HistoryRow,
     VerdictRow,
@@ -61,54 +62,54 @@ READ = (
 
 @dataclass(frozen=True)
 class UrlFacts:
-    """All that is known of a URL; what is not known is None or empty."""
+    """The facts about a URL; a fact that is not known is None or empty."""
 
     url: str
     fleet: bool = False
-    """A fleet's URL-seen set is in dedup, not in the store: what was met may be unknown there."""
+    """Whether the crawl is a fleet: its URL-seen set cannot be read from here."""
     definition: CrawlDefined | None = None
     blocklist: Blocklist = field(default_factory=Blocklist)
-    override: SiteOverridden | None = None
-    """What is different at its site …"""
-    own: HostOverridden | None = None
-    """… and at its host alone."""
+    site_override: SiteOverridden | None = None
+    """The settings of `gossamer site` for its site."""
+    host_override: HostOverridden | None = None
+    """The settings of `gossamer site --host` for its host."""
     speed: SpeedSet | None = None
-    """How fast the crawl may be."""
+    """The speed limits of the crawl."""
     via: str = ""
     visit: UrlRow | None = None
-    """The last visit, or why there was none."""
+    """The last visit, or the refusal of the URL."""
     history: tuple[HistoryRow, ...] = ()
-    """Visits, the newest first."""
+    """Visits, newest first."""
     verdict: VerdictRow | None = None
     document: DocumentRow | None = None
-    """Whether `pages` has it; None if it never had."""
+    """The state of the document in `pages`; None if it was never published."""
     captures: tuple[CaptureRow, ...] = ()
     robots: RobotsRow | None = None
     host: HostRow | None = None
     neighbours: tuple[str, ...] = ()
-    """The other hosts of its site that are checked out."""
+    """Other hosts of its site that are checked out."""
     site: SiteRow | None = None
     plan: PlanRow | None = None
-    """When it is visited again, once it was visited."""
+    """The plan of the next visit, once the URL was visited."""
     shared: PartitionPlansRow | None = None
-    """What the pages of its partition have in common."""
+    """The state that all plans of its partition share."""
     ahead: int | None = None
-    """URLs before it in its queue of its host; None if it is in neither."""
+    """URLs before it in its host's queue; None if it is not queued."""
     again: bool = False
-    """Whether that is the queue of URLs to visit again."""
+    """Whether it is in the queue of URLs to visit again."""
     erased: ErasureRow | None = None
-    """The last erasure on demand that it was part of."""
-    met: bool = False
-    """Whether anything but its scope is known of it."""
+    """The last erasure on request that included it."""
+    is_seen: bool = False
+    """Whether the crawl has seen the URL."""
 
     @property
     def host_key(self) -> str:
-        """The host that it belongs to."""
+        """The key of its host."""
         return host_key(self.url)
 
     @property
     def states(self) -> States:
-        """What the revisit policies go by."""
+        """The state that the revisit policies use."""
         return States(
             unpack_page(self.plan.statistics if self.plan else b""),
             unpack_site(self.site.statistics if self.site else b""),
@@ -117,46 +118,55 @@ class UrlFacts:
 
     @property
     def trust(self) -> Trust:
-        """What is thought of the validators of its host."""
+        """The trust in the validators of its host."""
         return (self.site.validators if self.site else {}).get(self.host_key, Trust())
 
     @property
-    def unlisted(self) -> dict[str, int]:
-        """Rule → how many URLs of its site it refused, where this may be one that has no row."""
+    def unlisted_refusals(self) -> dict[str, int]:
+        """Rule → refused URLs of its site, if the URL may be one of those without a row."""
         if self.site is None or self.visit or self.ahead is not None:
             return {}
-        return {rule: n for rule, n in self.site.refused.items() if n > MAX_REFUSED_ROWS}
+        return {rule: n for rule, n in self.site.refused.items() if n > SAMPLE}
 
-    def gate_inputs(self, host: HostRow, now: float) -> GateInputs:
-        """Return what may keep *host*, the host of the URL, from being visited *now*."""
+    def situation(self, host: HostRow, now: float) -> Situation:
+        """Return the situation of *host*, the host of the URL, for the gates."""
         overrides = Overrides()
-        for event in (self.override, self.own):
+        for event in (self.site_override, self.host_override):
             if event:
                 overrides.change(event)
         rate = Speeds(self.speed).at(now)
-        return GateInputs(
+        return Situation(
             now=now,
             host=host,
             crawl=self.definition,
             overrides=overrides,
             speed_from=inf if 0 in (rate.pages, rate.bytes) else 0.0,
-            neighbours=self.neighbours,
+            others=self.neighbours,
         )
 
     @property
+    def override(self) -> SiteOverridden | None:
+        """The settings of `gossamer site` that hold for its host; None without any."""
+        if self.site_override is None and self.host_override is None:
+            return None
+        whole = self.site_override or SiteOverridden(at=0.0, site=site_of(self.url))
+        return with_own(whole, self.host_override) if self.host_override else whole
+
+    @property
     def ordered(self) -> bool:
-        """Whether a fetcher holds it now."""
+        """Whether a fetcher has an order for it now."""
         if self.host is None or self.ahead is None:
             return False
-        in_turn = self.again == self.host.is_again_next and self.ahead < self.host.lease.outstanding
-        return self.host.condition is Condition.CHECKED_OUT and in_turn
+        is_ordered_queue = self.again == self.host.is_again_next
+        is_in_order = is_ordered_queue and self.ahead < self.host.lease.outstanding
+        return self.host.condition is Condition.CHECKED_OUT and is_in_order
 
 
 def read_facts(crawl: OpenCrawl, url: str) -> UrlFacts:
-    """Return what *crawl* knows of a canonical *url*."""
+    """Return the facts about a canonical *url*."""
     store = crawl.store()
-    for row in READ if crawl.fleet else (*READ, SeenRow):
-        store.table(row)  # Made where it is missing, while nothing is being read.
+    for row in READ_TABLES if crawl.fleet else (*READ_TABLES, SeenRow):
+        store.table(row)  # A missing table is created before the read transaction.
     with crawl.reading():
         return _facts(crawl, store, url)
 
@@ -165,38 +175,42 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     host = host_key(url)
     visit = store.table(UrlRow).get((crawl.id, host), url)
     site = site_of(url)
-    met = not crawl.fleet and SeenTable(store).contains(crawl.id, site, fingerprint(url))
+    is_seen = not crawl.fleet and SeenTable(store).knows(crawl.id, site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
     queues = HostQueues(store.table(QueuedUrl), crawl.id)
     ahead, queued = (row and queues.find(row, url)) or (None, None)
-    in_all = crawl.log.partitions
-    partition = partition_key(partition_of(site, in_all), in_all)
+    partitions = crawl.log.partitions
+    partition = partition_key(partition_of(site, partitions), partitions)
     tally = store.table(PartitionTallyRow).get(partition)
-    out = tally.checked_out if tally else {}
+    checked_out = tally.checked_out if tally else {}
     visits = store.table(HistoryRow)
-    log = store.table(ErasureRow).scan(crawl.id, limit=1_000_000)
+    erasures = store.table(ErasureRow).scan(crawl.id, limit=MAX_ERASURES)
     return UrlFacts(
         url=url,
-        erased=next((row for row in reversed(log) if is_about(url, row.target)), None),
+        erased=next((row for row in reversed(erasures) if is_about(url, row.target)), None),
         fleet=crawl.fleet,
         definition=last_definition(crawl.log),
         blocklist=blocklist_of(crawl.log),
-        override=overrides_of(crawl.log).get(site),
-        own=host_overrides_of(crawl.log).get(host_name(url)),
+        site_override=overrides_of(crawl.log).get(site),
+        host_override=host_overrides_of(crawl.log).get(host_name(url)),
         speed=speed_of(crawl.log),
         via=visit.origin.via if visit else queued.origin.via if queued else "",
         visit=visit,
-        history=tuple(visits.scan((crawl.id, url), limit=EARLIER)) if visit else (),
+        history=tuple(visits.scan((crawl.id, url), limit=MAX_VISITS)) if visit else (),
         verdict=store.table(VerdictRow).get((crawl.id, host), url) if visit else None,
         document=store.table(DocumentRow).get((crawl.id, url)),
-        captures=tuple(store.table(CaptureRow).scan((crawl.id, url), limit=EARLIER)),
+        captures=tuple(store.table(CaptureRow).scan((crawl.id, url), limit=MAX_VISITS)),
         robots=store.table(RobotsRow).get(host),
         host=row,
-        neighbours=tuple(o for o, its in out.items() if its == site and o != host),
+        neighbours=tuple(
+            other
+            for other, other_site in checked_out.items()
+            if other_site == site and other != host
+        ),
         site=store.table(SiteRow).get(site),
         plan=store.table(PlanRow).get((crawl.id, host), url),
         shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
         ahead=ahead,
-        again=queued is not None and is_revisit(queued),
-        met=bool(met or visit or ahead is not None),
+        again=queued is not None and is_again(queued),
+        is_seen=bool(is_seen or visit or ahead is not None),
     )

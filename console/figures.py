@@ -1,23 +1,24 @@
-"""How a person reads a number: sizes, durations, instants, counts."""
+"""Numbers for people: sizes, durations, instants, counts."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gossamer.runtime.alignment import Alignment
+    from gossamer.runtime.alignment import Aligned
 
-MOST = 10
-"""The most parts that a list of counts has."""
-WHOLE = 100
-"""From here on, nobody wants to know what is behind the point."""
-NEARLY = 0.999
-LATEST = 250_000_000_000.0
+MAX_COUNTS = 10
+"""Parts of a list of counts."""
+MIN_WHOLE_NUMBER = 100
+"""Numbers from here on are shown without decimals."""
+MAX_SHOWN_SHARE = 0.999
+MAX_INSTANT = 250_000_000_000.0
 """The last instant that has a year of four digits."""
+DAY = 86400.0
 
 
 def size(count: float) -> str:
-    """Return bytes for a person."""
+    """Return bytes as `9.6 KiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -26,7 +27,7 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds for a person."""
+    """Return seconds as `59.4 s`, `1 min 30 s` or `2 h 05 min`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -35,46 +36,70 @@ def duration(seconds: float) -> str:
 
 
 def instant(at: float) -> str:
-    """Return epoch seconds as `2026-11-22 08:00:00 UTC`; what is out of bounds is cut to them."""
-    within = min(max(at, 0.0), LATEST)
+    """Return epoch seconds as `2026-11-22 08:00:00 UTC`, between 1970 and 9999."""
+    within = min(max(at, 0.0), MAX_INSTANT)
     return datetime.fromtimestamp(within, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def moment(at: float, now: float) -> str:
+    """Return epoch seconds as `08:00:00 UTC` on the day of *now*, with the date on other days."""
+    shown = instant(at)
+    return shown[11:] if shown[:10] == instant(now)[:10] else shown
+
+
+def about(seconds: float) -> str:
+    """Return an estimate as `about 14 min`."""
+    if seconds >= 2 * DAY:
+        return f"about {seconds / DAY:.0f} days"
+    if seconds >= 5400:
+        return f"about {seconds / 3600:.0f} h"
+    return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {max(1, round(seconds))} s"
+
+
 def plural(count: int, what: str) -> str:
-    """Return `1 URL`, `2 URLs`."""
+    """Return `1 URL`, `2 URLs`, `2 near-duplicates`."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def counts(named: Mapping[str, float]) -> str:
-    """Return `3 page, 1 gone`, the most frequent first; `none` if there are none."""
+    """Return `3 pages.parsed, 1 seeds`, the most frequent first; `none` without any."""
     parts = [f"{count:,} {name}" for name, count in largest(named.items()) if count]
     return ", ".join(parts) or "none"
 
 
 def largest(items: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Return the ten largest, equal ones by name."""
-    return sorted(items, key=lambda item: (-item[1], item[0]))[:MOST]
+    """Return the ten largest items; equal ones are in the order of their names."""
+    return sorted(items, key=lambda item: (-item[1], item[0]))[:MAX_COUNTS]
 
 
-def alignment(found: "Alignment") -> str:
-    """Return how log and store of a group stand to each other, for a person."""
+def alignment(found: "Aligned") -> str:
+    """Return in words how the log and the store of a group differ."""
     parts = [
         f"{plural(count, 'record')} {what}"
         for count, what in (
-            (found.repeated, "to be handled once more"),
-            (found.deleted, "that cannot be handled: the log has lost or deleted them"),
-            (found.lost, "handled, and lost with the end of the log"),
+            (found.repeated, "to be handled again"),
+            (found.deleted, "deleted from the log before being handled"),
+            (found.lost, "handled, and lost from the end of the log"),
         )
         if count
     ]
-    return f"{found.group}: {'; '.join(parts) or 'log and store are in step'}"
+    return f"{found.group}: {'; '.join(parts) or 'log and store agree'}"
 
 
 def percent(share: float) -> str:
     """Return a share from 0 to 1 as `83.2 %`."""
-    return f"{100 * share:.3g} %" if share == 1 or share < NEARLY else f"over {100 * NEARLY:.3g} %"
+    return (
+        f"{100 * share:.3g} %"
+        if share == 1 or share < MAX_SHOWN_SHARE
+        else f"over {100 * MAX_SHOWN_SHARE:.3g} %"
+    )
 
 
 def number(value: float) -> str:
-    """Return a number that need not be whole: `0.25`, `3.5`, `12,000`."""
-    return f"{value:,.0f}" if value >= WHOLE else f"{value:.3g}"
+    """Return a number with at most three digits, or whole: `0.25`, `3.5`, `12,000`."""
+    return f"{value:,.0f}" if value >= MIN_WHOLE_NUMBER else f"{value:.3g}"
+
+
+def times(count: int) -> str:
+    """Return `once`, `twice`, `3 times`."""
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")

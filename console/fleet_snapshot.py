@@ -1,8 +1,8 @@
 """Snapshots of a fleet: its services write nothing while the operator's tool copies the tables.
 
-`snapshot.json` says what belongs to the copy: which fleet it is of, how far the store has the
-records of each group, and which WARC files there were. It is written last, so that a snapshot that
-has it is complete. The tables themselves are where the operator's tool has put them.
+`snapshot.json` describes the copy: the id of the fleet, the positions of each group in the store,
+and the WARC files. It is written last, so a snapshot with it is complete. The tables are where the
+operator's tool has put them.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,10 +23,10 @@ from gossamer.runtime.identity import (
     check_topics,
 )
 from gossamer.runtime.positions import PositionRow
-from gossamer.runtime.quiescing import QuiescedFleet, quiesce
+from gossamer.runtime.quiescing import Quiesced, quiesced
 from gossamer.settings import Settings
 from gossamer.store import Store
-from services.archive.files.segment import OPEN_SUFFIX
+from services.archive.files.segment import OPEN
 from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.service import Dedup
@@ -40,13 +40,13 @@ from standalone.snapshot import (
 )
 
 GROUPS = (Frontier.name, Dedup.name, Archive.name)
-"""The groups of the services that keep rows."""
-LISTED = 3
-"""Positions that differ, in an error; a fleet has hundreds."""
+"""The groups of the services with rows in the store."""
+MAX_LISTED_POSITIONS = 3
+"""Differing positions that an error names; a fleet has hundreds."""
 
 
 class FleetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What `snapshot.json` of a fleet says."""
+    """The content of `snapshot.json` of a fleet."""
 
     version: str
     """The version of Gossamer that took the snapshot."""
@@ -55,17 +55,15 @@ class FleetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     keyspace: str
     """The keyspace that was copied."""
     taken_at: float
-    """Epoch seconds since which nothing was written."""
+    """The time, in epoch seconds, from which no service wrote."""
     positions: list[PositionRow]
-    """All rows of the table `positions`: the tables that are put back have the same."""
+    """All rows of the table `positions`, to recognise the restored tables."""
     offsets: dict[str, dict[str, dict[int, int]]]
-    """Group → topic → partition → the offset of the first record that the group had not moved
-    past."""
+    """Group → topic → partition → the committed offset."""
     files: dict[str, int]
-    """WARC files in the archive's folder, and how many bytes of each belong to the snapshot."""
+    """WARC file in the archive's folder → bytes of it that belong to the snapshot."""
     elsewhere: list[str]
-    """The archives whose files are not listed: their folders were not to be seen from where the
-    snapshot was taken."""
+    """Archive instances whose files are not listed: their folders are on other machines."""
 
 
 def take_fleet_snapshot(
@@ -74,13 +72,13 @@ def take_fleet_snapshot(
     settings: Settings,
     target: Path,
     limit: float,
-    copy: Callable[[QuiescedFleet], None],
+    copy: Callable[[Quiesced], None],
 ) -> tuple[FleetSnapshot, float]:
-    """Have *copy* copy the tables while no service writes, and write *target*/snapshot.json.
+    """Call *copy* to copy the tables while no service writes, and write *target*/snapshot.json.
 
-    Return what that says, and for how many seconds the fleet was quiesced, *limit* at most.
-    Raise GossamerError where that cannot be done, or *copy* fails; nothing is in *target* then, and
-    the fleet goes on.
+    Return the snapshot, and the seconds for which the fleet was quiesced, *limit* at most. Raise
+    GossamerError if it cannot be quiesced or *copy* fails: *target* stays empty, and the fleet
+    continues.
     """
     if settings.dedup.engine == "faust":
         raise BadSettings(
@@ -88,7 +86,7 @@ def take_fleet_snapshot(
             "tables; then start them again"
         )
     if (fleet := check_identity(log, store)) is None:
-        raise GossamerError("this fleet has not begun: there is nothing to copy")
+        raise GossamerError("this fleet has never run: there is nothing to copy")
     with translated(target):
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
@@ -96,7 +94,7 @@ def take_fleet_snapshot(
     archives = settings.archive.folder
     check_stated_folder(archives, fleet)
     began = clock.steady()
-    with quiesce(log, store, GROUPS, limit) as delayed:
+    with quiesced(log, store, GROUPS, limit) as quiesced_fleet:
         segments = [*store.table(SegmentRow).everything()]
         snapshot = FleetSnapshot(
             version=version("gossamer"),
@@ -108,7 +106,7 @@ def take_fleet_snapshot(
             files=_files(archives, segments),
             elsewhere=[row.writer for row in segments if not (archives / row.writer).is_dir()],
         )
-        copy(delayed)
+        copy(quiesced_fleet)
     seconds = clock.steady() - began
     with translated(target):
         write_whole(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(snapshot)))
@@ -125,7 +123,7 @@ def _offsets(log: Log) -> dict[str, dict[str, dict[int, int]]]:
     found: dict[str, dict[str, dict[int, int]]] = {}
     for group in sorted({name for topic in TOPICS.values() for name in topic.consumers}):
         topics = [topic.name for topic in TOPICS.values() if group in topic.consumers]
-        for (topic, number), standing in sorted(log.group_positions(group, topics).items()):
+        for (topic, number), standing in sorted(log.standing(group, topics).items()):
             found.setdefault(group, {}).setdefault(topic, {})[number] = standing.committed
     return found
 
@@ -141,49 +139,53 @@ def _files(archives: Path, segments: list[SegmentRow]) -> dict[str, int]:
 
 
 def read_fleet_snapshot(source: Path) -> FleetSnapshot:
-    """Return what `snapshot.json` in *source* says; raise GossamerError if it cannot be used."""
+    """Return the snapshot in *source*; raise GossamerError if it cannot be used."""
     try:
         return msgspec.json.decode(description_in(source), type=FleetSnapshot)
     except msgspec.MsgspecError as error:
         raise Corrupt(
             f"{source / DESCRIPTION} does not describe a fleet ({error}): use another snapshot, or "
-            "name a folder with --data if it is one of a folder"
+            "name the folder with --data if it is a snapshot of a folder"
         ) from error
 
 
 def check_tables(snapshot: FleetSnapshot, log: Log, store: Store) -> None:
-    """Raise GossamerError unless *store* is as it was when *snapshot* was taken, and *log* is of
-    the same fleet."""
+    """Raise GossamerError unless *store* has the tables of *snapshot* and *log* its fleet."""
     row, stated = store.table(IdentityRow).get(STORE), check_topics(log)
-    for what, found in (("store", row), ("topics", stated)):
+    for part, found in (("store", row), ("topics", stated)):
         if found and found.id != snapshot.fleet:
             raise GossamerError(
-                f"the {what} of these settings are of the fleet {found.id}, and the snapshot is of "
+                f"these settings name the {part} of the fleet {found.id}, and the snapshot is of "
                 f"the fleet {snapshot.fleet}: name another fleet with --config"
             )
     if (now := _positions(store)) == snapshot.positions:
         return
-    ours, theirs = _by_place(snapshot.positions), _by_place(now)
-    places = sorted(ours.keys() | theirs.keys(), key=lambda at: (at[0], int(at[1])))
-    differing = [f"{at[0]} {at[1]}" for at in places if ours.get(at) != theirs.get(at)]
-    more = f" and {len(differing) - LISTED} more" if len(differing) > LISTED else ""
+    expected, found_rows = _by_group_and_partition(snapshot.positions), _by_group_and_partition(now)
+    keys = sorted(expected.keys() | found_rows.keys(), key=lambda key: (key[0], int(key[1])))
+    differing = [f"{key[0]} {key[1]}" for key in keys if expected.get(key) != found_rows.get(key)]
+    more = (
+        f" and {len(differing) - MAX_LISTED_POSITIONS} more"
+        if len(differing) > MAX_LISTED_POSITIONS
+        else ""
+    )
     raise GossamerError(
         "the store does not have the tables of the snapshot: the positions of "
-        f"{', '.join(differing[:LISTED])}{more} differ. Stop all services, put the tables of the "
-        f"keyspace {snapshot.keyspace} back on all nodes, and run the same command again. "
-        "Where it has changed them already, or services have, run gossamer restore --align"
+        f"{', '.join(differing[:MAX_LISTED_POSITIONS])}{more} differ. Stop all services, "
+        f"restore the tables of the keyspace {snapshot.keyspace} on all nodes, and run the same "
+        "command again. If this command or a service has changed the tables already, run gossamer "
+        "restore --align"
     )
 
 
-def _by_place(rows: list[PositionRow]) -> Mapping[tuple[str, str], PositionRow]:
+def _by_group_and_partition(rows: list[PositionRow]) -> Mapping[tuple[str, str], PositionRow]:
     return {(row.group, row.partition): row for row in rows}
 
 
 def missing_files(snapshot: FleetSnapshot, archives: Path) -> list[str]:
-    """Return the WARC files of *snapshot* that the folder *archives* lacks, or has less of."""
+    """Return the WARC files of *snapshot* that are missing or incomplete in *archives*."""
 
     def size(file: str) -> int:
-        paths = archives / file, archives / (file + OPEN_SUFFIX)
+        paths = archives / file, archives / (file + OPEN)
         return max(path.stat().st_size if path.exists() else 0 for path in paths)
 
-    return [file for file, least in snapshot.files.items() if size(file) < least]
+    return [file for file, expected in snapshot.files.items() if size(file) < expected]

@@ -1,16 +1,16 @@
 """Moves a crawl from one log and store to another: from a folder to a fleet, or back.
 
-It stays the same crawl, under its id. Rows are copied as they are. Rows of
-partitions are divided for the new number, by `services.frontier.resizing`. Records are copied from
-the topics that no service reads; all others have been read to their end. The URL-seen set becomes a
-table in a folder, and the changelog `urls.seen` in a fleet.
+The crawl keeps its id. Rows are copied unchanged. Rows of partitions are divided among the new
+partitions by `services.frontier.resizing`. Records are copied from the topics that no service
+consumes; all other topics have been consumed to their end. The URL-seen set becomes a table in a
+folder, and the changelog `urls.seen` in a fleet.
 
-What belongs to servers and disks is not copied: the positions of groups, since the destination has
-other offsets; windows for write timestamps; which WARC files are open.
+State of servers and disks is not copied: the positions of groups, because the destination has other
+offsets; windows for write timestamps; the list of open WARC files.
 
-**After a failure.** The source says that it was moved away once the destination has everything.
-Until then nobody can start at the destination, and the crawl can go on at the source. A move that
-begins again drops what the former one has written.
+**After a failure.** The source records that it was moved when the destination is complete. Until
+then no service can start at the destination, and the crawl can continue at the source. A second
+move drops what the first one has written.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,43 +22,43 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from console.at_rest import FLEET_REMEDY, FOLDER_REMEDY, check_drained
 from console.figures import plural
+from console.preconditions import FLEET_REMEDY, FOLDER_REMEDY, check_drained
 from console.tables import TABLES
 from gossamer.crawl import last_definition
 from gossamer.errors import GossamerError, Newer, Poison
 from gossamer.events import DEFAULT_CRAWL, FleetBegun, UrlsSeen
 from gossamer.events.topics import CONTROL, DEAD_LETTERS, TOPICS, URLS_SEEN
 from gossamer.log import Log, Message, Record, partition_of
-from gossamer.log.codec import copy_message, decode, encode
+from gossamer.log.codec import copied, decode, encode
 from gossamer.runtime.identity import (
     STORE,
     IdentityRow,
     check_identity,
     check_topics,
-    identity_rows,
-    stated_identity,
+    stated_in,
+    states,
 )
 from gossamer.runtime.positions import PositionRow
 from gossamer.store import Partition, Row, Store, partition_fields
 from gossamer.store.claims import Claimant, ClaimRow, WindowRow
 from services.archive.rows import SegmentRow
-from services.dedup.replicated import changes_of, read_valid_changes
+from services.dedup.replicated import changes_of, standing_changes
 from services.dedup.seen import SeenRow
 from services.dedup.service import Dedup
 from services.frontier.resizing import drop_partitions, resize
-from services.frontier.rows import AppliedRecords, HostRow, SiteRow, TallyRow
+from services.frontier.rows import Applied, HostRow, SiteRow, TallyRow
 
 T = TypeVar("T")
 
-BATCH = 1000
+BATCH_SIZE = 1000
 """Rows of one flush, and events of one append."""
-MOVED = "@"
-"""Between the key of a dead letter that was moved and its time."""
-STAYING = (ClaimRow, WindowRow, IdentityRow, PositionRow, SegmentRow)
+MOVED_MARK = "@"
+"""Separates the key of a moved dead letter from its time."""
+NOT_COPIED_ROWS = (ClaimRow, WindowRow, IdentityRow, PositionRow, SegmentRow)
 """Rows of servers and disks, not of a crawl."""
-COPIED = (*(topic for topic in TOPICS.values() if not topic.consumers),)
-"""The topics that no service reads. Their records stay."""
+COPIED_TOPICS = (*(topic for topic in TOPICS.values() if not topic.consumers),)
+"""The topics that no service consumes. Their records are retained."""
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,19 @@ class Side:
     def tables(self) -> list[type[Row]]:
         """The tables with a crawl's rows."""
         seen = [SeenRow] if self.is_folder else []
-        return [*(row for row in TABLES if row not in STAYING), *seen]
+        return [*(row for row in TABLES if row not in NOT_COPIED_ROWS), *seen]
 
 
 def move(source: Side, target: Side, now: float) -> Iterator[str]:
-    """Move the crawl of *source* to *target*; yield a line for each thing that was done.
+    """Move the crawl of *source* to *target*; yield a line for each step.
 
-    Nobody may work on either. Raise GossamerError if *source* has no crawl, or has records that
-    were not read, and if *target* is not empty.
+    No service may run on either side. Raise GossamerError if *source* has no crawl or records that
+    are not consumed yet, or if *target* is not empty.
     """
-    if (event := _arrived(source, target)) is None:
+    if (event := _finished_copy(source, target)) is None:
         check_identity(source.log, source.store)
         if (stated := check_topics(source.log)) is None:
-            raise GossamerError(f"{source.name} holds no crawl: nothing to move")
+            raise GossamerError(f"{source.name} has no crawl: nothing to move")
         check_drained(source.log, FOLDER_REMEDY if source.is_folder else FLEET_REMEDY)
         event = replace(stated, at=now, partitions=target.log.partitions)
         yield from _copy(source, target, event, now)
@@ -96,19 +96,19 @@ def move(source: Side, target: Side, now: float) -> Iterator[str]:
     _state(target, replace(event, at=now, moving_from=""))
 
 
-def _arrived(source: Side, target: Side) -> FleetBegun | None:
-    """Return what *target* states if it has all of *source*, and a former move ended just then."""
-    left, arriving = stated_identity(source.log), stated_identity(target.log)
-    if not left or not arriving or left.id != arriving.id:
+def _finished_copy(source: Side, target: Side) -> FleetBegun | None:
+    """Return the identity of *target* if an earlier move copied all of *source* and then failed."""
+    before, after = stated_in(source.log), stated_in(target.log)
+    if not before or not after or before.id != after.id:
         return None
-    is_between_them = (left.moved_to, arriving.moving_from) == (target.name, source.name)
-    return arriving if is_between_them else None
+    is_same_move = (before.moved_to, after.moving_from) == (target.name, source.name)
+    return after if is_same_move else None
 
 
 def _copy(source: Side, target: Side, event: FleetBegun, now: float) -> Iterator[str]:
-    _make_room(target, event.id)
+    _prepare_target(target, event.id)
     _state(target, replace(event, moving_from=source.name))
-    for identity in identity_rows(event):
+    for identity in states(event):
         target.store.table(IdentityRow).put(identity)
     target.store.flush()
     yield from _copy_rows(source, target)
@@ -118,25 +118,25 @@ def _copy(source: Side, target: Side, event: FleetBegun, now: float) -> Iterator
         target.store.flush()
         drop_partitions(target.store, DEFAULT_CRAWL, before)
         target.store.flush()
-        yield f"partitions: what is kept of {before} is divided among {after}"
-    epoch = _claim(source, target, now)
+        yield f"partitions: rows of {before} divided among {after}"
+    epoch = _claim_partitions(source, target, now)
     yield from _copy_seen(source, target, epoch, now)
     yield from _copy_records(source.log, target.log)
 
 
-def _make_room(target: Side, crawl: str) -> None:
-    """Drop what a former move of *crawl* has written; raise GossamerError if there is more."""
-    stated = stated_identity(target.log)
+def _prepare_target(target: Side, crawl: str) -> None:
+    """Drop the rows of an earlier move of *crawl*; raise GossamerError if *target* has others."""
+    stated = stated_in(target.log)
     identity = target.store.table(IdentityRow).get(STORE)
-    is_ours = stated and stated.moving_from and stated.id == crawl
-    if stated and is_ours and (identity is None or identity in identity_rows(stated)):
+    is_same_crawl = stated and stated.moving_from and stated.id == crawl
+    if stated and is_same_crawl and (identity is None or identity in states(stated)):
         _clear(target)
         return
     topics = [name for name in TOPICS if name != CONTROL.name]
     if identity or stated or _has_records(target.log, topics) or _has_rows(target):
         raise GossamerError(
-            f"{target.name} is not empty: name a folder without a crawl, or topics (kafka.prefix) "
-            "and a keyspace (cassandra.keyspace) that are new"
+            f"{target.name} is not empty: name a folder without a crawl, or new topics "
+            "(kafka.prefix) and a new keyspace (cassandra.keyspace)"
         )
 
 
@@ -155,8 +155,8 @@ def _has_rows(side: Side) -> bool:
 def _clear(side: Side) -> None:
     for row in side.tables:
         table = side.store.table(row)
-        for some in _batches(table.everything()):
-            for partition in {_partition(one) for one in some}:
+        for rows in _batches(table.everything()):
+            for partition in {_partition(row) for row in rows}:
                 table.drop(partition)
             side.store.flush()
 
@@ -175,29 +175,29 @@ def _copy_rows(source: Side, target: Side) -> Iterator[str]:
         if row is SeenRow:
             continue
         count, table = 0, target.store.table(row)
-        for some in _batches(source.store.table(row).everything()):
-            for one in some:
-                table.put(_as_new(one))
+        for rows in _batches(source.store.table(row).everything()):
+            for copied_row in rows:
+                table.put(_without_offsets(copied_row))
             target.store.flush()
-            count += len(some)
+            count += len(rows)
         if count:
             yield f"table {row.table}: {plural(count, 'row')}"
 
 
-def _as_new(row: Row) -> Row:
-    """Return *row* without the offsets of records that it has applied: they are others there."""
+def _without_offsets(row: Row) -> Row:
+    """Return *row* without the offsets of applied records: the destination has other offsets."""
     match row:
         case HostRow() | SiteRow():
-            return replace(row, applied=AppliedRecords())
+            return replace(row, applied=Applied())
         case TallyRow():
-            return replace(row, judged=AppliedRecords())
+            return replace(row, judged=Applied())
     return row
 
 
-def _claim(source: Side, target: Side, now: float) -> int:
+def _claim_partitions(source: Side, target: Side, now: float) -> int:
     """Claim all partitions of *target* under an epoch newer than all of *source*; return it.
 
-    So whoever claims them next has later epochs and write timestamps than anything that was copied.
+    The next owner then has later epochs and write timestamps than any copied row.
     """
     for claim in source.store.table(ClaimRow).everything():
         target.store.write([claim], claim.epoch)
@@ -212,9 +212,9 @@ def _copy_seen(source: Side, target: Side, epoch: int, now: float) -> Iterator[s
     else:
         changes = (
             change
-            for some in read_valid_changes(source.log, source.log.partitions)
-            for number, change in some
-            # Sites that were in another partition before have their changes there as well.
+            for changes_of_partition in standing_changes(source.log, source.log.partitions)
+            for number, change in changes_of_partition
+            # A site that was in another partition before has its changes there, too.
             if number == partition_of(change.site, source.log.partitions)
         )
     count = 0
@@ -222,8 +222,8 @@ def _copy_seen(source: Side, target: Side, epoch: int, now: float) -> Iterator[s
         if target.is_folder:
             _write_seen(target.store, batch)
         else:
-            target.log.append(encode(replace(one, epoch=epoch, at=now)) for one in batch)
-        count += sum(-len(one.urls) if one.erased else len(one.urls) for one in batch)
+            target.log.append(encode(replace(change, epoch=epoch, at=now)) for change in batch)
+        count += sum(-len(change.urls) if change.erased else len(change.urls) for change in batch)
     yield f"{URLS_SEEN.name}: {plural(count, 'URL')}"
 
 
@@ -240,33 +240,36 @@ def _write_seen(store: Store, changes: Iterable[UrlsSeen]) -> None:
 
 
 def _copy_records(source: Log, target: Log) -> Iterator[str]:
-    for topic in COPIED:
+    for topic in COPIED_TOPICS:
         if topic is URLS_SEEN:
             continue
         count, tail = 0, source.tail([topic.name])
         try:
             while records := tail.poll(0):
-                kept = [one for one in records if topic is not CONTROL or not _is_identity(one)]
-                target.append(map(_as_new_record, kept))
-                count += len(kept)
+                moved = [
+                    record for record in records if topic is not CONTROL or not _is_identity(record)
+                ]
+                target.append(map(_moved_record, moved))
+                count += len(moved)
         finally:
             tail.close()
         if count:
             yield f"{topic.name}: {plural(count, 'record')}"
     if (crawl := last_definition(source)) is not None:
-        # A run of `gossamer crawl` has a limit of pages, and is paused at its end.
+        # A run of `gossamer crawl` may have a page limit, and pauses the crawl at its end.
         target.append([encode(replace(crawl, paused=False, max_pages=0, pages_before=0))])
 
 
-def _as_new_record(record: Record) -> Message:
+def _moved_record(record: Record) -> Message:
     """Return *record* for another log.
 
-    A dead letter is kept under the offset of its record, and the other log counts from 0 again.
+    The key of a dead letter contains the offset of its record. The other log has other offsets, so
+    the time is added to the key.
     """
-    message = copy_message(record)
-    if record.topic == DEAD_LETTERS.name and MOVED not in record.key:
+    message = copied(record)
+    if record.topic == DEAD_LETTERS.name and MOVED_MARK not in record.key:
         with suppress(Poison, Newer):
-            return replaced(message, key=f"{record.key}{MOVED}{decode(record).at:.6f}")
+            return replaced(message, key=f"{record.key}{MOVED_MARK}{decode(record).at:.6f}")
     return message
 
 
@@ -276,5 +279,5 @@ def _is_identity(record: Record) -> bool:
 
 def _batches(items: Iterable[T]) -> Iterator[list[T]]:
     remaining = iter(items)
-    while some := [*islice(remaining, BATCH)]:
-        yield some
+    while batch := [*islice(remaining, BATCH_SIZE)]:
+        yield batch

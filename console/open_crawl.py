@@ -1,4 +1,4 @@
-"""Opens a crawl: a folder of this machine, or a fleet. What reads one reads the other."""
+"""Opens a crawl, in a folder or in a fleet, with one interface for both."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -16,10 +16,10 @@ from gossamer.store import Store
 from standalone.folder import Folder, Opened
 
 if TYPE_CHECKING:
-    # A folder is opened without settings, which take longer to import than all else together.
+    # A folder is opened without settings: importing them takes longer than the rest.
     from gossamer.settings import Settings
 
-DATA = Path("gossamer-data")
+DEFAULT_FOLDER = Path("gossamer-data")
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class OpenCrawl:
     """An opened crawl."""
 
     name: str
-    """What a person calls it."""
+    """The name of the folder or the fleet in messages."""
     log: Log
     store: Callable[[], Store]
-    """Opened the first time it is asked for: what is on the log can be read without it."""
+    """Opens the store at its first call: some commands need the log alone."""
     reading: Callable[[], AbstractContextManager[object]] = nullcontext
-    """What is read within is one consistent view, where there is such a thing."""
+    """Gives one consistent view to all reads in its block, in a folder."""
     fleet: bool = False
     id: str = DEFAULT_CRAWL
     """The id of the crawl in rows and events."""
@@ -42,48 +42,48 @@ class OpenCrawl:
 def open_crawl(
     settings: "Settings | None", data: Path | None, create: bool = False
 ) -> Iterator[OpenCrawl]:
-    """Open the folder *data*, or else the fleet of *settings*, or else the usual folder.
+    """Open the folder *data*, or else the fleet of *settings*, or else the default folder.
 
-    A folder that is not there is made if *create*; else GossamerError says what to do.
+    A missing folder is created if *create*; otherwise raise GossamerError.
     """
     if data is None and settings and settings.kafka.servers:
-        with _of_fleet(settings) as crawl:
+        with _open_fleet(settings) as crawl:
             check_topics(crawl.log)
             yield crawl
     else:
-        crawl = _of_folder(Folder(data or DATA), create)
+        crawl = _open_folder(Folder(data or DEFAULT_FOLDER), create)
         check_topics(crawl.log)
         yield crawl
 
 
 @contextmanager
-def _of_fleet(settings: "Settings") -> Iterator[OpenCrawl]:
+def _open_fleet(settings: "Settings") -> Iterator[OpenCrawl]:
     with ExitStack() as opened:
-        with _reached("kafka.servers"):
+        with _with_remedy("kafka.servers"):
             log = opened.enter_context(open_log(settings))
         name = f"the fleet on {settings.kafka.servers}"
 
         @cache
         def store() -> Store:
-            with _reached("cassandra.hosts"):
+            with _with_remedy("cassandra.hosts"):
                 return opened.enter_context(open_store(settings))
 
         yield OpenCrawl(name, log, store, fleet=True)
 
 
 @contextmanager
-def _reached(setting: str) -> Iterator[None]:
-    """Say what to do where the servers that *setting* names do not answer."""
+def _with_remedy(setting: str) -> Iterator[None]:
+    """Add what to do to an error if the servers of *setting* do not answer."""
     try:
         yield
     except Unavailable as error:
         raise Unavailable(
-            f"{error}: see that it runs (scripts/fleet status says so of a local fleet), name "
-            f"others in {setting}, or a folder with --data"
+            f"{error}: check that it runs (scripts/fleet status, for a local fleet), name other "
+            f"servers in {setting}, or name a folder with --data"
         ) from error
 
 
-def _of_folder(folder: Folder, create: bool) -> OpenCrawl:
+def _open_folder(folder: Folder, create: bool) -> OpenCrawl:
     fresh = create and not folder.database.exists()
     if fresh:
         folder.make()

@@ -1,4 +1,4 @@
-"""All tables of a fleet. (The URLs that were met are not among them: Faust keeps those.)"""
+"""All tables of a fleet, without the URL-seen set, which dedup stores itself."""
 
 from dataclasses import replace
 
@@ -69,11 +69,11 @@ TABLES: dict[type[Row], Options] = {
     CaptureRow: SMALL_ROWS,
     ErasureRow: SMALL_ROWS,
 }
-"""Each with the options that Cassandra makes it with."""
+"""Table → the options with which it is created in Cassandra."""
 
 
 def tables(settings: Settings) -> dict[type[Row], Options]:
-    """Return all tables with their options; *settings* say for how long rows are kept."""
+    """Return all tables with their options; *settings* have the lifetimes of rows."""
     return {
         row: replace(options, lifetime=round(lifetime_of(row, settings)) or options.lifetime)
         for row, options in TABLES.items()

@@ -1,4 +1,4 @@
-"""What should run, as which command, in which environment."""
+"""The processes of a fleet: which ones, with which commands, ports and environment."""
 
 import json
 import os
@@ -13,35 +13,35 @@ from local_fleet.record import SERVERS, SERVICES, FleetFolder, Member, Record
 
 LOOPBACK = "127.0.0.1"
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts" / "servers"
-OFFSETS = {"kafka": 0, "cassandra": 10}
-"""Where the ports of servers begin, beyond the base; each takes up to three."""
-FIRST_SERVICE = 20
-PARTITIONS = 12
-"""Of each topic of a new fleet without the setting: one broker with 48 of each is slow to start."""
+SERVER_PORT_OFFSETS = {"kafka": 0, "cassandra": 10}
+"""Server → its first port, relative to the base port; each has up to three."""
+SERVICE_PORT_OFFSET = 20
+DEFAULT_PARTITIONS = 12
+"""Partitions of each topic without the setting: one broker with 48 of each starts slowly."""
 
 
 def own_servers(settings: Settings) -> list[str]:
-    """Return the servers that the fleet has to bring along: those that *settings* do not name."""
+    """Return the servers that the fleet starts: the ones that *settings* do not name."""
     named = (settings.kafka.servers, settings.cassandra.hosts)
     return [server for server, at in zip(SERVERS, named, strict=True) if not at]
 
 
-def wanted(record: Record, servers: list[str]) -> list[tuple[str, str]]:
-    """Return service and instance of all that should run."""
+def planned_members(record: Record, servers: list[str]) -> list[tuple[str, str]]:
+    """Return service and instance of each process that should run."""
     services = [(s, str(i + 1)) for s in SERVICES for i in range(record.counts[s])]
     return [*((server, "1") for server in servers), *services]
 
 
 def member_for(record: Record, service: str, instance: str) -> Member:
-    """Return the member of that name, known already or new, with a port of its own."""
+    """Return the recorded member, or a new one with a free port."""
     for member in record.members:
         if (member.service, member.instance) == (service, instance):
             return member
     if service in SERVERS:
-        port = record.base_port + OFFSETS[service]
+        port = record.base_port + SERVER_PORT_OFFSETS[service]
     else:
         taken = {member.port for member in record.members}
-        port = record.base_port + FIRST_SERVICE
+        port = record.base_port + SERVICE_PORT_OFFSET
         while port in taken:
             port += 1
     record.members.append(member := Member(service, instance, port))
@@ -53,59 +53,63 @@ def command_of(member: Member, folder: FleetFolder) -> list[str]:
     if member.service in SERVERS:
         serve = SCRIPTS / member.service / "serve"
         return [str(serve), str(folder.path / member.service), str(member.port)]
-    # -P: no module out of the folder that somebody happens to be in.
+    # -P: import no module from the current folder.
     return [sys.executable, "-P", "-m", f"services.{member.service}"]
 
 
 def clients_environment(record: Record, servers: list[str], folder: FleetFolder) -> dict[str, str]:
-    """Return the environment variables that a command needs to reach the fleet.
+    """Return the environment variables with which a command reaches the fleet.
 
-    It does not depend on the settings, because the environment of a later `up` may have it already.
+    They do not depend on the settings, because the environment of a later `up` may contain them.
     """
-    found = {
+    variables = {
         "GOSSAMER_ARCHIVE__FOLDER": str(folder.path / "warc"),
         "GOSSAMER_DEDUP__FOLDER": str(folder.path / "dedup"),
     }
     if "kafka" in servers:
-        found["GOSSAMER_KAFKA__SERVERS"] = f"{LOOPBACK}:{record.base_port + OFFSETS['kafka']}"
-        # There is one broker.
-        found["GOSSAMER_KAFKA__REPLICATION"] = "1"
-        found["GOSSAMER_KAFKA__PARTITIONS"] = str(record.partitions)
+        variables["GOSSAMER_KAFKA__SERVERS"] = (
+            f"{LOOPBACK}:{record.base_port + SERVER_PORT_OFFSETS['kafka']}"
+        )
+        # The fleet has one broker.
+        variables["GOSSAMER_KAFKA__REPLICATION"] = "1"
+        variables["GOSSAMER_KAFKA__PARTITIONS"] = str(record.partitions)
     if "cassandra" in servers:
-        found["GOSSAMER_CASSANDRA__HOSTS"] = json.dumps([LOOPBACK])
-        found["GOSSAMER_CASSANDRA__PORT"] = str(record.base_port + OFFSETS["cassandra"])
+        variables["GOSSAMER_CASSANDRA__HOSTS"] = json.dumps([LOOPBACK])
+        variables["GOSSAMER_CASSANDRA__PORT"] = str(
+            record.base_port + SERVER_PORT_OFFSETS["cassandra"]
+        )
     if record.config:
-        found["GOSSAMER_CONFIG"] = record.config
-    return found
+        variables["GOSSAMER_CONFIG"] = record.config
+    return variables
 
 
 def environment_of(member: Member, clients: dict[str, str]) -> dict[str, str]:
-    """Return the environment of a service: ours, and what makes it this one."""
-    own = {
+    """Return the environment of a service: that of this process, with its instance and port."""
+    instance = {
         "GOSSAMER_SERVICE__INSTANCE": member.instance,
         "GOSSAMER_SERVICE__ADDRESS": LOOPBACK,
         "GOSSAMER_SERVICE__PORT": str(member.port),
     }
-    return {**os.environ, **clients, **own}
+    return {**os.environ, **clients, **instance}
 
 
 def exports(clients: dict[str, str]) -> str:
-    """Return *clients* as a shell reads them."""
-    return "".join(f"export {name}={shlex.quote(it)}\n" for name, it in clients.items())
+    """Return *clients* as `export` lines for a shell."""
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in clients.items())
 
 
 def check_machine(servers: list[str]) -> None:
-    """Raise GossamerError if *servers* cannot be run here."""
-    libraries = os.environ.get("GOSSAMER_SERVERS")
-    at = Path(libraries) if libraries else Path.home() / ".cache" / "gossamer-servers"
-    fetched = all((at / server / ".complete").exists() for server in servers)
+    """Raise GossamerError if this machine lacks a program that *servers* need."""
+    configured = os.environ.get("GOSSAMER_SERVERS")
+    libraries = Path(configured) if configured else Path.home() / ".cache" / "gossamer-servers"
+    are_fetched = all((libraries / server / ".complete").exists() for server in servers)
     needed = {"java": "Java 17 or later"} if servers else {}
-    if not fetched:
+    if not are_fetched:
         needed["mvn"] = "Maven, which fetches their libraries once"
-    missing = [what for program, what in needed.items() if not shutil.which(program)]
+    missing = [text for program, text in needed.items() if not shutil.which(program)]
     if missing:
         raise GossamerError(
             f"{' and '.join(servers)} need {' and '.join(missing)} (on Debian: apt install "
-            "openjdk-17-jre-headless maven); or name servers that run already, with "
+            "openjdk-17-jre-headless maven); or name running servers with "
             """GOSSAMER_KAFKA__SERVERS=HOST:PORT and GOSSAMER_CASSANDRA__HOSTS='["HOST"]'"""
         )

@@ -1,4 +1,4 @@
-"""Processes by pid: they outlive us, and are not confused with whoever gets their pid later."""
+"""Processes by pid and start time: they outlive this one, and a reused pid is recognised."""
 
 import os
 import signal
@@ -12,14 +12,14 @@ from gossamer import clock
 from local_fleet.record import Member
 
 PROC = Path("/proc")
-TICKS = os.sysconf("SC_CLK_TCK")
-PAGE = os.sysconf("SC_PAGE_SIZE")
-LOOK = 0.1
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+POLL_INTERVAL = 0.1
 
 
 @dataclass(frozen=True)
 class Stat:
-    """What the kernel says of a process."""
+    """The kernel's statistics of a process."""
 
     parent: int
     started: int
@@ -28,25 +28,25 @@ class Stat:
 
 
 def stat_of(pid: int) -> Stat | None:
-    """Return how a process stands; None if there is none, or only its remains."""
+    """Return the statistics of a process; None if it does not exist or is a zombie."""
     with suppress(OSError):
         text = (PROC / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
-        # The name, in parentheses, may hold anything.
+        # The name, in parentheses, may contain any character.
         fields = text.rpartition(")")[2].split()
         if fields[0] not in "ZX":
-            cpu = (int(fields[11]) + int(fields[12])) / TICKS
-            return Stat(int(fields[1]), int(fields[19]), cpu, int(fields[21]) * PAGE)
+            cpu = (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+            return Stat(int(fields[1]), int(fields[19]), cpu, int(fields[21]) * PAGE_SIZE)
     return None
 
 
 def is_alive(member: Member) -> bool:
-    """Return whether the process that we started as *member* is still there."""
+    """Return whether the process that was started as *member* still runs."""
     stat = stat_of(member.pid) if member.pid else None
     return stat is not None and stat.started == member.started
 
 
 def usage(pids: Iterable[int]) -> dict[int, tuple[float, int]]:
-    """Return for each of *pids* the CPU seconds and the bytes of it and its descendants."""
+    """Return pid → CPU seconds and bytes of memory of the process and its descendants."""
     found = {int(f.name): stat_of(int(f.name)) for f in PROC.iterdir() if f.name.isdecimal()}
     stats = {pid: stat for pid, stat in found.items() if stat}
     totals = dict.fromkeys(pids, (0.0, 0))
@@ -61,7 +61,7 @@ def usage(pids: Iterable[int]) -> dict[int, tuple[float, int]]:
 
 
 def start(member: Member, command: list[str], environment: dict[str, str], log: Path) -> None:
-    """Start *member*, in a session of its own, so that Ctrl-C and our end do not reach it."""
+    """Start *member* in a session of its own: Ctrl-C and the end of this process do not stop it."""
     with log.open("ab") as out:
         process = subprocess.Popen(
             command,
@@ -76,20 +76,20 @@ def start(member: Member, command: list[str], environment: dict[str, str], log: 
 
 
 def stop(members: Iterable[Member], limit: float) -> list[Member]:
-    """Stop *members*, by SIGKILL after *limit* seconds; return those that had to be killed."""
-    left = [member for member in members if is_alive(member)]
-    for member in left:
+    """Stop *members*, and kill them after *limit* seconds; return the killed ones."""
+    alive = [member for member in members if is_alive(member)]
+    for member in alive:
         _signal(member, signal.SIGTERM)
         _signal(member, signal.SIGCONT)
     until = clock.steady() + limit
-    while left and clock.steady() < until:
-        clock.pause(LOOK)
-        left = [member for member in left if is_alive(member)]
-    for member in left:
+    while alive and clock.steady() < until:
+        clock.pause(POLL_INTERVAL)
+        alive = [member for member in alive if is_alive(member)]
+    for member in alive:
         _signal(member, signal.SIGKILL)
-    while any(is_alive(member) for member in left):
-        clock.pause(LOOK)
-    return left
+    while any(is_alive(member) for member in alive):
+        clock.pause(POLL_INTERVAL)
+    return alive
 
 
 def _signal(member: Member, number: int) -> None:

@@ -1,4 +1,4 @@
-"""What `scripts/fleet` remembers of a fleet between two commands."""
+"""The record of a fleet that `scripts/fleet` keeps in a file between two commands."""
 
 import fcntl
 import os
@@ -20,29 +20,28 @@ class Member(msgspec.Struct):
     service: str
     instance: str
     port: int
-    """Where it is asked how it is; a server's is where its clients come to."""
+    """The port for health checks; of a server: for its clients."""
     pid: int = 0
     started: int = 0
-    """When the kernel says that the process began: no other process has both numbers."""
+    """The start time in the kernel's ticks: no other process has the same pid and start time."""
 
     @property
     def name(self) -> str:
-        """As a person would say it."""
+        """The name in messages: `kafka`, `fetcher-1`."""
         return self.service if self.service in SERVERS else f"{self.service}-{self.instance}"
 
 
 class Record(msgspec.Struct):
-    """A fleet: what was asked for, and what was started."""
+    """A fleet: its requested size, and its started processes."""
 
     contact: str = ""
     config: str = ""
     base_port: int = 29000
     counts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(SERVICES, 1))
     servers: list[str] | None = None
-    """Which servers it brings along; None until it was first brought up."""
+    """The servers that it starts; None before its first `up`."""
     partitions: int | None = None
-    """Partitions of each topic, as the last settings that named a number had it; None until it was
-    first brought up."""
+    """Partitions of each topic, by the last settings with a number; None before its first `up`."""
     members: list[Member] = msgspec.field(default_factory=list)
 
 
@@ -55,40 +54,39 @@ class FleetFolder:
         self._file = self.path / "fleet.json"
 
     def log_of(self, member: str) -> Path:
-        """Return where a member's output goes."""
+        """Return the file with the output of *member*."""
         return self.logs / f"{member}.log"
 
     def load(self) -> Record:
-        """Return the record; raise GossamerError if there is no fleet here."""
+        """Return the record; raise GossamerError if the folder has no fleet."""
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=Record)
         except FileNotFoundError as error:
             raise GossamerError(
-                f"{self.path} holds no fleet: scripts/fleet up starts one; --dir names another "
-                "folder"
+                f"{self.path} has no fleet: scripts/fleet up starts one; --dir names another folder"
             ) from error
         except (OSError, msgspec.MsgspecError) as error:
             raise GossamerError(f"{self._file} cannot be read: {error}") from error
 
     def save(self, record: Record) -> None:
-        """Write the record, whole or not at all."""
-        fresh = self._file.with_suffix(".new")
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
-        fresh.replace(self._file)
+        """Write the record atomically."""
+        new_file = self._file.with_suffix(".new")
+        new_file.write_bytes(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+        new_file.replace(self._file)
 
     @property
     def exists(self) -> bool:
-        """Whether there is a fleet here."""
+        """Whether the folder has a fleet."""
         return self._file.exists()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other commands from changing the fleet meanwhile."""
+        """Lock the fleet against changes by other commands."""
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise GossamerError(f"{self.path} cannot be written to: {error.strerror}") from error
+            raise GossamerError(f"{self.path} is not writable: {error.strerror}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield

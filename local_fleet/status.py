@@ -1,9 +1,10 @@
-"""How the members of a fleet are, by their probes and metrics."""
+"""The status of the members of a fleet, from their health checks and metrics."""
 
 import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 
 import msgspec
@@ -14,70 +15,74 @@ from local_fleet.processes import is_alive, usage
 from local_fleet.record import SERVERS, Member
 
 TIMEOUT = 5.0
-"""Seconds to answer in: longer than a scrape waits for brokers."""
-SILENT = "it does not answer"
+"""Seconds for one request: more than a scrape waits for brokers."""
+NO_ANSWER = "it does not answer"
 
 
-class Standing(msgspec.Struct):
-    """How one member is."""
+class MemberStatus(msgspec.Struct):
+    """The status of one member."""
 
     service: str
     instance: str
     pid: int
     port: int
     health: str
-    """ok, stuck or gone."""
+    """ok, stuck or stopped."""
     ready: bool
     reason: str = ""
-    """Why it is not ready, or what is to be known although it is."""
+    """Why it is not ready, or a note although it is ready."""
     partitions: int | None = None
     lag: dict[str, int] = msgspec.field(default_factory=dict)
     memory: int = 0
-    """Of it and its children, in bytes."""
+    """Memory of the process and its children, in bytes."""
     cpu: float = 0.0
-    """Of it and its children, in seconds."""
+    """CPU time of the process and its children, in seconds."""
 
 
-def standings(members: Sequence[Member]) -> list[Standing]:
-    """Return how *members* are."""
+def read_statuses(members: Sequence[Member]) -> list[MemberStatus]:
+    """Return the status of each of *members*."""
     used = usage(member.pid for member in members if is_alive(member))
     with ThreadPoolExecutor(max(1, len(members))) as threads:
-        found = list(threads.map(_standing, members))
-    for standing in found:
-        standing.cpu, standing.memory = used.get(standing.pid, (0.0, 0))
-    return found
+        statuses = list(threads.map(_read_status, members))
+    for status in statuses:
+        status.cpu, status.memory = used.get(status.pid, (0.0, 0))
+    return statuses
 
 
 def is_ready(member: Member) -> tuple[bool, str]:
-    """Return whether *member* does its work; and why not, or what else is to be known."""
+    """Return whether *member* is ready, and the reason if not, or a note."""
     if member.service in SERVERS:
         return (True, "") if _listens(member.port) else (False, "it does not listen yet")
-    status, text = _ask(member, "/readyz")
-    said = text.strip()
-    return status == 200, said.removeprefix("ready").removeprefix("; ") if status == 200 else said
+    code, text = _request(member, "/readyz")
+    message = text.strip()
+    if code != HTTPStatus.OK:
+        return False, message
+    return True, message.removeprefix("ready").removeprefix("; ")
 
 
-def _standing(member: Member) -> Standing:
-    standing = Standing(member.service, member.instance, member.pid, member.port, "gone", False)
+def _read_status(member: Member) -> MemberStatus:
+    status = MemberStatus(
+        member.service, member.instance, member.pid, member.port, "stopped", False
+    )
     if not is_alive(member):
-        standing.reason = "it has ended: scripts/fleet up starts it again"
-        return standing
-    standing.ready, standing.reason = is_ready(member)
+        status.reason = "it has stopped: scripts/fleet up starts it again"
+        return status
+    status.ready, status.reason = is_ready(member)
     if member.service in SERVERS:
-        standing.health = "ok" if standing.ready else "stuck"
-        return standing
-    standing.health = "ok" if _ask(member, "/healthz")[0] == 200 else "stuck"
-    _measure(standing, _ask(member, "/metrics")[1] if standing.health == "ok" else "")
-    return standing
+        status.health = "ok" if status.ready else "stuck"
+        return status
+    status.health = "ok" if _request(member, "/healthz")[0] == HTTPStatus.OK else "stuck"
+    _add_metrics(status, _request(member, "/metrics")[1] if status.health == "ok" else "")
+    return status
 
 
-def _measure(standing: Standing, metrics: str) -> None:
+def _add_metrics(status: MemberStatus, metrics: str) -> None:
     for family in text_string_to_metric_families(metrics):
         for sample in family.samples:
             if sample.name == "gossamer_consumer_lag":
-                standing.lag[sample.labels["topic"]] = int(sample.value)
+                status.lag[sample.labels["topic"]] = int(sample.value)
             elif sample.name == "gossamer_partitions":
-                standing.partitions = int(sample.value)
+                status.partitions = int(sample.value)
 
 
 def _listens(port: int) -> bool:
@@ -86,13 +91,13 @@ def _listens(port: int) -> bool:
     return False
 
 
-def _ask(member: Member, path: str) -> tuple[int, str]:
+def _request(member: Member, path: str) -> tuple[int, str]:
     connection = HTTPConnection(LOOPBACK, member.port, timeout=TIMEOUT)
     try:
         connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
+        response = connection.getresponse()
+        return response.status, response.read().decode()
     except (OSError, HTTPException):
-        return 0, SILENT
+        return 0, NO_ANSWER
     finally:
         connection.close()

@@ -1,4 +1,4 @@
-"""`up` and `down`: bring about what should run, and wait until it does."""
+"""`up` and `down`: start and stop the processes of a fleet, and wait until they are ready."""
 
 import os
 import subprocess
@@ -12,44 +12,46 @@ from local_fleet import plan, processes
 from local_fleet.record import SERVERS, FleetFolder, Member, Record
 from local_fleet.status import is_ready
 
-READY_WITHIN = 300.0
-"""Seconds for members to get ready: libraries may have to be fetched, tables to be rebuilt."""
-SERVICE_END, SERVER_END = 35.0, 90.0
-"""Seconds to end in; a service promises 30."""
-LOOK, SHOW_EVERY = 0.2, 2.0
-APPLY = (("topics", "apply"), ("store", "apply"))
-LAST_LINES = 5
+READY_TIMEOUT = 300.0
+"""Seconds until all members are ready: libraries may be fetched, and tables rebuilt."""
+SERVICE_STOP_TIMEOUT, SERVER_STOP_TIMEOUT = 35.0, 90.0
+"""Seconds for a process to stop; services stop within 30."""
+POLL_INTERVAL, PRINT_INTERVAL = 0.2, 2.0
+SETUP_COMMANDS = (("topics", "apply"), ("store", "apply"))
+SHOWN_LOG_LINES = 5
 
 
 class Up:
-    """One `up`: members that should run, do."""
+    """One `up`: starts missing members and stops surplus ones."""
 
     def __init__(self, folder: FleetFolder, record: Record, settings: Settings) -> None:
         self._folder, self._record = folder, record
         if record.servers is None:
-            # Later the settings may name these themselves: whoever speaks to them has them so.
+            # Recorded now: later the environment of a client may name them as if they were others.
             record.servers = plan.own_servers(settings)
         self._servers = record.servers
-        record.partitions = settings.kafka.partitions or record.partitions or plan.PARTITIONS
+        record.partitions = (
+            settings.kafka.partitions or record.partitions or plan.DEFAULT_PARTITIONS
+        )
         self.clients = plan.clients_environment(record, self._servers, folder)
         contact = {"GOSSAMER_FETCHER__CONTACT": record.contact} if record.contact else {}
         self._environment = {**self.clients, **contact}
 
     def run(self) -> list[Member]:
-        """Start what is missing, stop what is too many; return all when they are ready."""
+        """Start missing members, stop surplus ones, and return all members when they are ready."""
         plan.check_machine(self._servers)
-        names = plan.wanted(self._record, self._servers)
+        names = plan.planned_members(self._record, self._servers)
         members = [plan.member_for(self._record, *name) for name in names]
         surplus = [member for member in self._record.members if member not in members]
-        halt(surplus)
+        stop_members(surplus)
         self._record.members = members
         self._save()
         servers = [member for member in members if member.service in SERVERS]
         self._start(servers)
-        self._await(servers)
-        self._apply()
+        self._wait_until_ready(servers)
+        self._set_up()
         self._start([member for member in members if member not in servers])
-        self._await(members)
+        self._wait_until_ready(members)
         return members
 
     def _save(self) -> None:
@@ -64,8 +66,8 @@ class Up:
                 self._save()
                 print(f"started {member.name} (process {member.pid})", flush=True)
 
-    def _apply(self) -> None:
-        for words in APPLY:
+    def _set_up(self) -> None:
+        for words in SETUP_COMMANDS:
             command = [sys.executable, "-P", "-m", "console.cli.main", *words]
             environment = {**os.environ, **self._environment}
             done = subprocess.run(
@@ -75,37 +77,43 @@ class Up:
                 text = (done.stderr or done.stdout).strip()
                 raise GossamerError(f"gossamer {' '.join(words)} failed: {text}")
 
-    def _await(self, members: Sequence[Member]) -> None:
-        deadline, shown, shown_at = clock.steady() + READY_WITHIN, "", clock.steady()
-        while waited := [(member, why) for member in members if (why := self._why_not(member))]:
-            words = "; ".join(f"{member.name}: {why}" for member, why in waited)
+    def _wait_until_ready(self, members: Sequence[Member]) -> None:
+        deadline, shown, shown_at = clock.steady() + READY_TIMEOUT, "", clock.steady()
+        while reasons := self._reasons(members):
             if clock.steady() > deadline:
-                raise GossamerError(f"not ready after {READY_WITHIN:.0f} s: {words}")
-            if words != shown and clock.steady() - shown_at > SHOW_EVERY:
-                print(f"waiting for {words}", flush=True)
-                shown, shown_at = words, clock.steady()
-            clock.pause(LOOK)
+                raise GossamerError(f"not ready after {READY_TIMEOUT:.0f} s: {reasons}")
+            if reasons != shown and clock.steady() - shown_at > PRINT_INTERVAL:
+                print(f"waiting for {reasons}", flush=True)
+                shown, shown_at = reasons, clock.steady()
+            clock.pause(POLL_INTERVAL)
 
-    def _why_not(self, member: Member) -> str:
+    def _reasons(self, members: Sequence[Member]) -> str:
+        """Return why *members* are not ready; "" if all are."""
+        waiting = [(member.name, self._not_ready_reason(member)) for member in members]
+        return "; ".join(f"{name}: {reason}" for name, reason in waiting if reason)
+
+    def _not_ready_reason(self, member: Member) -> str:
         if not processes.is_alive(member):
             log = self._folder.log_of(member.name)
-            last = log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+            last = log.read_text(errors="replace").splitlines()[-SHOWN_LOG_LINES:]
             raise GossamerError(
-                f"{member.name} has ended; its last lines ({log}):\n" + "\n".join(last)
+                f"{member.name} has stopped; its last lines ({log}):\n" + "\n".join(last)
             )
-        ready, why = is_ready(member)
-        return "" if ready else why
+        ready, reason = is_ready(member)
+        return "" if ready else reason
 
 
-def halt(members: Sequence[Member]) -> None:
-    """Stop *members*: services first, because they still need the servers to end in order."""
+def stop_members(members: Sequence[Member]) -> None:
+    """Stop *members*: services first, because they need the servers to stop in good order."""
     services = [member for member in members if member.service not in SERVERS]
     servers = [member for member in members if member.service in SERVERS]
-    for some, limit in ((services, SERVICE_END), (servers, SERVER_END)):
-        alive = [member for member in some if processes.is_alive(member)]
+    for group, limit in ((services, SERVICE_STOP_TIMEOUT), (servers, SERVER_STOP_TIMEOUT)):
+        alive = [member for member in group if processes.is_alive(member)]
         killed = processes.stop(alive, limit)
         for member in alive:
-            how = f"killed, since it did not end within {limit:.0f} s"
-            print(f"{member.name} {how if member in killed else 'stopped'}", flush=True)
-        for member in some:
+            result = (
+                f"killed: it did not stop within {limit:.0f} s" if member in killed else "stopped"
+            )
+            print(f"{member.name} {result}", flush=True)
+        for member in group:
             member.pid = member.started = 0

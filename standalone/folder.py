@@ -1,4 +1,4 @@
-"""The data folder: what lies where, and the lock that lets one crawl at a time work in it."""
+"""The data folder of a crawl: its files, and the lock that admits one crawl at a time."""
 
 import errno
 import fcntl
@@ -15,11 +15,11 @@ from gossamer.sqlite import Database, no_space
 from gossamer.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    # A command that reads a folder has none, and starts without the library behind them.
+    # Commands that read a folder need no settings, and start without importing them.
     from gossamer.settings.sections import StandaloneSettings
 
-TABLES = "SELECT name FROM sqlite_schema WHERE name IN ('hosts', 'sites')"
-LOCK_WAIT = 10.0
+TABLES_QUERY = "SELECT name FROM sqlite_schema WHERE name IN ('hosts', 'sites')"
+LOCK_TIMEOUT = 10.0
 """Seconds that the processes of a killed crawl may take to release the folder."""
 
 
@@ -35,11 +35,11 @@ class Folder:
         self._held: int | None = None
 
     def __reduce__(self) -> tuple[type["Folder"], tuple[Path]]:
-        """Pickle without the lock: a file descriptor means nothing in another process."""
+        """Pickle without the lock: a file descriptor is invalid in another process."""
         return Folder, (self.path,)
 
     def make(self) -> None:
-        """Make the folder; raise GossamerError if it cannot be written to."""
+        """Create the folder; raise GossamerError if it is not writable."""
         try:
             self.warc.mkdir(parents=True, exist_ok=True)
             probe = self.path / f".probe-{os.getpid()}"
@@ -52,28 +52,31 @@ class Folder:
         if error.errno in NO_SPACE:
             return no_space(self.path)
         return GossamerError(
-            f"the data folder {self.path} cannot be written to ({error.strerror}): "
-            "name another one with --data, or make this one writable"
+            f"the data folder {self.path} is not writable ({error.strerror}): make it writable, or "
+            "name another folder with --data"
         )
 
-    def claim(self) -> None:
-        """Lock the folder for this crawl; raise Locked if another one holds it, GossamerError if a
-        version wrote it that this one cannot go on from."""
+    def lock_for_crawl(self) -> None:
+        """Lock the folder for this crawl.
+
+        Raise Locked if another crawl has the lock, GossamerError if the version that wrote the
+        folder is too old.
+        """
         self.lock()
         if self.database.exists():
             self._refuse_too_old()
 
     def lock(self) -> None:
-        """Lock the folder, whatever is in it; raise Locked if a crawl holds it."""
-        until = clock.steady() + LOCK_WAIT
-        # Children hold it too, each on its own: it is free when the last of them is gone. Turning
-        # an exclusive lock into a shared one is not atomic: another crawl may get in between.
+        """Lock the folder, also without a crawl; raise Locked if a crawl has the lock."""
+        until = clock.steady() + LOCK_TIMEOUT
+        # Each child has a lock of its own, so the folder is free when the last of them has exited.
+        # Turning an exclusive lock into a shared one is not atomic: another crawl may get it first.
         while not (self._flock(fcntl.LOCK_EX) and self._flock(fcntl.LOCK_SH)):
             if clock.steady() > until:
                 holder = self._lock.read_text() or "?"
                 raise Locked(
-                    f"another crawl (process {holder}) is running on {self.path}: "
-                    "wait for its end, or name another folder with --data"
+                    f"another crawl (process {holder}) is running in {self.path}: wait for its "
+                    "end, or name another folder with --data"
                 )
             clock.pause(0.1)
         try:
@@ -82,21 +85,21 @@ class Folder:
             raise self._unwritable(error) from error
 
     def _refuse_too_old(self) -> None:
-        """Refuse hosts that nobody has counted by site: we would take all of them for new."""
+        """Refuse a database without counts of hosts by site: all hosts would count as new."""
         with closing(Database(self.database)) as database:
-            found = database.read(TABLES, ())
+            found = database.read(TABLES_QUERY, ())
             refused = found == [("hosts",)] and database.read("SELECT 1 FROM hosts LIMIT 1", ())
         if refused:
             raise GossamerError(
-                f"{self.database} was written by a version of before 2026-11-22 12:00, which "
-                "cannot be gone on with: begin anew in another folder with --data, or go on with "
-                "that version; the WARC files beside it are not affected"
+                f"{self.database} was written by a version older than 2026-11-22 12:00, which this "
+                "version cannot continue: start in another folder with --data, or use that "
+                "version; the WARC files are not affected"
             )
 
     def share(self) -> None:
-        """Hold the lock too, as a child of the crawl that claimed the folder."""
+        """Lock the folder as a child of the crawl that has the lock."""
         if not self._flock(fcntl.LOCK_SH):
-            raise Locked(f"another crawl has taken {self.path}")
+            raise Locked(f"another crawl has locked {self.path}")
 
     def _flock(self, how: int) -> bool:
         try:
@@ -113,8 +116,8 @@ class Folder:
         """Open the data file of a crawl that exists; raise GossamerError if there is none."""
         if not self.database.exists():
             raise GossamerError(
-                f"{self.path} holds no crawl: start one with gossamer crawl, or name its folder "
-                "with --data"
+                f"{self.path} has no crawl: start one with gossamer crawl, or name its folder with "
+                "--data"
             )
         return Opened(self, settings)
 
@@ -126,10 +129,10 @@ class Opened:
     """Log and store of a folder, on one connection."""
 
     def __init__(self, folder: Folder, settings: "StandaloneSettings | None" = None) -> None:
-        """*settings* limit how many records are kept; None, for commands: nothing is removed."""
+        """*settings* limit the retained records; None, for commands: no record is removed."""
         self.folder = folder
         self.crawl_id = DEFAULT_CRAWL
-        """The crawl in rows and events, of which a folder has one."""
+        """The id of the crawl in rows and events; a folder has one crawl."""
         self.database = Database(folder.database)
         self.log = SqliteLog(self.database, settings.records_limit if settings else 0)
         self.store = SqliteStore(self.database)

@@ -1,8 +1,8 @@
-"""The metrics of a crawl's processes on one port of this machine, if somebody asks for it.
+"""The metrics of all processes of a crawl on one port of this machine, if requested.
 
-Each child answers its parent over a pipe with all its metrics as they are. The parent adds a label
-that says whose each is and shows them beside one another: nothing is added up, so counters, gauges
-and histograms stay what they are, and a child that ends or hangs is merely missing.
+Each child sends its metrics to the parent over a pipe. The parent adds the label `process` and
+serves them side by side. Nothing is summed, so counters, gauges and histograms keep their meaning,
+and the metrics of a child that has ended or hangs are missing.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,12 +19,12 @@ from gossamer.errors import GossamerError
 from gossamer.telemetry import show_counters
 
 ADDRESS = "127.0.0.1"
-PATIENCE = 2.0
-"""Seconds that a scrape waits for one child."""
+CHILD_TIMEOUT = 2.0
+"""Seconds for which a scrape waits for one child."""
 
 
 def answer_scrapes(parent: Connection) -> None:
-    """In a child: send all metrics whenever the parent asks, until the parent is gone."""
+    """In a child: send all metrics at each request of the parent, until the parent exits."""
     show_counters()
     with suppress(EOFError, OSError):
         while True:
@@ -32,42 +32,42 @@ def answer_scrapes(parent: Connection) -> None:
             parent.send(list(REGISTRY.collect()))
 
 
-class Scraped:
-    """The other end of a child's pipe; any thread may ask."""
+class ChildMetrics:
+    """The parent's end of the pipe to a child; any thread may read from it."""
 
     def __init__(self, child: Connection) -> None:
         self._child, self._lock = child, Lock()
-        self._asked = False
+        self._is_requested = False
 
     def metrics(self) -> list[Metric]:
-        """Return the child's metrics; none if it has ended, or does not answer in time."""
+        """Return the child's metrics; empty if it has ended or does not answer in time."""
         with self._lock, suppress(EOFError, OSError):
-            # What it did not answer in time it answers yet: nothing piles up while it hangs.
-            if not self._asked:
+            # A late answer is read by the next scrape, so requests do not pile up while it hangs.
+            if not self._is_requested:
                 self._child.send(None)
-                self._asked = True
-            if self._child.poll(PATIENCE):
-                self._asked = False
+                self._is_requested = True
+            if self._child.poll(CHILD_TIMEOUT):
+                self._is_requested = False
                 metrics: list[Metric] = self._child.recv()
                 return metrics
         return []
 
 
 class Process(Protocol):
-    """A child, as far as this module knows one."""
+    """The part of a child process that this module uses."""
 
     kind: str
-    scraped: Scraped
+    scraped: ChildMetrics
 
 
 class AllProcesses(Collector):
-    """What all processes show, each with its name in the label `process`."""
+    """The metrics of all processes, with the name of each in the label `process`."""
 
     def __init__(self, children: Iterable[Process]) -> None:
         self._children = children
 
     def collect(self) -> Iterator[Metric]:
-        """Yield each metric once, with the samples of all who have it."""
+        """Yield each metric once, with the samples of all processes."""
         merged: dict[str, Metric] = {}
         for process, metrics in self._by_process():
             for metric in metrics:
@@ -86,9 +86,10 @@ class AllProcesses(Collector):
 
 @contextmanager
 def serve_metrics(port: int | None, children: Iterable[Process]) -> Iterator[None]:
-    """Answer scrapes on *port* meanwhile; raise GossamerError if it is taken. None: no port.
+    """Serve metrics on *port* during the block, unless it is None; raise GossamerError if the port
+    is in use.
 
-    *children* may still come while it answers.
+    *children* may be added during the block.
     """
     if port is None:
         yield
@@ -100,10 +101,10 @@ def serve_metrics(port: int | None, children: Iterable[Process]) -> Iterator[Non
         server, thread = start_http_server(port, ADDRESS, registry)
     except OSError as error:
         raise GossamerError(
-            f"metrics cannot be shown on {ADDRESS}:{port} ({error.strerror}): name another port "
+            f"metrics cannot be served on {ADDRESS}:{port} ({error.strerror}): name another port "
             "with --metrics-port"
         ) from error
-    # A client that goes away in the middle is no news, and nothing to print into the live view.
+    # A client that disconnects is not an error to print into the live view.
     server.handle_error = lambda *_: None  # type: ignore[method-assign]
     try:
         yield

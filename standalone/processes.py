@@ -1,8 +1,8 @@
-"""The child processes of a crawl: what each runs, how it is stopped, how it reports its failure.
+"""The child processes of a crawl: their start, their stop, and the report of a failure.
 
-They are forked before the parent opens a file or starts a thread. So what all of them import is
-loaded once, and most of its memory is shared. Each child waits for its configuration. It closes
-the pipes of the children before it, since an open copy would hide from them that the parent died.
+They are forked before the parent opens a file or starts a thread, so that imported modules are
+loaded once and most memory is shared. Each child waits for its configuration. It closes the pipes
+of the children before it: an open copy would hide the end of the parent from them.
 """
 
 import gc
@@ -25,7 +25,7 @@ from gossamer.telemetry import configure_logs
 from services.fetcher import wiring as fetcher_wiring
 from services.parser import wiring as parser_wiring
 from standalone.folder import Folder, Opened
-from standalone.metrics import Scraped, answer_scrapes
+from standalone.metrics import ChildMetrics, answer_scrapes
 from standalone.processors import refuse, run_processors
 
 logger = structlog.get_logger()
@@ -34,18 +34,18 @@ _fork = get_context("fork")
 
 @dataclass(frozen=True)
 class ChildConfig:
-    """What a child needs to know."""
+    """The configuration of a child."""
 
     settings: Settings
     folder: Folder
-    void_through: int
-    """The last epoch of earlier runs: orders up to it are void."""
+    last_fenced_epoch: int
+    """The last epoch of earlier runs: orders up to it are fenced."""
     logs_to_file: bool
 
 
 def fetcher(config: ChildConfig, opened: Opened, stop: threading.Event) -> None:
     """Run the fetcher until *stop*."""
-    others = fetcher_wiring.Coordination(fetcher_wiring.fixed_epoch(config.void_through + 1))
+    others = fetcher_wiring.Others(fetcher_wiring.alone_since(config.last_fenced_epoch + 1))
     run_async(
         lambda ended: fetcher_wiring.serve(
             config.settings, opened.log, opened.store, others, ended, report=refuse
@@ -71,26 +71,26 @@ KINDS = {"processors": processors, "fetcher": fetcher, "parser": parser}
 
 
 class Child:
-    """A child process as its parent sees it. It waits until it may begin."""
+    """The parent's side of a child process, which waits for its configuration."""
 
-    def __init__(self, kind: str, elder: Sequence["Child"]) -> None:
+    def __init__(self, kind: str, earlier: Sequence["Child"]) -> None:
         self.kind = kind
         self._pipe, theirs = _fork.Pipe()
         self._scraping, scraped = _fork.Pipe()
-        self.scraped = Scraped(self._scraping)
-        # Of all descriptors that it inherits these are the ones that it must not have.
-        unwanted = [pipe for child in (*elder, self) for pipe in (child._pipe, child._scraping)]
+        self.scraped = ChildMetrics(self._scraping)
+        # The inherited descriptors that the child must close.
+        inherited = [pipe for child in (*earlier, self) for pipe in (child._pipe, child._scraping)]
         self._process: BaseProcess = _fork.Process(
-            target=_child, args=(kind, theirs, scraped, unwanted), name=f"gossamer {kind}"
+            target=_child, args=(kind, theirs, scraped, inherited), name=f"gossamer {kind}"
         )
         with _signals_blocked():
             self._process.start()
         theirs.close()
         scraped.close()
 
-    def begin(self, config: ChildConfig) -> None:
-        """Let the child work."""
-        # One that has died already is noticed by `failure`.
+    def configure(self, config: ChildConfig) -> None:
+        """Send the configuration; the child starts to work."""
+        # `failure` reports a child that has died already.
         with suppress(OSError):
             self._pipe.send(config)
 
@@ -107,7 +107,8 @@ class Child:
         code = self._process.exitcode or 0
         how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
         return (
-            f"the {self.kind} process {how}: run the same command again to go on; nothing is lost"
+            f"the {self.kind} process {how}: run the same command again to continue; nothing is "
+            "lost"
         )
 
     def stop(self) -> None:
@@ -116,7 +117,7 @@ class Child:
             self._process.terminate()
 
     def kill(self) -> None:
-        """Kill the child if it still runs, and wait for its end."""
+        """Kill the child if it runs, and wait for its end."""
         self._process.kill()
         self._process.join()
 
@@ -128,7 +129,7 @@ class Child:
 
 def start_children() -> list[Child]:
     """Start a child of each kind."""
-    # A collection would write to the pages of all objects, which then would not be shared.
+    # A garbage collection would write to all objects, so their memory would not be shared.
     gc.freeze()
     children: list[Child] = []
     for kind in KINDS:
@@ -136,13 +137,13 @@ def start_children() -> list[Child]:
     return children
 
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Block signals here, and in a child until it has handlers; ours are delivered afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    """Block stop signals in this block, and in a new child until it has handlers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield
     finally:
@@ -150,20 +151,20 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def _child(
-    kind: str, parent: Connection, scraped: Connection, unwanted: Iterable[Connection]
+    kind: str, parent: Connection, scraped: Connection, inherited: Iterable[Connection]
 ) -> None:
     stop = threading.Event()
-    # The terminal sends Ctrl-C to everybody; what to do about it the parent decides.
+    # The terminal sends Ctrl-C to all processes; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
-    for pipe in unwanted:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    for pipe in inherited:
         pipe.close()
     try:
         config: ChildConfig = parent.recv()
     except (EOFError, OSError):
         os._exit(0)
-    threading.Thread(target=_die_with_parent, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     threading.Thread(target=answer_scrapes, args=(scraped,), daemon=True).start()
     if config.logs_to_file:
         os.dup2(os.open(config.folder.logs, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
@@ -179,17 +180,18 @@ def _child(
         logger.exception("unexpected", process=kind)
         _report(
             parent,
-            f"the {kind} process met an error that should not happen ({type(error).__name__}: "
-            f"{error}); the log tells more. Run the same command again to go on; nothing is lost",
+            f"the {kind} process failed with an unexpected error ({type(error).__name__}: "
+            f"{error}); the log has the details. Run the same command again to continue; nothing "
+            "is lost",
         )
 
 
-def _report(parent: Connection, why: str) -> None:
-    parent.send(why)
+def _report(parent: Connection, reason: str) -> None:
+    parent.send(reason)
     os._exit(1)
 
 
-def _die_with_parent(parent: Connection) -> None:
+def _exit_with_parent(parent: Connection) -> None:
     try:
         parent.recv()
     except (EOFError, OSError):

@@ -1,4 +1,4 @@
-"""The child that steps dedup, frontier and archive in turn, on one connection."""
+"""The child process that runs dedup, frontier and archive in turn, on one connection."""
 
 import threading
 from functools import partial
@@ -19,12 +19,12 @@ from services.dedup.service import Dedup
 from services.frontier.service import Frontier
 from standalone.folder import Opened
 
-LONGEST_WAIT = 0.5
-"""Most seconds without a step, so that *stop* is noticed."""
+MAX_WAIT_SECONDS = 0.5
+"""Seconds between two checks of *stop*, at most."""
 
 
 def run_processors(settings: Settings, opened: Opened, stop: threading.Event) -> None:
-    """Step the three until *stop*; then complete the archive's files."""
+    """Run the three processors until *stop*; then complete the archive's files."""
     lifetime = partial(lifetime_of, settings=settings)
     stores = [SqliteStore(opened.database, lifetime) for _ in range(3)]
     fetcher = settings.fetcher
@@ -50,18 +50,18 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     ]
     version = None
     while not stop.is_set():
-        # Taken before the steps: what is appended during them must wake us afterwards.
+        # Read before the steps: records that are appended during them must end the wait.
         version = opened.database.changed_since(version) or version
         if not any([loop.step() for loop in loops]):
             opened.database.wait(version, _wait(loops))
     archive.close()
 
 
-def refuse(why: str) -> None:
-    """End the crawl: nobody else reads the folder, so nobody would go on where a loop waits."""
-    raise GossamerError(why)
+def refuse(reason: str) -> None:
+    """End the crawl: in a folder, no other process could upgrade and continue a waiting loop."""
+    raise GossamerError(reason)
 
 
 def _wait(loops: list[Loop]) -> float:
     due = min((at for loop in loops if (at := loop.due()) is not None), default=None)
-    return LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, due - clock.now()))
+    return MAX_WAIT_SECONDS if due is None else min(MAX_WAIT_SECONDS, max(0.0, due - clock.now()))

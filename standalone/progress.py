@@ -1,4 +1,4 @@
-"""How a crawl stands: read from its store and log in one consistent view."""
+"""The progress of a crawl: totals, lags and dead letters, read in one consistent view."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
-from services.frontier.conditions import LISTED_CONDITIONS, Condition
+from services.frontier.conditions import LISTED, Condition
 from services.frontier.parked import ParkedLimitRow
 from services.frontier.revisit_totals import RevisitTotals
 from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow, partition_keys
@@ -22,8 +22,8 @@ from standalone.folder import Opened
 class End(Enum):
     """Why a run ended."""
 
-    DONE = "nothing is left to do"
-    WAITING = "only hosts and URLs are left that wait for their time"
+    DONE = "nothing is left to fetch"
+    WAITING = "only hosts that back off and URLs scheduled for later are left"
     PAGES = "the page limit is reached"
     TIME = "the time limit is reached"
     INTERRUPTED = "interrupted"
@@ -32,7 +32,7 @@ class End(Enum):
 
 @dataclass
 class Progress:
-    """Totals of the crawl since its beginning, and what is under way."""
+    """Totals of a crawl since its start, and the lag of its services."""
 
     admitted: int = 0
     queued: int = 0
@@ -49,15 +49,15 @@ class Progress:
     next_due_at: float | None = None
     due_count: int = 0
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """Hour, since 1970 → pages that were new, changed, unchanged; at least the last 24."""
+    """Hours since 1970 → new, changed and unchanged pages; at least the last 24 hours."""
     revisiting: RevisitTotals = field(default_factory=RevisitTotals)
     lags: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Group → topic → records that it has not moved past."""
+    """Group → topic → records that the group has not consumed."""
     dead_letters: int = 0
 
     @property
     def lag(self) -> dict[str, int]:
-        """Topic → records that its slowest reader has not moved past."""
+        """Topic → records that its slowest group has not consumed."""
         slowest: dict[str, int] = {}
         for topics in self.lags.values():
             for topic, records in topics.items():
@@ -66,38 +66,38 @@ class Progress:
 
     @property
     def active(self) -> int:
-        """Hosts with work that time alone brings on."""
-        return sum(self.conditions[condition] for condition in LISTED_CONDITIONS)
+        """Hosts with queued URLs that are ready, delayed or checked out."""
+        return sum(self.conditions[condition] for condition in LISTED)
 
     @property
     def checked_out(self) -> int:
-        """Hosts being visited."""
+        """Hosts that are checked out."""
         return self.conditions[Condition.CHECKED_OUT]
 
     @property
     def drained(self) -> bool:
-        """Whether every topic is read to its end and no host is being visited."""
+        """Whether every topic is consumed to its end and no host is checked out."""
         return not any(self.lag.values()) and not self.checked_out
 
 
 def read_progress(opened: Opened) -> Progress:
-    """Return how the crawl of a folder stands now."""
+    """Return the progress of the crawl in a folder."""
     for row in (TallyRow, PartitionTallyRow, PartitionPlansRow):
-        opened.store.table(row)  # Made where it is missing, while nothing is being read.
+        opened.store.table(row)  # A missing table is created before the read transaction.
     with opened.database.reading():
-        return progress_of(opened.log, opened.store, opened.crawl_id)
+        return read_totals(opened.log, opened.store, opened.crawl_id)
 
 
-def progress_of(log: Log, store: Store, crawl_id: str) -> Progress:
-    """Return how a crawl on *log* and *store* stands now, a folder's or a fleet's."""
+def read_totals(log: Log, store: Store, crawl_id: str) -> Progress:
+    """Return the progress of a crawl on *log* and *store*, of a folder or of a fleet."""
     progress = Progress()
     partitions = partition_keys(log.partitions)
     keys = [((crawl_id, partition), "") for partition in partitions]
     for row in store.table(TallyRow).get_all(keys):
-        _add(progress, row)
+        _add_tally(progress, row)
     shared = store.table(PartitionTallyRow)
-    for of_all in shared.get_all([(partition, "") for partition in partitions]):
-        _add_shared(progress, of_all)
+    for tally in shared.get_all([(partition, "") for partition in partitions]):
+        _add_partition_tally(progress, tally)
     for plans in store.table(PartitionPlansRow).get_all(keys):
         progress.revisiting.add(plans)
     for topic in TOPICS.values():
@@ -105,13 +105,13 @@ def progress_of(log: Log, store: Store, crawl_id: str) -> Progress:
             for group in topic.consumers:
                 lag = log.lag(group, topic.name)
                 progress.lags.setdefault(group, {})[topic.name] = lag
-    # Nobody moves past them; a broker may refuse to answer for a group that is none of ours.
+    # No group consumes dead letters. The frontier's is asked: a broker may refuse other groups.
     progress.dead_letters = log.lag("frontier", DEAD_LETTERS.name)
     progress.latest = progress.latest[-10:]
     return progress
 
 
-def _add(progress: Progress, row: TallyRow) -> None:
+def _add_tally(progress: Progress, row: TallyRow) -> None:
     progress.admitted += row.admitted
     progress.queued += row.queued
     progress.pages += row.pages
@@ -122,11 +122,11 @@ def _add(progress: Progress, row: TallyRow) -> None:
     progress.hazards.update(row.hazards)
     progress.latest += row.latest
     for hour, (new, changed, unchanged) in row.hours.items():
-        a, b, c = progress.hours.get(hour, (0, 0, 0))
-        progress.hours[hour] = (a + new, b + changed, c + unchanged)
+        before = progress.hours.get(hour, (0, 0, 0))
+        progress.hours[hour] = (before[0] + new, before[1] + changed, before[2] + unchanged)
 
 
-def _add_shared(progress: Progress, row: PartitionTallyRow) -> None:
+def _add_partition_tally(progress: Progress, row: PartitionTallyRow) -> None:
     progress.conditions.update(row.conditions)
     progress.slowest.update(row.slowest)
     progress.largest.update(row.largest)
@@ -135,8 +135,8 @@ def _add_shared(progress: Progress, row: PartitionTallyRow) -> None:
         progress.next_due_at = min(row.next_due_at, progress.next_due_at or row.next_due_at)
 
 
-def takes_up(opened: Opened, crawl: CrawlDefined) -> bool:
-    """Return whether parked URLs are yet to be judged, by *crawl* or after a rule was lifted."""
+def has_parked_to_evaluate(opened: Opened, crawl: CrawlDefined) -> bool:
+    """Return whether parked URLs are to be evaluated, by a new *crawl* or blocklist."""
     table, blocklist = opened.store.table(ParkedLimitRow), blocklist_of(opened.log)
     return any(
         limit.judged_by != limit_state(limit.name, crawl, blocklist)
@@ -147,6 +147,6 @@ def takes_up(opened: Opened, crawl: CrawlDefined) -> bool:
 
 
 def last_epoch(opened: Opened) -> int:
-    """Return the largest epoch under which anything was ordered so far."""
+    """Return the largest epoch of an order so far."""
     rows = (opened.store.table(ClaimRow).get(str(p)) for p in range(PARTITIONS))
     return max((row.epoch for row in rows if row), default=0)

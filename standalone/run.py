@@ -1,4 +1,4 @@
-"""One run: from the request to the report."""
+"""One run of a crawl: starts the processes, watches their progress, and stops them."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -16,24 +16,30 @@ from gossamer.log.codec import encode
 from gossamer.policies import NEVER
 from gossamer.runtime.identity import identify
 from gossamer.settings import Settings
-from gossamer.telemetry import set_gauge
+from gossamer.telemetry import gauge
 from standalone.folder import Folder, Opened
 from standalone.metrics import serve_metrics
 from standalone.processes import Child, ChildConfig, start_children
-from standalone.progress import End, Progress, last_epoch, read_progress, takes_up
+from standalone.progress import End, Progress, has_parked_to_evaluate, last_epoch, read_progress
+from standalone.workload import Workload, read_workload
 
 INTERVAL = 0.25
-"""Seconds between two looks at how the crawl stands."""
-STOP_LIMIT, JOIN = 30.0, 0.05
-"""Seconds for all children to stop by themselves, and to wait for one at a time."""
+"""Seconds between two checks of the progress."""
+WORKLOAD_INTERVAL = 2.0
+"""Seconds between two readings of the workload."""
+STOP_LIMIT = 30.0
+"""Seconds in which all children stop by themselves."""
+JOIN_TIMEOUT = 0.05
+"""Seconds to wait for one child at a time."""
 
-Show = Callable[[Progress, str], None]
-"""Takes how the crawl stands, and a notice for the person who waits for it to stop."""
+Show = Callable[[Progress, Callable[[], Workload], str], None]
+"""Shows the progress and a notice for the person who waits for the end; reads the workload from the
+second argument if it shows it."""
 
 
 @dataclass
 class Run:
-    """A run under way."""
+    """A run that has not ended."""
 
     settings: Settings
     opened: Opened
@@ -43,26 +49,31 @@ class Run:
     interrupts: int = 0
     ending: End | None = None
     progress: Progress = field(default_factory=Progress)
-    """How the crawl stood when the database last changed."""
+    """The progress when the database last changed."""
     has_more: bool = True
-    """Whether more was to do then, now or later, than to wait for a time."""
+    """Whether records or parked URLs were still to be handled then."""
     version: tuple[int, int] | None = None
-    """Which state of the database these two are of."""
+    """The version of the database that `progress` and `has_more` were read from."""
+    workload: Workload = field(default_factory=Workload)
+    workload_at: float = 0.0
+    """When `workload` was read."""
 
-    def look(self, now: float) -> End | None:
-        """Bring `progress` up to date; return why the crawl has ended, if it has."""
+    def update(self, now: float) -> End | None:
+        """Update `progress`; return why the crawl has ended, or None if it goes on."""
         if version := self.opened.database.changed_since(self.version):
             self.version, self.progress = version, read_progress(self.opened)
-            self.has_more = not self.progress.drained or takes_up(self.opened, self.crawl)
+            self.has_more = not self.progress.drained or has_parked_to_evaluate(
+                self.opened, self.crawl
+            )
         if self.interrupts > 1:
             return End.KILLED
         if self.ending is None:
-            self._limits(now)
+            self._check_limits(now)
         if self.ending:
             return self.ending if self.progress.drained else None
         return self._natural_end(now)
 
-    def _limits(self, now: float) -> None:
+    def _check_limits(self, now: float) -> None:
         if self.interrupts:
             self._pause(End.INTERRUPTED, now)
         elif self.max_time and now - self.started_at >= self.max_time:
@@ -71,6 +82,13 @@ class Run:
     def _pause(self, why: End, now: float) -> None:
         self.ending = why
         self.opened.log.append([encode(replace(self.crawl, at=now, paused=True))])
+
+    def read_workload(self) -> Workload:
+        """Return the workload, read again if it is older than WORKLOAD_INTERVAL."""
+        if abs((now := clock.now()) - self.workload_at) >= WORKLOAD_INTERVAL:
+            self.workload_at = now
+            self.workload = read_workload(self.opened, now)
+        return self.workload
 
     def _natural_end(self, now: float) -> End | None:
         if self.has_more:
@@ -93,18 +111,18 @@ def run_crawl(
     show: Show,
     metrics_port: int | None = None,
 ) -> tuple[End, Progress]:
-    """Crawl in *folder* until an end; return which, and how the crawl stands then.
+    """Crawl in *folder* until the run ends; return why it ended, and the progress.
 
-    Raise GossamerError when it cannot begin, or a child has died.
+    Raise GossamerError if the run cannot start, or a child process fails.
     """
     if not folder.database.exists():
-        # What makes no sense is refused before anything is made.
+        # An invalid request is refused before any file is written.
         define(request, None, 0, clock.now())
     children = start_children()
     try:
         with serve_metrics(metrics_port, children):
             folder.make()
-            folder.claim()
+            folder.lock_for_crawl()
             opened = Opened(folder)
             opened.database.check()
             identify(opened.log, opened.store, clock.now())
@@ -122,7 +140,7 @@ def _run(run: Run, children: list[Child], show: Show) -> End:
         settings, opened.folder, last_epoch(opened), logs_to_file=not settings.logs.json_lines
     )
     for child in children:
-        child.begin(config)
+        child.configure(config)
     return _stop(run, children, _watch(run, children, show))
 
 
@@ -136,14 +154,14 @@ def _prepare(settings: Settings, opened: Opened, request: CrawlRequest, max_time
 
 def _watch(run: Run, children: list[Child], show: Show) -> End:
     while True:
-        if end := run.look(clock.now()):
+        if end := run.update(clock.now()):
             return end
         for child in children:
-            if why := child.failure():
-                raise GossamerError(why)
+            if reason := child.failure():
+                raise GossamerError(reason)
         for topic, records in run.progress.lag.items():
-            set_gauge("gossamer_consumer_lag", records, topic=topic)
-        show(run.progress, _notice(run))
+            gauge("gossamer_consumer_lag", records, topic=topic)
+        show(run.progress, run.read_workload, _notice(run))
         clock.pause(INTERVAL)
 
 
@@ -152,8 +170,8 @@ def _notice(run: Run) -> str:
         return ""
     waiting = sum(run.progress.lag.values())
     return (
-        f"{run.ending.value}: finishing what is under way (hosts: {run.progress.checked_out}, "
-        f"records: {waiting}); Ctrl-C again to stop at once"
+        f"{run.ending.value}: finishing visits and records in flight "
+        f"(hosts: {run.progress.checked_out}, records: {waiting}); Ctrl-C again stops at once"
     )
 
 
@@ -170,17 +188,17 @@ def _interrupts(run: Run) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             # Python's handler raises KeyboardInterrupt anywhere, also in a finalizer, which prints
-            # a traceback and loses the interrupt. Only the short report is left to do.
+            # a traceback and loses the interrupt. Only the short report remains to be printed.
             signal.signal(number, signal.SIG_IGN if run.interrupts else handler)
 
 
 def _stop(run: Run, children: list[Child], end: End) -> End:
-    """Stop the children, in good order unless a second Ctrl-C comes: then return KILLED."""
+    """Stop the children in good order, or kill them and return KILLED at a second Ctrl-C."""
     if end is not End.KILLED:
         for child in children:
             child.stop()
         until = clock.steady() + STOP_LIMIT
-        while not all([child.join(JOIN) for child in children]) and clock.steady() < until:
+        while not all([child.join(JOIN_TIMEOUT) for child in children]) and clock.steady() < until:
             if run.interrupts > 1:
                 end = End.KILLED
                 break

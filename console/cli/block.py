@@ -1,70 +1,73 @@
-"""`gossamer block`: never requests what is named, from now on, until `gossamer unblock`.
+"""`gossamer block`: adds rules to the blocklist; what they name is not requested any more.
 
-It only says so, on the topic `control`; all processes read that, and go by it within seconds.
+The rules go to the topic `control`. All processes apply them within seconds.
 """
 
 import argparse
 from collections.abc import Sequence
 
 from console.cli.options import add_crawl, lines_of, open_from
+from console.figures import plural
 from console.open_crawl import OpenCrawl
+from console.output import say
 from gossamer import clock
-from gossamer.blocklist import describe_rule, parse_rule
+from gossamer.blocklist import meaning, parse_rule
 from gossamer.crawl import blocklist_of
 from gossamer.errors import BadSettings
 from gossamer.events import BlocklistChanged
 from gossamer.log.codec import encode
-from gossamer.terminal import printable
 
-MOST = 1000
-"""Rules that are set at once."""
-LONGEST = 5000
-"""Characters of a line."""
-WHAT = (
-    "a host (www.example.org, or one port of it with :PORT), a domain (*.example.org), a URL, all "
-    "URLs that begin so (example.org/private/*), or a network (192.0.2.0/24)"
+MAX_BATCH_RULES = 1000
+"""Rules that are appended at once."""
+TARGETS = (
+    "a host (www.example.org, or one port: www.example.org:8080), a domain (*.example.org), a URL, "
+    "a URL prefix (example.org/private/*), or a network (192.0.2.0/24)"
 )
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
-    command.add_argument("what", nargs="*", metavar="WHAT", help=WHAT)
+    """Add the arguments of the command."""
+    command.add_argument("rules", nargs="*", metavar="RULE", help=TARGETS)
     command.add_argument(
         "--file",
         metavar="FILE",
-        help="more of the same, one on a line (# for comments); - is standard input",
+        help="read rules from FILE, one a line (# begins a comment); - is standard input",
     )
     add_crawl(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Forbid what is named, and say what that is."""
+    """Add the rules, and print them."""
     rules = rules_of(options)
     with open_from(options) as crawl:
-        known = blocklist_of(crawl.log).rules
-        change(crawl, [rule for rule in rules if rule not in known], lifted=False)
+        before = blocklist_of(crawl.log).rules
+        append_rules(crawl, [rule for rule in rules if rule not in before], lifted=False)
     for rule in rules:
-        word = "is blocked already" if rule in known else "is blocked"
-        print(printable(f"{rule} {word}: {describe_rule(rule)}", LONGEST))
-    print("A request that is under way comes to its end. What waits is parked for when it is no")
-    print("longer blocked; gossamer blocked lists the rules.")
+        word = "was blocked already" if rule in before else "is blocked"
+        say(f"{rule} {word}: {meaning(rule)}")
+    added = sum(rule not in before for rule in rules)
+    say(
+        f"{plural(added, 'rule')} added. Requests in flight finish; queued URLs are parked until "
+        "the rule is lifted. gossamer blocklist lists the rules."
+    )
     return 0
 
 
 def rules_of(options: argparse.Namespace) -> list[str]:
-    """Return the rules that are named, and those in the file; raise BadSettings if one is none."""
-    lines = map(str.strip, lines_of(options.what, options.file, "--file"))
+    """Return the rules on the command line and in the file; raise BadSettings if one is invalid."""
+    lines = map(str.strip, lines_of(options.rules, options.file, "--file"))
     rules = [*dict.fromkeys(parse_rule(line) for line in lines if line and line[0] != "#")]
     if not rules:
-        raise BadSettings(f"name something: {WHAT}")
+        raise BadSettings(f"name a rule: {TARGETS}")
     return rules
 
 
-def change(crawl: OpenCrawl, rules: Sequence[str], lifted: bool) -> None:
-    """Set *rules*, or lift them."""
+def append_rules(crawl: OpenCrawl, rules: Sequence[str], lifted: bool) -> None:
+    """Add *rules* to the blocklist, or lift them."""
     now = clock.now()
-    for some in range(0, len(rules), MOST):
+    for start in range(0, len(rules), MAX_BATCH_RULES):
         events = [
-            BlocklistChanged(at=now, rule=rule, lifted=lifted) for rule in rules[some : some + MOST]
+            BlocklistChanged(at=now, rule=rule, lifted=lifted)
+            for rule in rules[start : start + MAX_BATCH_RULES]
         ]
         crawl.log.append([encode(event) for event in events])

@@ -1,36 +1,37 @@
-"""`gossamer crawl`: a whole crawl, embedded in one folder."""
+"""`gossamer crawl`: a whole crawl in one folder of this machine."""
 
 import argparse
 from typing import Any
 
 import structlog
 from rich.console import Console
-from services.fetcher.identity import request_headers
 
 from console.cli.options import (
-    CHOICES_OF_PAGES,
-    REVISITS,
+    PAGE_OPTIONS,
+    REVISIT_OPTIONS,
     add_config,
     add_data,
     lines_of,
-    natural,
+    non_negative,
     port,
+    positive,
     seconds,
-    whole,
 )
-from console.cli.report import Ended, no_seed, report
+from console.cli.report import Ended, report, summary
 from console.cli.view import Lines, LiveView, NoView
+from console.examples import read_examples
+from console.output import print_lines, say
 from gossamer import clock
 from gossamer.crawl import CHOICES, SCOPES, CrawlRequest, read_seeds
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
-from gossamer.terminal import escape_controls
+from services.fetcher.identity import request_headers
 from services.frontier.conditions import Condition
 from standalone.folder import Folder
 from standalone.progress import End, read_progress
 from standalone.run import run_crawl
-from standalone.seeds import no_page
+from standalone.seeds import failed_seeds
 from standalone.waiting import read_waiting
 
 INTO_SETTINGS = {
@@ -46,51 +47,93 @@ INTO_SETTINGS = {
     "relevant": ("crawl", "relevant"),
     "follow_irrelevant": ("crawl", "follow_irrelevant"),
 }
-"""Option → the setting that it overrides."""
-NO_PAGE = 3
-"""The exit status when no seed gave a page."""
+"""Option → section and name of the setting that it overrides."""
+NO_PAGE_STATUS = 3
+"""The exit status if no seed gave a page."""
 INTERRUPTED = (End.INTERRUPTED, End.KILLED)
 CUT_SHORT = (*INTERRUPTED, End.PAGES, End.TIME)
-"""The ends of runs in which seeds may not have had their turn."""
+"""The ends of runs that may not have visited all seeds."""
 
 OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("--seeds", {"dest": "seeds_file", "metavar": "FILE", "help": "a URL a line; - for stdin"}),
-    ("--contact", {"help": "your e-mail address or page, sent with every request"}),
-    ("--max-pages", {"type": natural, "default": 0, "metavar": "N", "help": "end after N pages"}),
-    ("--max-time", {"type": seconds, "default": 0.0, "metavar": "TIME", "help": "90s, 15m, 2h …"}),
-    ("--depth", {"type": whole, "metavar": "N", "help": "follow at most N links from a seed"}),
-    ("--delay", {"type": float, "metavar": "SECONDS", "help": "between visits to a host"}),
-    ("--scope", {"default": "", "help": "host, site (of the seeds), any, or an expression"}),
+    (
+        "--seeds",
+        {
+            "dest": "seeds_file",
+            "metavar": "FILE",
+            "help": "read seeds from FILE, a URL a line; - is standard input",
+        },
+    ),
+    ("--contact", {"help": "your e-mail address or Web page, sent with each request"}),
+    (
+        "--max-pages",
+        {"type": positive, "default": 0, "metavar": "N", "help": "stop after N pages of this run"},
+    ),
+    (
+        "--max-time",
+        {
+            "type": seconds,
+            "default": 0.0,
+            "metavar": "TIME",
+            "help": "stop after this time: 90s, 15m, 2h",
+        },
+    ),
+    (
+        "--depth",
+        {"type": non_negative, "metavar": "N", "help": "follow at most N links from a seed"},
+    ),
+    (
+        "--delay",
+        {
+            "type": float,
+            "metavar": "SECONDS",
+            "help": "at least SECONDS between two visits to a host (default: 1)",
+        },
+    ),
+    (
+        "--scope",
+        {
+            "default": "",
+            "help": "URLs to visit: host or site (of the seeds), any, or an expression",
+        },
+    ),
     (
         "--allow-network",
-        {"action": "append", "metavar": "CIDR", "help": "visit this private network all the same"},
+        {
+            "action": "append",
+            "metavar": "CIDR",
+            "help": "visit hosts in this private network, such as 127.0.0.0/8",
+        },
     ),
-    *CHOICES_OF_PAGES,
-    *REVISITS,
-    ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to ask"}),
-    ("--no-text", {"action": "store_true", "help": "links and archive, without main text"}),
+    *PAGE_OPTIONS,
+    *REVISIT_OPTIONS,
+    ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to use"}),
+    (
+        "--no-text",
+        {"action": "store_true", "help": "extract links, but not the main text of pages"},
+    ),
     (
         "--metrics-port",
-        {"type": port, "metavar": "N", "help": "show Prometheus metrics at 127.0.0.1:N/metrics"},
+        {"type": port, "metavar": "N", "help": "serve Prometheus metrics at 127.0.0.1:N/metrics"},
     ),
-    ("--quiet", {"action": "store_true", "help": "say nothing but errors"}),
+    ("--quiet", {"action": "store_true", "help": "print errors only"}),
+    ("--verbose", {"action": "store_true", "help": "report every count and the slowest hosts"}),
     ("--json-logs", {"action": "store_true", "help": "progress and logs as JSON, on stderr"}),
 )
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     command.add_argument("seeds", nargs="*", metavar="SEED", help="a URL to start from")
     add_data(command)
     add_config(command)
-    for name, what in OPTIONS:
-        command.add_argument(name, **what)
+    for name, settings in OPTIONS:
+        command.add_argument(name, **settings)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Crawl, and report."""
+    """Crawl, and print a report."""
     settings = load_settings(options.config, _overrides(options))
-    request_headers(settings.fetcher)  # Refuses to go on without a contact.
+    request_headers(settings.fetcher)  # Raises BadSettings without a contact.
     configure_logs(settings.logs.json_lines, settings.logs.level)
     if settings.crawl.relevant:
         check_classifiers(settings.crawl.relevant)
@@ -101,19 +144,30 @@ def run(options: argparse.Namespace) -> int:
         end, progress = run_crawl(
             settings, folder, request, options.max_time, show, options.metrics_port
         )
-    took = clock.now() - started_at
-    failed = no_page(folder.open(), request.seeds) if end not in CUT_SHORT else {}
+    seconds_taken = clock.now() - started_at
+    opened = folder.open()
+    failed = failed_seeds(opened, request.seeds) if end not in CUT_SHORT else {}
     if not options.quiet:
         if settings.logs.json_lines:
             structlog.get_logger().info("report", end=end.value, pages=progress.pages)
-        waiting = read_waiting(folder.open().store, progress.conditions[Condition.BACKING_OFF])
-        ended = Ended(end, progress, waiting, took, pages_before, folder)
-        print(escape_controls(report(ended), keep="\n"))
-        if failed:
-            print(no_seed(failed))
+        backing_off = progress.conditions[Condition.BACKING_OFF]
+        waiting = read_waiting(opened.store, backing_off, progress.due_count)
+        ended = Ended(
+            end,
+            progress,
+            waiting,
+            seconds_taken,
+            pages_before,
+            folder,
+            read_examples(opened.store, opened.crawl_id, progress, waiting),
+            failed,
+            options.verbose,
+        )
+        say(*summary(ended))
+        print_lines(report(ended))
     if end in INTERRUPTED:
         return 130
-    return NO_PAGE if failed else 0
+    return NO_PAGE_STATUS if failed else 0
 
 
 def _request(options: argparse.Namespace, crawl: CrawlSettings) -> CrawlRequest:

@@ -1,4 +1,4 @@
-"""`gossamer dead-letters`: what could not be read or processed, and appending it again."""
+"""`gossamer dead-letters`: lists or replays records that could not be read or processed."""
 
 import argparse
 from collections.abc import Callable, Iterator
@@ -7,38 +7,41 @@ import msgspec
 
 from console.cli.options import add_crawl, open_from
 from console.figures import instant, plural
+from console.output import say
 from gossamer.errors import BadSettings, GossamerError, Poison
 from gossamer.events import DeadLetter
 from gossamer.events.topics import DEAD_LETTERS, TOPICS
 from gossamer.log import Log, Message
-from gossamer.log.codec import decode, message_of_letter
+from gossamer.log.codec import decode, replayed
 from gossamer.terminal import json_line, printable
 
-LONGEST = 500
-"""Characters of a line."""
-BATCH_BYTES = 8 << 20
+MAX_BATCH_BYTES = 8 << 20
 
-Named = tuple[str, DeadLetter]
-"""A letter with its PARTITION/OFFSET."""
+NamedLetter = tuple[str, DeadLetter]
+"""A dead letter with its name, PARTITION/OFFSET."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     actions = command.add_subparsers(required=True, metavar="ACTION")
-    show = actions.add_parser("list", help="one line each, oldest first")
-    show.add_argument("--json", action="store_true", help="whole, with the bytes in base64")
+    show = actions.add_parser("list", help="list them, one a line, oldest first")
+    show.add_argument("--json", action="store_true", help="as JSON, with the bytes in base64")
     show.set_defaults(act=_list)
-    again = actions.add_parser("replay", help="append them to where they came from")
-    again.add_argument("letters", nargs="*", metavar="PARTITION/OFFSET", help="as list names them")
-    again.add_argument("--all", action="store_true", help="all of them")
+    again = actions.add_parser("replay", help="append them to their topics again")
+    again.add_argument(
+        "letters", nargs="*", metavar="PARTITION/OFFSET", help="the name in the list"
+    )
+    again.add_argument("--all", action="store_true", help="replay all of them")
     again.set_defaults(act=_replay)
     for action in (show, again):
-        action.add_argument("--service", metavar="NAME", help="only those of this service")
+        action.add_argument(
+            "--service", metavar="NAME", help="only records that this service could not process"
+        )
         add_crawl(action)
 
 
 def run(options: argparse.Namespace) -> int:
-    """List or replay."""
+    """List or replay the dead letters."""
     act: Callable[[argparse.Namespace], int] = options.act
     return act(options)
 
@@ -46,35 +49,43 @@ def run(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace) -> int:
     with open_from(options) as crawl:
         for name, letter in _letters(crawl.log, options.service):
-            print(_as_json(name, letter) if options.json else _as_line(name, letter))
+            if options.json:
+                print(_as_json(name, letter))
+            else:
+                say(_as_line(name, letter))
     return 0
 
 
 def _replay(options: argparse.Namespace) -> int:
     if bool(options.letters) == options.all:
-        raise BadSettings("name letters as PARTITION/OFFSET, or say --all")
+        raise BadSettings("name dead letters as PARTITION/OFFSET, or use --all")
     with open_from(options) as crawl:
-        # What comes back while this runs is not appended for ever.
-        there = [name for name, _ in _letters(crawl.log, options.service)]
-        wanted = set(there if options.all else options.letters)
-        if unknown := wanted.difference(there):
-            raise GossamerError(f"no such dead letters: {printable(', '.join(sorted(unknown)))}")
-        chosen = (named for named in _letters(crawl.log, options.service) if named[0] in wanted)
-        for batch in _batches(chosen):
+        # Letters that come back during the replay are not replayed again.
+        names = [name for name, _ in _letters(crawl.log, options.service)]
+        chosen = set(names if options.all else options.letters)
+        if unknown := chosen.difference(names):
+            raise GossamerError(
+                f"no such dead letters: {printable(', '.join(sorted(unknown)))}; gossamer "
+                "dead-letters list prints their names"
+            )
+        letters = (named for named in _letters(crawl.log, options.service) if named[0] in chosen)
+        for batch in _batches(letters):
             crawl.log.append(batch)
-    print(f"{plural(len(wanted), 'dead letter')} appended again.")
+    say(f"{plural(len(chosen), 'dead letter')} appended again.")
     return 0
 
 
-def _batches(letters: Iterator[Named]) -> Iterator[list[Message]]:
+def _batches(letters: Iterator[NamedLetter]) -> Iterator[list[Message]]:
     batch: list[Message] = []
     size = 0
     for name, letter in letters:
         if letter.topic not in TOPICS:
-            raise GossamerError(f"dead letter {name} is of no topic of ours: {letter.topic!r}")
-        batch.append(message_of_letter(letter))
+            raise GossamerError(
+                f"dead letter {name} cannot be replayed: there is no topic {letter.topic!r}"
+            )
+        batch.append(replayed(letter))
         size += len(letter.value)
-        if size > BATCH_BYTES:
+        if size > MAX_BATCH_BYTES:
             yield batch
             batch, size = [], 0
     yield batch
@@ -87,11 +98,11 @@ def _as_json(name: str, letter: DeadLetter) -> str:
 def _as_line(name: str, letter: DeadLetter) -> str:
     origin = f"{letter.topic}/{letter.partition}/{letter.offset}"
     columns = name, instant(letter.at), letter.service, origin, letter.reason
-    return printable("  ".join(columns), LONGEST)
+    return "  ".join(columns)
 
 
-def _letters(log: Log, service: str | None) -> Iterator[Named]:
-    """Yield the dead letters of *service*, or of all; leave out what cannot be read."""
+def _letters(log: Log, service: str | None) -> Iterator[NamedLetter]:
+    """Yield the dead letters of *service*, or of all services; skip unreadable ones."""
     tail = log.tail([DEAD_LETTERS.name])
     while records := tail.poll(0):
         for record in records:

@@ -1,50 +1,50 @@
-"""`gossamer doctor`: checks a fleet, or a folder, and says what to do where something is wrong."""
+"""`gossamer doctor`: checks a fleet or a folder, and names the remedy for each problem."""
 
 import argparse
 
 import msgspec
 
 from console.cli.options import add_crawl, settings_of
-from console.doctor import Finding, examine_fleet, examine_folder, well
+from console.doctor import Finding, examine_fleet, examine_folder, is_healthy
 from console.figures import plural
-from console.open_crawl import DATA
-from gossamer.terminal import json_line, printable
-
-LONGEST = 2000
-"""Characters of a line."""
+from console.open_crawl import DEFAULT_FOLDER
+from console.output import GREEN, RED, say
+from gossamer.terminal import json_line
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     add_crawl(command)
-    command.add_argument("--json", action="store_true", help="the findings, for programs")
+    command.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a line for each finding; return 0 if all is well, 1 if something has to be done."""
+    """Print a line for each finding; return 1 if there is a problem."""
     settings = settings_of(options)
     is_fleet = options.data is None and (settings.kafka.servers or settings.cassandra.hosts)
     examined = (
-        examine_fleet(settings) if is_fleet else examine_folder(options.data or DATA, settings)
+        examine_fleet(settings)
+        if is_fleet
+        else examine_folder(options.data or DEFAULT_FOLDER, settings)
     )
     findings = list[Finding]()
     for finding in examined:
         findings.append(finding)
         if not options.json:
-            # In parallel: a server that is away takes its whole timeout.
-            print(printable(line(finding), LONGEST), flush=True)
+            # At once: a server that does not answer takes its whole timeout.
+            say(line(finding), RED if finding.remedy else "")
     if options.json:
         print(json_line(msgspec.json.format(msgspec.json.encode(findings))))
-    elif well(findings):
-        print("All is well.")
+    elif is_healthy(findings):
+        say("No problems found.", GREEN)
     else:
-        wrong = sum(one.remedy is not None for one in findings)
-        print(f"{wrong} of {plural(len(findings), 'check')}: something has to be done.")
-    return 0 if well(findings) else 1
+        problems = sum(finding.remedy is not None for finding in findings)
+        say(f"{plural(problems, 'problem')} in {plural(len(findings), 'check')}.", RED)
+    return 0 if is_healthy(findings) else 1
 
 
 def line(finding: Finding) -> str:
-    """Return *finding* as a person reads it."""
-    state = "ok" if finding.remedy is None else "wrong"
+    """Return *finding* as a line."""
+    state = "ok" if finding.remedy is None else "problem"
     remedy = "" if finding.remedy is None else f". {finding.remedy}"
-    return f"{state:5}  {finding.check:10}  {finding.found.rstrip('.')}{remedy}"
+    return f"{state:7}  {finding.check:10}  {finding.found.rstrip('.')}{remedy}"

@@ -1,8 +1,8 @@
-"""`gossamer forget`: erases what is known of a URL, a host or a site, as its owner may demand.
+"""`gossamer forget`: erases everything about a URL, a host or a site, as its owner may demand.
 
-It asks on the log; the services erase their rows, see `services.frontier.erasing`. What nobody
-holds in memory, and nobody finds by a key, is erased here: dead letters, and rows of tables that
-are only looked into by chance, or that a service appends to and drops whole.
+The request goes to the log, and the services erase their rows: see `services.frontier.erasing`.
+This command erases what no service has in memory and no key leads to: dead letters, and rows of
+tables that are read at random, or appended to and dropped as a whole.
 """
 
 import argparse
@@ -15,10 +15,11 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from console.cli.block import change
+from console.cli.block import append_rules
 from console.cli.options import add_crawl, open_from
 from console.figures import instant, plural
 from console.open_crawl import OpenCrawl
+from console.output import MAX_LINE_LENGTH, YELLOW, print_items, say
 from gossamer import clock
 from gossamer.blocklist import parse_rule
 from gossamer.crawl import canonical_of_typed
@@ -36,90 +37,88 @@ from services.dedup.near import NearRow
 from services.frontier.parked import ParkedRow
 from services.frontier.rows import DueRow, HostRow, ListedHost
 
-LONGEST = 5000
-"""Characters of a line."""
 _url = re.compile(rb"https?://[^\s\"'<>\\]+")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     command.add_argument(
-        "what",
+        "target",
         nargs="?",
         metavar="URL|HOST|SITE",
         help="a URL with its path, a host by its scheme (https://www.example.org), or a site with "
         "all of its hosts (example.org)",
     )
-    command.add_argument("--forever", action="store_true", help="block it first")
-    command.add_argument("--yes", action="store_true", help="do not ask before")
-    command.add_argument("--list", action="store_true", help="list what was erased")
+    command.add_argument("--forever", action="store_true", help="also add it to the blocklist")
+    command.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    command.add_argument("--list", action="store_true", help="list earlier erasures")
     add_crawl(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Erase, or list what was erased."""
-    if options.list == bool(options.what):
-        raise BadSettings("name a URL, a host or a site, or say --list")
+    """Erase the target, or list earlier erasures."""
+    if options.list == bool(options.target):
+        raise BadSettings("name a URL, a host or a site, or use --list")
     with open_from(options) as crawl:
         if options.list:
             return _list(crawl)
-        event = _asked(crawl, options.what)
+        event = _request(crawl, options.target)
         if not options.yes and not _is_confirmed(event):
-            print("Nothing was erased.")
+            say("Nothing was erased.", YELLOW)
             return 1
         if options.forever:
             rule = parse_rule(event.url or event.host or f"*.{event.site}")
-            change(crawl, [rule], lifted=False)
-            print(printable(f"{rule} is blocked.", LONGEST))
+            append_rules(crawl, [rule], lifted=False)
+            say(f"{rule} is blocked.")
         captures = [*_captures(crawl, event.target)]
         letters = _erase_letters(crawl, event.target)
         rows = _sweep(crawl, event.target)
         crawl.log.append([encode(event)])
-    _say(crawl, event, rows, letters, captures)
+    _print_result(crawl, event, rows, letters, captures)
     return 0
 
 
-def _asked(crawl: OpenCrawl, text: str) -> ErasureRequested:
-    """Return what a person means by *text*."""
+def _request(crawl: OpenCrawl, text: str) -> ErasureRequested:
+    """Return the request for the URL, host or site that *text* names."""
     try:
         url = canonical_of_typed(text)
     except BadUrl as error:
         raise BadSettings(str(error)) from error
     site, key, by = site_of(url), host_key(url), f"{getpass.getuser()}@{socket.gethostname()}"
-    about = {"crawl": crawl.id, "at": clock.now(), "site": site, "requested_by": by}
+    fields = {"crawl": crawl.id, "at": clock.now(), "site": site, "requested_by": by}
     if "/" in text.partition("://")[2 if "://" in text else 0]:
-        return ErasureRequested(**about, url=canonicalize(url))  # type: ignore[arg-type]
+        return ErasureRequested(**fields, url=canonicalize(url))  # type: ignore[arg-type]
     if "://" not in text and text.lower() == site:
-        return ErasureRequested(**about)  # type: ignore[arg-type]
+        return ErasureRequested(**fields)  # type: ignore[arg-type]
     if "://" not in text:
         hosts = crawl.store().table(HostRow)
         keys = [key, host_key(canonical_of_typed(f"http://{text}"))]
         key = next((one for one in keys if hosts.get(site, one)), key)
-    return ErasureRequested(**about, host=key)  # type: ignore[arg-type]
+    return ErasureRequested(**fields, host=key)  # type: ignore[arg-type]
 
 
 def _is_confirmed(event: ErasureRequested) -> bool:
     kind = "the URL" if event.url else "the host" if event.host else "the site"
-    question = f"Erase all that is known of {kind} {event.target}? It cannot be undone. [y/N] "
+    question = f"Erase everything about {kind} {event.target}? This cannot be undone. [y/N] "
     try:
-        return input(printable(question, LONGEST)).strip().lower() in ("y", "yes")
+        return input(printable(question, MAX_LINE_LENGTH)).strip().lower() in ("y", "yes")
     except EOFError:
         return False
 
 
 def _captures(crawl: OpenCrawl, target: str) -> Iterator[str]:
-    """Yield where captures lie in WARC files, by the topic that has them all."""
+    """Yield the position in WARC files of each capture of *target*."""
     tail = crawl.log.tail([PAGES_ARCHIVED.name])
     while records := tail.poll(0):
         for record in records:
-            if _names(record.key.encode(), target):
+            if _contains(record.key.encode(), target):
                 event = decode(record)
                 assert isinstance(event, PageArchived)
                 yield f"{event.file}  offset {event.offset}  length {event.length}  {event.url}"
 
 
 def _erase_letters(crawl: OpenCrawl, target: str) -> int:
-    """Put a tombstone in the place of each dead letter that names *target*."""
+    """Replace each dead letter that names *target* by a tombstone; return their number."""
     found = dict[str, None]()
     tail = crawl.log.tail([DEAD_LETTERS.name])
     while records := tail.poll(0):
@@ -128,7 +127,7 @@ def _erase_letters(crawl: OpenCrawl, target: str) -> int:
                 letter = decode(record) if record.value else None
             except Poison:
                 continue
-            if isinstance(letter, DeadLetter) and _names(
+            if isinstance(letter, DeadLetter) and _contains(
                 b" ".join((letter.key.encode(), letter.reason.encode(), letter.value)), target
             ):
                 found[record.key] = None
@@ -136,8 +135,8 @@ def _erase_letters(crawl: OpenCrawl, target: str) -> int:
     return len(found)
 
 
-def _names(text: bytes, target: str) -> bool:
-    """Return whether *text* has a URL that *target* is or has."""
+def _contains(text: bytes, target: str) -> bool:
+    """Return whether *text* contains a URL that *target* covers."""
     for found in _url.findall(text):
         try:
             if is_about(canonicalize(found.decode()), target):
@@ -148,7 +147,7 @@ def _names(text: bytes, target: str) -> bool:
 
 
 def _sweep(crawl: OpenCrawl, target: str) -> Counter[str]:
-    """Erase the rows about *target* that no key leads to; these tables are read whole."""
+    """Erase the rows about *target* that no key leads to; whole tables are read."""
     store, rows = crawl.store(), Counter[str]()
     for kind, without in SWEPT.items():
         table = store.table(kind)
@@ -176,8 +175,8 @@ def _without_host(row: ListedHost | DueRow, target: str) -> Row | None:
     return None if target in (row.host, row.site) else row
 
 
-def _without_kept(row: NearRow, target: str) -> NearRow | None:
-    pages = tuple(kept for kept in row.pages if not is_about(kept.url, target))
+def _without_pages(row: NearRow, target: str) -> NearRow | None:
+    pages = tuple(page for page in row.pages if not is_about(page.url, target))
     if len(pages) == len(row.pages):
         return row
     return replace(row, pages=pages) if pages else None
@@ -190,27 +189,27 @@ def _without_links(row: ParkedRow, target: str) -> ParkedRow | None:
 
 SWEPT: dict[type[Row], Callable[..., Row | None]] = {
     DigestRow: _without_url,
-    NearRow: _without_kept,
+    NearRow: _without_pages,
     ParkedRow: _without_links,
     DueRow: _without_host,
     ListedHost: _without_host,
 }
-"""Table → what is left of a row without a target; None: nothing; the row itself: all of it."""
+"""Table → returns a row without a target: None if nothing is left, the same row if unchanged."""
 
 
-def _say(
+def _print_result(
     crawl: OpenCrawl, event: ErasureRequested, rows: Counter[str], letters: int, captures: list[str]
 ) -> None:
-    when = "by the services" if crawl.fleet else "by the crawl that runs on it, or the next one"
-    print(printable(f"{event.target} is erased {when}: gossamer forget --list says when.", LONGEST))
+    by = "the services" if crawl.fleet else "the running crawl, or the next one"
+    say(f"{event.target} will be erased by {by}: gossamer forget --list shows when it is done.")
     for name, count in sorted(rows.items()):
-        print(f"{name}: {plural(count, 'row')} erased.")
+        say(f"{plural(count, 'row')} of {name} erased.")
     if letters:
-        print(f"{plural(letters, 'dead letter')} erased.")
+        say(f"{plural(letters, 'dead letter')} erased.")
     if captures:
-        print("These captures remain in the WARC files:")
-        for line in captures:
-            print(printable(f"  {line}", LONGEST))
+        verb = "stays" if len(captures) == 1 else "stay"
+        say(f"{plural(len(captures), 'capture')} {verb} in the WARC files:", YELLOW)
+        print_items(captures)
 
 
 def _list(crawl: OpenCrawl) -> int:
@@ -218,15 +217,14 @@ def _list(crawl: OpenCrawl) -> int:
     for row in crawl.store().table(ErasureRow).everything():
         found.setdefault((row.at, row.target, row.requested_by), []).append(row)
     if not found:
-        print("Nothing was erased; what was asked for is listed once a service has begun.")
+        say("No erasures so far. A request is listed when the first service handles it.")
     for (at, target, by), rows in sorted(found.items()):
         counts = Counter[str]()
         for row in rows:
             counts.update(row.rows)
         services = {row.service for row in rows}
-        done = all(row.ended for row in rows) and services >= {"frontier", "dedup", "archive"}
+        is_done = all(row.ended for row in rows) and services >= {"frontier", "dedup", "archive"}
         erased = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
-        state = "erased" if done else "is being erased"
-        line = f"{instant(at)}  {target}  {state}, for {by}: {erased or 'no rows'}"
-        print(printable(line, LONGEST))
+        state = "erased" if is_done else "being erased"
+        say(f"{instant(at)}  {target}  {state}, requested by {by}: {erased or 'no rows yet'}")
     return 0

@@ -1,4 +1,4 @@
-"""`gossamer`: finds the command, and turns what goes wrong into a message and an exit status."""
+"""`gossamer`: runs a command, and turns errors into a message and an exit status."""
 
 import argparse
 import gc
@@ -9,98 +9,130 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
+from console.arguments import Parser
+from console.output import print_error
 from gossamer.errors import BadSettings, GossamerError
-from gossamer.terminal import escape_controls
 
-COMMANDS = {
-    "crawl": "crawl from seeds, politely; the same command again goes on where it stopped",
-    "seed": "give a crawl URLs to start from, and say what it may visit",
-    "pages": "write the pages of a crawl, one line a URL, its newest version",
-    "status": "say how a crawl stands: what it is, what is done, what waits and for whom",
-    "why": "say what happened or will happen to a URL, and by which rule",
-    "history": "list the visits to a URL: what came of each, and what had changed",
-    "refetch": "have URLs visited again now, whenever they are due",
-    "retry": "have hosts that were in trouble, or URLs that failed, tried again now",
-    "forget": "erase what is known of a URL, a host or a site, as its owner may demand",
-    "site": "say what is different at a site, or a host: hours, delay, off, budget, certificate",
-    "speed": "say how fast the crawl may go, by weekday and hour",
-    "block": "never request a host, a domain, a URL, what begins like one, or a network",
-    "unblock": "lift a rule of the blocklist; what it held back comes again",
-    "blocked": "list the blocklist, or say by which rule a URL is on it",
-    "topics": "create and check the topics of a fleet",
-    "store": "create and check the tables of a fleet",
-    "snapshot": "take a consistent copy of a folder or a fleet while its crawl runs",
-    "restore": "put a snapshot back, or bring log and store of a fleet together again",
-    "move": "continue a folder's crawl in a fleet, or a fleet's in a folder",
-    "doctor": "check a fleet or a folder, and name the remedy for each problem",
-    "dead-letters": "list or replay what could not be read or processed",
+GROUPS = {
+    "crawl": {
+        "crawl": "crawl from seeds; the same command again continues the crawl",
+        "seed": "add seeds to a crawl, or change its scope, depth and revisits",
+        "pages": "write the pages of a crawl, one line a page",
+    },
+    "inspect": {
+        "status": "show the progress of a crawl, its failures, and what waits",
+        "why": "explain what happened to a URL, and what happens next",
+        "history": "list the visits to a URL, and the changes they found",
+        "blocklist": "list the blocklist, or the rule that forbids a URL",
+        "doctor": "check a folder or a fleet, and name the remedy for each problem",
+        "dead-letters": "list or replay records that could not be processed",
+    },
+    "change": {
+        "retry": "retry hosts that back off, or URLs that failed, now",
+        "refetch": "fetch URLs again now, whatever their next visit is",
+        "site": "set delay, quiet hours, budget or certificate of a site or host",
+        "speed": "limit the pages or bytes a second, by weekday and hour",
+        "block": "never request a host, a domain, a URL, a prefix or a network",
+        "unblock": "lift a rule of the blocklist",
+        "forget": "erase everything about a URL, a host or a site",
+        "snapshot": "copy a folder or a fleet consistently while its crawl runs",
+        "restore": "restore a snapshot, or align log and store of a fleet",
+    },
+    "fleet": {
+        "topics": "create, check and resize the topics of a fleet",
+        "store": "create and check the tables of a fleet",
+        "move": "move a folder's crawl to a fleet, or a fleet's to a folder",
+    },
 }
-"""Each is the module of that name in this package: `add_options` and `run`."""
+"""Group of `--help` → command → summary. Each command is the module of that name in this package,
+with `add_options` and `run`."""
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
+NAME_WIDTH = max(map(len, COMMANDS)) + 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit status: 0 done, 1 failed, 2 bad usage, 130 interrupted.
 
-    A command may have one of its own: `crawl` returns 3 when no seed gave a page.
+    `crawl` returns 3 if no seed gave a page.
     """
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        # Here too, because of what is imported: Ctrl-C may come at any time.
-        options = _parser(given).parse_args(given)
+        # Within the block, because Ctrl-C may come while the command is imported.
+        parser = _parser(words)
+        if words and not words[0].startswith("-"):
+            parser.check_name(words[0], "command", COMMANDS)
+        options = parser.parse(words)
         status = int(options.run(options))
         sys.stdout.flush()
         return status
     except BadSettings as error:
-        print(escape_controls(f"gossamer: {error}", keep="\n"), file=sys.stderr)
+        print_error("gossamer", str(error))
         return 2
     except GossamerError as error:
-        print(escape_controls(f"gossamer: {error}", keep="\n"), file=sys.stderr)
+        print_error("gossamer", str(error))
         return 1
     except BrokenPipeError:
-        # Whoever read our output has enough: that is no failure. Python would complain at exit.
+        # The reader of the output has closed it. Without this, Python reports an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return 130
     finally:
         if arguments is None:
-            # Ctrl-C ends the process at once from here on: Python's own handler would print a
+            # From here on Ctrl-C ends the process at once: Python's own handler would print a
             # traceback while the interpreter shuts down.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _parser(given: list[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="gossamer", description="A polite web crawler.")
+def _parser(words: list[str]) -> Parser:
+    parser = Parser(
+        prog="gossamer",
+        description="A polite web crawler.",
+        usage="gossamer [--help] [--version] COMMAND ...",
+        epilog=_summaries(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
         "--version",
         action=_Version,
         nargs=0,
         default=argparse.SUPPRESS,
-        help="say the version, and exit",
+        help="print the version",
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(
+        required=True, metavar="COMMAND", help=argparse.SUPPRESS, prog="gossamer"
+    )
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary)
-        if given[:1] == [name]:
-            # Only the chosen one is imported: each brings large libraries of its own.
-            module = _imported(f"console.cli.{name.replace('-', '_')}")
+        if words[:1] == [name]:
+            # Only the chosen command is imported: each imports large libraries.
+            module = _import_command(f"console.cli.{name.replace('-', '_')}")
             module.add_options(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=module.run, parser=command)
     return parser
+
+
+def _summaries() -> str:
+    """Return the commands by group, as `--help` prints them."""
+    groups = [
+        f"{group}:\n" + "\n".join(f"  {name:{NAME_WIDTH}}{text}" for name, text in commands.items())
+        for group, commands in GROUPS.items()
+    ]
+    return "\n\n".join([*groups, "gossamer COMMAND --help explains a command."])
 
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        # Imported only here, since it would cost every command as much as reading its options.
+        # Imported here: it takes as long as reading the options of a command.
         from importlib.metadata import version
 
         print(f"gossamer {version('gossamer')}")
         parser.exit()
 
 
-def _imported(name: str) -> ModuleType:
+def _import_command(name: str) -> ModuleType:
     _import_structlog()
-    # Nothing that is imported is garbage: to look for some takes an eighth of the time.
+    # Imports leave no garbage; collecting it would take an eighth of their time.
     gc.disable()
     try:
         return import_module(name)
@@ -112,8 +144,8 @@ def _imported(name: str) -> ModuleType:
 def _import_structlog() -> None:
     """Import structlog without rich.
 
-    It would import that, and much besides, for tracebacks with the values of variables, which
-    nobody is shown: a sixth of what `gossamer status` imports.
+    structlog imports rich for tracebacks with the values of variables, which Gossamer never prints.
+    That is a sixth of what `gossamer status` imports.
     """
     if "structlog" in sys.modules or "rich" in sys.modules:
         return

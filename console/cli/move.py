@@ -1,13 +1,14 @@
-"""`gossamer move`: a folder's crawl goes on in a fleet, or a fleet's in a folder."""
+"""`gossamer move`: moves a folder's crawl to a fleet, or a fleet's crawl to a folder."""
 
 import argparse
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from console.at_rest import check_stopped
 from console.cli.options import add_config, settings_of
 from console.moving import Side, move
+from console.output import say
+from console.preconditions import check_stopped
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.log import Log
@@ -21,68 +22,70 @@ from standalone.folder import Folder, Opened
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     command.add_argument(
         "folder",
         nargs="?",
         type=Path,
         metavar="FOLDER",
-        help="the folder of the crawl that goes on in the fleet of the settings",
+        help="move the crawl in FOLDER to the fleet of the settings",
     )
     command.add_argument(
         "--to",
         type=Path,
         metavar="FOLDER",
-        help="the folder in which the crawl of the fleet goes on",
+        help="move the crawl of the fleet to FOLDER",
     )
     add_config(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what is done, as it is done; nobody may work on either side."""
+    """Print each step when it is done. No service may run on either side."""
     if bool(options.folder) == bool(options.to):
-        raise BadSettings("name the folder that is moved to the fleet, or --to and a folder")
+        raise BadSettings(
+            "name the folder to move to the fleet, or --to FOLDER to move the fleet's crawl"
+        )
     settings = settings_of(options)
     check_fleet(settings)
     if settings.dedup.engine == "faust":
         raise BadSettings(
-            "dedup.engine is faust, whose tables cannot be moved: set it to own, and in a fleet "
-            "that has begun let dedup read its changelog once"
+            "dedup.engine is faust, whose tables cannot be moved: set it to own, and start dedup "
+            "once so that it reads the changelog"
         )
-    done = (
+    steps = (
         _to_folder(settings, Folder(options.to))
         if options.to
         else _to_fleet(settings, Folder(options.folder))
     )
-    for line in done:
-        print(line, flush=True)
+    for line in steps:
+        say(line)
     return 0
 
 
 def _to_fleet(settings: Settings, folder: Folder) -> Iterator[str]:
     opened = folder.open()
-    folder.claim()
+    folder.lock_for_crawl()
     check_stopped(settings.kafka)
     with open_fleet(settings, "move") as (log, store):
         fleet = Side(_name(settings), log, store, is_folder=False)
-        # Segments that a killed crawl left open: nobody else will complete them.
+        # Completes the segments that a killed crawl left open.
         repair(folder.warc, opened.store.table(SegmentRow).get(STANDALONE_WRITER))
         yield from move(_side(opened), fleet, clock.now())
-    yield f"{fleet.name} has the crawl now: start the services."
-    yield f"WARC files stay in {folder.warc}: rows of captures name them without a folder."
+    yield f"The crawl is in {fleet.name} now. Start the services."
+    yield f"WARC files stay in {folder.warc}: captures name them without a folder."
 
 
 def _to_folder(settings: Settings, folder: Folder) -> Iterator[str]:
     check_stopped(settings.kafka)
     with open_fleet(settings, "move") as (log, store):
         folder.make()
-        folder.claim()
+        folder.lock_for_crawl()
         _remove_former(folder, log)
         fleet = Side(_name(settings), log, store, is_folder=False)
         yield from move(fleet, _side(Opened(folder)), clock.now())
     data = shlex.quote(str(folder.path))
-    yield f"{folder.path} has the crawl now: go on with gossamer crawl --data {data}"
-    yield "WARC files stay in the folders of the archives: rows of captures name them."
+    yield f"The crawl is in {folder.path} now. Continue with gossamer crawl --data {data}"
+    yield "WARC files stay in the folders of the archive instances."
 
 
 def _name(settings: Settings) -> str:
@@ -97,7 +100,7 @@ def _side(opened: Opened) -> Side:
 
 
 def _remove_former(folder: Folder, log: Log) -> None:
-    """Remove the database of *folder* if it has only what the crawl on *log* was once."""
+    """Remove the database of *folder* if it is an earlier state of the crawl on *log*."""
     if not folder.database.exists():
         return
     opened = folder.open()

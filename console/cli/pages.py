@@ -1,6 +1,6 @@
-"""`gossamer pages`: the public `pages` topic, the newest version of each URL.
+"""`gossamer pages`: the newest version of each page, from the topic `pages`.
 
-Who follows it is told of documents that are gone; elsewhere they are just not there.
+With `--follow`, a document that is gone is a line, too. Otherwise it is left out.
 """
 
 import argparse
@@ -15,30 +15,34 @@ from console.cli.options import add_crawl, open_from
 from console.open_crawl import OpenCrawl
 from gossamer.errors import BadSettings
 from gossamer.events.topics import PAGES
-from gossamer.extras import require_extra
+from gossamer.extras import need
 from gossamer.log import Log, Record
 from gossamer.log.codec import tombstone
 from gossamer.terminal import json_line
 
-WAIT = 1.0
+POLL_TIMEOUT = 1.0
+"""Seconds to wait for new pages."""
+DIGEST_BYTES = 12
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     add_crawl(command)
     command.add_argument("--format", choices=("jsonl", "parquet"), default="jsonl")
-    command.add_argument("--output", metavar="FILE", help="instead of standard output")
     command.add_argument(
-        "--follow", action="store_true", help="go on with pages as they come, and as they go"
+        "--output", metavar="FILE", help="write to FILE instead of standard output"
+    )
+    command.add_argument(
+        "--follow", action="store_true", help="continue with new, changed and vanished pages"
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the pages."""
     if options.format == "parquet" and options.follow:
-        raise BadSettings("--follow: a Parquet file has an end; follow as jsonl")
+        raise BadSettings("--follow works with --format jsonl only: a Parquet file is complete")
     if options.format == "parquet" and not options.output and sys.stdout.isatty():
-        raise BadSettings("--format parquet: name a file with --output, or pipe it somewhere")
+        raise BadSettings("--format parquet is binary: name a file with --output, or use a pipe")
     write = _writer(options.format)
     with open_from(options) as crawl:
         records = _records(crawl, options.follow)
@@ -55,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _writer(form: str) -> Callable[[Iterator[Record], BinaryIO], None]:
     if form == "jsonl":
-        return _lines
-    require_extra("parquet")
+        return _write_jsonl
+    need("parquet")
     from console.cli.parquet import write
 
     return write
@@ -70,42 +74,42 @@ def _records(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
 
 def _read(log: Log, follow: bool) -> Iterator[Record]:
     tail = log.tail([PAGES.name])
-    while (records := tail.poll(WAIT if follow else 0)) or follow:
+    while (records := tail.poll(POLL_TIMEOUT if follow else 0)) or follow:
         yield from records
 
 
 def _newest(log: Log) -> Iterator[Record]:
-    """Yield the newest record of each URL that has not gone.
+    """Yield the newest record of each URL whose document is not gone.
 
-    Brokers compact a topic when they come to it. So it is read twice: first where the newest of
-    each URL lies, which fits into memory as the pages do not.
+    Brokers compact a topic late. So the topic is read twice: first for the offset of the newest
+    record of each URL, which fits into memory, unlike the pages.
     """
     newest: dict[bytes, int] = {}
     for record in _read(log, follow=False):
         if record.value:
-            newest[_short(record.key)] = record.offset
+            newest[_digest(record.key)] = record.offset
         else:
-            newest.pop(_short(record.key), None)
+            newest.pop(_digest(record.key), None)
     for record in _read(log, follow=False):
-        key = _short(record.key)
-        # A later one has come meanwhile, and what was the newest may be gone already.
+        key = _digest(record.key)
+        # A newer record may have been appended since, and the older one compacted.
         if (offset := newest.get(key)) is not None and record.offset >= offset:
             del newest[key]
             if record.value:
                 yield record
 
 
-def _short(url: str) -> bytes:
-    return blake2b(url.encode(), digest_size=12).digest()
+def _digest(url: str) -> bytes:
+    return blake2b(url.encode(), digest_size=DIGEST_BYTES).digest()
 
 
-def _lines(records: Iterator[Record], out: BinaryIO) -> None:
+def _write_jsonl(records: Iterator[Record], out: BinaryIO) -> None:
     for record in records:
-        out.write(json_line(record.value or _gone(record)).encode() + b"\n")
+        out.write(json_line(record.value or _gone_line(record)).encode() + b"\n")
         out.flush()
 
 
-def _gone(record: Record) -> bytes:
+def _gone_line(record: Record) -> bytes:
     gone = tombstone(record)
     line = {"url": gone.url, "gone": gone.reason, "status": gone.status, "at": gone.at}
     line |= {"verdict": gone.verdict, "redirects_to": gone.redirects_to}

@@ -1,6 +1,6 @@
-"""Pages as Parquet. A module of its own, because it imports a large library that few need.
+"""Pages as Parquet, in a module of its own because pyarrow is large and optional.
 
-The columns are the fields of `Page`: a new one is a new column.
+The columns are the fields of `Page`: a new field is a new column.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from gossamer.events.formats import instants_of
 from gossamer.log import Record
 from gossamer.log.codec import decode
 
-ROWS = 500
+ROW_GROUP_SIZE = 500
 """Rows in a Parquet row group."""
 
-_LEFT_OUT = frozenset({"at", "version"})
-"""What is about the record, and not about the page."""
+_EXCLUDED = frozenset({"at", "version"})
+"""Fields about the record, not about the page."""
 
 
 def _columns(struct: inspect.StructType) -> Iterator[tuple[str, pa.DataType]]:
@@ -34,8 +34,8 @@ def _type(kind: inspect.Type) -> pa.DataType:
         case inspect.Metadata(type=plain):
             return _type(plain)
         case inspect.UnionType(types=kinds):
-            (known,) = (one for one in kinds if not isinstance(one, inspect.NoneType))
-            return _type(known)
+            (optional,) = (one for one in kinds if not isinstance(one, inspect.NoneType))
+            return _type(optional)
         case inspect.StructType():
             return pa.struct([*_columns(kind)])
         case inspect.VarTupleType(item_type=item):
@@ -60,7 +60,7 @@ def _schema() -> pa.Schema:
     instants = dict.fromkeys(_INSTANTS, pa.timestamp("us", tz="UTC"))
     columns = dict(_columns(page)) | instants
     names = dict.fromkeys(("url", "site", "status", "fetched_at", *columns))
-    return pa.schema([(name, columns[name]) for name in names if name not in _LEFT_OUT])
+    return pa.schema([(name, columns[name]) for name in names if name not in _EXCLUDED])
 
 
 _INSTANTS = instants_of(Page)
@@ -68,9 +68,9 @@ SCHEMA = _schema()
 
 
 def write(records: Iterator[Record], out: BinaryIO) -> None:
-    """Write the pages among *records* to *out*, one row a page."""
+    """Write the pages in *records* to *out*, one row a page."""
     with pq.ParquetWriter(out, SCHEMA, compression="zstd") as writer:
-        while rows := [_row(record) for record in islice(records, ROWS)]:
+        while rows := [_row(record) for record in islice(records, ROW_GROUP_SIZE)]:
             writer.write_table(pa.Table.from_pylist(rows, schema=SCHEMA))
 
 
@@ -82,7 +82,7 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* as Parquet takes it, with all fields: in JSON, structs leave defaults out."""
+    """Return *value* for pyarrow, with all fields: as JSON, structs omit defaults."""
     match value:
         case Struct():
             return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
@@ -96,5 +96,5 @@ def _plain(value: Any) -> Any:
 
 
 def _micros(at: float) -> int | None:
-    """Return what Parquet has of an instant; nothing where it is not known."""
+    """Return an instant in microseconds; None if it is not known."""
     return round(at * 1e6) if at else None

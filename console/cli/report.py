@@ -1,182 +1,377 @@
-"""What a run says of itself: a line now and then, and the report at its end."""
+"""The progress of a crawl in lines: one while it runs, the report at its end, and `status`."""
 
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
-from console.figures import counts, duration, instant, largest, number, percent, plural, size
+from console.figures import (
+    about,
+    counts,
+    duration,
+    instant,
+    largest,
+    moment,
+    number,
+    percent,
+    plural,
+    size,
+)
+from console.labels import (
+    BASIS_LABELS,
+    TOPIC_LABELS,
+    conditions_text,
+    details,
+    failures,
+    outcome_label,
+    plain_reason,
+)
+from console.output import GREEN, RED, YELLOW, Line
+from console.pace import delay_text
+from gossamer import clock
 from gossamer.events import Outcome
 from gossamer.terminal import printable
 from services.frontier.conditions import Condition
-from services.frontier.revisit import format_duration
+from services.frontier.revisit import Basis, format_duration
+from services.frontier.rows import HostRow
 from standalone.folder import Folder
 from standalone.progress import End, Progress
+from standalone.seeds import SeedFailure
 from standalone.waiting import Waiting
+from standalone.workload import Workload, is_waiting_for_delays, pace, seconds_left
 
-SEEDS = 3
-"""Most seeds that are named where none gave a page."""
-LONGEST = 400
-"""Characters of what is said of one."""
+MAX_NAMED_SEEDS = 3
+MAX_REASON_LENGTH = 400
+"""Characters of a reason, and of a named host or URL with its reason."""
+MAX_FAILURES = 10
+"""Rows in the table of failures."""
+SLOW_VISIT = 5.0
+"""Seconds from which a visit is slow."""
+LARGE_HOST = 100 << 20
+"""Bytes received from which a host is large."""
+MIN_PARSER_LAG = 50
+"""Fetched pages that wait for the parser from which it is what limits the crawl."""
+MIN_SHOWN_LAG = 20
+"""Records from which a lag is shown: a few are always in flight."""
+MIN_NAMED_WAIT = 60.0
+"""Seconds of queued URLs from which the host that takes longest is named."""
+MIN_SHOWN_ESTIMATE = 10.0
 
 
-def progress_line(progress: Progress, rate: float) -> str:
-    """Return how the crawl stands, on one line."""
-    return (
+def progress_line(progress: Progress, rate: float, workload: Workload, now: float) -> str:
+    """Return the progress on one line."""
+    line = (
         f"{plural(progress.pages, 'page')} ({rate:.1f}/s), {size(progress.received)}, "
-        f"{plural(progress.queued, 'URL')} queued, hosts: {counts(progress.conditions)}"
+        f"{plural(progress.queued, 'URL')} queued, hosts: {hosts_text(progress)}"
     )
+    limit = limit_text(progress, workload, now)
+    return f"{line}; {limit}" if limit else line
+
+
+def limit_text(progress: Progress, workload: Workload, now: float) -> str:
+    """Return what limits the crawl; "" if nothing is queued."""
+    hosts = workload.hosts
+    if workload.is_standstill:
+        return "standstill: gossamer speed is 0 now"
+    if not hosts:
+        revisiting = progress.revisiting
+        if revisiting.waiting:
+            urls = plural(revisiting.waiting, "new URL")
+            return (
+                f"limited by the budget of {number(revisiting.budget)} visits a day: {urls} waiting"
+            )
+        return ""
+    if len(hosts) == 1 and seconds_left(hosts[0]) >= MIN_NAMED_WAIT:
+        return _wait_for_host(hosts[0], workload)
+    if progress.lags.get("parser", {}).get("pages.fetched", 0) >= MIN_PARSER_LAG:
+        pages = progress.lags["parser"]["pages.fetched"]
+        return f"limited by the parser: {plural(pages, 'fetched page')} to parse"
+    if not is_waiting_for_delays(workload):
+        if workload.speed:
+            return f"limited by gossamer speed: {number(workload.speed)} pages/s"
+        ready = plural(progress.conditions[Condition.READY], "host")
+        return f"limited by the fetcher: {ready} ready to be fetched"
+    left = seconds_left(hosts[0])
+    if left >= MIN_NAMED_WAIT and left > 2 * seconds_left(hosts[1]):
+        return _wait_for_host(hosts[0], workload)
+    return f"limited by the {_delays(hosts)} at {plural(len(hosts), 'host')}"
+
+
+def _wait_for_host(host: HostRow, workload: Workload) -> str:
+    delay = delay_text(host, workload.robots, None)
+    parts = [plural(host.queued, "URL"), delay or f"one each {pace(host):.3g} s"]
+    if left := seconds_left(host):
+        parts.append(about(left))
+    return f"waiting for {printable(host.host)}: {', '.join(parts)}"
+
+
+def _delays(hosts: tuple[HostRow, ...]) -> str:
+    delays = [host.politeness.delay for host in hosts if host.politeness.delay]
+    if not delays:
+        return "response times"
+    shortest, longest = f"{min(delays):.3g}", f"{max(delays):.3g}"
+    return f"{longest} s delay" if shortest == longest else f"delays of {shortest} to {longest} s"
+
+
+def queue_text(progress: Progress, workload: Workload, rate: float) -> str:
+    """Return how many URLs are queued, how long they take, and how many wait for later."""
+    seconds = workload.seconds_left
+    known = sum(host.queued for host in workload.hosts)
+    if progress.queued > known and rate > 0:
+        seconds = max(seconds, progress.queued / rate)
+    left = f", {about(seconds)}" if progress.queued and seconds >= MIN_SHOWN_ESTIMATE else ""
+    later = max(0, progress.due_count - progress.conditions[Condition.BACKING_OFF])
+    scheduled = f"; {plural(later, 'URL')} scheduled for later" if later else ""
+    return f"{plural(progress.queued, 'URL')}{left}{scheduled}"
+
+
+def hosts_text(progress: Progress) -> str:
+    """Return `2 being fetched, 4 in their delay, 5 done`."""
+    later = progress.due_count > progress.conditions[Condition.BACKING_OFF]
+    return conditions_text(progress.conditions, not (progress.revisiting.active or later))
+
+
+def failures_text(progress: Progress) -> str:
+    """Return the failures on one line: `404: 3, no connection: 1`; "" without any."""
+    found = largest(failures(progress.outcomes, progress.hazards).items())
+    return ", ".join(f"{label}: {count:,}" for label, count in found)
+
+
+def unprocessed_text(progress: Progress) -> str:
+    """Return the records that services have not consumed yet; "" if there are few."""
+    lag = {
+        TOPIC_LABELS.get(topic, topic): count
+        for topic, count in progress.lag.items()
+        if count >= MIN_SHOWN_LAG
+    }
+    return counts(lag) if lag else ""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that has ended: why, and how the crawl stands."""
+    """A run that has ended."""
 
     end: End
     progress: Progress
     waiting: Waiting
-    took: float
+    seconds: float
+    """How long the run took."""
     pages_before: int
     folder: Folder
+    examples: Mapping[str, str]
+    """Label of a failure → a URL that failed so."""
+    failed_seeds: Mapping[str, SeedFailure]
+    """Seed → why it gave no page; empty if a seed gave one."""
+    verbose: bool = False
 
 
-def report(run: Ended) -> str:
-    """Return the report of a run."""
-    progress, took, pages_before = run.progress, run.took, run.pages_before
-    fresh = progress.pages - pages_before
-    rate = fresh / took if took > 0 else 0.0
-    duplicates, near = progress.verdicts["duplicate"], progress.verdicts["near_duplicate"]
-    lines = [
-        f"Ended after {duration(took)}: {run.end.value}.",
-        f"  pages       {fresh:,} in this run ({rate:.1f}/s), {progress.pages:,} in all, "
-        f"{duplicates:,} of them duplicates, {near:,} nearly",
-        *totals(progress, run.waiting),
-        *_left(run),
-    ]
+def report(run: Ended) -> Iterator[Line]:
+    """Yield the lines of the report, after its first sentence."""
+    progress = run.progress
+    new = progress.pages - run.pages_before
+    rate = new / run.seconds if run.seconds > 0 else 0.0
+    yield Line(
+        "pages",
+        f"{new:,} in this run ({rate:.1f}/s), {progress.pages:,} in all{duplicates_text(progress)}",
+    )
+    yield from totals(progress, run.waiting, run.examples, run.verbose)
+    yield from _left(run)
     if progress.hazards["private_address"]:
-        lines.append("  Private addresses are not visited; --allow-network CIDR allows a network.")
-    return "\n".join([*lines, *_places(run.folder)])
+        yield Line("", "Private addresses are not visited; --allow-network CIDR allows a network.")
+    yield from _next_steps(run.folder)
 
 
-def totals(progress: Progress, waiting: Waiting) -> list[str]:
-    """Return the lines of what came of all visits, and of how the hosts are."""
-    lines = [
-        f"  received    {size(progress.received)}",
-        f"  outcomes    {counts(progress.outcomes)}",
+def summary(run: Ended) -> tuple[str, str]:
+    """Return the first sentence of the report, and its style."""
+    text = f"Ended after {duration(run.seconds)}: {run.end.value}."
+    if run.failed_seeds:
+        return f"{text} {no_seed(run.failed_seeds)}", RED
+    if run.end in (End.INTERRUPTED, End.KILLED, End.WAITING):
+        return text, YELLOW
+    return text, GREEN
+
+
+def duplicates_text(progress: Progress) -> str:
+    """Return `, 120 duplicates, 8 near-duplicates`; "" without any."""
+    named = (
+        (progress.verdicts["duplicate"], "duplicate"),
+        (progress.verdicts["near_duplicate"], "near-duplicate"),
+    )
+    return "".join(f", {plural(count, word)}" for count, word in named if count)
+
+
+def totals(
+    progress: Progress, waiting: Waiting, examples: Mapping[str, str], verbose: bool
+) -> Iterator[Line]:
+    """Yield the lines about all visits and hosts: of failures and extremes only those found."""
+    yield Line("received", size(progress.received))
+    yield from visits(progress)
+    yield from revisits(progress)
+    yield from failure_table(progress, examples, verbose)
+    yield Line("hosts", hosts_text(progress))
+    for title, hosts, least, show in (
+        ("slowest", progress.slowest, SLOW_VISIT, lambda value: f"{value:.2f} s"),
+        ("largest", progress.largest, LARGE_HOST, size),
+    ):
+        found = largest(hosts.items())[:5]
+        if shown := [
+            f"{printable(host)} ({show(value)})"
+            for host, value in found
+            if value >= least or (verbose and value)
+        ]:
+            yield Line(title, ", ".join(shown))
+    if verbose and (counted := details(progress.hazards)):
+        items = largest(counted.items())
+        yield Line("details", ", ".join(f"{label}: {count:,}" for label, count in items))
+    yield from waiting_lines(progress, waiting)
+
+
+def visits(progress: Progress) -> Iterator[Line]:
+    """Yield the line of visits that were no failures and no pages, if there are any."""
+    named = (
+        (progress.outcomes[Outcome.REDIRECT], "redirect"),
+        (progress.outcomes["robots.txt"], "robots.txt"),
+        (progress.outcomes["probe"], "probe"),
+    )
+    parts = [
+        f"{count:,} robots.txt" if word == "robots.txt" else plural(count, word)
+        for count, word in named
+        if count
     ]
-    lines += revisits(progress)
-    lines += _if_any("  refused     ", counts(progress.refused))
-    lines += _if_any("  hazards     ", counts(progress.hazards))
-    lines.append(f"  hosts       {counts(progress.conditions)}")
-    lines += _hosts("  slowest     ", progress.slowest, lambda value: f"{value:.2f} s")
-    lines += _hosts("  largest     ", progress.largest, size)
-    return lines + _backing_off(progress, waiting)
+    if parts:
+        yield Line("also fetched", ", ".join(parts))
 
 
-def revisits(progress: Progress) -> list[str]:
-    """Return the lines of how coming back stands; none where nothing comes back."""
-    of = progress.revisiting
-    lines = [f"  revisits    {planned(progress)}"] if of.active else []
-    if of.waiting:
-        lines.append(f"  new         {plural(of.waiting, 'URL')} for the budget to pay for")
-    if of.active and (kept := freshness(progress)):
-        shows = of.mean_price and not of.learning
-        price = f"; a visit must bring {format_duration(of.mean_price or 0)} of it" if shows else ""
-        lines.append(f"  freshness   {kept}{price}")
-    not_modified = progress.outcomes[Outcome.NOT_MODIFIED]
-    if again := sum(of.spent.values()):
-        lines.append(f"  revisited   {again:,}: {counts(of.spent)}")
-    if not_modified:
-        lines.append(f"  unmodified  {plural(not_modified, 'answer')} 304, without the page")
-    if of.liars:
-        hosts = plural(of.liars, "host")
-        lines.append(f"  liars       {hosts} whose ETag or Last-Modified is not trusted any more")
-    return lines
+def failure_table(progress: Progress, examples: Mapping[str, str], verbose: bool) -> Iterator[Line]:
+    """Yield a line for each kind of failure: how often, and an example URL."""
+    found = failures(progress.outcomes, progress.hazards)
+    shown = largest(found.items()) if verbose else largest(found.items())[:MAX_FAILURES]
+    width = max((len(label) for label, _ in shown), default=0) + 2
+    for position, (label, count) in enumerate(shown):
+        example = printable(examples.get(label, ""), MAX_REASON_LENGTH)
+        text = f"{label.ljust(width)}{count:>6,}  {example}".rstrip()
+        yield Line("failures" if position == 0 else "", text, RED)
+
+
+def revisits(progress: Progress) -> Iterator[Line]:
+    """Yield the lines about revisits; none if no page is visited again."""
+    revisiting = progress.revisiting
+    if revisiting.active:
+        yield Line("revisits", planned(progress))
+    if revisiting.waiting:
+        yield Line("new", f"{plural(revisiting.waiting, 'URL')} waiting for the budget")
+    if revisiting.active and (expected := freshness(progress)):
+        yield Line("freshness", expected)
+    if ordered := sum(revisiting.spent.values()):
+        basis = {
+            BASIS_LABELS[Basis(name)] if name in set(Basis) else name: count
+            for name, count in revisiting.spent.items()
+        }
+        yield Line("revisited", f"{ordered:,}: {counts(basis)}")
+    if not_modified := progress.outcomes[Outcome.NOT_MODIFIED]:
+        yield Line("unmodified", f"{plural(not_modified, 'response')} 304 without a body")
+    if revisiting.liars:
+        hosts = plural(revisiting.liars, "host")
+        yield Line("validators", f"{hosts} with a distrusted ETag or Last-Modified")
 
 
 def planned(progress: Progress) -> str:
-    """Return the policy and the budget in force, and what is planned."""
-    of = progress.revisiting
-    budget = f", {number(of.budget)} visits a day" if of.budget else ""
-    due = f", next {instant(of.next_at)}" if of.next_at is not None else ", none within the hour"
-    return f"{printable(of.policy)}{budget}; {of.planned:,} planned{due}"
+    """Return the active policy, its budget, and the planned visits."""
+    revisiting = progress.revisiting
+    budget = f", {number(revisiting.budget)} visits a day" if revisiting.budget else ""
+    next_at = revisiting.next_at
+    due = f"next at {instant(next_at)}" if next_at is not None else "none within the hour"
+    return f"{printable(revisiting.policy)}{budget}; {revisiting.planned:,} planned, {due}"
 
 
 def freshness(progress: Progress) -> str:
-    """Return the expected freshness and age; "" if no page is kept fresh."""
-    of = progress.revisiting
-    if of.weights and of.learning:
-        return "not yet known: most pages were visited only once"
-    if of.expected_freshness is None or of.expected_age is None:
+    """Return the expected freshness and age of copies; "" if no page is visited again."""
+    revisiting = progress.revisiting
+    if revisiting.weights and revisiting.learning:
+        return "not known yet: most pages were visited only once"
+    if revisiting.expected_freshness is None or revisiting.expected_age is None:
         return ""
-    share, age = percent(of.expected_freshness), format_duration(of.expected_age)
-    return f"{share} of the copies expected to be right, {age} behind on the average"
+    share, age = percent(revisiting.expected_freshness), format_duration(revisiting.expected_age)
+    return f"{share} of the copies expected to be current, {age} behind on average"
 
 
-def no_seed(why: Mapping[str, str]) -> str:
-    """Return the sentence for seeds of which none gave a page, with why not."""
-    shown = [printable(f"{seed}: {reason}", LONGEST) for seed, reason in [*why.items()][:SEEDS]]
-    more = [f"and {len(why) - SEEDS:,} more"] if len(why) > SEEDS else []
-    return f"No seed gave a page: {'; '.join([*shown, *more])}"
+def no_seed(reasons: Mapping[str, SeedFailure]) -> str:
+    """Return the sentence for seeds none of which gave a page, with the *reasons*."""
+    shown = [
+        printable(f"{seed}: {_seed_failure(failure)}", MAX_REASON_LENGTH)
+        for seed, failure in [*reasons.items()][:MAX_NAMED_SEEDS]
+    ]
+    rest = len(reasons) - MAX_NAMED_SEEDS
+    return f"No seed gave a page: {'; '.join([*shown, *([f'and {rest:,} more'] * (rest > 0))])}"
 
 
-def _if_any(title: str, text: str) -> list[str]:
-    return [] if text == "none" else [title + text]
+def _seed_failure(failure: SeedFailure) -> str:
+    label = outcome_label(failure.outcome, failure.status) if failure.outcome else ""
+    reason = plain_reason(failure.reason)
+    return f"{label} ({reason})" if label and reason else label or reason
 
 
-def _hosts(title: str, hosts: Mapping[str, float], show: Callable[[float], str]) -> list[str]:
-    most = largest(hosts.items())[:5]
-    shown = [f"{printable(host)} ({show(value)})" for host, value in most if value]
-    return _if_any(title, ", ".join(shown) or "none")
-
-
-def _backing_off(progress: Progress, waiting: Waiting) -> list[str]:
-    lines = [
-        printable(f"{host.host} until {instant(host.ready_at)} ({host.backoff_reason})", LONGEST)
+def waiting_lines(progress: Progress, waiting: Waiting) -> Iterator[Line]:
+    """Yield the hosts that back off and the URLs that are scheduled, the first five of each."""
+    now = clock.now()
+    hosts = progress.conditions[Condition.BACKING_OFF]
+    urls = max(0, progress.due_count - hosts)
+    named_hosts = [
+        f"{host.host} until {moment(host.ready_at, now)} ({plain_reason(_backoff_reason(host))})"
         for host in waiting.hosts
     ]
-    more = progress.conditions[Condition.BACKING_OFF] - len(lines)
-    if lines and more > 0:
-        lines.append(f"… and {more:,} more")
-    return [f"  {'' if n else 'backing off':<11} {line}" for n, line in enumerate(lines)]
+    named_urls = [
+        f"{plan.url} at {moment(plan.waits_until or 0.0, now)} ({plain_reason(plan.why)})"
+        for plan in waiting.urls
+    ]
+    yield from _named("backing off", named_hosts, hosts, "host")
+    yield from _named("scheduled", named_urls, urls, "URL")
 
 
-def _left(run: Ended) -> list[str]:
-    left, progress = [], run.progress
+def _backoff_reason(host: HostRow) -> str:
+    return host.backoff_reason or (
+        outcome_label(host.backoff_cause) if host.backoff_cause else "no reason recorded"
+    )
+
+
+def _named(title: str, named: list[str], count: int, word: str) -> Iterator[Line]:
+    if not named:
+        if count:
+            yield Line(title, plural(count, word))
+        return
+    for position, text in enumerate(named):
+        yield Line("" if position else title, printable(text, MAX_REASON_LENGTH), YELLOW)
+    if count > len(named):
+        yield Line("", f"and {plural(count - len(named), 'more ' + word)}")
+
+
+def _left(run: Ended) -> Iterator[Line]:
+    progress = run.progress
     if progress.dead_letters:
-        left.append(f"  dead letters {progress.dead_letters:,}")
+        letters = plural(progress.dead_letters, "dead letter")
+        yield Line("lost", f"{letters}: {_command()} dead-letters list{_data(run.folder)}", RED)
     if progress.queued:
-        left.append(f"  left        {plural(progress.queued, 'URL')} in queues")
-    if count := progress.due_count:
-        what = "URL or host" if count == 1 else "URLs or hosts"
-        left.append(f"  waiting     {count:,} {what} for a later time")
-    return [*left, *_again(run)]
+        yield Line("queued", plural(progress.queued, "URL"))
+    first_at = run.waiting.first_at
+    has_more = progress.active or progress.revisiting.active or any(progress.lag.values())
+    if run.end is End.KILLED or has_more:
+        yield Line("", "Run the same command again to continue.")
+    elif first_at is not None:
+        yield Line(
+            "",
+            f"Nothing is due before {instant(first_at)}. Run the same command again then, or now "
+            f"to retry its failed seeds. {_command()} retry{_data(run.folder)} HOST retries a host "
+            "now.",
+        )
 
 
-def _again(run: Ended) -> list[str]:
-    """Say how to go on, if there is anything that going on would do."""
-    progress, first_at = run.progress, run.waiting.first_at
-    goes_on = progress.active or progress.revisiting.active
-    if run.end is End.KILLED or goes_on or any(progress.lag.values()):
-        return ["  Run the same command again to go on."]
-    if first_at is None:
-        return []
-    retry = f"{_command()} retry{_data(run.folder)} HOST"
-    return [
-        f"  Nothing is due before {instant(first_at)}. Run the same command again then, or now to "
-        f"try its failed seeds, or {retry} to try a host now."
-    ]
-
-
-def _places(folder: Folder) -> list[str]:
+def _next_steps(folder: Folder) -> Iterator[Line]:
     data, command = _data(folder), _command()
-    return [
-        f"  archive     {folder.warc}",
-        f"  pages       {command} pages{data}",
-        f"  one URL     {command} why{data} URL",
-    ]
+    yield Line("archive", str(folder.warc))
+    yield Line("read pages", f"{command} pages{data}")
+    yield Line("explain", f"{command} why{data} URL")
 
 
 def _data(folder: Folder) -> str:

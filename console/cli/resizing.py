@@ -1,11 +1,11 @@
-"""What `gossamer topics resize` does: gives the topics of a stopped fleet another number of
-partitions, and what is kept of partitions with them."""
+"""`gossamer topics resize`: changes the number of partitions of a stopped fleet, in topics and
+store."""
 
 from collections.abc import Iterator
 from contextlib import closing
 
-from console.at_rest import FLEET_REMEDY, check_drained, check_stopped
 from console.figures import plural
+from console.preconditions import FLEET_REMEDY, check_drained, check_stopped
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events import DEFAULT_CRAWL
@@ -20,64 +20,69 @@ from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from services.archive.service import Archive
-from services.dedup.replicated import repartition_changelog
+from services.dedup.replicated import moved
 from services.dedup.service import Dedup
 from services.frontier.resizing import drop_partitions, resize
 from services.frontier.service import Frontier
 
 
-def resize_fleet(settings: Settings, wanted: int) -> Iterator[str]:
-    """Give all parts of the fleet *wanted* partitions; yield a line for each thing that was done.
+def resize_fleet(settings: Settings, partitions: int) -> Iterator[str]:
+    """Change topics and store to *partitions* partitions; yield a line for each step.
 
-    Each step can be repeated, so after a failure the same command goes on. Raise GossamerError if
-    records are unread or members run.
+    Each step can be repeated, so after a failure the same command continues. Raise GossamerError if
+    records are not consumed yet, or services run.
     """
-    if KEY_GROUPS % wanted:
+    if KEY_GROUPS % partitions:
         numbers = ", ".join(str(n) for n in range(1, KEY_GROUPS + 1) if KEY_GROUPS % n == 0)
-        raise BadSettings(f"{wanted} partitions are not possible: {numbers} are")
+        raise BadSettings(
+            f"{plural(partitions, 'partition')}: the number must divide {KEY_GROUPS}: {numbers}"
+        )
     if settings.dedup.engine == "faust":
         raise BadSettings(
-            "dedup.engine is faust, whose tables cannot be divided: set it to own, and let dedup "
-            "read its changelog once"
+            "dedup.engine is faust, whose tables cannot be resized: set it to own, and start dedup "
+            "once so that it reads the changelog"
         )
     topics = Topics(settings.kafka)
     with open_store(settings) as store:
         row = store.table(IdentityRow).get(STORE)
         if row is None:
-            raise GossamerError("this fleet has not begun: set kafka.partitions instead")
+            raise GossamerError("this fleet has never run: set kafka.partitions instead")
         before, counts = row.partitions, topics.counts()
         has_begun = any(counts.get(name) != before for name in SITE_KEYED)
-        if before == wanted and not has_begun:
-            yield f"the fleet has {plural(wanted, 'partition')}: nothing to do"
+        if before == partitions and not has_begun:
+            yield f"the fleet has {plural(partitions, 'partition')}: nothing to do"
             return
         check_stopped(settings.kafka)
         if not has_begun:
             with closing(KafkaLog(settings.kafka)) as log:
                 check_drained(log, FLEET_REMEDY)
         now = clock.now()
-        Claimant(store).claim(range(max(before, wanted)), now)
-        resize(store, DEFAULT_CRAWL, before, wanted)
+        Claimant(store).claim(range(max(before, partitions)), now)
+        resize(store, DEFAULT_CRAWL, before, partitions)
         store.flush()
-        yield f"store: what is kept of {plural(before, 'partition')} is divided anew"
-        yield from topics.resize(wanted)
+        yield f"store: rows of {plural(before, 'partition')} divided among {partitions}"
+        yield from topics.resize(partitions)
         with closing(KafkaLog(settings.kafka)) as log:
-            yield from _move_records(log, store, before, wanted, now)
+            yield from _move_records(log, store, before, partitions, now)
             drop_partitions(store, DEFAULT_CRAWL, before)
             set_partitions(log, store, now)
         yield (
-            f"the fleet has {plural(wanted, 'partition')} now: set kafka.partitions to {wanted}, "
+            f"the fleet has {plural(partitions, 'partition')} now: set kafka.partitions to "
+            f"{partitions}, "
             "and start the services"
         )
 
 
-def _move_records(log: Log, store: Store, before: int, wanted: int, now: float) -> Iterator[str]:
-    epoch = Claimant(store, Dedup.name).claim(range(max(before, wanted)), now)
+def _move_records(
+    log: Log, store: Store, before: int, partitions: int, now: float
+) -> Iterator[str]:
+    epoch = Claimant(store, Dedup.name).claim(range(max(before, partitions)), now)
     count = 0
-    for messages in repartition_changelog(log, before, wanted, epoch, now):
+    for messages in moved(log, before, partitions, epoch, now):
         log.append(messages)
         count += len(messages)
     yield f"urls.seen: {plural(count, 'record')} moved to other partitions"
-    if wanted < before:
-        # Their topics were deleted and recreated.
+    if partitions < before:
+        # The topics were deleted and created again.
         for service in (Frontier, Dedup, Archive):
             forget_positions(store, service.name, SITE_KEYED)

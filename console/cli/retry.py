@@ -1,15 +1,20 @@
-"""`gossamer retry`: has hosts that were in trouble, and URLs that failed, tried again now.
+"""`gossamer retry`: retries hosts that back off after a failure, and URLs that failed, now.
 
-It only asks, on the log; the frontier that has the host does it. See `services.frontier.admission`.
+The requests go to the log. The frontier of each host carries them out: see
+`services.frontier.admission`.
 """
 
 import argparse
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
+from math import inf
 
 from console.cli.options import add_crawl, open_from
 from console.figures import instant, plural
+from console.labels import outcome_label, plain_reason
 from console.open_crawl import OpenCrawl
+from console.outcome_filter import OutcomeFilter, matching_urls, parse_outcome
+from console.output import GREEN, YELLOW, say
 from gossamer import clock
 from gossamer.crawl import canonical_of_typed
 from gossamer.errors import BadSettings
@@ -17,58 +22,68 @@ from gossamer.events import Outcome, RetryRequested
 from gossamer.events.outcomes import FAILURES
 from gossamer.log.codec import encode
 from gossamer.store import Store
-from gossamer.terminal import printable
 from gossamer.web.url import BadUrl, host_key, site_of
 from services.frontier.rows import HostRow, UrlRow
 
-MOST = 1000
+MAX_BATCH_URLS = 1000
 """URLs of an event, and events that are appended at once."""
-LONGEST = 500
-"""Characters of a line."""
+FAILURE_NAMES = ", ".join(str(outcome).replace("_", "-") for outcome in FAILURES)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     command.add_argument(
-        "what",
+        "targets",
         nargs="*",
         metavar="HOST|URL",
         help="a host (www.example.org, http://localhost:8000), or a URL with its path",
     )
     command.add_argument(
         "--outcome",
-        choices=[str(outcome) for outcome in FAILURES],
+        type=_failure,
         metavar="OUTCOME",
-        help=f"all URLs whose last outcome is this: {', '.join(FAILURES)}; reads the whole table "
-        "of URLs",
+        help="all URLs with this last outcome: a status code (404, 429, 5xx) or one of "
+        f"{FAILURE_NAMES}; reads the whole table of URLs",
     )
     add_crawl(command)
 
 
+def _failure(text: str) -> OutcomeFilter:
+    """Read an outcome that is a failure."""
+    chosen = parse_outcome(text)
+    if chosen.outcome is not None and chosen.outcome not in FAILURES:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a failure: give a status code (404, 429, 5xx) or one of "
+            f"{FAILURE_NAMES}; gossamer refetch fetches other URLs again"
+        )
+    return chosen
+
+
 def run(options: argparse.Namespace) -> int:
-    """Ask, and say what comes of it."""
-    if bool(options.what) == bool(options.outcome):
-        raise BadSettings("name hosts or URLs, or an outcome with --outcome")
+    """Request the retries; return 1 if there is nothing to retry."""
+    if bool(options.targets) == bool(options.outcome):
+        raise BadSettings("name hosts or URLs, or choose URLs with --outcome")
     with open_from(options) as crawl:
         if options.outcome:
-            return _by_outcome(crawl, Outcome(options.outcome))
-        return _by_name(crawl, options.what)
+            return _retry_outcome(crawl, options.outcome)
+        return _retry_targets(crawl, options.targets)
 
 
-def _by_name(crawl: OpenCrawl, what: list[str]) -> int:
-    store, asked = crawl.store(), list[RetryRequested]()
-    for text in what:
-        for key, url in _meant(text, store):
-            comes_of_it, event = _of_url(url, crawl) if url else _of_host(key, crawl)
-            print(printable(f"{url or key}: {comes_of_it}", LONGEST))
-            asked += [event] if event else []
-    crawl.log.append([encode(event) for event in asked])
-    _say_when(crawl, bool(asked))
-    return 0 if asked else 1
+def _retry_targets(crawl: OpenCrawl, targets: list[str]) -> int:
+    store, requests = crawl.store(), list[RetryRequested]()
+    for text in targets:
+        for key, url in _hosts_or_url(text, store):
+            answer, event = _retry_url(url, crawl) if url else _retry_host(key, crawl)
+            say(f"{url or key}: {answer}", GREEN if event else YELLOW)
+            requests += [event] if event else []
+    crawl.log.append([encode(event) for event in requests])
+    if requests:
+        _say_when(crawl)
+    return 0 if requests else 1
 
 
-def _meant(text: str, store: Store) -> list[tuple[str, str]]:
-    """Return the hosts, or the host and the URL, that a person means by *text*."""
+def _hosts_or_url(text: str, store: Store) -> list[tuple[str, str]]:
+    """Return the hosts, each with "", or the host with its URL, that *text* names."""
     try:
         url = canonical_of_typed(text)
         keys = (
@@ -84,55 +99,56 @@ def _meant(text: str, store: Store) -> list[tuple[str, str]]:
     return [(key, "") for key in keys if hosts.get(site_of(url), key)] or [(keys[0], "")]
 
 
-def _of_host(key: str, crawl: OpenCrawl) -> tuple[str, RetryRequested | None]:
+def _retry_host(key: str, crawl: OpenCrawl) -> tuple[str, RetryRequested | None]:
     row = crawl.store().table(HostRow).get(site_of(f"{key}/"), key)
     if row is None:
-        return "no URL of it was ever admitted: gossamer seed asks for one", None
-    until = f"until {instant(row.ready_at)} ({row.backoff_reason})"
-    lacks_room = row.backoff_cause == Outcome.UNVISITED
-    if not row.backoff_reason or lacks_room or row.ready_at <= clock.now():
-        return f"is {row.condition}, and in no trouble", None
+        return "no URL of this host was admitted; gossamer seed adds one", None
+    was_returned = row.backoff_cause == Outcome.UNVISITED
+    if not row.backoff_reason or was_returned or row.ready_at <= clock.now():
+        return f"does not back off (it is {row.condition}); nothing to retry", None
+    until = f"until {instant(row.ready_at)} ({plain_reason(row.backoff_reason)})"
     if row.backoff_cause == Outcome.BUSY:
-        return f"asked to be left alone {until}, and is", None
-    return f"was to be left alone {until}: is tried now", _asked(crawl, key)
+        return f"sent Retry-After: it is not visited {until}", None
+    return f"backed off {until}; it is retried now", _event(crawl, key)
 
 
-def _of_url(url: str, crawl: OpenCrawl) -> tuple[str, RetryRequested | None]:
+def _retry_url(url: str, crawl: OpenCrawl) -> tuple[str, RetryRequested | None]:
     row = crawl.store().table(UrlRow).get((crawl.id, host_key(url)), url)
     if row is None:
-        return "has no outcome: gossamer why says more, gossamer seed asks for it", None
+        return "was never visited; gossamer why URL explains, gossamer seed adds it", None
+    label = outcome_label(row.outcome, row.status)
     if row.outcome not in FAILURES:
-        return f"its last outcome is {row.outcome}, which is no failure of a visit", None
-    event = _asked(crawl, host_key(url), (url,))
-    return f"{row.outcome} at {instant(row.at)}: is queued again", event
+        return f"its last outcome, {label}, is not a failure; gossamer refetch fetches it", None
+    return f"{label} at {instant(row.at)}; it is queued again", _event(crawl, host_key(url), (url,))
 
 
-def _by_outcome(crawl: OpenCrawl, outcome: Outcome) -> int:
-    rows = crawl.store().table(UrlRow).everything()
-    failed = (row for row in rows if (row.crawl, row.outcome) == (crawl.id, outcome))
+def _retry_outcome(crawl: OpenCrawl, chosen: OutcomeFilter) -> int:
     count = 0
-    events = _events(crawl, failed)
-    while batch := list(islice(events, MOST)):
+    events = _events(crawl, matching_urls(crawl, chosen, FAILURES, inf))
+    while batch := list(islice(events, MAX_BATCH_URLS)):
         crawl.log.append([encode(event) for event in batch])
         count += sum(len(event.urls) for event in batch)
-    print(f"{plural(count, 'URL')} with the outcome {outcome}.")
-    _say_when(crawl, bool(count))
-    return 0 if count else 1
+    if not count:
+        say(f"No URL has the last outcome {chosen.text}: nothing to retry.", YELLOW)
+        return 1
+    say(f"{plural(count, 'URL')} with the last outcome {chosen.text} to be retried.")
+    _say_when(crawl)
+    return 0
 
 
 def _events(crawl: OpenCrawl, failed: Iterable[UrlRow]) -> Iterator[RetryRequested]:
     for key, rows in groupby(failed, key=lambda row: row.host):
-        while urls := tuple(row.url for row in islice(rows, MOST)):
-            yield _asked(crawl, key, urls)
+        while urls := tuple(row.url for row in islice(rows, MAX_BATCH_URLS)):
+            yield _event(crawl, key, urls)
 
 
-def _asked(crawl: OpenCrawl, key: str, urls: tuple[str, ...] = ()) -> RetryRequested:
+def _event(crawl: OpenCrawl, key: str, urls: tuple[str, ...] = ()) -> RetryRequested:
     site = site_of(f"{key}/")
     return RetryRequested(crawl=crawl.id, at=clock.now(), site=site, host=key, urls=urls)
 
 
-def _say_when(crawl: OpenCrawl, asked: bool) -> None:
-    if asked and crawl.fleet:
-        print("The frontier sees to it, as its hosts' delays and Retry-After allow.")
-    elif asked:
-        print("That is done by the crawl that runs on it, or by the next gossamer crawl.")
+def _say_when(crawl: OpenCrawl) -> None:
+    if crawl.fleet:
+        say("The frontier visits them as soon as delays and Retry-After allow.")
+    else:
+        say("The running crawl visits them, or the next gossamer crawl.")

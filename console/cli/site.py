@@ -1,4 +1,4 @@
-"""`gossamer site`: what is different at a site, from now on, for all of its hosts or for one."""
+"""`gossamer site`: sets delay, quiet hours, budget or certificate of a site, or of one host."""
 
 import argparse
 import ssl
@@ -9,156 +9,156 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from console.cli.options import add_crawl, open_from, seconds, whole
+from console.cli.options import add_crawl, non_negative, open_from, seconds
 from console.figures import number, plural
+from console.output import say
 from gossamer import clock
-from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of
+from gossamer.crawl import host_overrides_of, overrides_of, typed
 from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.log import Log
 from gossamer.log.codec import encode
 from gossamer.overrides import Overridden, site_of_host
-from gossamer.speed import format_hours, parse_hours
-from gossamer.terminal import printable
+from gossamer.speed import parse_hours, spelled_hours
 from gossamer.web.url import BadUrl, host_name, site_of
-from services.fetcher.http.tls import SHA256, context_for
+from services.fetcher.http.tls import SHA256, trusting
 
 NONE = "none"
-LONGEST = 500
-"""Characters of a line."""
-
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "--quiet": {
         "metavar": "HOURS",
-        "help": "ask nothing of its hosts in these hours, UTC: 08:00-18:30, 22:00-06:00, or none",
+        "help": "make no requests in these hours, UTC: 08:00-18:30, 22:00-06:00, or none",
     },
     "--delay": {
         "metavar": "TIME",
-        "help": "at least so long between two visits to a host: 5, 90s, 2m, or none",
+        "help": "the minimum time between two visits to a host: 5, 90s, 2m, or none",
     },
     "--ours": {
         "action": argparse.BooleanOptionalAction,
-        "help": "the site is yours: that delay counts alone, however short",
+        "help": "the site is yours: --delay replaces all other delays, however short",
     },
     "--off": {
         "action": argparse.BooleanOptionalAction,
-        "help": "ask nothing of its hosts; what waits there goes on waiting",
+        "help": "make no requests to its hosts; their URLs stay queued",
     },
     "--budget": {
-        "type": whole,
+        "type": non_negative,
         "metavar": "N",
-        "help": "most visits a day to each host; 0: no limit",
+        "help": "at most N visits a day to each host; 0: no limit",
     },
     "--certificate": {
         "metavar": "FILE",
-        "help": "trust the certificates in it (PEM) at this site, too; or sha256:DIGITS, for that "
-        "one alone, whatever is wrong with it; or none",
+        "help": "also trust the certificates in FILE (PEM) at this site; or sha256:DIGITS: trust "
+        "this certificate alone, even if it is invalid; or none",
     },
 }
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     command.add_argument(
         "site",
         nargs="?",
         metavar="SITE",
-        help="a site, or any host or URL of it; without one all that are different are listed",
+        help="a site, or any host or URL of it; without SITE, all settings are listed",
     )
     command.add_argument(
         "--host",
         action="store_true",
-        help="for this host alone, whatever its scheme and port: what is set comes before what its "
-        "site has",
+        help="set them for this host alone, on all schemes and ports; they override its site's",
     )
     command.add_argument(
-        "--as-site", action="store_true", help="with --host: all is as its site has it again"
+        "--as-site", action="store_true", help="with --host: remove the settings of the host"
     )
-    for name, how in OPTIONS.items():
-        command.add_argument(name, **how)
+    for name, settings in OPTIONS.items():
+        command.add_argument(name, **settings)
     add_crawl(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Say what is different at the site, or at which sites; before, set what is given."""
-    given = _given(options)
+    """Apply the changes, and list the settings of the site, or of all sites."""
+    changes = _changes(options)
     if options.site is None:
-        return _list(options, given)
+        return _list(options, changes)
     try:
-        url = canonical_of_typed(options.site)
+        url = typed(options.site)
         site, host = site_of(url), host_name(url)
     except BadUrl as error:
         raise BadSettings(f"{options.site}: {error}") from error
     with open_from(options) as crawl:
         if options.host:
-            _set_host(crawl.log, host, given, options.as_site)
-        elif given:
+            _set_host(crawl.log, host, changes, options.as_site)
+        elif changes:
             now = overrides_of(crawl.log).get(site) or SiteOverridden(at=0.0, site=site)
-            crawl.log.append([encode(replace(now, at=clock.now(), **given))])
+            crawl.log.append([encode(replace(now, at=clock.now(), **changes))])
         lines = [*lines_of(crawl.log, site)]
-    _show(lines)
+    _print(lines)
     return 0
 
 
-def _set_host(log: Log, host: str, given: dict[str, Any], as_site: bool) -> None:
-    if "quiet_from" in given:
-        raise BadSettings("--quiet is for all hosts of a site, without --host")
+def _set_host(log: Log, host: str, changes: dict[str, Any], as_site: bool) -> None:
+    if "quiet_from" in changes:
+        raise BadSettings("--quiet holds for all hosts of a site: leave out --host")
     now = host_overrides_of(log).get(host) or HostOverridden(at=0.0, host=host)
-    if given.get("delay", 0.0) is None:
-        given["ours"] = False
+    if changes.get("delay", 0.0) is None:
+        changes["ours"] = False
     if as_site:
         now = HostOverridden(at=0.0, host=host)
-    if given or as_site:
-        log.append([encode(replace(now, at=clock.now(), **given))])
+    if changes or as_site:
+        log.append([encode(replace(now, at=clock.now(), **changes))])
 
 
 def lines_of(log: Log, site: str) -> Iterator[str]:
-    """Yield what is different at *site*, and at hosts of it."""
-    whole = overrides_of(log).get(site) or SiteOverridden(at=0.0, site=site)
-    yield f"{site}: {spelled(whole)}"
-    for name, own in sorted(host_overrides_of(log).items()):
+    """Yield the settings of *site*, and of its hosts."""
+    override = overrides_of(log).get(site) or SiteOverridden(at=0.0, site=site)
+    yield f"{site}: {override_text(override)}"
+    for name, host_override in sorted(host_overrides_of(log).items()):
         if site_of_host(name) == site:
-            yield f"{name} alone: {spelled(own)}"
+            yield f"{name} alone: {override_text(host_override)}"
 
 
-def _list(options: argparse.Namespace, given: dict[str, Any]) -> int:
-    if given or options.host:
-        raise BadSettings("name the site for which that is set")
+def _list(options: argparse.Namespace, changes: dict[str, Any]) -> int:
+    if changes or options.host:
+        raise BadSettings("name the site: gossamer site SITE [options]")
     with open_from(options) as crawl:
         hosts = host_overrides_of(crawl.log)
         sites = {*overrides_of(crawl.log), *map(site_of_host, hosts)}
         lines = [line for site in sorted(sites) for line in lines_of(crawl.log, site)]
-    _show(lines)
+    _print(lines)
+    if not lines:
+        say("No site or host has settings of its own.")
     return 0
 
 
-def _show(lines: list[str]) -> None:
+def _print(lines: list[str]) -> None:
     for line in lines:
-        print(printable(line, LONGEST))
+        say(line)
 
 
-def _given(options: argparse.Namespace) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+def _changes(options: argparse.Namespace) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
     if options.quiet is not None:
-        given["quiet_from"], given["quiet_until"] = quiet_hours(options.quiet)
+        changes["quiet_from"], changes["quiet_until"] = quiet_hours(options.quiet)
     if options.delay is not None:
-        given["delay"] = None if options.delay == NONE else _delay(options.delay)
+        changes["delay"] = None if options.delay == NONE else _delay(options.delay)
     if options.certificate is not None:
-        given["certificate"] = "" if options.certificate == NONE else _read(options.certificate)
+        changes["certificate"] = (
+            "" if options.certificate == NONE else _read_certificate(options.certificate)
+        )
     plain = {name: getattr(options, name) for name in ("ours", "off", "budget")}
-    return given | {name: value for name, value in plain.items() if value is not None}
+    return changes | {name: value for name, value in plain.items() if value is not None}
 
 
 def quiet_hours(text: str) -> tuple[float, float]:
-    """Return the seconds after midnight that *text* means; raise BadSettings if it means none."""
+    """Return *text* in seconds after midnight; raise BadSettings if it is not a range of hours."""
     if text == NONE:
         return 0.0, 0.0
     try:
         return parse_hours(text)
     except ValueError as error:
         raise BadSettings(
-            f"--quiet {text}: write 08:00-18:30, 22:00-06:00 or none; times are UTC"
+            f"--quiet {text} is not a range of hours: write 08:00-18:30, 22:00-06:00 (UTC) or none"
         ) from error
 
 
@@ -169,48 +169,60 @@ def _delay(text: str) -> float:
         raise BadSettings(f"--delay {error}") from error
 
 
-def _read(text: str) -> str:
+def _read_certificate(text: str) -> str:
     digits = text.partition(":")[2].replace(":", "").lower()
-    certificate = f"{SHA256}:{digits}" if text.lower().startswith(f"{SHA256}:") else _file(text)
+    certificate = (
+        f"{SHA256}:{digits}" if text.lower().startswith(f"{SHA256}:") else _read_file(text)
+    )
     try:
-        context_for(certificate)
+        trusting(certificate)
     except ValueError as error:
         raise BadSettings(f"--certificate {text}: {error}") from error
     return certificate
 
 
-def _file(path: str) -> str:
+def _read_file(path: str) -> str:
     try:
         return Path(path).read_text(encoding="ascii")
     except (OSError, UnicodeError) as error:
         raise BadSettings(f"--certificate {path} cannot be read: {error}") from error
 
 
-def spelled(at: Overridden) -> str:
-    """Return what is different at a site or a host, in words."""
-    same = "as everywhere" if isinstance(at, SiteOverridden) else "as its site"
-    return ", ".join(_parts(at)) or same
+def override_text(override: Overridden) -> str:
+    """Return the settings of a site or a host in words."""
+    default = "default settings" if isinstance(override, SiteOverridden) else "as its site"
+    return ", ".join(_parts(override)) or default
 
 
-def _parts(at: Overridden) -> Iterator[str]:
-    if at.off is not None and (at.off or isinstance(at, HostOverridden)):
-        yield "off" if at.off else "not off"
-    if isinstance(at, SiteOverridden) and at.quiet_from != at.quiet_until:
-        yield f"quiet hours {format_hours(at.quiet_from, at.quiet_until)} UTC"
-    if at.delay is not None:
-        word = "exactly" if at.ours else "at least"
-        yield f"{word} {number(at.delay)} s between two visits{_to(at)}"
-    if at.budget is not None and (at.budget or isinstance(at, HostOverridden)):
-        yield f"{plural(at.budget, 'visit')} a day{_to(at)}" if at.budget else "any visits a day"
-    if at.certificate is not None and (at.certificate or isinstance(at, HostOverridden)):
-        yield f"trusts {_named(at.certificate)}" if at.certificate else "trusts as everywhere"
+def _parts(override: Overridden) -> Iterator[str]:
+    if override.off is not None and (override.off or isinstance(override, HostOverridden)):
+        yield "off" if override.off else "not off"
+    if isinstance(override, SiteOverridden) and override.quiet_from != override.quiet_until:
+        yield f"quiet hours {spelled_hours(override.quiet_from, override.quiet_until)} UTC"
+    if override.delay is not None:
+        word = "exactly" if override.ours else "at least"
+        yield f"{word} {number(override.delay)} s between two visits{_to_a_host(override)}"
+    if override.budget is not None and (override.budget or isinstance(override, HostOverridden)):
+        yield (
+            f"{plural(override.budget, 'visit')} a day{_to_a_host(override)}"
+            if override.budget
+            else "any number of visits a day"
+        )
+    if override.certificate is not None and (
+        override.certificate or isinstance(override, HostOverridden)
+    ):
+        yield (
+            f"trusts {_certificate_text(override.certificate)}"
+            if override.certificate
+            else "trusts the usual certificates"
+        )
 
 
-def _to(at: Overridden) -> str:
-    return " to a host" if isinstance(at, SiteOverridden) else ""
+def _to_a_host(override: Overridden) -> str:
+    return " to a host" if isinstance(override, SiteOverridden) else ""
 
 
-def _named(certificate: str) -> str:
+def _certificate_text(certificate: str) -> str:
     if certificate.startswith(f"{SHA256}:"):
         return f"the certificate {certificate} alone"
     first = certificate[: certificate.find("-----END")] + "-----END CERTIFICATE-----\n"

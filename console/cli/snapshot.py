@@ -1,7 +1,7 @@
-"""`gossamer snapshot`: a consistent copy of a crawl that runs.
+"""`gossamer snapshot`: copies a crawl consistently while it runs.
 
-A folder's database is copied by this command. A fleet's tables are copied by the operator's own
-tool, while no service writes.
+The command copies the database of a folder. The tables of a fleet are copied by the operator's
+tool, while the command keeps the services from writing.
 """
 
 import argparse
@@ -13,103 +13,108 @@ from pathlib import Path
 from console.cli.options import add_crawl, place_from, seconds
 from console.figures import duration, instant, plural, size
 from console.fleet_snapshot import take_fleet_snapshot
+from console.output import YELLOW, say
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.quiescing import QuiescedFleet
+from gossamer.runtime.quiescing import Quiesced
 from gossamer.settings import Settings
 from standalone.folder import Folder
 from standalone.snapshot import COPY, take_snapshot
 
-LIMIT = 600.0
+DEFAULT_LIMIT = 600.0
+"""Seconds for which a fleet is quiesced at most."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     command.add_argument(
-        "snapshot", type=Path, metavar="DIR", help="the folder to write, which is new or empty"
+        "snapshot", type=Path, metavar="DIR", help="the folder to write; new or empty"
     )
     command.add_argument(
         "--run",
         dest="command",
         metavar="COMMAND",
-        help="of a fleet: the shell command that copies the tables, such as 'nodetool snapshot -t "
+        help="fleets: the shell command that copies the tables, such as 'nodetool snapshot -t "
         "TAG KEYSPACE' for a single node (default: wait for Enter)",
     )
     command.add_argument(
         "--limit",
         type=seconds,
-        default=LIMIT,
+        default=DEFAULT_LIMIT,
         metavar="DURATION",
-        help="of a fleet: services go on after that in any case (default: 10m)",
+        help="fleets: the services continue after DURATION in any case (default: 10m)",
     )
     add_crawl(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the snapshot, and say what it has."""
+    """Write the snapshot, and print its contents."""
     place = place_from(options)
     if isinstance(place, Folder):
-        return _of_folder(options, place)
-    return _of_fleet(options, place)
+        return _copy_folder(options, place)
+    return _copy_fleet(options, place)
 
 
-def _of_folder(options: argparse.Namespace, folder: Folder) -> int:
+def _copy_folder(options: argparse.Namespace, folder: Folder) -> int:
     if options.command:
-        raise BadSettings("--run is for a fleet: the database of a folder is copied without it")
+        raise BadSettings("--run is for fleets: this command copies the database of a folder")
     target = options.snapshot
     snapshot = take_snapshot(folder, target)
     files, database = snapshot.files, (target / COPY).stat().st_size
-    print(
-        f"{target} has the crawl in {folder.path} as of {instant(snapshot.taken_at)}: the database "
-        f"({size(database)}) and a list of {plural(len(files), 'WARC file')} "
+    say(
+        f"Snapshot of {folder.path} at {instant(snapshot.taken_at)} written to {target}: the "
+        f"database ({size(database)}) and a list of {plural(len(files), 'WARC file')} "
         f"({size(sum(files.values()))}), which are not copied."
     )
-    back = shlex.join(["gossamer", "restore", str(target), "--data", str(folder.path)])
-    print(f"To go back to it when no crawl runs: {back} --replace")
+    restore = shlex.join(["gossamer", "restore", str(target), "--data", str(folder.path)])
+    say(f"To restore it while no crawl runs: {restore} --replace")
     return 0
 
 
-def _of_fleet(options: argparse.Namespace, settings: Settings) -> int:
+def _copy_fleet(options: argparse.Namespace, settings: Settings) -> int:
     target, command = options.snapshot, options.command
     if command is None and not sys.stdin.isatty():
         raise BadSettings(
-            "there is no terminal to wait at: give the command that copies the tables with --run, "
+            "standard input is not a terminal: name the command that copies the tables with --run, "
             "such as --run 'nodetool snapshot -t TAG KEYSPACE'"
         )
 
-    def copy(delayed: QuiescedFleet) -> None:
+    def copy(quiesced: Quiesced) -> None:
         if command is None:
-            _wait_for_enter(settings, delayed)
+            _wait_for_enter(settings, quiesced)
         else:
-            _run(command, delayed)
+            _run(command, quiesced)
 
     with open_fleet(settings, "snapshot") as (log, store):
-        snapshot, held = take_fleet_snapshot(log, store, settings, target, options.limit, copy)
-    print(f"The fleet was quiesced for {duration(held)}.")
+        snapshot, quiesced_for = take_fleet_snapshot(
+            log, store, settings, target, options.limit, copy
+        )
+    say(f"The fleet was quiesced for {duration(quiesced_for)}.")
     files = snapshot.files
-    print(
-        f"{target} describes the fleet {snapshot.fleet} as of {instant(snapshot.taken_at)}, with a "
-        f"list of {plural(len(files), 'WARC file')} ({size(sum(files.values()))}), which are not "
-        "copied."
+    say(
+        f"Snapshot of the fleet {snapshot.fleet} at {instant(snapshot.taken_at)} written to "
+        f"{target}, with a list of {plural(len(files), 'WARC file')} "
+        f"({size(sum(files.values()))}), which are not copied."
     )
     if snapshot.elsewhere:
-        print(
-            f"The WARC files of these archive instances are not listed, since "
-            f"{settings.archive.folder} does not have them here: {', '.join(snapshot.elsewhere)}."
+        say(
+            f"WARC files of these archive instances are not listed, because they are not in "
+            f"{settings.archive.folder} on this machine: {', '.join(snapshot.elsewhere)}.",
+            YELLOW,
         )
-    back = shlex.join(["gossamer", "restore", str(target)])
-    print(f"To go back to it: stop all services, put the tables back on all nodes, and run {back}")
+    restore = shlex.join(["gossamer", "restore", str(target)])
+    say(f"To restore it: stop all services, restore the tables on all nodes, and run {restore}")
     return 0
 
 
-def _run(command: str, delayed: QuiescedFleet) -> None:
+def _run(command: str, quiesced: Quiesced) -> None:
     try:
-        done = subprocess.run(command, shell=True, timeout=delayed.until - clock.now())
+        done = subprocess.run(command, shell=True, timeout=quiesced.until - clock.now())
     except subprocess.TimeoutExpired as error:
         raise GossamerError(
-            "no snapshot was taken: the command had not ended when services went on. Give it more "
-            "time with --limit"
+            "no snapshot was taken: the command was still running when the services continued. "
+            "Allow more time with --limit"
         ) from error
     if done.returncode:
         raise GossamerError(
@@ -117,9 +122,9 @@ def _run(command: str, delayed: QuiescedFleet) -> None:
         )
 
 
-def _wait_for_enter(settings: Settings, delayed: QuiescedFleet) -> None:
-    print(
-        f"No service writes until {instant(delayed.until)}. Copy the keyspace "
+def _wait_for_enter(settings: Settings, quiesced: Quiesced) -> None:
+    say(
+        f"No service writes until {instant(quiesced.until)}. Copy the keyspace "
         f"{settings.cassandra.keyspace} on all nodes now (nodetool snapshot), then press Enter."
     )
     if not sys.stdin.readline():

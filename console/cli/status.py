@@ -1,7 +1,6 @@
-"""`gossamer status`: how a crawl stands, read from its store and its log.
+"""`gossamer status`: the progress of a crawl, its definition, its failures, and what waits.
 
-Whether the processes of a fleet are well is another question: `scripts/fleet status`, or what they
-answer at `/readyz`.
+The health of a fleet's processes is another matter: `scripts/fleet status`, or their `/readyz`.
 """
 
 import argparse
@@ -10,97 +9,108 @@ from collections.abc import Iterator
 import msgspec
 
 from console.cli.options import add_crawl, open_from
-from console.cli.report import totals
-from console.cli.speed import in_force
+from console.cli.report import duplicates_text, totals
+from console.cli.speed import active_speed
 from console.figures import counts, duration, instant, number, plural
-from console.standing import Standing, read_standing
+from console.output import RED, YELLOW, Line, print_lines, say
+from console.status import CrawlStatus, read_status
 from gossamer import clock
 from gossamer.events import CrawlDefined, Party
-from gossamer.terminal import json_line, printable
+from gossamer.terminal import json_line
 from gossamer.web.url_steps import ALL_STEPS
-
-LONGEST = 5000
-"""Characters of a line: a scope may be long."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     add_crawl(command)
-    command.add_argument("--json", action="store_true", help="all of it, for programs")
+    command.add_argument(
+        "--verbose", action="store_true", help="print the definition and all counts"
+    )
+    command.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Say how the crawl stands; that it stands still is no failure."""
+    """Print the status; a paused crawl is no failure."""
     with open_from(options) as crawl:
-        standing = read_standing(crawl)
+        status = read_status(crawl)
     if options.json:
-        encoded = msgspec.json.encode(standing.for_programs())
+        encoded = msgspec.json.encode(status.for_programs())
         print(json_line(msgspec.json.format(encoded)))
     else:
-        print("\n".join(printable(line, LONGEST) for line in lines(standing, clock.now())))
+        say(summary(status))
+        print_lines(lines(status, clock.now(), options.verbose))
     return 0
 
 
-def lines(standing: Standing, now: float) -> Iterator[str]:
-    """Yield how the crawl stands a line at a time, in the order in which a person asks."""
-    progress = standing.progress
-    yield f"{standing.crawl}:"
-    if standing.definition:
-        yield from _definition(standing.definition)
-    yield from _held_back(standing, now)
-    yield f"  urls        {progress.admitted:,} admitted, {progress.queued:,} queued"
+def summary(status: CrawlStatus) -> str:
+    """Return the first sentence: pages, queue, failures."""
+    progress = status.progress
+    parts = [plural(progress.pages, "page"), f"{plural(progress.queued, 'URL')} queued"]
     if progress.due_count:
-        yield f"  waiting     {progress.due_count:,} for a later time; {_due(standing.due_at, now)}"
-    duplicates, near = progress.verdicts["duplicate"], progress.verdicts["near_duplicate"]
-    yield f"  pages       {progress.pages:,}, {duplicates:,} of them duplicates, {near:,} nearly"
-    yield from totals(progress, standing.waiting)
+        parts.append(f"{progress.due_count:,} waiting for later")
+    return f"{status.crawl}: {', '.join(parts)}."
+
+
+def lines(status: CrawlStatus, now: float, verbose: bool = False) -> Iterator[Line]:
+    """Yield the status a line at a time; *verbose*: with the whole definition and all counts."""
+    progress = status.progress
+    if status.idle:
+        go_on = "" if status.fleet or not status.definition else ": gossamer crawl continues it"
+        yield Line("idle", f"{status.idle}{go_on}", YELLOW)
+    if status.definition:
+        yield from _definition(status.definition, verbose)
+    yield from _operator_settings(status, now)
+    yield Line("urls", f"{progress.admitted:,} admitted, {progress.queued:,} queued")
+    if progress.due_count and not (status.waiting.hosts or status.waiting.urls):
+        yield Line("waiting", f"{progress.due_count:,} for later; {_due(status.due_at, now)}")
+    yield Line("pages", f"{progress.pages:,}{duplicates_text(progress)}")
+    yield from totals(progress, status.waiting, status.examples, verbose)
     for group, topics in progress.lags.items():
         if any(topics.values()):
-            yield f"  lag     {group}: {counts(topics)}"
-    if not any(progress.lag.values()):
-        yield "  lag     none"
+            yield Line("lag", f"{group}: {counts(topics)}")
+    if verbose and not any(progress.lag.values()):
+        yield Line("lag", "none")
     if progress.dead_letters:
         letters = plural(progress.dead_letters, "dead letter")
-        yield f"  lost        {letters}: gossamer dead-letters list says why"
+        yield Line("lost", f"{letters}: gossamer dead-letters list gives the reasons", RED)
 
 
-def _definition(crawl: CrawlDefined) -> Iterator[str]:
-    yield f"  crawl       {crawl.crawl}, as defined {instant(crawl.at)}"
-    yield f"  scope       {crawl.scope}"
-    pages = f", {crawl.max_pages:,} pages beyond {crawl.pages_before:,}" if crawl.max_pages else ""
+def _definition(crawl: CrawlDefined, verbose: bool) -> Iterator[Line]:
+    if verbose:
+        yield Line("crawl", f"{crawl.crawl}, defined {instant(crawl.at)}")
+    pages = f", at most {plural(crawl.max_pages, 'page')} a run" if crawl.max_pages else ""
+    yield Line("scope", f"{crawl.scope}, {plural(crawl.max_depth, 'link')} deep{pages}")
     budget = f", {number(crawl.budget)} visits a day" if crawl.budget else ""
-    yield f"  revisit     {crawl.revisit}{budget}"
-    yield f"  limits      {plural(crawl.max_depth, 'link')} deep{pages}"
+    if verbose or crawl.revisit != "none":
+        yield Line("revisit", f"{crawl.revisit}{budget}")
     if crawl.relevant:
         follow = "followed" if crawl.follow_irrelevant else "not followed"
-        yield f"  relevant    {crawl.relevant}; links of other pages are {follow}"
+        yield Line("relevant", f"{crawl.relevant}; links of other pages are {follow}")
     if crawl.external_links != "deep":
-        yield f"  external    links to other sites: {crawl.external_links}"
+        yield Line("external", f"links to other sites: {crawl.external_links}")
     for name, party in sorted(crawl.parties.items()):
-        yield f"  party       {name}: {spelled(party)}"
-    if left_out := [name for name in ALL_STEPS if name not in crawl.url_steps]:
-        yield f"  spelling    without {', '.join(left_out)}"
+        yield Line("party", f"{name}: {party_text(party)}")
+    if disabled := [name for name in ALL_STEPS if name not in crawl.url_steps]:
+        yield Line("url steps", f"without {', '.join(disabled)}")
 
 
-def spelled(party: Party) -> str:
+def party_text(party: Party) -> str:
     """Return the limits of *party* in words."""
     depth = "" if party.max_depth is None else f"{plural(party.max_depth, 'link')} deep"
     external = party.external_links and f"links to other sites: {party.external_links}"
     return ", ".join(filter(None, (party.scope, depth, external))) or "the limits of the crawl"
 
 
-def _held_back(standing: Standing, now: float) -> Iterator[str]:
-    if standing.speed.speeds:
-        yield f"  speed       {in_force(standing.speed, now)}"
-    different = {"site": standing.sites, "host": standing.hosts}
-    if said := " and ".join(plural(count, what) for what, count in different.items() if count):
-        yield f"  different   {said}: gossamer site lists them"
-    if standing.blocked:
-        rules = plural(standing.blocked, "rule")
-        yield f"  blocklist   {rules}: gossamer blocked lists them"
-    if standing.idle:
-        go_on = "" if standing.fleet or not standing.definition else ": gossamer crawl goes on"
-        yield f"  idle        {standing.idle}{go_on}"
+def _operator_settings(status: CrawlStatus, now: float) -> Iterator[Line]:
+    if status.speed.speeds:
+        yield Line("speed", active_speed(status.speed, now))
+    overridden = {"site": status.sites, "host": status.hosts}
+    shown = " and ".join(plural(count, word) for word, count in overridden.items() if count)
+    if shown:
+        yield Line("overrides", f"{shown}: gossamer site lists them")
+    if status.blocklist_rules:
+        rules = plural(status.blocklist_rules, "rule")
+        yield Line("blocklist", f"{rules}: gossamer blocklist lists them")
 
 
 def _due(at: float | None, now: float) -> str:

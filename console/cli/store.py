@@ -1,39 +1,39 @@
-"""`gossamer store apply`: makes the keyspace and the tables of a fleet, and says what differs."""
+"""`gossamer store apply`: creates the keyspace and tables of a fleet, and reports differences."""
 
 import argparse
-import sys
 from contextlib import closing
 
 from console.cli.options import add_config, settings_of
+from console.output import print_error, say
 from console.tables import tables
 from gossamer.store.cassandra.session import Cassandra
-from gossamer.store.cassandra.tables import create_tables, durability_warnings
+from gossamer.store.cassandra.tables import durability_warnings, make_tables
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*."""
+    """Add the arguments of the command."""
     command.add_argument(
-        "action", choices=("apply",), help="make what is missing, say what differs"
+        "action", choices=("apply",), help="create missing tables, and report differences"
     )
     command.add_argument(
         "--reset-options",
         action="store_true",
-        help="give all tables the compaction, compression and gc_grace_seconds of new ones",
+        help="reset compaction, compression and gc_grace_seconds of all tables to the defaults",
     )
     add_config(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what is done, as it is done."""
-    given = settings_of(options)
-    settings, wanted = given.cassandra, tables(given)
+    """Print each change when it is made."""
+    all_settings = settings_of(options)
+    settings, expected = all_settings.cassandra, tables(all_settings)
     with closing(Cassandra(settings)) as nodes:
-        done = False
-        for what in create_tables(nodes, settings, wanted, options.reset_options):
-            print(what, flush=True)
-            done = True
-        if not done:
-            print(f"keyspace {settings.keyspace}: its {len(wanted)} tables are as they should be")
+        has_changed = False
+        for change in make_tables(nodes, settings, expected, options.reset_options):
+            say(change)
+            has_changed = True
+        if not has_changed:
+            say(f"Keyspace {settings.keyspace}: its {len(expected)} tables are correct.")
         for warning in durability_warnings(nodes, settings.keyspace):
-            print(f"gossamer: warning: {warning}", file=sys.stderr)
+            print_error("gossamer", f"warning: {warning}")
     return 0

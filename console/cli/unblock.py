@@ -1,32 +1,35 @@
-"""`gossamer unblock`: lifts rules of the blocklist; what they held back comes again."""
+"""`gossamer unblock`: lifts rules of the blocklist, so that parked URLs are admitted again."""
 
 import argparse
 
 from console.cli import block
 from console.cli.options import open_from
+from console.figures import plural
+from console.output import YELLOW, say
 from gossamer.crawl import blocklist_of
-from gossamer.terminal import printable
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add its arguments to *command*: those of `gossamer block`."""
+    """Add the arguments of `gossamer block`."""
     block.add_options(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Lift what is named; the exit status is 1 if none of it was blocked."""
+    """Lift the rules; return 1 if none of them was on the blocklist."""
     rules = block.rules_of(options)
     with open_from(options) as crawl:
-        known = blocklist_of(crawl.log).rules
-        lifted = [rule for rule in rules if rule in known]
-        block.change(crawl, lifted, lifted=True)
+        before = blocklist_of(crawl.log).rules
+        lifted = [rule for rule in rules if rule in before]
+        block.append_rules(crawl, lifted, lifted=True)
     for rule in rules:
-        text = (
-            "is blocked no longer" if rule in known else "is no rule: gossamer blocked lists them"
-        )
-        print(printable(f"{rule} {text}", block.LONGEST))
+        if rule in before:
+            say(f"{rule} is not blocked any more.")
+        else:
+            say(f"{rule} is not on the blocklist: gossamer blocklist lists its rules.", YELLOW)
     if lifted:
-        print("New URLs that were parked are admitted again; pages that were known come back by")
-        print("their plans (gossamer refetch has them now), and hosts that were found in a network")
-        print("within the hour (gossamer retry).")
+        say(
+            f"{plural(len(lifted), 'rule')} lifted. Parked URLs are admitted again, visited "
+            "pages at their next planned visit (gossamer refetch: now), hosts in a blocked network "
+            "within an hour (gossamer retry: now)."
+        )
     return 0 if lifted else 1

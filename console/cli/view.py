@@ -1,6 +1,7 @@
-"""What a person sees of a crawl: a live view in a terminal, a line now and then elsewhere."""
+"""The progress of a running crawl: a live view in a terminal, or a line every ten seconds."""
 
 from collections import deque
+from collections.abc import Callable
 
 import structlog
 from rich.console import Console, Group
@@ -8,82 +9,93 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from console.cli.report import freshness, planned, progress_line
-from console.figures import counts, plural, size
+from console.cli.report import (
+    failures_text,
+    freshness,
+    hosts_text,
+    limit_text,
+    planned,
+    progress_line,
+    queue_text,
+    unprocessed_text,
+)
+from console.figures import duration, size
+from console.labels import is_failure, outcome_label
 from console.plot import day
 from gossamer import clock
-from gossamer.events.outcomes import OUTCOMES, Outcome
-from gossamer.terminal import escape_controls, printable
+from gossamer.terminal import escaped, printable
 from standalone.progress import Progress
+from standalone.workload import Workload
 
-EVERY = 10.0
+LINE_INTERVAL = 10.0
 """Seconds between two lines."""
-WINDOW = 10.0
-"""Seconds over which the speed is measured."""
+RATE_WINDOW = 10.0
+"""Seconds over which the pages per second are measured."""
+SHOWN_VISITS = 6
+PROBE = "probe"
+"""The outcome under which the frontier counts probes: their paths are invented."""
 
-EXPECTED = {"robots.txt", *(outcome for outcome in Outcome if OUTCOMES[outcome].expected)}
 
-
-class Speed:
-    """Pages per second over the last few seconds."""
+class Rate:
+    """Pages per second over the last RATE_WINDOW seconds."""
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque()
+        self._samples: deque[tuple[float, int]] = deque()
 
     def measure(self, pages: int, now: float) -> float:
-        """Add a sample: *pages* at *now*; return the speed."""
-        self._seen.append((now, pages))
-        while now - self._seen[0][0] > WINDOW:
-            self._seen.popleft()
-        then, before = self._seen[0]
-        return (pages - before) / (now - then) if now > then else 0.0
+        """Add a sample: *pages* at *now*; return the pages per second."""
+        self._samples.append((now, pages))
+        while now - self._samples[0][0] > RATE_WINDOW:
+            self._samples.popleft()
+        since, before = self._samples[0]
+        return (pages - before) / (now - since) if now > since else 0.0
 
 
 class NoView:
-    """Shows nothing: what `--quiet` asks for."""
+    """Shows nothing, for `--quiet`."""
 
     def __enter__(self) -> "NoView":
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to close."""
+        """Close nothing."""
 
-    def __call__(self, progress: Progress, notice: str) -> None:
+    def __call__(self, progress: Progress, workload: Callable[[], Workload], notice: str) -> None:
         """Show nothing."""
 
 
 class Lines(NoView):
-    """A line now and then, for a pipe or a file; as JSON on standard error if logs are."""
+    """A line every ten seconds, for a pipe or a file; as JSON on standard error with JSON logs."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
-        self._speed = Speed()
-        self._last = clock.now() - EVERY + 1.0
+        self._rate = Rate()
+        self._printed_at = clock.now() - LINE_INTERVAL + 1.0
 
-    def __call__(self, progress: Progress, notice: str) -> None:
-        """Print a line, unless the last one is too recent."""
+    def __call__(self, progress: Progress, workload: Callable[[], Workload], notice: str) -> None:
+        """Print a line if the last one is LINE_INTERVAL seconds old."""
         now = clock.now()
-        rate = self._speed.measure(progress.pages, now)
-        if now - self._last < EVERY:
+        rate = self._rate.measure(progress.pages, now)
+        if now - self._printed_at < LINE_INTERVAL:
             return
-        self._last = now
+        self._printed_at = now
         if self._as_json:
             figures = {"pages": progress.pages, "queued": progress.queued, "notice": notice}
             structlog.get_logger().info("progress", pages_per_second=round(rate, 1), **figures)
         else:
-            line = progress_line(progress, rate) + (f" ({notice})" if notice else "")
-            print(escape_controls(line), flush=True)
+            line = progress_line(progress, rate, workload(), now)
+            print(escaped(line + (f" ({notice})" if notice else "")), flush=True)
 
 
 class LiveView(NoView):
-    """A view that is drawn over and over in a terminal."""
+    """A view that is redrawn in place in a terminal."""
 
     def __init__(self, console: Console) -> None:
-        # It is drawn when it is called, by no thread: the crawl forks its processes meanwhile.
+        # No thread refreshes the view: the crawl forks its processes while it is open.
         self._live = Live(console=console, auto_refresh=False, transient=True)
-        self._speed = Speed()
+        self._rate = Rate()
         self._started_at = clock.now()
-        self._drawn: tuple[Progress, str, int] | None = None
+        self._drawn: tuple[Progress, Workload, str, int] | None = None
 
     def __enter__(self) -> "LiveView":
         self._live.start()
@@ -93,52 +105,58 @@ class LiveView(NoView):
         """Leave the terminal as it was."""
         self._live.stop()
 
-    def __call__(self, progress: Progress, notice: str) -> None:
-        """Draw how the crawl stands, if the view shows anything new: its clock shows seconds."""
+    def __call__(self, progress: Progress, workload: Callable[[], Workload], notice: str) -> None:
+        """Draw the view if its content has changed; its clock shows whole seconds."""
         now = clock.now()
-        rate = self._speed.measure(progress.pages, now)
-        wanted = progress, notice, int(now)
-        if wanted == self._drawn:
+        rate = self._rate.measure(progress.pages, now)
+        content = progress, workload(), notice, int(now)
+        if content == self._drawn:
             return
-        self._drawn = wanted
-        view = draw(progress, rate, now - self._started_at, notice, now)
+        self._drawn = content
+        view = draw(progress, content[1], rate, now - self._started_at, notice, now)
         self._live.update(view, refresh=True)
 
 
-def draw(progress: Progress, rate: float, elapsed: float, notice: str, now: float) -> Group:
-    """Return the view. Everything from the Web is shown as plain text, never as markup."""
+def draw(
+    progress: Progress, workload: Workload, rate: float, elapsed: float, notice: str, now: float
+) -> Group:
+    """Return the view. Text from the Web is shown as plain text, never as markup."""
     table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold")
+    table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    errors = {k: v for k, v in progress.outcomes.items() if k not in EXPECTED}
-    waiting = {name: count for name, count in progress.lag.items() if count}
-    for title, text in (
-        ("pages", f"{progress.pages:,}   {rate:.1f}/s   {elapsed:.0f} s"),
-        ("received", size(progress.received)),
-        ("hosts", counts(progress.conditions)),
-        (
-            "queue",
-            f"{plural(progress.queued, 'URL')}, {progress.due_count:,} waiting for a later time",
-        ),
-        *_coming_back(progress),
-        ("errors", counts(errors)),
-        ("under way", counts(waiting)),
-        *_last_day(progress, now),
-    ):
-        table.add_row(title, Text(text))
-    latest = [Text(f"  {outcome:<12} {printable(url)}") for url, outcome in progress.latest[-6:]]
+    rows = [
+        ("pages", f"{progress.pages:,}   {rate:.1f}/s   {duration(elapsed)}", ""),
+        ("received", size(progress.received), ""),
+        ("hosts", hosts_text(progress), ""),
+        ("queue", queue_text(progress, workload, rate), ""),
+        ("pace", limit_text(progress, workload, now), "yellow"),
+        *((title, text, "") for title, text in _revisits(progress)),
+        ("failures", failures_text(progress), "red"),
+        ("unprocessed", unprocessed_text(progress), ""),
+        *((title, text, "") for title, text in _last_day(progress, now)),
+    ]
+    for title, text, style in rows:
+        if text:
+            table.add_row(title, Text(text, style=style))
+    visits = [visit for visit in progress.latest if visit[1] != PROBE][-SHOWN_VISITS:]
     foot = Text(notice or "Ctrl-C to stop", style="yellow" if notice else "dim")
-    return Group(table, *latest, foot)
+    return Group(table, *(_visit(url, outcome) for url, outcome in visits), foot)
 
 
-def _coming_back(progress: Progress) -> list[tuple[str, str]]:
+def _visit(url: str, outcome: str) -> Text:
+    style = "red" if outcome != "robots.txt" and is_failure(outcome) else ""
+    line = Text(f"  {outcome_label(outcome):<16}", style=style, no_wrap=True, overflow="ellipsis")
+    return line.append(f" {printable(url)}", style="")
+
+
+def _revisits(progress: Progress) -> list[tuple[str, str]]:
     if not progress.revisiting.active:
         return []
     return [("revisits", planned(progress)), ("freshness", freshness(progress) or "none yet")]
 
 
 def _last_day(progress: Progress, now: float) -> list[tuple[str, str]]:
-    """Return the plot of the last day, where it has more to show than how many pages there are."""
+    """Return the plot of the last day, if the crawl is older than an hour or revisits pages."""
     if len(progress.hours) > 1 or progress.revisiting.active:
         return day(progress.hours, now)
     return []

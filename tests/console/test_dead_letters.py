@@ -99,8 +99,8 @@ def test_those_that_are_named_go_back(command: Command, opened: Opened) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "shown"),
     [
-        ((), 2, "say --all"),
-        (("0/1", "--all"), 2, "say --all"),
+        ((), 2, "use --all"),
+        (("0/1", "--all"), 2, "use --all"),
         (("9/99", "x"), 1, "no such dead letters: 9/99, x"),
     ],
 )

@@ -21,13 +21,13 @@ from console.doctor import (
     check_dns,
     check_folder_identity,
     check_group,
-    check_parts,
+    check_log_and_store,
     check_positions,
     check_settings,
     check_topics,
     dead_letters,
+    failed_check,
     kafka_version,
-    refused,
     skew,
 )
 from gossamer.errors import BadSettings, GossamerError, Unavailable
@@ -36,7 +36,7 @@ from gossamer.events.topics import TOPICS
 from gossamer.log.codec import encode
 from gossamer.log.kafka.topics import Differences
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.alignment import Alignment
+from gossamer.runtime.alignment import Aligned
 from gossamer.runtime.identity import check_folder, identify
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.sqlite import Database
@@ -76,9 +76,9 @@ def with_space(monkeypatch: pytest.MonkeyPatch, total: int, free: int) -> None:
 
 
 def test_a_finding_is_one_line_that_ends_with_its_cure() -> None:
-    assert line(Finding("disk", "/: 9 GiB free")) == "ok     disk        /: 9 GiB free"
+    assert line(Finding("disk", "/: 9 GiB free")) == "ok       disk        /: 9 GiB free"
     wrong = line(Finding("topics", "seeds is missing", "Run gossamer topics apply."))
-    assert wrong == "wrong  topics      seeds is missing. Run gossamer topics apply."
+    assert wrong == "problem  topics      seeds is missing. Run gossamer topics apply."
 
 
 def test_a_folder_in_order_is_well(
@@ -88,8 +88,8 @@ def test_a_folder_in_order_is_well(
     opened.log.append([encode(SeedAdded(at=1.0, url="http://a.example/"))])
     assert main(["doctor", "--data", str(opened.folder.path)]) == 0
     said = capsys.readouterr().out
-    assert "ok     groups      dedup: unread: 1 seeds\n" in said and "wrong" not in said
-    assert said.endswith("All is well.\n")
+    assert "ok       groups      dedup: lag 1 seeds\n" in said and "problem " not in said
+    assert said.endswith("No problems found.\n")
     assert main(["doctor", "--data", str(opened.folder.path), "--json"]) == 0
     findings = json.loads(capsys.readouterr().out)
     assert {finding["remedy"] for finding in findings} == {None}
@@ -101,8 +101,8 @@ def test_a_folder_without_a_crawl_is_named_and_the_other_checks_go_on(
 ) -> None:
     assert main(["doctor", "--data", str(tmp_path / "nothing")]) == 1
     said = capsys.readouterr().out
-    assert "nothing holds no crawl" in said and "with --data." in said
-    assert "Gossamer is" in said and "something has to be done" in said
+    assert "nothing has no crawl" in said and "with --data." in said
+    assert "Gossamer is" in said and "problem" in said
     assert list(tmp_path.iterdir()) == []
 
 
@@ -116,11 +116,13 @@ def test_servers_that_are_away_do_not_hide_one_another(
     monkeypatch.setenv("GOSSAMER_CASSANDRA__PORT", str(free_ports(1)))
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out.splitlines()
-    (kafka_line,) = [one for one in said if one.startswith("wrong  kafka")]
-    assert "does not answer" in kafka_line and kafka_line.endswith("name others in kafka.servers.")
-    (nodes,) = [one for one in said if one.startswith("wrong  cassandra")]
+    (kafka_line,) = [one for one in said if one.startswith("problem  kafka")]
+    assert "does not answer" in kafka_line and kafka_line.endswith(
+        "name other brokers in kafka.servers."
+    )
+    (nodes,) = [one for one in said if one.startswith("problem  cassandra")]
     assert "does not answer" in nodes and nodes.endswith("name other nodes in cassandra.hosts.")
-    assert any(one.startswith("ok     dns") for one in said)
+    assert any(one.startswith("ok       dns") for one in said)
 
 
 def test_a_fleet_of_which_one_server_is_not_named_is_incomplete() -> None:
@@ -129,11 +131,9 @@ def test_a_fleet_of_which_one_server_is_not_named_is_incomplete() -> None:
 
 
 def test_missing_topics_and_what_an_operator_has_set_are_told_apart() -> None:
-    assert check_topics(Differences()) == Finding(
-        "topics", f"{len(TOPICS)} topics as they should be"
-    )
-    kept = check_topics(Differences(kept=("pages: segment.ms stays 1, not 2",)))
-    assert kept.remedy is None and "set by an operator: pages: segment.ms stays 1" in kept.found
+    assert check_topics(Differences()) == Finding("topics", f"{len(TOPICS)} topics correct")
+    kept = check_topics(Differences(kept=("pages: segment.ms is 1, and stays so (not 2)",)))
+    assert kept.remedy is None and "set by an operator: pages: segment.ms is 1" in kept.found
     missing = check_topics(Differences(appliable=tuple(f"t{n} is missing" for n in range(5))))
     assert missing == Finding(
         "topics",
@@ -145,30 +145,29 @@ def test_missing_topics_and_what_an_operator_has_set_are_told_apart() -> None:
 
 def test_parts_of_two_fleets_are_found() -> None:
     log, store = SqliteLog(Database(":memory:")), SqliteStore(Database(":memory:"))
-    assert "nothing has begun yet" in check_parts(log, store).found
+    assert "no service has run yet" in check_log_and_store(log, store).found
     assert log.lag("nobody", "control") == 0, "nothing is stated"
     identify(log, store, 1.0)
-    assert check_parts(log, store).remedy is None
+    assert check_log_and_store(log, store).remedy is None
     other = SqliteLog(Database(":memory:"))
-    lost = check_parts(other, store)
+    lost = check_log_and_store(other, store)
     assert "topic control" in lost.found and "gossamer restore --align" in lost.found
     identify(other, SqliteStore(Database(":memory:")), 1.0)
-    assert "and the store to the fleet" in check_parts(other, store).found
+    assert "and the store of the fleet" in check_log_and_store(other, store).found
 
 
 def test_a_folder_of_another_fleet_is_found(tmp_path: Path) -> None:
     check_folder(tmp_path, "one")
     assert check_folder_identity(tmp_path, "one").remedy is None
     found = check_folder_identity(tmp_path, "two")
-    assert "belongs to the fleet one" in found.found and found.remedy
+    assert "is of the fleet one" in found.found and found.remedy
 
 
 def test_a_store_behind_the_log_is_to_be_aligned() -> None:
-    assert check_positions(Alignment("dedup", {})).remedy is None
-    found = check_positions(Alignment("dedup", {("seeds", 0): 5}, repeated=7, lost=1))
+    assert check_positions(Aligned("dedup", {})).remedy is None
+    found = check_positions(Aligned("dedup", {("seeds", 0): 5}, repeated=7, lost=1))
     assert found.found == (
-        "dedup: 7 records to be handled once more; "
-        "1 record handled, and lost with the end of the log"
+        "dedup: 7 records to be handled again; 1 record handled, and lost from the end of the log"
     )
     assert found.remedy and "gossamer restore --align" in found.remedy
 
@@ -178,7 +177,7 @@ def test_records_that_nobody_reads_ask_for_a_service() -> None:
     assert check_group("parser", {"pages.fetched": 0}, members=0).remedy is None
     found = check_group("parser", {"pages.fetched": 3}, members=0)
     assert found == Finding(
-        "groups", "parser: 0 members; unread: 3 pages.fetched", "Start the service parser."
+        "groups", "parser: 0 members, lag 3 pages.fetched", "Start the service parser."
     )
 
 
@@ -198,7 +197,7 @@ def test_dead_letters_are_counted_and_are_no_fault() -> None:
     log.append([encode(letter)])
     found = dead_letters(log)
     assert found.remedy is None
-    assert found.found == "1 dead letter: gossamer dead-letters list says why"
+    assert found.found == "1 dead letter: gossamer dead-letters list gives the reasons"
 
 
 def test_a_clock_that_is_off_is_found_and_a_slow_answer_is_not() -> None:
@@ -218,7 +217,7 @@ def test_a_name_server_that_is_away_is_found_and_a_missing_name_is_an_answer() -
 async def test_a_name_server_that_knows_no_name_answers() -> None:
     async with naming({}) as server:
         found = await asyncio.to_thread(check_dns, FetcherSettings(nameserver=server.address))
-        assert found == Finding("dns", f"{server.address}: names are answered")
+        assert found == Finding("dns", f"{server.address} answers")
         server.failing = True
         failing = await asyncio.to_thread(check_dns, FetcherSettings(nameserver=server.address))
         assert failing.remedy
@@ -230,7 +229,7 @@ def test_a_disk_that_is_nearly_full_is_found(
 ) -> None:
     with_space(monkeypatch, total, free)
     found = check_disk(tmp_path / "not" / "yet", "archive.folder")
-    assert found.remedy == "Make room, or name another folder with archive.folder."
+    assert found.remedy == "Free some space, or name another folder with archive.folder."
     with_space(monkeypatch, 100 * GB, 11 * GB)
     assert check_disk(tmp_path, "archive.folder").remedy is None
 
@@ -243,8 +242,8 @@ def test_servers_that_are_too_old_are_found() -> None:
 
 
 def test_settings_that_make_no_sense_are_told_from_servers_that_are_away() -> None:
-    assert refused("kafka", Unavailable("it is away"), "Start it.").remedy == "Start it."
-    found = refused("kafka", BadSettings("kafka.partitions is 5"), "Start it.")
+    assert failed_check("kafka", Unavailable("it is away"), "Start it.").remedy == "Start it."
+    found = failed_check("kafka", BadSettings("kafka.partitions is 5"), "Start it.")
     assert found == Finding("settings", "kafka.partitions is 5", "Change this setting.")
 
 
@@ -255,7 +254,7 @@ def test_an_error_of_one_check_is_a_finding() -> None:
     def examine() -> Finding:
         return Finding("kafka", refuse())
 
-    found = doctor.tried("kafka", examine, "Grant it.")
+    found = doctor.checked("kafka", examine, "Grant it.")
     assert found == Finding("kafka", "this user may not", "Grant it.")
     assert kafka_version(refuse).remedy is None, "a version that is not told is no fault"
 
@@ -264,4 +263,4 @@ def test_a_folder_is_examined_without_the_libraries_of_a_fleet(tmp_path: Path) -
     missing = "import sys; sys.modules |= dict.fromkeys(('cassandra', 'confluent_kafka', 'faust'))"
     program = f"{missing}; from console.cli.main import main; sys.exit(main(sys.argv[1:]))"
     done = run_command([sys.executable, "-c", program, "doctor", "--data", str(tmp_path)])
-    assert "holds no crawl" in done.out and not done.err, done
+    assert "has no crawl" in done.out and not done.err, done

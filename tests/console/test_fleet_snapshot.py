@@ -139,7 +139,7 @@ def test_a_fleet_goes_on_from_a_snapshot_whose_tables_were_put_back(
     target, copy = tmp_path / "s", tmp_path / "copy.db"
     out = said("snapshot", target, "--run", copying(there, copy))
     assert "The fleet was quiesced for " in out
-    assert f"describes the fleet {there.fleet} as of " in out
+    assert f"Snapshot of the fleet {there.fleet} at " in out
     assert f"run gossamer restore {target}" in out
     there.sow("http://b.example/")
     there.stop()
@@ -147,7 +147,7 @@ def test_a_fleet_goes_on_from_a_snapshot_whose_tables_were_put_back(
     out = said("restore", target)
     assert "the store is that of " in out
     # This log keeps nothing that was read.
-    assert "frontier: 1 record that cannot be handled" in out
+    assert "frontier: 1 record deleted from the log before being handled" in out
     there.start()
     there.step()
     assert [*there.admitted()] == ["http://a.example/"]
@@ -163,7 +163,7 @@ def test_tables_that_were_not_put_back_are_refused(
     err = said("restore", tmp_path / "s", code=1)
     assert "does not have the tables of the snapshot: the positions of archive 0, " in err
     assert "archive 2 and 9 more differ. Stop all services" in err
-    assert "put the tables of the keyspace gossamer back on all nodes" in err
+    assert "restore the tables of the keyspace gossamer on all nodes" in err
 
 
 def test_a_snapshot_of_another_fleet_is_refused(there: There, tmp_path: Path, said: Said) -> None:
@@ -176,7 +176,7 @@ def test_a_snapshot_of_another_fleet_is_refused(there: There, tmp_path: Path, sa
 def test_a_snapshot_has_what_belongs_to_the_copy(there: There, tmp_path: Path, said: Said) -> None:
     there.sow("http://a.example/")
     out = said("snapshot", tmp_path / "s", "--run", "true")
-    assert "does not have them here: archive-2." in out
+    assert "on this machine: archive-2." in out
     found = json.loads((tmp_path / "s" / "snapshot.json").read_text())
     assert (found["fleet"], found["keyspace"]) == (there.fleet, "gossamer")
     assert sum(found["offsets"]["dedup"]["seeds"].values()) == 1
@@ -186,7 +186,10 @@ def test_a_snapshot_has_what_belongs_to_the_copy(there: There, tmp_path: Path, s
 
 @pytest.mark.parametrize(
     ("command", "why"),
-    [("exit 7", "the command ended with status 7"), ("sleep 60", "the command had not ended when")],
+    [
+        ("exit 7", "the command ended with status 7"),
+        ("sleep 60", "the command was still running when"),
+    ],
 )
 def test_a_command_that_fails_leaves_no_snapshot_and_the_fleet_goes_on(
     there: There, tmp_path: Path, said: Said, command: str, why: str

@@ -24,49 +24,49 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     """A folder that this process holds; whoever else wants it is refused at once."""
-    monkeypatch.setattr(folder_module, "LOCK_WAIT", 0.0)
+    monkeypatch.setattr(folder_module, "LOCK_TIMEOUT", 0.0)
     folder = Folder(tmp_path / "data")
     folder.make()
-    folder.claim()
+    folder.lock_for_crawl()
     return folder
 
 
-def test_a_folder_is_claimed_once_and_the_holder_is_named(claimed: Folder) -> None:
+def test_a_folder_is_claimed_once_and_the_holder_is_named(locked: Folder) -> None:
     with pytest.raises(Locked, match=rf"process {os.getpid()}\).*--data"):
-        Folder(claimed.path).claim()
+        Folder(locked.path).lock_for_crawl()
 
 
-def test_a_child_holds_it_by_itself_when_its_parent_is_gone(claimed: Folder) -> None:
-    command = [sys.executable, "-c", CHILD, pickle.dumps(claimed).hex()]
+def test_a_child_holds_it_by_itself_when_its_parent_is_gone(locked: Folder) -> None:
+    command = [sys.executable, "-c", CHILD, pickle.dumps(locked).hex()]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout and child.stdout.readline() == "shared\n"
-        assert claimed._held is not None
-        os.close(claimed._held)
+        assert locked._held is not None
+        os.close(locked._held)
         with pytest.raises(Locked):
-            Folder(claimed.path).claim()
+            Folder(locked.path).lock_for_crawl()
         child.communicate()
-    Folder(claimed.path).claim()
+    Folder(locked.path).lock_for_crawl()
 
 
 def test_nobody_shares_what_another_crawl_is_taking(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(Locked, match="another crawl has taken"):
+        with pytest.raises(Locked, match="another crawl has locked"):
             Folder(tmp_path).share()
 
 
 def test_a_folder_below_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     folder = Folder(tmp_path / "notes.txt" / "data")
-    with pytest.raises(GossamerError, match=r"notes.txt/data cannot be written to .*--data"):
+    with pytest.raises(GossamerError, match=r"notes.txt/data is not writable .*--data"):
         folder.make()
 
 
 def test_to_look_at_a_folder_makes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(GossamerError, match="holds no crawl"):
+    with pytest.raises(GossamerError, match="has no crawl"):
         Folder(tmp_path / "data").open()
     assert os.listdir(tmp_path) == []

@@ -48,7 +48,7 @@ def test_the_frontier_is_asked(
     assert event.requested_by
 
 
-def test_what_is_erased_for_ever_is_backing_off(opened: Opened, tmp_path: Path) -> None:
+def test_forever_also_blocks_the_target(opened: Opened, tmp_path: Path) -> None:
     assert forget(tmp_path, "a.example", "--forever") == 0
     keys = [record.key for record in drain(opened.log.tail([CONTROL.name]))]
     assert "blocklist_changed/*.a.example" in keys
@@ -108,28 +108,28 @@ def test_an_erasure_is_listed_with_its_rows_once_all_services_have_ended_it(
     opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert listed(opened, tmp_path, capsys) == [
-        "Nothing was erased; what was asked for is listed once a service has begun."
+        "No erasures so far. A request is listed when the first service handles it."
     ]
     table, when = opened.store.table(ErasureRow), "2033-05-18 03:33:20 UTC"
     table.put(erased("frontier", URL, ended=False))
     opened.store.flush()
     assert listed(opened, tmp_path, capsys) == [
-        f"{when}  {URL}  is being erased, for ann@desk: no rows"
+        f"{when}  {URL}  being erased, requested by ann@desk: no rows yet"
     ]
     table.put(erased("frontier", URL))
     table.put(erased("frontier", URL, part=1, urls=1, plans=1))
     table.put(erased("dedup", URL, documents=1))
     opened.store.flush()
-    assert "is being erased" in listed(opened, tmp_path, capsys)[0]
+    assert "being erased" in listed(opened, tmp_path, capsys)[0]
     table.put(erased("archive", URL, captures=3))
     table.put(erased("frontier", OTHER, ended=False))
     opened.store.flush()
     assert listed(opened, tmp_path, capsys) == [
-        f"{when}  {OTHER}  is being erased, for ann@desk: no rows",
-        f"{when}  {URL}  erased, for ann@desk: captures 3, documents 1, plans 1, urls 1",
+        f"{when}  {OTHER}  being erased, requested by ann@desk: no rows yet",
+        f"{when}  {URL}  erased, requested by ann@desk: captures 3, documents 1, plans 1, urls 1",
     ]
 
 
 def test_a_list_takes_no_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["forget", URL, "--list", "--data", str(tmp_path)]) == 2
-    assert "or say --list" in capsys.readouterr().err
+    assert "or use --list" in capsys.readouterr().err

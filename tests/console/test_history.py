@@ -65,34 +65,34 @@ def test_visits_are_listed_with_what_came_of_them(
     lines = history(data, capsys, URL)
     assert len(lines) == 250 and lines == sorted(lines, reverse=True)
     assert lines[:3] == [
-        "2033-05-18 03:33:20 UTC  page 200  changed by 12 %",
-        "2033-05-18 02:33:20 UTC  not_modified 304  unchanged",
-        "2033-05-18 01:33:20 UTC  gone 404  not here?[2J",
+        "2033-05-18 03:33:20 UTC  page (200)  changed by 12 %",
+        "2033-05-18 02:33:20 UTC  304 not modified  unchanged",
+        "2033-05-18 01:33:20 UTC  404 Not Found  not here?[2J",
     ]
     assert history(data, capsys, f"{URL}2") == [
         f"2033-05-18 03:33:20 UTC  page  duplicate of {URL}"
     ]
     assert history(data, capsys, f"{URL}3") == [
-        f"2033-05-18 03:33:20 UTC  redirect 301  redirects to {URL}",
-        "2033-05-18 03:32:20 UTC  gone 404  gone",
+        f"2033-05-18 03:33:20 UTC  redirect (301)  redirects to {URL}",
+        "2033-05-18 03:32:20 UTC  404 Not Found  gone",
     ]
 
 
 def test_only_the_newest_are_listed_on_request(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert len(history(data, capsys, URL, "--most", "120")) == 120
-    (line,) = history(data, capsys, URL, "--most", "1", "--json")
+    assert len(history(data, capsys, URL, "--limit", "120")) == 120
+    (line,) = history(data, capsys, URL, "--limit", "1", "--json")
     told = json.loads(line)
     assert (told["at"], told["outcome"], told["change"]) == (NOW, "page", 0.125)
     with pytest.raises(SystemExit):
-        history(data, capsys, URL, "--most", "0")
+        history(data, capsys, URL, "--limit", "0")
 
 
 def test_what_was_never_visited_has_no_history(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (line,) = history(data, capsys, "a.example/other", status=1)
-    assert "https://a.example/other was not visited: gossamer why" in line
+    assert "https://a.example/other was never visited: gossamer why" in line
     assert history(data, capsys, "a.example/other", "--json", status=1) == []
     assert "':::' is not a URL" in history(data, capsys, ":::", status=2)[0]

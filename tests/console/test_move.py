@@ -15,7 +15,7 @@ FLEET = {
 @pytest.mark.parametrize("words", [[], ["from", "--to", "there"]])
 def test_one_folder_is_named(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["move", *words]) == 2
-    assert "name the folder that is moved to the fleet, or --to" in capsys.readouterr().err
+    assert "name the folder to move to the fleet, or --to" in capsys.readouterr().err
 
 
 def test_a_fleet_is_named_by_the_settings(
@@ -40,4 +40,4 @@ def test_a_folder_without_a_crawl_is_refused_before_servers_are_asked(
     for name, value in FLEET.items():
         monkeypatch.setenv(name, value)
     assert main(["move", str(tmp_path / "nothing")]) == 1
-    assert "nothing holds no crawl" in capsys.readouterr().err
+    assert "nothing has no crawl" in capsys.readouterr().err

@@ -80,12 +80,12 @@ def test_a_folder_that_is_named_is_meant(
     assert drain(fleet.tail(["seeds"])) == []
     for command in (["pages"], ["why", "http://a.example/"]):
         assert main([*command, "--data", str(tmp_path / "none")]) == 1
-        assert "holds no crawl" in capsys.readouterr().err
+        assert "has no crawl" in capsys.readouterr().err
 
 
 def test_seeds_go_to_the_fleet(fleet: KafkaLog, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["seed", "http://a.example/", "--depth", "2"]) == 0
-    assert "from now on: domain('a.example'), 2 links deep" in capsys.readouterr().out
+    assert "Scope: domain('a.example'), 2 links deep" in capsys.readouterr().out
     assert main(["seed", "http://a.example/2", "--priority", "3"]) == 0
     assert "as before" in capsys.readouterr().out
     assert main(["seed", "http://b.example/"]) == 2

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from console import cli
 from console.cli.main import COMMANDS, main
-from console.cli.options import natural, port, seconds, whole
+from console.cli.options import non_negative, port, positive, seconds
 
 LARGE = {"aiohttp", "numpy", "prometheus_client", "pydantic"}
 
@@ -27,34 +27,34 @@ def test_durations(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "s", "-1", "1w", "1h30m", "nan", "inf", "1e3"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="no duration such as"):
+def test_invalid_durations_are_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="not a duration"):
         seconds(text)
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "many", "²"])
-def test_what_is_no_count_is_refused(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="no whole number from 1"):
-        natural(text)
+def test_invalid_positive_numbers_are_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="not a whole number ≥ 1"):
+        positive(text)
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "many", "²"])
-def test_what_is_no_depth_is_refused(text: str) -> None:
-    assert whole("0") == 0
-    with pytest.raises(ArgumentTypeError, match="no whole number from 0"):
-        whole(text)
+def test_invalid_numbers_are_refused(text: str) -> None:
+    assert non_negative("0") == 0
+    with pytest.raises(ArgumentTypeError, match="not a whole number ≥ 0"):
+        non_negative(text)
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "80.0", "65536", "http", "²"])
-def test_what_is_no_port_is_refused(text: str) -> None:
+def test_invalid_ports_are_refused(text: str) -> None:
     assert port("65535") == 65535
-    with pytest.raises(ArgumentTypeError, match="no port from 1 to 65535"):
+    with pytest.raises(ArgumentTypeError, match="not a port from 1 to 65535"):
         port(text)
 
 
 @given(st.text())
 def test_any_text_is_a_value_or_is_refused(text: str) -> None:
-    for read in (seconds, natural, whole, port):
+    for read in (seconds, positive, non_negative, port):
         try:
             assert read(text) >= 0
         except ArgumentTypeError:
@@ -74,10 +74,39 @@ def test_bad_usage_is_status_two(arguments: list[str], capsys: pytest.CaptureFix
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert "usage" in capsys.readouterr().err
+    assert "--help lists what can be given" in capsys.readouterr().err
 
 
-def test_an_interrupt_while_it_is_still_being_loaded_is_none_to_complain_of(
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["crawl", "--max-page", "5", "a.example"], "--max-page: did you mean --max-pages?"),
+        (["why", "--verbos", "a.example"], "--verbos: did you mean --verbose?"),
+        (["dead-letters", "list", "--jso"], "--jso: did you mean --json?"),
+        (["status", "--nonsense"], "unknown option --nonsense\n"),
+        (["statu"], "unknown command statu: did you mean status?"),
+        (["status", "a.example"], "unexpected argument: a.example"),
+    ],
+)
+def test_abbreviated_options_and_commands_are_refused_with_the_full_name(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_help_lists_the_commands_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    groups = [shown.index(f"\n{group}:\n") for group in ("crawl", "inspect", "change", "fleet")]
+    assert groups == sorted(groups)
+    assert shown.index("  topics ") > groups[-1]
+
+
+def test_interrupt_during_the_import_of_a_command_is_silent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(name: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from console.cli.pages import _lines, _records
+from console.cli.pages import _records, _write_jsonl
 from console.open_crawl import open_crawl
 from gossamer.events import Page, Tombstone
 from gossamer.events.gone import Gone
@@ -65,7 +65,7 @@ def test_a_parquet_file_has_all_that_is_public(folder: Path, tmp_path: Path) -> 
 def test_who_follows_is_told_of_them(folder: Path) -> None:
     out = BytesIO()
     with open_crawl(Settings(), folder) as crawl:
-        _lines(islice(_records(crawl, follow=True), 2), out)
+        _write_jsonl(islice(_records(crawl, follow=True), 2), out)
     lines = {line["url"]: line for line in map(json.loads, out.getvalue().splitlines())}
     assert lines[THERE]["title"] == "is"
     assert lines[GONE] == {

@@ -22,7 +22,7 @@ def test_only_what_is_nothing_is_blank_and_only_the_most_is_full(counts: list[in
 def test_hours_stand_in_their_places_and_those_before_the_last_day_are_left_out() -> None:
     hours = {str(THIS): (4, 2, 2), str(THIS - 23): (1, 0, 0), str(THIS - 24): (99, 99, 99)}
     lines = dict(day(hours, NOW))
-    assert lines["pages / h"] == "▁" + " " * 22 + "█" + "  8 an hour at most, 9 in 24 h"
+    assert lines["pages / h"] == "▁" + " " * 22 + "█" + "  at most 8 an hour, 9 in 24 h"
     assert lines["new"] == "▁" + " " * 22 + "▄  5"
     assert lines["changed"] == " " * 23 + "▂  2"
     assert lines["unchanged"].endswith("▂  2")

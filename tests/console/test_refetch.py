@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, Outcome
@@ -27,16 +28,16 @@ def test_urls_that_were_visited_are_asked_for_however_they_fared(refetch: Asking
     refused = UrlRow(DEFAULT_CRAWL, A, f"{A}/deep", "trap_depth", at=1.0)
     refetch.keep(visited(f"{A}/page"), visited(f"{A}/gone", Outcome.GONE), refused)
     shown = refetch(f"{A}/page", f"{A}/gone", f"{A}/deep", f"{A}/new\x1b[2J")
-    assert f"{A}/deep was not visited: gossamer seed asks for it" in shown
-    assert "/new%1B[2J was not visited" in shown and "\x1b" not in shown
-    assert "2 URLs to be visited again" in shown and "next gossamer crawl" in shown
+    assert f"{A}/deep was never visited: gossamer seed adds it" in shown
+    assert "/new%1B[2J was never visited" in shown and "\x1b" not in shown
+    assert "2 URLs to be fetched again" in shown and "next gossamer crawl" in shown
     assert refetch.asked() == [("a.example", A, (f"{A}/page", f"{A}/gone"))]
 
 
 def test_where_none_was_visited_it_is_said_and_nothing_is_asked(refetch: AskingCommand) -> None:
     shown = refetch(f"{A}/new", status=1)
-    assert f"{A}/new was not visited" in shown and "to be visited again" not in shown
-    assert "no URL is like that" in refetch("--older-than", "7d", status=1)
+    assert f"{A}/new was never visited" in shown and "to be fetched again" not in shown
+    assert "No visited URL matches" in refetch("--older-than", "7d", status=1)
     assert refetch.asked() == []
 
 
@@ -48,17 +49,34 @@ def test_what_is_of_an_outcome_or_old_or_both_is_asked_for(refetch: AskingComman
         visited("http://b.example/gone", Outcome.GONE, 8),
     )
     assert "3 URLs" in refetch("--older-than", "7d")
-    assert "1 URL " in refetch("--where", "outcome=gone")
-    assert "no URL" in refetch("--where", "outcome=gone", "--older-than", "9d", status=1)
+    assert "1 URL " in refetch("--outcome", "gone")
+    assert "No visited URL" in refetch("--outcome", "gone", "--older-than", "9d", status=1)
     urls = [sorted(urls) for _, _, urls in refetch.asked()]
     old, gone = "http://b.example/old", "http://b.example/gone"
     assert sorted(urls) == sorted([[f"{A}/old"], [gone, old], [gone]])
 
 
+def test_status_codes_choose_urls(refetch: AskingCommand) -> None:
+    missing = replace(visited(f"{A}/404", Outcome.GONE), status=404)
+    failing = replace(visited(f"{A}/503", Outcome.SERVER_ERROR), status=503)
+    refetch.keep(missing, failing, visited(f"{A}/page"))
+    assert "1 URL " in refetch("--outcome", "404")
+    assert "1 URL " in refetch("--outcome", "5xx")
+    assert "1 URL " in refetch("--outcome", "server-error")
+    urls = [urls for _, _, urls in refetch.asked()]
+    assert urls == [(f"{A}/404",), (f"{A}/503",), (f"{A}/503",)]
+
+
+@pytest.mark.parametrize("outcome", ["trap_depth", "600", "6xx", "other", "lost"])
+def test_unknown_outcomes_are_refused(refetch: AskingCommand, outcome: str) -> None:
+    with pytest.raises(SystemExit):
+        refetch("--outcome", outcome)
+
+
 def test_many_are_asked_for_a_thousand_at_a_time(refetch: AskingCommand) -> None:
     many = [f"{A}/{n:05}" for n in range(2500)]
     refetch.keep(*(visited(url) for url in many))
-    assert "2,500 URLs" in refetch("--where", "outcome=page")
+    assert "2,500 URLs" in refetch("--outcome", "page")
     assert [len(urls) for _, _, urls in refetch.asked()] == [1000, 1000, 500]
 
 
@@ -67,8 +85,6 @@ def test_many_are_asked_for_a_thousand_at_a_time(refetch: AskingCommand) -> None
     [
         ([], "--older-than"),
         ([f"{A}/", "--older-than", "1d"], "--older-than"),
-        (["--where", "status=404"], "outcome=NAME, and NAME is one of page, "),
-        (["--where", "outcome=trap_depth"], "trap_depth"),
         (["http://"], "http://"),
     ],
 )

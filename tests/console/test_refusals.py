@@ -82,7 +82,7 @@ def test_a_file_of_seeds_that_is_not_there_is_named(refused: Refused) -> None:
         (["--max-time", "soon"], "--max-time"),
         (["--delay", "-1"], "delay"),
         (["--delay", "nan"], "delay"),
-        (["--depth", "-1"], "--depth: '-1' is no whole number from 0"),
+        (["--depth", "-1"], "--depth: '-1' is not a whole number ≥ 0"),
         (["--scope", "__import__('os')"], "scope"),
         (["--scope", "host('b.example')"], "http://a.example/"),
         (["--allow-network", "10.0.0.0/99"], "allow_networks"),
@@ -121,7 +121,7 @@ def test_there_is_nothing_to_read_where_there_was_no_crawl(
     refused: Refused, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     err = refused(*words, "--data", str(tmp_path), code=1)
-    assert str(tmp_path) in err and "holds no crawl" in err
+    assert str(tmp_path) in err and "has no crawl" in err
 
 
 @pytest.mark.parametrize("text", ["nonsense", "mailto:x@a.example", "http://"])

@@ -65,7 +65,7 @@ def test_a_new_store_becomes_one_of_the_fleet_and_has_what_operators_have_set() 
 def test_where_nothing_is_wrong_nothing_is_done() -> None:
     log, store = new_log(), new_store()
     begin(log, store)
-    in_step = "log and store are in step"
+    in_step = "log and store agree"
     assert [*align(log, store, 9.0)] == [
         f"{group}: {in_step}" for group in ("frontier", "dedup", "archive")
     ]
@@ -78,4 +78,4 @@ def test_without_any_fleet_there_is_nothing_to_restore() -> None:
 
 def test_a_folder_is_always_in_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["restore", "--align"]) == 2
-    assert "are always in step" in capsys.readouterr().err
+    assert "always agree" in capsys.readouterr().err

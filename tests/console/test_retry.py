@@ -29,7 +29,7 @@ def ended(url: str, outcome: str) -> UrlRow:
 def test_a_host_that_is_down_is_asked_for_under_any_of_its_names(retry: AskingCommand) -> None:
     retry.keep(down("http://a.example"), down("https://a.example"))
     shown = retry("a.example")
-    assert shown.count("is tried now") == 2 and "no connection?[2J" in shown
+    assert shown.count("is retried now") == 2 and "no connection?[2J" in shown
     assert "next gossamer crawl" in shown
     retry("http://a.example")
     hosts = [host for _, host, _ in retry.asked()]
@@ -40,8 +40,8 @@ def test_who_asked_for_time_is_in_no_trouble_or_was_never_met_is_left_alone(
     retry: AskingCommand,
 ) -> None:
     retry.keep(down("http://a.example", Outcome.BUSY), HostRow("a.example", "http://b.a.example"))
-    assert "asked to be left alone until" in retry("http://a.example", status=1)
-    assert "is idle, and in no trouble" in retry("b.a.example", status=1)
+    assert "sent Retry-After: it is not visited until" in retry("http://a.example", status=1)
+    assert "does not back off (it is idle); nothing to retry" in retry("b.a.example", status=1)
     assert "gossamer seed" in retry("never.example", status=1)
     assert retry.asked() == []
 
@@ -53,8 +53,11 @@ def test_a_url_that_failed_is_asked_for_and_no_other(retry: AskingCommand) -> No
         ended("http://a.example/deep", "trap_depth"),
     )
     shown = retry(*(f"http://a.example/{name}" for name in ("gone", "page", "deep", "new")))
-    assert "/gone: gone at 1970-01-01 00:00:01 UTC: is queued again" in shown
-    assert "/page: its last outcome is page" in shown and "/new: has no outcome" in shown
+    assert "/gone: 404 at 1970-01-01 00:00:01 UTC; it is queued again" in shown
+    assert (
+        "/page: its last outcome, page, is not a failure" in shown
+        and "/new: was never visited" in shown
+    )
     assert retry.asked() == [("a.example", "http://a.example", ("http://a.example/gone",))]
 
 
@@ -62,10 +65,10 @@ def test_all_urls_of_an_outcome_are_asked_for_a_host_at_a_time(retry: AskingComm
     many = [f"http://a.example/{n:05}" for n in range(2500)]
     retry.keep(*(ended(url, Outcome.BROKEN) for url in many))
     retry.keep(ended("http://a.example/x", Outcome.GONE))
-    assert "2,500 URLs with the outcome broken" in retry("--outcome", "broken")
+    assert "2,500 URLs with the last outcome broken" in retry("--outcome", "broken")
     assert [len(urls) for _, _, urls in retry.asked()] == [1000, 1000, 500]
     assert sorted(url for _, _, urls in retry.asked() for url in urls) == many
-    assert "0 URLs" in retry("--outcome", "busy", status=1)
+    assert "nothing to retry" in retry("--outcome", "busy", status=1)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> SeedCommand:
 def test_the_first_seeds_define_the_crawl(seed: SeedCommand) -> None:
     shown = seed("http://www.a.example/x#y", "b.example")
     assert "2 seeds" in shown and str(seed.data) in shown
-    assert "from now on: domain('a.example', 'b.example'), 16 links deep" in shown
+    assert "Scope: domain('a.example', 'b.example'), 16 links deep" in shown
     assert seed.seeds() == [("http://www.a.example/x", 0), ("https://b.example/", 0)]
     crawl = seed.crawl()
     assert (crawl.max_depth, crawl.paused, crawl.max_pages) == (16, False, 0)
@@ -53,7 +53,7 @@ def test_the_first_seeds_define_the_crawl(seed: SeedCommand) -> None:
 def test_later_ones_leave_it_as_it_is(seed: SeedCommand) -> None:
     seed("http://a.example/", "--depth", "3")
     before = seed.crawl()
-    assert "as before: domain('a.example'), 3 links deep" in seed("http://www.a.example/2")
+    assert "(unchanged): domain('a.example'), 3 links deep" in seed("http://www.a.example/2")
     assert seed.crawl() == before
     assert len(seed.seeds()) == 2
 
@@ -71,8 +71,8 @@ def test_a_seed_out_of_scope_is_refused_with_the_rule(seed: SeedCommand) -> None
 def test_scope_and_depth_hold_from_now_on(seed: SeedCommand) -> None:
     seed("http://a.example/")
     both = "domain('a.example', 'b.example')"
-    assert f"from now on: {both}, 16" in seed("http://b.example/", "--scope", both)
-    assert "from now on: any(), 0 links" in seed("c.example", "--scope", "any", "--depth", "0")
+    assert f"(changed): {both}, 16" in seed("http://b.example/", "--scope", both)
+    assert "(changed): any(), 0 links" in seed("c.example", "--scope", "any", "--depth", "0")
     assert "domain('a.example', 'd.example')" in seed("a.example", "d.example", "--scope", "site")
     assert "host('www.d.example')" in seed("www.d.example", "--scope", "host")
     assert seed.crawl().max_depth == 0
@@ -108,13 +108,13 @@ def test_what_makes_no_sense_changes_nothing(
 
 
 def test_revisits_hold_from_now_on(seed: SeedCommand) -> None:
-    assert "Revisits from now on: none, each page is visited once." in seed("http://a.example/")
+    assert "Revisits: none: each page is visited once." in seed("http://a.example/")
     shown = seed("--revisit", "optimal", "--budget", "5000", "--discovery-share", "0.25")
-    assert shown.startswith("0 seeds for") and "Scope as before" in shown
-    assert "from now on: optimal, at most 5,000 visits a day, 25 % of them to new URLs" in shown
+    assert shown.startswith("0 seeds added") and "Scope (unchanged)" in shown
+    assert "(changed): optimal, at most 5,000 visits a day, 25 % of them for new URLs" in shown
     crawl = seed.crawl()
     assert (crawl.revisit, crawl.budget, crawl.discovery_share) == ("optimal", 5000.0, 0.25)
-    assert "Revisits as before: optimal" in seed("http://a.example/2")
+    assert "Revisits (unchanged): optimal" in seed("http://a.example/2")
     assert "fixed:12h, no budget" in seed("--revisit", "fixed:12h", "--budget", "0")
     assert (seed.crawl().revisit, seed.crawl().scope) == ("fixed:12h", "domain('a.example')")
 
@@ -163,7 +163,7 @@ def test_a_party_has_the_scope_and_depth_that_are_named_with_it(seed: SeedComman
         "--external-links", "none",
     )  # fmt: skip
     assert "Party news: domain('b.example'), 2 links deep, links to other sites: none." in shown
-    assert "Scope as before: any(), 16 links deep" in shown
+    assert "Scope (unchanged): any(), 16 links deep" in shown
     crawl = seed.crawl()
     assert crawl.parties == {"news": Party("domain('b.example')", 2, "none")}
     assert (crawl.scope, crawl.max_depth, crawl.external_links) == ("any()", 16, "deep")

@@ -20,14 +20,14 @@ def test_quiet_hours_are_set_for_the_whole_site_shown_and_taken_back(
 
     assert main(["seed", "--data", data, "https://www.a.example/"]) == 0
     capsys.readouterr()
-    assert "a.example: as everywhere" in run("a.example")
+    assert "a.example: default settings" in run("a.example")
     run("https://www.a.example/x", "--quiet", "22:00-6:30")
     assert "a.example: quiet hours 22:00-06:30 UTC" in run("www.a.example")
-    assert "as everywhere" in run("b.example")
+    assert "default settings" in run("b.example")
     for wrong in ("8-9", "25:00-06:00", "06:00-06:00", "nightly"):
         assert "UTC" in run("a.example", "--quiet", wrong, status=2)
     assert "22:00-06:30" in run("a.example")
-    assert "as everywhere" in run("a.example", "--quiet", "none")
+    assert "default settings" in run("a.example", "--quiet", "none")
 
 
 def test_all_that_is_different_is_kept_until_it_is_taken_back(
@@ -43,7 +43,7 @@ def test_all_that_is_different_is_kept_until_it_is_taken_back(
         return shown.err if status else shown.out
 
     run("https://www.a.example/", command="seed")
-    assert run() == ""
+    assert run() == "No site or host has settings of its own.\n"
     assert "at least 5 s between" in run("www.a.example", "--delay", "5")
     assert "exactly 0.2 s between" in run("a.example", "--delay", "0.2", "--ours")
     run("a.example", "--off", "--budget", "1000", "--certificate", str(authority))
@@ -53,12 +53,14 @@ def test_all_that_is_different_is_kept_until_it_is_taken_back(
     run("b.example", "--certificate", f"sha256:{':'.join(['AB'] * 32)}")
     assert "certificate sha256:abab" in run("b.example")
     assert [line.partition(":")[0] for line in run().splitlines()] == ["a.example", "b.example"]
-    assert "different   2 sites" in run(command="status")
-    assert "site: a.example is off, exactly" in run("https://www.a.example/", command="why")
+    assert "overrides    2 sites" in run(command="status")
+    assert "site: a.example: off, exactly" in run(
+        "https://www.a.example/", "--verbose", command="why"
+    )
     run("b.example", "--certificate", "none")
     taken_back = ("--no-off", "--no-ours", "--delay", "none", "--budget", "0", "--certificate")
-    assert run("a.example", *taken_back, "none") == "a.example: as everywhere\n"
-    assert run() == ""
+    assert run("a.example", *taken_back, "none") == "a.example: default settings\n"
+    assert run() == "No site or host has settings of its own.\n"
     for wrong in (("--delay", "soon"), ("--certificate", "nowhere.pem"), ("--off",)):
         site = () if wrong == ("--off",) else ("a.example",)
         assert run(*site, *wrong, status=2)
@@ -77,19 +79,19 @@ def test_a_host_is_different_by_itself_until_it_is_as_its_site_again(
     run("https://www.a.example/", command="seed")
     run("a.example", "--delay", "5")
     said = run("www.a.example", "--host", "--delay", "30", "--no-off", "--budget", "0")
-    own = "not off, at least 30 s between two visits, any visits a day"
+    own = "not off, at least 30 s between two visits, any number of visits a day"
     site = "at least 5 s between two visits to a host"
     assert said == f"a.example: {site}\nwww.a.example alone: {own}\n"
     assert run() == said
-    assert "different   1 site and 1 host" in run(command="status")
-    told = run("https://www.a.example/", command="why")
-    assert f"site: a.example is {site}" in told
-    assert f"host: www.a.example by itself is {own}" in told
-    assert "by itself" not in run("https://b.a.example/", command="why")
+    assert "overrides    1 site and 1 host" in run(command="status")
+    told = run("https://www.a.example/", "--verbose", command="why")
+    assert f"site: a.example: {site}" in told
+    assert f"host: www.a.example alone: {own}" in told
+    assert "alone" not in run("https://b.a.example/", "--verbose", command="why")
     trusts = run("www.a.example", "--host", "--certificate", "none")
-    assert "trusts as everywhere" in trusts
+    assert "trusts the usual certificates" in trusts
     assert run("www.a.example", "--host", "--as-site") == f"a.example: {site}\n"
-    assert "--quiet is for all hosts" in run(
+    assert "--quiet holds for all hosts" in run(
         "www.a.example", "--host", "--quiet", "1:00-2:00", status=2
     )
     assert run("--host", status=2)

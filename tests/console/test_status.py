@@ -1,4 +1,4 @@
-"""`gossamer status`: what a crawl is, what is done and what waits, for people and for programs."""
+"""`gossamer status`: definition, progress, failures and waiting hosts, for people and programs."""
 
 import json
 import socket
@@ -10,9 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from console.cli.main import main
-from console.cli.status import lines
+from console.cli.status import lines, summary
 from console.open_crawl import OpenCrawl
-from console.standing import Standing, read_standing
+from console.output import Output
+from console.status import CrawlStatus, read_status
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedAdded
 from gossamer.log import key_group_of
@@ -53,9 +54,15 @@ def keep(opened: Opened, *rows: Row) -> None:
     opened.store.flush()
 
 
-def said(of: Progress, definition: CrawlDefined | None = DEFINED, **standing: Any) -> str:
-    given = {"fleet": False, "waiting": Waiting(), **standing}
-    return "\n".join(lines(Standing("there", definition=definition, progress=of, **given), NOW))
+def shown_status(
+    progress: Progress,
+    definition: CrawlDefined | None = DEFINED,
+    verbose: bool = True,
+    **fields: Any,
+) -> str:
+    fields = {"fleet": False, "waiting": Waiting(), **fields}
+    status = CrawlStatus("there", definition=definition, progress=progress, **fields)
+    return "\n".join([summary(status), *map(Output().line, lines(status, NOW, verbose))])
 
 
 def shown(capsys: pytest.CaptureFixture[str], opened: Opened, *arguments: str) -> str:
@@ -64,46 +71,49 @@ def shown(capsys: pytest.CaptureFixture[str], opened: Opened, *arguments: str) -
 
 
 def test_a_crawl_is_named_with_its_limits() -> None:
-    text = said(Progress(), CrawlDefined(at=NOW, scope="any()", max_depth=1, max_pages=1000))
-    assert text.startswith("there:\n  crawl       default, as defined 2033-05-18 03:33:20 UTC\n")
-    assert "scope       any()\n" in text and "1 link deep, 1,000 pages beyond 0\n" in text
+    text = shown_status(
+        Progress(), CrawlDefined(at=NOW, scope="any()", max_depth=1, max_pages=1000)
+    )
+    assert text.startswith("there: 0 pages, 0 URLs queued.\n  crawl        default, defined 2033")
+    assert "scope        any(), 1 link deep, at most 1,000 pages a run\n" in text
     assert "idle" not in text
 
 
 def test_seeds_without_a_definition_wait_and_it_is_said_for_what() -> None:
-    text = said(Progress(queued=2), None, fleet=True)
-    assert "no crawl is defined, so nothing is fetched (URLs queued: 2): define it with" in text
+    text = shown_status(Progress(queued=2), None, fleet=True)
+    assert "no crawl is defined, so nothing is fetched (URLs queued: 2): gossamer seed" in text
 
 
 def test_a_pause_is_said_and_who_ends_it() -> None:
     paused = CrawlDefined(at=NOW, scope="any()", max_depth=1, paused=True)
-    assert "the crawl is paused\n" in said(Progress(), paused, fleet=True)
-    assert "the crawl is paused: gossamer crawl goes on\n" in said(Progress(), paused)
+    assert "the crawl is paused\n" in shown_status(Progress(), paused, fleet=True)
+    assert "the crawl is paused: gossamer crawl continues it\n" in shown_status(Progress(), paused)
 
 
 def test_all_figures_are_there() -> None:
     of = Progress(
         admitted=1200, queued=30, pages=5, received=2048, due_count=7, next_due_at=NOW - 90,
-        outcomes=Counter(page=5, gone=2), verdicts=Counter(duplicate=1), refused=Counter(trap=4),
+        outcomes=Counter(page=5, gone=2), verdicts=Counter(duplicate=1), 
         conditions=Counter({"ready": 1, "checked out": 2, "idle": 0}), dead_letters=1,
         lags={"dedup": {"seeds": 0, "pages.parsed": 3}, "frontier": {"visits.ended": 0}},
     )  # fmt: skip
-    text = said(of)
+    text = shown_status(of)
     for part in (
-        "1,200 admitted, 30 queued", "5, 1 of them duplicates", "2.0 KiB", "5 page, 2 gone",
-        "4 trap", "2 checked out, 1 ready\n", "lag     dedup: 3 pages.parsed\n",
-        "7 for a later time; the oldest has been due for 1 min 30 s", "1 dead letter: gossamer",
+        "1,200 admitted, 30 queued", "pages        5, 1 duplicate\n", "2.0 KiB",
+        "failures     404       2\n",
+        "2 being fetched, 1 ready\n", "lag          dedup: 3 pages.parsed\n",
+        "7 for later; the oldest has been due for 1 min 30 s", "1 dead letter: gossamer",
     ):  # fmt: skip
         assert part in text
     assert "frontier" not in text
-    assert "lag     none" in said(Progress(lags={"dedup": {"seeds": 0}}))
+    assert "lag          none" in shown_status(Progress(lags={"dedup": {"seeds": 0}}))
 
 
 def test_when_the_first_is_due_is_said_as_far_as_it_is_known() -> None:
-    soon = said(Progress(due_count=1, next_due_at=NOW + 60))
-    assert "1 for a later time; the first is due at 2033-05-18 03:34:20 UTC" in soon
-    assert "the first is due at" in said(Progress(due_count=1), waiting=Waiting(NOW + 9000))
-    assert "none is due within the hour" in said(Progress(due_count=1), fleet=True)
+    soon = shown_status(Progress(due_count=1, next_due_at=NOW + 60))
+    assert "1 for later; the first is due at 2033-05-18 03:34:20 UTC" in soon
+    assert "the first is due at" in shown_status(Progress(due_count=1), waiting=Waiting(NOW + 9000))
+    assert "none is due within the hour" in shown_status(Progress(due_count=1), fleet=True)
 
 
 def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +132,7 @@ def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[st
     text = shown(capsys, opened)
     assert "3 admitted, 1 queued" in text and "domain('a.example')" in text
     assert f"{HOST} until" in text and "(no connection?[2J)" in text
-    assert "lag     dedup: 1 seeds\n" in text
+    assert "lag          dedup: 1 seeds\n" in text
     told = json.loads(shown(capsys, opened, "--json"))
     assert told["crawl"] == str(opened.folder.path) and told["idle"] == ""
     assert (told["definition"]["scope"], told["definition"]["paused"]) == (DEFINED.scope, False)
@@ -161,11 +171,13 @@ def come_back_twice(opened: Opened) -> None:
 def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
     come_back_twice(opened)
     text = shown(capsys, opened)
-    assert "  revisit     optimal, 40 visits a day\n" in text
-    assert "new         12 URLs for the budget to pay for" in text
-    assert "revisits    optimal, 40 visits a day; 8 planned, next 2033-05-18 03:33:20 UTC" in text
-    assert "62.5 % of the copies expected to be right, 6 h behind" in text
-    assert "a visit must bring 12 h of it" in text and "4 rate, 1 hint" in text
+    assert "  revisit      optimal, 40 visits a day\n" in text
+    assert "new          12 URLs waiting for the budget" in text
+    assert (
+        "revisits     optimal, 40 visits a day; 8 planned, next at 2033-05-18 03:33:20 UTC" in text
+    )
+    assert "62.5 % of the copies expected to be current, 6 h behind" in text
+    assert "4 by change rate, 1 by hint" in text
     told = json.loads(shown(capsys, opened, "--json"))
     assert told["hours"] == {"1": [2, 2, 3], "2": [0, 0, 1]}
     assert told["revisiting"] == {
@@ -176,7 +188,7 @@ def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFi
         "next_at": NOW,
         "spent": {"rate": 4, "hint": 1},
         "not_modified": 6,
-        "lying_hosts": 1,
+        "distrusted_hosts": 1,
         "expected_freshness": 0.625,
         "expected_age": 21600.0,
         "price": 43200.0,
@@ -197,8 +209,8 @@ def test_of_a_fleet_the_calendar_is_not_read(opened: Opened) -> None:
         PartitionTallyRow("0/4", due_count=1),
         PartitionRow("0/4", due=BucketRange(0, 1 << 60, (GROUP,))),
     )
-    standing = read_standing(OpenCrawl("a fleet", opened.log, lambda: opened.store, fleet=True))
-    assert (standing.progress.queued, standing.due_at) == (1, None)
+    status = read_status(OpenCrawl("a fleet", opened.log, lambda: opened.store, fleet=True))
+    assert (status.progress.queued, status.due_at) == (1, None)
 
 
 def test_where_there_is_no_crawl_it_is_said_what_to_do(
@@ -206,7 +218,7 @@ def test_where_there_is_no_crawl_it_is_said_what_to_do(
 ) -> None:
     (tmp_path / "empty").mkdir()
     assert main(["status", "--data", str(tmp_path / "empty")]) == 1
-    assert "empty holds no crawl: start one with gossamer crawl, or" in capsys.readouterr().err
+    assert "empty has no crawl: start one with gossamer crawl, or" in capsys.readouterr().err
     assert list((tmp_path / "empty").iterdir()) == []
 
 
@@ -220,4 +232,4 @@ def test_a_fleet_that_does_not_answer_is_named_with_what_to_do(
     assert main(["status"]) == 1
     said = capsys.readouterr().err
     assert f"Kafka at {servers} does not answer" in said
-    assert "see that it runs" in said and "name others in kafka.servers" in said
+    assert "check that it runs" in said and "name other servers in kafka.servers" in said

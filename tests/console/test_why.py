@@ -1,11 +1,11 @@
-"""`gossamer why`: what is read of a URL, and in which sentences that is explained."""
+"""`gossamer why`: the facts about a URL, the answer, and the details."""
 
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from console.cli.why import sentences
+from console.cli.why import brief_details, details, summary
 from console.facts import UrlFacts, read_facts
 from console.open_crawl import open_crawl
 from gossamer.erasures import Erasures
@@ -28,7 +28,7 @@ from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
-from services.dedup.seen import SeenRow, hash_finder
+from services.dedup.seen import SeenRow, finder_of
 from services.frontier.conditions import Condition
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
@@ -37,6 +37,8 @@ from services.frontier.rows import (
     Lease,
     Origin,
     PartitionTallyRow,
+    PlanRow,
+    Politeness,
     QueuedUrl,
     RobotsRow,
     SiteRow,
@@ -44,7 +46,7 @@ from services.frontier.rows import (
     VerdictRow,
     partition_key,
 )
-from services.frontier.sites import MAX_REFUSED_ROWS
+from services.frontier.sites import SAMPLE
 from standalone.folder import Folder, Opened
 
 HOST = "http://a.example"
@@ -54,7 +56,15 @@ DEFINED = CrawlDefined(at=1.0, scope='domain("a.example")', max_depth=3)
 
 
 def why(**facts: object) -> str:
-    return "\n".join(sentences(UrlFacts(url=URL, **facts), NOW))  # type: ignore[arg-type]
+    return "\n".join(details(UrlFacts(url=URL, **facts), NOW))  # type: ignore[arg-type]
+
+
+def answer(**facts: object) -> str:
+    return summary(UrlFacts(url=URL, **facts), NOW)[0]  # type: ignore[arg-type]
+
+
+def brief(**facts: object) -> list[str]:
+    return [*brief_details(UrlFacts(url=URL, **facts), NOW)]  # type: ignore[arg-type]
 
 
 def visit(**fields: object) -> UrlRow:
@@ -62,17 +72,17 @@ def visit(**fields: object) -> UrlRow:
     return UrlRow(DEFAULT_CRAWL, host=HOST, url=URL, **given)  # type: ignore[arg-type]
 
 
-def test_what_was_never_met_is_explained_by_the_scope_and_the_depth() -> None:
+def test_unseen_url_is_explained_by_scope_and_depth() -> None:
     folder = why(definition=DEFINED)
-    assert folder.startswith("scope: inside, by domain") and "never met: no page" in folder
-    assert "limit of 3" in folder
-    assert "it is still on its way there" in why(definition=DEFINED, fleet=True)
+    assert folder.startswith("scope: inside, by domain") and "not seen: no page" in folder
+    assert "within 3 links of a seed" in folder
+    assert "not known to the frontier: no page" in why(definition=DEFINED, fleet=True)
     outside = why(definition=CrawlDefined(at=1.0, scope='domain("b.example")', max_depth=3))
-    assert outside.startswith("scope: outside") and "never met" not in outside
+    assert outside.startswith("scope: outside") and "not seen" not in outside
 
 
 @pytest.mark.parametrize("target", [URL, HOST, "a.example"])
-def test_an_erased_url_is_said_to_be_erased(target: str, tmp_path: Path) -> None:
+def test_erased_url_is_shown_with_its_erasure(target: str, tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.make()
     opened = Opened(folder)
@@ -81,74 +91,72 @@ def test_an_erased_url_is_said_to_be_erased(target: str, tmp_path: Path) -> None
         erasures.add(Erasure(name, NOW + at, "ann@desk", 0, 7), {"urls": 1})
     opened.store.flush()
     with open_crawl(Settings(), tmp_path) as crawl:
-        shown = [*sentences(read_facts(crawl, URL), NOW)]
+        facts = read_facts(crawl, URL)
+        shown, text = [*details(facts, NOW)], summary(facts, NOW)[0]
     when = "2033-05-18 03:33:20 UTC"
-    assert f"erased: {when}: all that was known of {target}, for ann@desk" in shown
+    assert f"erased: {when}, everything about {target}, for ann@desk" in shown
+    assert text == f"Erased 03:33:20 UTC with {target}, requested by ann@desk."
 
 
-def test_the_first_finder_is_named() -> None:
-    assert why(via="seed", met=True) == "discovered: it is a seed"
-    assert why(via=f"1.0.0@{HOST}/", met=True) == f"discovered: linked from {HOST}/ (visit 1.0.0)"
+def test_discovery_names_the_first_finder() -> None:
+    assert why(via="seed", is_seen=True) == "discovered: as a seed"
+    assert (
+        why(via=f"1.0.0@{HOST}/", is_seen=True) == f"discovered: by a link on {HOST}/ (visit 1.0.0)"
+    )
 
 
-def test_a_visit_is_explained_with_its_meaning_and_what_was_before() -> None:
+def test_details_of_a_visit_have_its_meaning_and_earlier_visits() -> None:
     before = HistoryRow(DEFAULT_CRAWL, url=URL, at=NOW - 86400, outcome="busy", status=429)
-    shown = why(visit=visit(origin=Origin(2, hops=1)), history=(before,), met=True)
+    shown = why(visit=visit(origin=Origin(2, hops=1)), history=(before,), is_seen=True)
     assert "visited: 2033-05-18 03:33:20 UTC: page 200" in shown
-    assert "meaning: The server sent a page" in shown
-    assert "before: 2033-05-17 03:33:20 UTC: busy 429" in shown
+    assert "meaning: A page came back" in shown
+    assert "before: 2033-05-17 03:33:20 UTC: 429 Too Many Requests" in shown
     assert "depth: 2, after 1 redirect\n" in shown + "\n"
 
 
-def test_a_refusal_is_no_visit() -> None:
+def test_refusal_is_not_shown_as_a_visit() -> None:
     row = visit(outcome="refused", status=0, attempt=0, reason="deeper than 3 links")
-    shown = why(visit=row, met=True)
+    shown = why(visit=row, is_seen=True)
     assert "refused: 2033-05-18 03:33:20 UTC: refused (deeper than 3 links)" in shown
     assert "visited" not in shown and "meaning" not in shown
 
 
-def test_of_many_refusals_by_one_rule_those_without_a_row_are_explained() -> None:
-    trapped = SiteRow(
-        "a.example", refused={"trap_urls": MAX_REFUSED_ROWS + 1, "redirect": MAX_REFUSED_ROWS}
-    )
-    shown = why(site=trapped, via="seed", met=True)
-    assert (
-        f"\nrefused: by trap_urls, which refused {MAX_REFUSED_ROWS + 1} URLs of a.example" in shown
-    )
-    assert "has reached its maximum number of URLs" in shown and "redirect" not in shown
+def test_refusals_without_a_row_are_explained_by_their_rule() -> None:
+    trapped = SiteRow("a.example", refused={"trap_urls": SAMPLE + 1, "redirect": SAMPLE})
+    shown = why(site=trapped, via="seed", is_seen=True)
+    assert f"\nrefused: by trap_urls, which refused {SAMPLE + 1} URLs of a.example" in shown
+    assert "beyond what is taken of its host" in shown and "redirect" not in shown
     assert "perhaps refused: by trap_urls" in why(site=trapped, definition=DEFINED, fleet=True)
     two = SiteRow("a.example", refused={"trap_urls": 5000, "robots_excluded": 7000})
-    assert why(site=two, met=True).count("perhaps refused: by") == 2
-    assert "refused" not in why(site=trapped, ahead=1, host=host(), met=True)
-    assert "trap_urls" not in why(site=trapped, visit=visit(), met=True)
+    assert why(site=two, is_seen=True).count("perhaps refused: by") == 2
+    assert "refused" not in why(site=trapped, ahead=1, host=host(), is_seen=True)
+    assert "trap_urls" not in why(site=trapped, visit=visit(), is_seen=True)
 
 
-def test_a_document_that_is_gone_or_may_be_is_named() -> None:
+def test_documents_that_are_gone_or_missed_are_shown() -> None:
     gone = DocumentRow(DEFAULT_CRAWL, URL, NOW, gone=Gone.MOVED, missed=1)
-    shown = why(document=gone, met=True)
-    assert shown.startswith(
-        "gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects permanently"
-    )
+    shown = why(document=gone, is_seen=True)
+    assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects for good")
     hidden = DocumentRow(DEFAULT_CRAWL, URL, NOW + 9, gone=Gone.NOINDEX, missed=2, missed_since=NOW)
-    shown = why(document=hidden, met=True)
+    shown = why(document=hidden, is_seen=True)
     assert shown.startswith("not in pages: The page asks not to be indexed.")
-    shown = why(document=replace(hidden, published_at=1.0), met=True)
+    shown = why(document=replace(hidden, published_at=1.0), is_seen=True)
     assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The page asks not to be")
     missed = DocumentRow(DEFAULT_CRAWL, URL, NOW, "d", missed=1, missed_since=NOW)
-    assert why(document=missed, met=True) == (
-        "in pages, though not found at 1 visit since 2033-05-18 03:33:20 UTC"
+    assert why(document=missed, is_seen=True) == (
+        "in pages, although 1 visit since 2033-05-18 03:33:20 UTC did not find it"
     )
-    assert why(document=DocumentRow(DEFAULT_CRAWL, URL, NOW, "d"), met=True) == ""
+    assert why(document=DocumentRow(DEFAULT_CRAWL, URL, NOW, "d"), is_seen=True) == ""
 
 
-def test_where_a_document_went_is_said() -> None:
+def test_verdict_of_a_moved_document_has_its_target() -> None:
     row = VerdictRow(
         DEFAULT_CRAWL, HOST, URL, "redirect", NOW, redirects_to=f"{HOST}/new", reason="moved"
     )
     assert f"verdict: redirect to {HOST}/new; links released: 0 (moved)" in why(verdict=row)
 
 
-def test_why_links_were_held_back_is_said() -> None:
+def test_verdict_has_the_reason_for_unreleased_links() -> None:
     row = VerdictRow(
         DEFAULT_CRAWL,
         HOST,
@@ -161,14 +169,78 @@ def test_why_links_were_held_back_is_said() -> None:
     assert f"duplicate of {HOST}/; links released: 0 (more than 10 in a row)" in why(verdict=row)
 
 
-def test_how_much_has_changed_is_said() -> None:
+def test_verdict_has_the_share_of_changed_text() -> None:
     changed = VerdictRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.0625)
-    assert "verdict: changed (6 % of it changed); links" in why(verdict=changed)
+    assert "verdict: changed (6 % of the text changed); links" in why(verdict=changed)
     little = VerdictRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.001)
-    assert "verdict: changed (1 % of it changed); links" in why(verdict=little)
+    assert "verdict: changed (1 % of the text changed); links" in why(verdict=little)
     for change in (0.0, None):
         row = VerdictRow(DEFAULT_CRAWL, HOST, URL, "unchanged", NOW, change=change)
         assert "verdict: unchanged; links" in why(verdict=row)
+
+
+def test_answer_for_a_fetched_page_has_publication_archive_and_next_visit() -> None:
+    document = DocumentRow(DEFAULT_CRAWL, URL, NOW, "d")
+    capture = CaptureRow(DEFAULT_CRAWL, URL, NOW, 200, "a.warc.gz", 5, 6, "")
+    never = PlanRow(DEFAULT_CRAWL, HOST, URL, policy="none", why="each page is visited once")
+    facts = {"visit": visit(), "document": document, "captures": (capture,), "plan": never}
+    assert answer(**facts) == (
+        "Fetched 03:33:20 UTC (200), published, archived. "
+        "Will not be fetched again: --revisit none."
+    )
+    later = replace(never, at=NOW + 60, policy="fixed:1d", why="every day")
+    assert answer(**{**facts, "plan": later}).endswith("Next visit 03:34:20 UTC: every day.")
+    duplicate = VerdictRow(DEFAULT_CRAWL, HOST, URL, "near_duplicate", NOW, duplicate_of=f"{HOST}/")
+    shown = answer(**{**facts, "verdict": duplicate})
+    assert f"published as a near-duplicate of {HOST}/, archived" in shown
+
+
+def test_answer_for_a_failure_has_the_status_code_and_the_command_to_retry() -> None:
+    missing = visit(outcome=Outcome.GONE, status=404)
+    assert answer(visit=missing) == (
+        "Failed 03:33:20 UTC: 404 Not Found. "
+        "Not tried again by itself: gossamer retry URL tries it."
+    )
+    down = visit(
+        outcome=Outcome.HOST_DOWN,
+        status=0,
+        reason="[Errno 111] Connect call failed ('127.0.0.99', 80)",
+    )
+    assert "no connection (connection refused by 127.0.0.99:80)" in answer(visit=down)
+
+
+def test_answer_for_a_url_that_was_not_fetched_has_the_rule() -> None:
+    deep = visit(outcome="trap_depth", status=0, attempt=0, reason="deeper than 3 links")
+    assert answer(visit=deep) == "Not fetched: deeper than --depth (deeper than 3 links)."
+    assert answer() == "No crawl is defined: gossamer seed URL --scope SCOPE defines one."
+    outside = answer(definition=CrawlDefined(at=1.0, scope='domain("b.example")', max_depth=3))
+    assert outside.startswith("Not fetched: out of scope, by ")
+    assert answer(definition=DEFINED).startswith("Not seen: no page read so far links to it")
+
+
+def test_answer_for_a_queued_url_has_its_position_and_the_closed_gate() -> None:
+    delayed = host(condition=Condition.DELAYED, ready_at=NOW + 5, politeness=Politeness(delay=5.0))
+    facts = {"host": delayed, "ahead": 12, "definition": DEFINED}
+    assert answer(**facts) == (
+        "Queued, not fetched yet: behind 12 URLs of its host, about 60 s. Its host is not visited "
+        "before 03:33:25 UTC: its courtesy delay is 5 s."
+    )
+    lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1)
+    out = host(condition=Condition.CHECKED_OUT, lease=lease)
+    assert answer(host=out, ahead=1) == "Being fetched now."
+
+
+def test_pace_of_a_host_names_the_crawl_delay() -> None:
+    rules = parse_robots(b"User-agent: *\nCrawl-delay: 5\n", "gossamer", 1.0, 60.0).rules
+    robots, pace = RobotsRow(host=HOST, rules=rules), f"pace of {HOST}: one request each 5 s"
+    visited = host(politeness=Politeness(delay=5.0))
+    assert brief(host=visited, robots=robots) == [f"{pace} (Crawl-delay in robots.txt)"]
+    slow = host(politeness=Politeness(delay=20.0, strain=2))
+    assert "each 20 s (doubled twice: the server seems overloaded)" in brief(host=slow)[0]
+    override = SiteOverridden(at=NOW, site="a.example", delay=5.0)
+    shown = why(host=visited, site_override=override)
+    assert f"{pace} (set with gossamer site)" in shown
+    assert brief(host=host(politeness=Politeness(delay=1.0))) == []
 
 
 def host(**fields: object) -> HostRow:
@@ -176,40 +248,40 @@ def host(**fields: object) -> HostRow:
 
 
 @pytest.mark.parametrize(("ahead", "words"), [(0, "0 URLs"), (1, "1 URL "), (7, "7 URLs")])
-def test_its_position_in_the_queue_is_named(ahead: int, words: str) -> None:
+def test_details_of_a_queued_url_have_its_position(ahead: int, words: str) -> None:
     delayed = host(condition=Condition.DELAYED, ready_at=NOW + 5, backoff_reason="it was slow")
-    shown = why(host=delayed, ahead=ahead, met=True)
+    shown = why(host=delayed, ahead=ahead, is_seen=True)
     assert f"queued: behind {words}" in shown
     assert "host: delayed\n" in shown
     assert "not visited now until 2033-05-18 03:33:25 UTC: it was slow (delay)" in shown
     ready = host(condition=Condition.READY)
-    assert "not visited" not in why(host=ready, ahead=ahead, met=True, definition=DEFINED)
+    assert "not visited" not in why(host=ready, ahead=ahead, is_seen=True, definition=DEFINED)
 
 
-def test_what_a_fetcher_holds_is_under_way_and_what_stands_behind_it_is_queued() -> None:
+def test_urls_of_an_order_are_in_flight_and_later_ones_queued() -> None:
     lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1)
     out = host(condition=Condition.CHECKED_OUT, lease=lease)
-    assert why(host=out, ahead=1, met=True).startswith("under way: order 1.7 holds it, until 2033")
-    assert why(host=out, ahead=2, met=True).startswith("queued: behind 2 URLs")
+    assert why(host=out, ahead=1, is_seen=True).startswith("in flight: order 1.7, lease until 2033")
+    assert why(host=out, ahead=2, is_seen=True).startswith("queued: behind 2 URLs")
 
 
-def test_a_ready_host_that_waits_for_its_neighbours_says_for_which() -> None:
+def test_ready_host_names_the_neighbours_it_waits_for() -> None:
     ready, out = host(condition=Condition.READY), ("https://a.example", "http://www.a.example")
-    shown = why(host=ready, ahead=0, met=True, neighbours=out)
+    shown = why(host=ready, ahead=0, is_seen=True, neighbours=out)
     assert "not visited now: https://a.example is being visited, the same server (name)" in shown
     assert "others are being visited: http://www.a.example, https://a.example (site)" in shown
 
 
-def test_every_gate_that_is_closed_is_named() -> None:
+def test_all_closed_gates_are_shown() -> None:
     paused = replace(DEFINED, paused=True)
     off = SiteOverridden(at=NOW, site="a.example", off=True)
     stopped = SpeedSet(at=NOW, speeds=(Speed("", pages=0.0),))
     shown = why(
         host=host(condition=Condition.READY),
         ahead=0,
-        met=True,
+        is_seen=True,
         definition=paused,
-        override=off,
+        site_override=off,
         speed=stopped,
     )
     assert "not visited now: the crawl is paused (crawl)" in shown
@@ -217,7 +289,7 @@ def test_every_gate_that_is_closed_is_named() -> None:
     assert "UTC: its site is off (overrides)" in shown
 
 
-def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
+def test_facts_are_read_from_all_tables_of_a_folder(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.make()
     opened = Opened(folder)
@@ -232,7 +304,7 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
             DEFAULT_CRAWL,
             site_of(URL),
             bytes.fromhex(fingerprint(URL)),
-            bytes.fromhex(hash_finder("seed")),
+            bytes.fromhex(finder_of("seed")),
         ),
     )
     for row in rows:
@@ -246,12 +318,12 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
     assert (facts.visit, facts.history, facts.verdict, *facts.captures, facts.robots) == (
         *(rows[0], (rows[1],), rows[2], rows[3], rows[4]),
     )
-    assert (facts.via, facts.met, facts.ahead) == ("seed", True, None)
-    assert (nothing.visit, nothing.via, nothing.met) == (None, "", False)
+    assert (facts.via, facts.is_seen, facts.ahead) == ("seed", True, None)
+    assert (nothing.visit, nothing.via, nothing.is_seen) == (None, "", False)
     assert nothing.robots == rows[4]
 
 
-def test_who_found_a_url_is_known_while_it_waits(tmp_path: Path) -> None:
+def test_finder_of_a_queued_url_is_read_from_the_queue(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.make()
     opened = Opened(folder)
@@ -268,5 +340,5 @@ def test_who_found_a_url_is_known_while_it_waits(tmp_path: Path) -> None:
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:
         facts = read_facts(crawl, URL)
-    assert (facts.via, facts.ahead, facts.met) == (f"1.0.0@{HOST}/2", 1, True)
+    assert (facts.via, facts.ahead, facts.is_seen) == (f"1.0.0@{HOST}/2", 1, True)
     assert facts.neighbours == ("https://a.example",)

@@ -128,7 +128,7 @@ class Proof:
         assert ours == foreign == truth.pages, (ours ^ truth.pages, foreign ^ truth.pages)
         assert_polite(requests, truth, smallweb.DELAY)
         url = self._atlas.seeds[0]
-        lines = self._deployment.ask("frontier", "gossamer", "why", url).splitlines()
+        lines = self._deployment.ask("frontier", "gossamer", "why", "--verbose", url).splitlines()
         visited = [line.strip() for line in lines if line.strip().startswith("visited: ")]
         assert visited, lines
         say(f"gossamer why {url}: {visited[-1]}")

@@ -239,7 +239,7 @@ def test_dead_letters_stay_beside_new_ones_of_the_same_offset(tmp_path: Path) ->
 def test_what_is_not_empty_or_not_at_rest_is_refused(tmp_path: Path) -> None:
     web = Web()
     laptop, other = begun(tmp_path / "laptop", web), begun(tmp_path / "other", web)
-    with pytest.raises(GossamerError, match="records of seeds were not read by dedup"):
+    with pytest.raises(GossamerError, match="records of seeds not consumed yet by dedup"):
         moved(laptop, crawl_in(tmp_path / "fleet", web, 12), "the fleet")
     pages_after(laptop, 5)
     with pytest.raises(GossamerError, match="the other one is not empty"):
@@ -249,5 +249,5 @@ def test_what_is_not_empty_or_not_at_rest_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GossamerError, match="a fleet with seeds is not empty"):
         moved(laptop, added, "a fleet with seeds")
     empty = crawl_in(tmp_path / "empty", web, 12)
-    with pytest.raises(GossamerError, match="holds no crawl"):
+    with pytest.raises(GossamerError, match="has no crawl"):
         moved(empty, crawl_in(tmp_path / "fleet", web), "the folder")

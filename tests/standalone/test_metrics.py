@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gossamer.errors import GossamerError
 from gossamer.telemetry import count, observe, set_gauge
 from standalone import metrics
-from standalone.metrics import ADDRESS, Scraped, answer_scrapes, serve_metrics
+from standalone.metrics import ADDRESS, ChildMetrics, answer_scrapes, serve_metrics
 
 spawn = get_context("spawn")
 Samples = dict[tuple[str, str], float]
@@ -40,7 +40,7 @@ class Child:
 
     def __post_init__(self) -> None:
         ours, theirs = spawn.Pipe()
-        self.scraped = Scraped(ours)
+        self.scraped = ChildMetrics(ours)
         self.process: BaseProcess = spawn.Process(
             target=work, args=(theirs, self.amount), daemon=True
         )
@@ -87,7 +87,7 @@ def children() -> Iterator[list[Child]]:
 @pytest.fixture
 def endpoint(children: list[Child], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """The port of a parent that waits for them as long as it takes them to start."""
-    monkeypatch.setattr(metrics, "PATIENCE", 60.0)
+    monkeypatch.setattr(metrics, "CHILD_TIMEOUT", 60.0)
     with serve_metrics(port := free_port(), children):
         yield port
 
@@ -133,10 +133,10 @@ def test_a_process_that_hangs_holds_up_nobody(
     pid = children[1].process.pid
     assert pid
     os.kill(pid, signal.SIGSTOP)
-    monkeypatch.setattr(metrics, "PATIENCE", 0.05)
+    monkeypatch.setattr(metrics, "CHILD_TIMEOUT", 0.05)
     for _ in range(3):
         assert not [name for name, process in scrape(endpoint) if process == "two"]
-    monkeypatch.setattr(metrics, "PATIENCE", 60.0)
+    monkeypatch.setattr(metrics, "CHILD_TIMEOUT", 60.0)
     os.kill(pid, signal.SIGCONT)
     for _ in range(2):
         samples = scrape(endpoint)

@@ -72,7 +72,7 @@ class FolderCrawl:
 @pytest.fixture
 def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FolderCrawl]:
     """A crawl on `data`, of which a part is done."""
-    monkeypatch.setattr(folder_module, "LOCK_WAIT", 0.0)
+    monkeypatch.setattr(folder_module, "LOCK_TIMEOUT", 0.0)
     folder = Folder(tmp_path / "data")
     folder.make()
     running = FolderCrawl(folder, VirtualCrawl(folder.warc, web, delay=DELAY, batch=2))
@@ -170,10 +170,10 @@ def test_what_operators_have_set_after_the_snapshot_is_kept(
     run("restore", tmp_path / "copy", "--data", data, "--replace")
     said = capsys.readouterr().out
     assert (
-        "Erased after the snapshot, so known again; gossamer forget erases it again:\n  a.test\n"
-        in said
+        "Erased after the snapshot, and restored with it; gossamer forget erases them again:\n"
+        "  a.test\n" in said
     )
-    run("blocked", "--data", data)
+    run("blocklist", "--data", data)
     said = capsys.readouterr().out
     assert "c.test" in said
     assert "d.test" in said
@@ -189,14 +189,16 @@ def test_a_snapshot_is_put_into_another_folder_without_its_warc_files(
     data, copy = running.folder.path, tmp_path / "copy"
     run("snapshot", copy, "--data", data)
     said = capsys.readouterr().out
-    assert f"{copy} has the crawl in {data} as of 2023-11-14 22:13:50 UTC: the database (" in said
+    assert (
+        f"Snapshot of {data} at 2023-11-14 22:13:50 UTC written to {copy}: the database (" in said
+    )
     assert "a list of 1 WARC file (" in said
     assert f"gossamer restore {copy} --data {data} --replace" in said
     run("restore", copy, "--data", tmp_path / "other")
     (file,) = (path.name.removesuffix(".open") for path in running.folder.warc.iterdir())
     said = capsys.readouterr().out
-    assert "holds the crawl of 2023-11-14 22:13:50 UTC again" in said
-    assert f"lacks, or has only a part of:\n  {file}\n" in said
+    assert "The crawl of 2023-11-14 22:13:50 UTC is restored in" in said
+    assert f"WARC files missing or incomplete in {tmp_path / 'other' / 'warc'}:\n  {file}\n" in said
     run("pages", "--data", tmp_path / "other")
     assert "http://a.test/1" in capsys.readouterr().out
 
@@ -214,7 +216,7 @@ def test_files_of_after_the_snapshot_are_named(
     run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
     (newer,) = {*running.folder.warc.iterdir()} - {older}
     said = capsys.readouterr().out
-    assert f"after the snapshot, which stay:\n  {newer.name}\n" in said
+    assert f"with captures newer than the snapshot:\n  {newer.name}\n" in said
     assert older.name not in said
 
 
@@ -233,7 +235,7 @@ def test_a_snapshot_is_only_written_into_a_new_folder(
     assert "is not empty: name a new folder" in said
     assert {path: path.read_bytes() for path in (tmp_path / "copy").iterdir()} == before
     said = refused(capsys, "snapshot", tmp_path / "more", "--data", tmp_path / "nothing")
-    assert "holds no crawl" in said
+    assert "has no crawl" in said
     assert not (tmp_path / "more").exists()
 
 
@@ -250,7 +252,7 @@ def test_only_a_whole_snapshot_of_this_format_is_put_back(
     assert "is not a complete snapshot" in refused(capsys, "restore", copy, "--data", other)
     newer = {**msgspec.json.decode(text), "format": 2, "version": "0.2.0", "more": []}
     description.write_bytes(msgspec.json.encode(newer))
-    assert "a snapshot of Gossamer 0.2.0, with format 2" in refused(
+    assert "a snapshot of Gossamer 0.2.0, with database format 2" in refused(
         capsys, "restore", copy, "--data", other
     )
     description.write_bytes(text[:-20])
@@ -272,9 +274,9 @@ def test_a_crawl_is_only_replaced_by_its_own_and_when_asked_to(
     copy, data = tmp_path / "copy", running.folder.path
     run("snapshot", copy, "--data", data)
     before = running.folder.database.read_bytes()
-    assert "--replace has it replaced" in refused(capsys, "restore", copy, "--data", data)
+    assert "--replace replaces it" in refused(capsys, "restore", copy, "--data", data)
     holder = Folder(data)
-    holder.claim()
+    holder.lock_for_crawl()
     assert "another crawl" in refused(capsys, "restore", copy, "--data", data, "--replace")
     assert running.folder.database.read_bytes() == before
     other = Folder(tmp_path / "other")
@@ -300,5 +302,7 @@ def test_a_snapshot_and_align_exclude_each_other(
 ) -> None:
     for arguments in (["--align", tmp_path], []):
         said = refused(capsys, "restore", *arguments, status=2)
-        assert "name a snapshot, or say --align for a fleet" in said
-    assert "go with a snapshot" in refused(capsys, "restore", "--align", "--replace", status=2)
+        assert "name a snapshot, or use --align for a fleet" in said
+    assert "leave out --data and --replace" in refused(
+        capsys, "restore", "--align", "--replace", status=2
+    )

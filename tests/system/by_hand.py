@@ -122,7 +122,7 @@ class ByHand:
     def kill(self, *members: str) -> None:
         """SIGKILL, to all of them if none is named."""
         for name, member in self.status().items():
-            if member["health"] != "gone" and (not members or name in members):
+            if member["health"] != "stopped" and (not members or name in members):
                 with suppress(ProcessLookupError):
                     os.kill(member["pid"], signal.SIGKILL)
 

@@ -144,7 +144,7 @@ class Crawl:
         return [json.loads(line) for line in done.out.splitlines()]
 
     def why(self, url: str) -> str:
-        done = run([GOSSAMER, "why", "--data", str(self.data), url])
+        done = run([GOSSAMER, "why", "--verbose", "--data", str(self.data), url])
         assert (done.code, done.err) == (0, "")
         return done.out
 

@@ -141,7 +141,7 @@ def judged(web: ChangingWeb, there: Fleet) -> None:
     url = f"{web.seeds[0][:-1]}{CHANGING}"
     said = there.gossamer("history", url)
     assert said.code == 0 and said.out.count("changed") >= 2, said
-    why = there.gossamer("why", url)
+    why = there.gossamer("why", "--verbose", url)
     assert "next visit" in why.out and f"every {INTERVAL:.0f} s" in why.out, why
     status = there.gossamer("status")
     assert "fixed" in status.out, status

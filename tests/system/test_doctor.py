@@ -49,11 +49,11 @@ def test_a_fleet_in_order_is_well_and_what_is_spoilt_is_named(
     with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
         findings, wrong = examine(there.settings)
         assert wrong == []
-        assert "frontier: 1 member; unread: none" in found(findings, "groups")
+        assert "frontier: 1 member, no lag" in found(findings, "groups")
         assert "within 2 s of this machine" in found(findings, "clocks")
-        assert "dedup: log and store are in step" in found(findings, "positions")
+        assert "dedup: log and store agree" in found(findings, "positions")
         assert "log and store belong together" in found(findings, "identity")
-        assert f"{tmp_path / 'warc'} is of this fleet" in found(findings, "identity")
+        assert f"{tmp_path / 'warc'} belongs to this fleet" in found(findings, "identity")
         assert "Kafka is 4 or later\nCassandra is 5." in found(findings, "versions")
         for member in there.members:
             member.stop()

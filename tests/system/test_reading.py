@@ -134,14 +134,14 @@ class TestWhy:
         seed = mixed.web.seeds[0]
         why = mixed.crawl.why(seed.upper().replace("HTTP", "http") + "#top")
         assert why.splitlines()[0] == seed
-        assert "scope: inside, by any()" in why and "it is a seed" in why
+        assert "scope: inside, by any()" in why and "as a seed" in why
         assert re.search(r"visited: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: page 200", why)
         assert "verdict: first" in why
 
     def test_a_page_that_was_linked_names_who_linked_it(self, mixed: Finished) -> None:
         truth = mixed.web.truth
         url = next(url for url in sorted(truth.pages) if truth.depths[url] > 1)
-        via = re.search(r"linked from (\S+)", mixed.crawl.why(url))
+        via = re.search(r"by a link on (\S+)", mixed.crawl.why(url))
         assert via and via[1] in truth.depths
 
     def test_what_robots_txt_excludes_names_the_line(self, mixed: Finished) -> None:
@@ -182,14 +182,14 @@ class TestWhy:
             why = mixed.crawl.why(of_kind(mixed.web.truth, kind))
             assert re.search(r"not visited now until \d{4}-.* UTC: .* \(backoff\)", why), why
 
-    def test_a_url_nobody_linked_to_was_never_met(self, mixed: Finished) -> None:
+    def test_unlinked_url_is_not_seen(self, mixed: Finished) -> None:
         why = mixed.crawl.why(mixed.web.seeds[0] + "no/such/page")
-        assert "never met" in why and "depth limit of 16" in why
+        assert "not seen" in why and "within 16 links" in why
 
-    def test_a_link_of_a_nofollow_page_was_never_met(self, mixed: Finished) -> None:
+    def test_link_of_a_nofollow_page_is_not_seen(self, mixed: Finished) -> None:
         lure = next(url for url in sorted(mixed.web.truth.pages) if url.endswith("meta-nofollow"))
         why = mixed.crawl.why(lure.replace("/odd/", "/lure/"))
-        assert "never met" in why and "nofollow" in why
+        assert "not seen" in why and "nofollow" in why
 
 
 def of_kind(truth: Truth, kind: str) -> str:
@@ -210,7 +210,7 @@ def test_why_of_what_is_out_of_scope_too_deep_or_still_to_come(tmp_path: Path) -
         assert "scope: outside, by host(" in why and "visited" not in why
         own = [url for url in sorted(truth.pages) if url.startswith(seed)]
         deep = next(url for url in own if truth.depths[url] > 3)
-        assert "never met" in crawl.why(deep) and "depth limit of 3" in crawl.why(deep)
+        assert "not seen" in crawl.why(deep) and "within 3 links" in crawl.why(deep)
         queued = [why for url in own if "queued: behind" in (why := crawl.why(url))]
         ahead = [int(found[1]) for why in queued if (found := re.search(r"behind (\d+)", why))]
         assert sorted(ahead) == list(range(len(queued))) and queued

@@ -102,7 +102,7 @@ def test_a_backup_of_cassandra_loses_no_url_and_is_impolite_to_nobody(
         # For a session Kafka takes those that were stopped for members.
         until(lambda: there.gossamer("restore", "--align").code == 0, "the groups have gone back")
         again = there.gossamer("restore", "--align")
-        assert again.out.count("log and store are in step") == 3, "a second time, nothing is left"
+        assert again.out.count("log and store agree") == 3, "a second time, nothing is left"
         start(there)
         there.await_ready()
         crawl_to_the_end(there)

@@ -59,13 +59,12 @@ def test_seeds_that_give_no_page_are_a_status_of_their_own(tmp_path: Path) -> No
     down = nobody()
     done = crawl(tmp_path / "data", f"{down}/")
     assert done.code == NO_PAGE and done.err == ""
-    assert f"No seed gave a page: {down}/" in done.out and "Connect call failed" in done.out
+    assert f"No seed gave a page: {down}/" in done.out and "connection refused by" in done.out
     [blocked] = re.findall(
-        r"backing off +(\S+) until (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC) \((.*)\)", done.out
+        r"backing off +(\S+) until ((?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d UTC) \((.*)\)", done.out
     )
-    assert blocked[0] == down and "Connect call failed" in blocked[2]
-    assert f"Nothing is due before {blocked[1]}" in done.out
-    assert "1 URL or host for a later time" in done.out
+    assert blocked[0] == down and "connection refused by" in blocked[2]
+    assert re.search(rf"Nothing is due before .*{blocked[1]}", done.out)
 
 
 @pytest.mark.slow
@@ -74,7 +73,7 @@ def test_a_seed_gives_a_page_where_it_has_moved_to_and_another_may_fail(tmp_path
         done = crawl(tmp_path / "data", f"{host}/", f"{host}/missing")
         assert (done.code, done.err) == (0, "")
         done = crawl(tmp_path / "data", f"{host}/missing")
-        assert done.code == NO_PAGE and f"{host}/missing: gone" in done.out
+        assert done.code == NO_PAGE and f"{host}/missing: 404 Not Found" in done.out
         done = crawl(tmp_path / "data")
         assert (done.code, done.err) == (0, ""), "no seed was named, and there are pages"
 
@@ -87,7 +86,7 @@ def test_a_host_that_was_down_is_tried_when_a_person_asks(tmp_path: Path) -> Non
         again = crawl(data)
         assert "Nothing is due before" in again.out
         asked = run([GOSSAMER, "retry", "--data", str(data), down])
-        assert asked.code == 0 and "is tried now" in asked.out
+        assert asked.code == 0 and "is retried now" in asked.out
         done = crawl(data)
     assert (done.code, done.err) == (0, "") and "1 page" in done.out
 

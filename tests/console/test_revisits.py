@@ -1,4 +1,4 @@
-"""What `gossamer why` says of a page's changes and its next visit."""
+"""The change rate of a page and its next visit in `gossamer why --verbose`."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as changed
 
-from console.cli.why import sentences
+from console.cli.why import details
 from console.facts import UrlFacts, read_facts
 from console.open_crawl import open_crawl
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log import partition_of
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
-from gossamer.web.validators import DistrustReason, Trust, Validators
+from gossamer.web.validators import Lie, Trust, Validators
 from services.dedup.rows import DocumentRow
 from services.frontier.revisit import (
     CrawlState,
@@ -54,72 +54,74 @@ def visited(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0
         plan=row,
         site=SiteRow(SITE, statistics=pack(states.site)),
         shared=PartitionPlansRow(DEFAULT_CRAWL, "0", statistics=pack(states.crawl)),
-        met=True,
+        is_seen=True,
     )
 
 
 def why(facts: UrlFacts, **others: object) -> str:
-    return "\n".join(sentences(replace(facts, **others), NOW + 1))  # type: ignore[arg-type]
+    return "\n".join(details(replace(facts, **others), NOW + 1))  # type: ignore[arg-type]
 
 
-def test_how_often_it_changed_and_what_is_believed_is_said_with_how_sure() -> None:
+def test_changes_and_estimated_rate_are_shown_with_their_bounds() -> None:
     few = why(visited("optimal", True, False))
-    assert "changes: seen at 1 of 2 visits after the first, last 2033-05-17 03:33:20 UTC" in few
-    assert "believed: it changes every" in few and "nine times in ten)" in few
+    assert "changes: at 1 of 2 visits after the first, last 2033-05-17 03:33:20 UTC" in few
+    assert "estimate: it changes every" in few and "with 90 % probability)" in few
     at_random = [n in (1, 2, 3, 9, 11, 12, 17, 26, 27, 33, 41, 42, 43, 58) for n in range(60)]
     many = why(visited("optimal", *at_random))
-    assert "changes: seen at 14 of 60 visits" in many
-    assert "next visit: 2033-05-" in many and "by the policy optimal: a visit is expected" in many
-    assert "freshness: its copy is expected to be right" in many
+    assert "changes: at 14 of 60 visits" in many
+    assert "next visit: 2033-05-" in many and "by policy optimal: a visit is expected" in many
+    assert "freshness: the copy is expected to be current" in many
 
 
-def test_the_document_knows_when_it_was_first_seen() -> None:
+def test_first_and_last_change_come_from_the_document() -> None:
     document = DocumentRow(
         DEFAULT_CRAWL, URL, NOW, "d", first_seen=NOW - 9 * DAY, last_changed=NOW - DAY
     )
     shown = why(visited("optimal", False), document=document)
-    assert "seen at 0 of 1 visit after the first; first seen 2033-05-09" in shown
+    assert "at 0 of 1 visit after the first; first seen 2033-05-09" in shown
     assert "last changed 2033-05-17" in shown
 
 
-def test_a_page_with_regular_times_is_told_of() -> None:
+def test_regular_changes_are_shown_with_the_next_time() -> None:
     shown = why(visited("optimal", *[False, False, False, True] * 30, every=DAY / 4))
-    assert "believed: it changes every 24 h, next about 2033-05-1" in shown
-    assert "give or take" in shown
+    assert "estimate: it changes every 24 h, next at 2033-05-1" in shown
+    assert " ± " in shown
 
 
-def test_what_a_visit_must_bring_is_said_where_that_decides() -> None:
+def test_price_of_a_visit_is_shown_for_the_optimal_policy() -> None:
     shown = why(visited("optimal", False))
-    assert "weight: 0.5, where a seed has 1; a visit must bring" in shown
+    assert "weight: 0.5 (a seed has 1); price of a visit: " in shown
     bound = visited("optimal", False)
     site = SiteState(surcharge=2.5, demand=900.0, limit=360.0)
     shown = why(bound, site=SiteRow(SITE, statistics=pack(site)))
-    assert "2.5 times as much as elsewhere" in shown and "politeness allows 360" in shown
-    assert "must bring" not in why(visited("fixed:1d", False))
+    assert "2.5 times the usual price" in shown and "politeness allows 360" in shown
+    assert "price of a visit" not in why(visited("fixed:1d", False))
 
 
-def test_evidence_counts_as_far_as_it_was_true() -> None:
+def test_evidence_is_shown_with_its_likelihood_ratio() -> None:
     trust = {"sitemap": (9.0, 1.0, 0.0, 40.0), "last_modified": (20.0, 60.0, 1.0, 2.0)}
     site = changed(SiteState(), trust=trust)
     shown = why(visited("optimal", True), site=SiteRow(SITE, statistics=pack(site)))
-    assert "evidence: at a.example last_modified says nothing, sitemap makes a change 26" in shown
+    assert "evidence: at a.example last_modified is ignored, sitemap makes a change 26" in shown
 
 
-def test_whether_validators_are_sent_is_said_and_why_not() -> None:
+def test_validators_are_shown_as_sent_or_distrusted() -> None:
     facts = visited("fixed:1d", True)
     assert facts.plan and facts.site
-    assert "validators: it came with none, so each visit brings the whole page" in why(facts)
+    assert "validators: none in the last response, so each visit fetches the whole page" in why(
+        facts
+    )
     both = Validators('"1"', "Sun, 22 Nov 2026 08:00:00 GMT")
     given = replace(facts, plan=changed(facts.plan, validators=both))
-    assert "validators: ETag and Last-Modified sent back, but for each 8th visit" in why(given)
-    lied = changed(facts.site, validators={HOST: Trust(lie=DistrustReason.SAME_TAG)})
+    assert "validators: ETag and Last-Modified sent, except at each 8th visit" in why(given)
+    lied = changed(facts.site, validators={HOST: Trust(lie=Lie.SAME_TAG)})
     shown = why(given, site=lied)
-    assert "validators: not sent back to its host: a page changed and its ETag did not" in shown
+    assert "validators: distrusted, not sent: a page changed and its ETag did not" in shown
 
 
-def test_when_and_why_it_is_visited_next_is_said_or_never() -> None:
+def test_next_visit_is_shown_with_its_reason() -> None:
     never = why(visited("none", True))
-    assert "next visit: never, by the policy none: each page is visited once" in never
+    assert "next visit: never, by policy none: each page is visited once" in never
     assert "next visit: 2033-05-1" in why(visited("fixed:1d", True))
     facts = visited("fixed:1d", True)
     assert facts.plan
@@ -135,20 +137,20 @@ def test_when_and_why_it_is_visited_next_is_said_or_never() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"revisit": "optimal"}, "it is about to be planned anew, by the policy optimal"),
+        ({"revisit": "optimal"}, "next visit: to be planned again, by policy optimal"),
         ({"revisit": "fixed:1d", "paused": True}, "the crawl is paused"),
     ],
 )
-def test_what_will_change_the_plan_is_said(fields: dict[str, object], words: str) -> None:
+def test_coming_change_of_the_plan_is_shown(fields: dict[str, object], words: str) -> None:
     crawl = changed(CrawlDefined(at=1.0, scope="any()", max_depth=3), **fields)
     assert words in why(visited("fixed:1d", True), definition=crawl)
 
 
-def test_a_url_that_was_never_visited_has_nothing_of_it() -> None:
-    assert why(UrlFacts(url=URL, met=True)) == ""
+def test_unvisited_url_has_no_revisit_details() -> None:
+    assert why(UrlFacts(url=URL, is_seen=True)) == ""
 
 
-def test_all_of_it_is_read_from_the_store(tmp_path: Path) -> None:
+def test_revisit_state_is_read_from_the_store(tmp_path: Path) -> None:
     folder, facts = Folder(tmp_path), visited("optimal", True, False)
     folder.make()
     opened = Opened(folder)

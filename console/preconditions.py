@@ -1,4 +1,4 @@
-"""Checks that a crawl is at rest before all of it is changed: nobody runs, nothing is unread."""
+"""Checks before a whole crawl is changed: no service runs, and every record is consumed."""
 
 from console.figures import plural
 from gossamer.errors import GossamerError
@@ -8,32 +8,30 @@ from gossamer.log.kafka.brokers import Brokers
 from gossamer.settings.servers import KafkaSettings
 
 FLEET_REMEDY = (
-    "Let the fleet come to rest first: gossamer speed 0; wait until gossamer status shows no "
-    "lag; then stop all services"
+    "Drain the fleet first: gossamer speed 0; wait until gossamer status shows no lag; then stop "
+    "all services"
 )
-FOLDER_REMEDY = (
-    "Let the crawl come to rest first: run gossamer crawl again, and end it with one Ctrl-C"
-)
+FOLDER_REMEDY = "Drain the crawl first: run gossamer crawl again, and stop it with one Ctrl-C"
 
 
 def check_stopped(settings: KafkaSettings) -> None:
-    """Raise GossamerError if a group of ours has members."""
+    """Raise GossamerError if a consumer group of the fleet has members."""
     groups = {settings.prefix + name for topic in TOPICS.values() for name in topic.consumers}
     members = Brokers(settings).members([*sorted(groups)])
     if running := [name for name, count in members.items() if count]:
         raise GossamerError(
-            f"{', '.join(running)} still run: stop all services. One that was stopped counts as "
-            f"running for {settings.session:g} s more"
+            f"{', '.join(running)} still run: stop all services. A stopped service counts as "
+            f"running for another {settings.session:g} s"
         )
 
 
 def check_drained(log: Log, remedy: str) -> None:
-    """Raise GossamerError, with what to do, if records are unread, which would be lost."""
+    """Raise GossamerError with *remedy* if records are not consumed yet: they would be lost."""
     for topic in TOPICS.values():
         if topic.keep is not Keep.UNTIL_READ:
             continue
         for group, lags in log.lag_by_group(topic.name).items():
-            if unread := sum(lags.values()):
+            if lag := sum(lags.values()):
                 raise GossamerError(
-                    f"{plural(unread, 'record')} of {topic.name} were not read by {group}. {remedy}"
+                    f"{plural(lag, 'record')} of {topic.name} not consumed yet by {group}. {remedy}"
                 )

@@ -1,4 +1,4 @@
-"""`gossamer why`, asked for any spelling: which steps made which URL of it."""
+"""`gossamer why` for any form of a URL: the form of the crawl, and the steps to it."""
 
 from pathlib import Path
 
@@ -42,23 +42,23 @@ def data(tmp_path: Path) -> Path:
         (
             "HTTPS://A.example:443/x/../y#top",
             "/y",
-            [f"standard it is {HOST}/y"],
+            [f"standard to {HOST}/y"],
         ),
         (
             "a.example/%7eme/?utm_source=x&PHPSESSID=1",
             "/~me/",
             [
-                f"escapes it is {HOST}/~me/?utm_source=x&PHPSESSID=1",
-                f"session_id it is {HOST}/~me/?utm_source=x",
-                f"tracking it is {HOST}/~me/",
+                f"escapes to {HOST}/~me/?utm_source=x&PHPSESSID=1",
+                f"session_id to {HOST}/~me/?utm_source=x",
+                f"tracking to {HOST}/~me/",
             ],
         ),
         (
             "a.example/A/index.html?sid=1",
             "/A/",
             [
-                f"session_id sid (3 texts prove it) it is {HOST}/A/index.html",
-                f"default_document (assumed) it is {HOST}/A/",
+                f"session_id sid (proven by 3 texts) to {HOST}/A/index.html",
+                f"default_document (assumed) to {HOST}/A/",
             ],
         ),
     ],
@@ -68,8 +68,8 @@ def test_each_step_is_named_with_what_it_made(
 ) -> None:
     shown = why(data, capsys, typed)
     assert shown[0] == HOST + url
-    said = [line.strip() for line in shown if line.startswith("  spelt: ")]
-    assert said == [f"spelt: by {step}" for step in steps]
+    said = [line.strip() for line in shown if line.startswith("  rewritten: ")]
+    assert said == [f"rewritten: by {step}" for step in steps]
 
 
 def why(data: Path, capsys: pytest.CaptureFixture[str], typed: str) -> list[str]:
@@ -87,6 +87,7 @@ def test_what_a_step_leaves_out_says_which(data: Path, capsys: pytest.CaptureFix
     shown = why(data, capsys, "a.example/b/c/b/c/")
     assert shown[:2] == [
         f"{HOST}/b/c/b/c/",
-        "  left out by repeated_path: a path in which a component stands three times in a row, or "
-        "a pair of them twice, is not visited; components that are numbers may repeat",
+        "  Not fetched: excluded by the URL step repeated_path: a path in which a component stands "
+        "three times in a row, or "
+        "a pair of them twice, is not visited; components that are numbers may repeat.",
     ]

@@ -1,10 +1,12 @@
-"""How a whole crawl stands: everything that `gossamer status` puts into words, as data."""
+"""The status of a crawl as data: what `gossamer status` prints."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from console.examples import read_examples
 from console.open_crawl import OpenCrawl
 from gossamer.crawl import (
     blocklist_of,
@@ -24,11 +26,12 @@ from services.frontier.rows import (
     PartitionTallyRow,
     PlanRow,
     TallyRow,
+    UrlRow,
 )
-from standalone.progress import Progress, progress_of
+from standalone.progress import Progress, read_totals
 from standalone.waiting import Waiting, read_waiting
 
-READ = (
+READ_TABLES = (
     TallyRow,
     PartitionTallyRow,
     PartitionRow,
@@ -36,49 +39,51 @@ READ = (
     DueRow,
     HostRow,
     PlanRow,
+    UrlRow,
 )
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How a crawl stands."""
+class CrawlStatus:
+    """The status of a crawl."""
 
     crawl: str
-    """What a person calls the folder or the fleet."""
+    """The name of the folder or of the fleet."""
     fleet: bool
     definition: CrawlDefined | None
     progress: Progress
     waiting: Waiting
-    """Of a fleet nothing: there the calendar may be long, and each entry is a read."""
-    blocked: int = 0
-    """Rules of the blocklist."""
+    """Empty in a fleet: its calendar may be long, and each entry is a read."""
+    examples: Mapping[str, str] = field(default_factory=dict)
+    """Label of a failure → a URL that failed so."""
+    blocklist_rules: int = 0
     sites: int = 0
-    """At which something is different …"""
+    """Sites with settings of `gossamer site`."""
     hosts: int = 0
-    """… and hosts, by themselves."""
+    """Hosts with such settings of their own."""
     speed: SpeedSet = field(default_factory=lambda: SpeedSet(at=0.0))
 
     @property
     def idle(self) -> str:
-        """Why nothing is fetched although all is well, and what to do; "" if nothing forbids it."""
+        """Why nothing is fetched, and what to do; "" if the crawl is active."""
         return why_idle(self.definition, self.progress.queued)
 
     @property
     def due_at(self) -> float | None:
-        """When the oldest of all that waits for its time is due.
+        """When the first waiting host or URL is due.
 
-        None: nothing waits; in a fleet, or nothing is due within the hour.
+        None: nothing waits; of a fleet also: nothing is due within the hour.
         """
         at = self.progress.next_due_at
         return self.waiting.first_at if at is None else at
 
     def for_programs(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
+        """Return the content of `--json`."""
         return {
             "crawl": self.crawl,
             "definition": msgspec.to_builtins(self.definition),
             "idle": self.idle,
-            "blocked": self.blocked,
+            "blocklist_rules": self.blocklist_rules,
             "different_sites": self.sites,
             "different_hosts": self.hosts,
             "speeds": msgspec.to_builtins(self.speed.speeds),
@@ -88,31 +93,34 @@ class Standing:
         }
 
     def _revisiting(self) -> dict[str, Any]:
-        of = self.progress.revisiting
+        revisiting = self.progress.revisiting
         return {
-            "policy": of.policy,
-            "budget": of.budget,
-            "planned": of.planned,
-            "waiting": of.waiting,
-            "next_at": of.next_at,
-            "spent": dict(of.spent),
+            "policy": revisiting.policy,
+            "budget": revisiting.budget,
+            "planned": revisiting.planned,
+            "waiting": revisiting.waiting,
+            "next_at": revisiting.next_at,
+            "spent": dict(revisiting.spent),
             "not_modified": self.progress.outcomes[Outcome.NOT_MODIFIED],
-            "lying_hosts": of.liars,
-            "expected_freshness": of.expected_freshness,
-            "expected_age": of.expected_age,
-            "price": of.mean_price,
+            "distrusted_hosts": revisiting.liars,
+            "expected_freshness": revisiting.expected_freshness,
+            "expected_age": revisiting.expected_age,
+            "price": revisiting.mean_price,
         }
 
 
-def read_standing(crawl: OpenCrawl) -> Standing:
-    """Return how *crawl* stands now."""
+def read_status(crawl: OpenCrawl) -> CrawlStatus:
+    """Return the status of *crawl*."""
     store = crawl.store()
-    for row in READ:
-        store.table(row)  # Made where it is missing, while nothing is being read.
+    for row in READ_TABLES:
+        store.table(row)  # A missing table is created before the read transaction.
     with crawl.reading():
-        progress = progress_of(crawl.log, store, crawl.id)
+        progress = read_totals(crawl.log, store, crawl.id)
         backing_off = progress.conditions[Condition.BACKING_OFF]
-        return Standing(
+        waiting = Waiting()
+        if not crawl.fleet:
+            waiting = read_waiting(store, backing_off, progress.due_count)
+        return CrawlStatus(
             crawl=crawl.name,
             fleet=crawl.fleet,
             definition=last_definition(crawl.log),
@@ -120,6 +128,7 @@ def read_standing(crawl: OpenCrawl) -> Standing:
             sites=len(overrides_of(crawl.log)),
             hosts=len(host_overrides_of(crawl.log)),
             speed=speed_of(crawl.log),
-            blocked=len(blocklist_of(crawl.log).rules),
-            waiting=Waiting() if crawl.fleet else read_waiting(store, backing_off),
+            blocklist_rules=len(blocklist_of(crawl.log).rules),
+            examples=read_examples(None if crawl.fleet else store, crawl.id, progress, waiting),
+            waiting=waiting,
         )

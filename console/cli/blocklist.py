@@ -1,0 +1,42 @@
+"""`gossamer blocklist`: lists the rules of the blocklist, or the rule that forbids a URL."""
+
+import argparse
+
+from console.cli.options import add_crawl, open_from
+from console.figures import instant
+from console.output import RED, say
+from gossamer.blocklist import meaning
+from gossamer.crawl import blocklist_of, typed
+from gossamer.errors import BadSettings
+from gossamer.web.url import BadUrl
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    command.add_argument(
+        "urls", nargs="*", metavar="URL", help="print the rule that forbids URL, if there is one"
+    )
+    add_crawl(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """List the rules, or those that forbid the URLs; return 1 if there is none."""
+    try:
+        urls = [typed(text) for text in options.urls]
+    except BadUrl as error:
+        raise BadSettings(str(error)) from error
+    with open_from(options) as crawl:
+        blocklist = blocklist_of(crawl.log)
+    if not urls:
+        for rule, event in sorted(blocklist.rules.items()):
+            say(f"{rule}  {meaning(rule)}, since {instant(event.at)}")
+        if not blocklist.rules:
+            say("The blocklist is empty: gossamer block RULE adds a rule.")
+        return 0 if blocklist.rules else 1
+    found = [(url, blocklist.of_url(url)) for url in urls]
+    for url, rule in found:
+        if rule:
+            say(f"{url} is blocked, by {rule}", RED)
+        else:
+            say(f"{url} is not blocked by its name; rules for networks need its address")
+    return 0 if any(rule for _, rule in found) else 1

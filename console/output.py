@@ -1,0 +1,114 @@
+"""Printed lines: fitted to the width of a terminal, in colour there, and plain in a pipe or a file.
+
+Control characters are replaced before a style is added, so text from the Web cannot style itself.
+The module imports no large library: every command uses it.
+"""
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable
+from typing import NamedTuple, TextIO
+
+from gossamer.terminal import escaped, printable
+
+TITLE_WIDTH = 13
+MIN_WIDTH = 40
+"""Columns; a narrower terminal breaks lines itself."""
+MAX_LINE_LENGTH = 5000
+"""Characters of a printed line: longer than two URLs can be."""
+
+BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
+"""Styles, as numbers of the ANSI sequence Select Graphic Rendition."""
+
+
+class Line(NamedTuple):
+    """A line of a report: a title, a text, and the style of the text."""
+
+    title: str
+    """Empty: the line continues the line above."""
+    text: str
+    style: str = ""
+
+
+class Output(NamedTuple):
+    """How lines are printed: columns of the terminal (None: unlimited), and whether in colour."""
+
+    width: int | None = None
+    colour: bool = False
+
+    def style(self, text: str, style: str) -> str:
+        """Return *text* in *style* if the output is in colour."""
+        return f"\x1b[{style}m{text}\x1b[0m" if self.colour and style and text else text
+
+    def sentence(self, text: str, style: str = "", indent: str = "", hanging: str = "") -> str:
+        """Return *text* without control characters, wrapped and styled.
+
+        *indent* begins the first line and *hanging* the other ones.
+        """
+        text = printable(text, MAX_LINE_LENGTH)
+        lines = [text]
+        if self.width is not None:
+            lines = textwrap.wrap(
+                text,
+                max(self.width, MIN_WIDTH) - len(hanging),
+                break_long_words=False,
+                break_on_hyphens=False,
+            ) or [""]
+        indents = [indent, *[hanging] * (len(lines) - 1)]
+        return "\n".join(
+            f"{start}{self.style(line, style)}" for start, line in zip(indents, lines, strict=True)
+        )
+
+    def line(self, line: Line) -> str:
+        """Return a line of a report: two spaces, the title in bold, and the text beside it."""
+        title = printable(line.title)
+        hanging = " " * (TITLE_WIDTH + 2)
+        padding = " " * max(0, TITLE_WIDTH - len(title))
+        shown = f"  {self.style(title, BOLD)}{padding}"
+        if len(title) >= TITLE_WIDTH:
+            shown += " "
+        return self.sentence(line.text, line.style, shown, hanging)
+
+
+def output_for(stream: TextIO) -> Output:
+    """Return how to print on *stream*: in colour on a terminal, unless NO_COLOR is set
+    (https://no-color.org) or the terminal is dumb."""
+    if not stream.isatty():
+        return Output()
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Output(shutil.get_terminal_size().columns, colour)
+
+
+def say(text: str, style: str = "") -> None:
+    """Print a sentence on standard output."""
+    print(output_for(sys.stdout).sentence(text, style), flush=True)
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """Print the lines of a report on standard output."""
+    output = output_for(sys.stdout)
+    for line in lines:
+        print(output.line(line), flush=True)
+
+
+def print_items(items: Iterable[str]) -> None:
+    """Print indented items, one a line, on standard output."""
+    output = output_for(sys.stdout)
+    for item in items:
+        print(output.sentence(item, "", "  ", "    "))
+
+
+def print_error(program: str, message: str) -> None:
+    """Print an error on standard error; the lines of *message* stay apart."""
+    output = output_for(sys.stderr)
+    shown = f"{program}: {escaped(message, keep=chr(10))}"
+    lines = [
+        output.sentence(line, "", "", "  ") if line.isprintable() else line
+        for line in shown.splitlines()
+    ]
+    if lines and output.colour:
+        name = f"{program}:"
+        lines[0] = output.style(name, RED) + lines[0].removeprefix(name)
+    print("\n".join(lines), file=sys.stderr)

@@ -1,0 +1,137 @@
+"""The form of a typed URL that a crawl uses, and the steps that lead to it."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from console.figures import instant, plural
+from console.open_crawl import OpenCrawl
+from gossamer import clock
+from gossamer.crawl import in_full, last_definition
+from gossamer.errors import BadSettings
+from gossamer.store import Store
+from gossamer.web.url import (
+    BadUrl,
+    canonicalize,
+    fingerprint,
+    host_key,
+    host_name,
+    site_of,
+    spellings,
+)
+from gossamer.web.url_steps import STEPS, host_image, host_images, merged
+from services.dedup.rows import ASSUMED, HostNameRow, HostStepsRow, original_of
+from services.dedup.seen import SeenTable
+from services.frontier.queue import HostQueues
+from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+
+
+class CrawlForm(NamedTuple):
+    """The form of a URL that a crawl uses."""
+
+    url: str
+    steps: tuple[str, ...]
+    """The steps from the typed URL to that form, a sentence each."""
+    exclusion: str = ""
+    """Why the crawl excludes the URL, if one of its URL steps does."""
+
+
+def crawl_form(crawl: OpenCrawl, text: str) -> CrawlForm:
+    """Return the form under which *crawl* knows the URL *text*; raise BadSettings if it is invalid.
+
+    A URL that was visited as typed keeps its form. Without a scheme, http is tried if the crawl has
+    not seen the https URL.
+    """
+    try:
+        full = in_full(text)
+        canonicalize(full)
+    except BadUrl as error:
+        raise BadSettings(str(error)) from error
+    form = _form(crawl, full)
+    if full == text or is_seen(crawl, form.url):
+        return form
+    other = _form(crawl, full.replace("https://", "http://", 1))
+    return other if is_seen(crawl, other.url) else form
+
+
+def other_seen_form(crawl: OpenCrawl, url: str) -> str:
+    """Return a form of *url* that the crawl has seen: the other scheme, with or without www.; ""
+    if there is none, or if it has seen *url* itself."""
+    if is_seen(crawl, url):
+        return ""
+    scheme, _, rest = url.partition("://")
+    name = host_name(url)
+    without = name.removeprefix("www.")
+    names = [name, without if without != name else f"www.{name}"]
+    for other_name in names:
+        for other_scheme in (scheme, "http" if scheme == "https" else "https"):
+            other = f"{other_scheme}://{other_name}{rest[len(name) :]}"
+            try:
+                other = canonicalize(other)
+            except BadUrl:
+                continue
+            if other != url and is_seen(crawl, other):
+                return other
+    return ""
+
+
+def is_seen(crawl: OpenCrawl, url: str) -> bool:
+    """Return whether *crawl* has seen a canonical *url*; in a fleet: visited, refused or queued."""
+    store, host, site = crawl.store(), host_key(url), site_of(url)
+    if store.table(UrlRow).get((crawl.id, host), url):
+        return True
+    if not crawl.fleet:
+        return SeenTable(store).knows(crawl.id, site, fingerprint(url))
+    row = store.table(HostRow).get(site, host)
+    return bool(row and HostQueues(store.table(QueuedUrl), crawl.id).find(row, url))
+
+
+def _form(crawl: OpenCrawl, full: str) -> CrawlForm:
+    url = canonicalize(full)
+    steps = [_step(*one) for one in spellings(full) if one[1] != f"{full}/"]
+    definition, store = last_definition(crawl.log), crawl.store()
+    enabled = definition.url_steps if definition else ()
+    if store.table(UrlRow).get((crawl.id, host_key(url)), url):
+        return CrawlForm(url, tuple(steps))
+    found = merged(url, enabled)
+    if not found.url:
+        excluding = found.steps[-1]
+        return CrawlForm(url, tuple(steps), f"{excluding}: {STEPS[excluding].text}")
+    steps += _crawl_steps(url, enabled)
+    host_steps = [*_host_steps(store, found.url, enabled)]
+    host_steps += _original_host(store, host_steps[-1][1] if host_steps else found.url)
+    steps += [_step(rule, after) for rule, after in host_steps]
+    return CrawlForm(host_steps[-1][1] if host_steps else found.url, tuple(steps))
+
+
+def _step(name: str, after: str) -> str:
+    return f"rewritten: by {name} to {after}"
+
+
+def _crawl_steps(url: str, enabled: tuple[str, ...]) -> Iterator[str]:
+    for name in (*enabled, *enabled):  # A step may make an earlier one applicable.
+        if name in STEPS and (after := merged(url, (name,)).url) != url:
+            url = after
+            yield _step(name, url)
+
+
+def _host_steps(store: Store, url: str, enabled: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    row = store.table(HostStepsRow).get(host_key(url)) or HostStepsRow(host_key(url))
+    before = ""
+    while url != before:
+        before = url
+        for rule, _ in host_images(url, enabled):
+            if row.holds(rule) and (after := host_image(url, rule)) != url:
+                url = after
+                proofs = "assumed" if rule == ASSUMED else _proofs(len(row.proofs[rule]))
+                yield f"{rule} ({proofs})", url
+
+
+def _proofs(count: int) -> str:
+    return f"proven by {plural(count, 'text')}"
+
+
+def _original_host(store: Store, url: str) -> Iterator[tuple[str, str]]:
+    host = host_key(url)
+    row = store.table(HostNameRow).get(site_of(url), host)
+    if row and (original := original_of(row, clock.now())):
+        yield f"{row.rule} (until {instant(row.until)})", original + url.removeprefix(host)

@@ -1,0 +1,355 @@
+"""The live view and the report of a crawl: right counts, and no control characters of the Web."""
+
+import io
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from console.cli.main import main
+from console.cli.report import Ended, limit_text, progress_line, report, summary
+from console.cli.view import Rate, draw
+from console.figures import counts, duration, plural, size
+from console.labels import plain_reason
+from console.output import RED, Line, Output
+from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.terminal import printable
+from services.frontier.conditions import Condition
+from services.frontier.revisit_totals import RevisitTotals
+from services.frontier.rows import HostRow, Politeness, QueueEnds, UrlRow
+from standalone.folder import Folder, Opened
+from standalone.progress import End, Progress
+from standalone.waiting import Waiting
+from standalone.workload import Workload
+
+NOW = 2_000_000_000.0
+HOST = "http://a.example"
+HOSTILE = (
+    "http://a.example/\x1b]0;owned\x07\x1b[2J\r\n[bold red]x[/bold red]\u202etxt.exe\x9b31m[/]"
+)
+
+
+NO_WORK = Workload()
+REVISITING = RevisitTotals(
+    "optimal",
+    2000.0,
+    1234,
+    NOW,
+    Counter(rate=5, requested=2),
+    1,
+    weights=4.0,
+    fresh=3.0,
+    age=2.0,
+    price=1.0,
+)
+
+
+def progress(**fields: object) -> Progress:
+    return Progress(**{"pages": 3, "admitted": 9, "queued": 6, "received": 2048, **fields})  # type: ignore[arg-type]
+
+
+def reported(
+    end: End,
+    of: Progress,
+    pages_before: int,
+    folder: Folder,
+    waiting: Waiting | None = None,
+    verbose: bool = False,
+) -> str:
+    ended = Ended(end, of, waiting or Waiting(), 2.0, pages_before, folder, {}, {}, verbose)
+    return "\n".join([summary(ended)[0], *map(Output().line, report(ended))])
+
+
+def drawn(of: Progress, word: str = "", workload: Workload = NO_WORK) -> str:
+    console = Console(file=io.StringIO(), force_terminal=False, width=200)
+    console.print(draw(of, workload, 1.5, 2.0, word, NOW))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def obeyed(text: str) -> list[str]:
+    """The characters that a terminal would act upon."""
+    return [c for c in text if not c.isprintable() and c != "\n"]
+
+
+def test_live_view_shows_web_text_as_plain_text() -> None:
+    shown = drawn(progress(latest=[(HOSTILE, "page")]))
+    assert obeyed(shown) == []
+    assert "[bold red]x[/bold red]" in shown, "markup is text"
+    assert shown.count("a.example") == 1
+
+
+@pytest.mark.parametrize("field", ["slowest", "largest"])
+def test_report_shows_web_text_as_plain_text(field: str) -> None:
+    of = progress(**{field: {HOSTILE: 3.0}})
+    shown = reported(End.DONE, of, 0, Folder(Path("data")), verbose=True)
+    assert obeyed(shown) == []
+    assert "a.example" in shown
+
+
+def test_why_shows_web_text_as_plain_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    folder.make()
+    opened = Opened(folder)
+    visit = UrlRow(
+        DEFAULT_CRAWL,
+        host="http://a.example",
+        url="http://a.example/",
+        outcome=Outcome.REDIRECT,
+        at=1.0,
+        location=HOSTILE,
+        reason=HOSTILE,
+        attempt=1,
+    )
+    opened.store.table(UrlRow).put(visit)
+    opened.store.flush()
+    opened.database.close()
+    assert main(["why", "--verbose", "--data", str(tmp_path), visit.url]) == 0
+    shown = capsys.readouterr().out
+    assert obeyed(shown) == []
+    assert "redirect to http://a.example/?]0;owned??[2J??[bold red]x" in shown
+
+
+@given(st.text(max_size=400))
+def test_whatever_is_shown_of_a_url_is_one_line_that_no_terminal_obeys(url: str) -> None:
+    shown = printable(url)
+    assert shown.isprintable() and len(shown) <= 150
+    assert "\n" not in drawn(progress(latest=[(url[:80], "page")])).strip("\n").splitlines()[-2]
+
+
+def test_a_good_url_is_shown_as_it_is() -> None:
+    assert printable("https://a.example/b?c=d&e=%20") == "https://a.example/b?c=d&e=%20"
+
+
+def test_live_view_has_counters_and_failures() -> None:
+    of = progress(
+        conditions=Counter(idle=2, ready=1),
+        outcomes=Counter({"page": 3, "gone": 1, "robots.txt": 2}),
+        lags={"parser": {"pages.fetched": 40}, "archive": {"pages.fetched": 1, "seeds": 3}},
+        due_count=5,
+    )
+    shown = drawn(of)
+    for part in (
+        "3 ",
+        "1.5/s",
+        "2.0 KiB",
+        "1 ready, 2 idle",
+        "6 URLs",
+        "5 URLs scheduled",
+        "404: 1",
+    ):
+        assert part in shown
+    assert "40 fetched pages" in shown and "seeds" not in shown and "Ctrl-C to stop" in shown
+    assert "finishing" in drawn(of, "finishing")
+
+
+def test_revisits_are_shown_while_visits_are_planned() -> None:
+    of = progress(outcomes=Counter({"page": 3, "not_modified": 2}), revisiting=REVISITING)
+    for shown in (drawn(of), reported(End.TIME, of, 0, Folder(Path("data")))):
+        assert (
+            "optimal, 2,000 visits a day; 1,234 planned, next at 2033-05-18 03:33:20 UTC" in shown
+        )
+        assert "75 % of the copies expected to be current, 12 h behind on average" in shown
+    for part in (
+        "revisited    7: 5 by change rate, 2 requested",
+        "2 responses 304",
+        "1 host with a distrusted",
+    ):
+        assert part in shown
+    once = drawn(progress(revisiting=RevisitTotals(planned=7)))
+    assert "revisits" not in once and "planned" not in once
+
+
+def test_last_day_is_plotted_for_crawls_of_several_hours() -> None:
+    hours = {str(int(NOW // 3600) - ago): (5, ago, 1) for ago in (0, 3)}
+    assert "unchanged" in drawn(progress(hours=hours)) and "█" in drawn(progress(hours=hours))
+    first = {str(int(NOW // 3600)): (5, 0, 0)}
+    assert "█" not in drawn(progress(hours=first))
+    assert "█" in drawn(progress(hours=first, revisiting=REVISITING))
+
+
+def test_the_line_has_the_counters() -> None:
+    line = progress_line(progress(conditions=Counter(idle=2)), 1.25, NO_WORK, NOW)
+    assert line == "3 pages (1.2/s), 2.0 KiB, 6 URLs queued, hosts: 2 done"
+
+
+def test_singular_and_plural_agree() -> None:
+    one = progress(pages=1, queued=1, due_count=1)
+    assert (
+        progress_line(one, 0.0, NO_WORK, NOW)
+        == "1 page (0.0/s), 2.0 KiB, 1 URL queued, hosts: none"
+    )
+    assert "1 URL;" in drawn(one)
+    shown = reported(End.TIME, one, 0, Folder(Path("data")))
+    assert "queued       1 URL\n" in shown and "scheduled    1 URL\n" in shown
+    assert [plural(n, "URL") for n in (0, 1, 1200)] == ["0 URLs", "1 URL", "1,200 URLs"]
+
+
+def test_report_counts_this_run_and_all_runs() -> None:
+    of = progress(verdicts=Counter(duplicate=1), dead_letters=2, due_count=4)
+    shown = reported(End.WAITING, of, 1, Folder(Path("my data")))
+    assert "2 in this run (1.0/s), 3 in all, 1 duplicate" in shown
+    assert "2 dead letters" in shown and "6 URLs" in shown and "scheduled    4 URLs" in shown
+    assert "Run the same command again" not in shown, "nothing would come of it"
+
+
+def test_report_names_the_next_command_if_it_has_an_effect() -> None:
+    folder, ready = Folder(Path("my data")), progress(conditions=Counter(ready=1))
+    for end in (End.PAGES, End.TIME, End.INTERRUPTED):
+        assert "Run the same command again to continue." in reported(end, ready, 0, folder)
+    under_way = progress(lags={"parser": {"pages.fetched": 3}})
+    assert "again to continue." in reported(End.KILLED, under_way, 0, folder)
+    assert "Run the same" not in reported(End.DONE, progress(queued=0), 0, folder)
+    coming_back = progress(queued=0, revisiting=REVISITING)
+    assert "Run the same command again to continue." in reported(End.TIME, coming_back, 0, folder)
+    later = reported(End.WAITING, progress(due_count=1), 0, folder, Waiting(1795471140.0))
+    assert "Nothing is due before 2026-11-23 21:59:00 UTC" in later
+    assert "retry --data 'my data' HOST" in later
+
+
+def test_the_report_names_hosts_that_back_off_with_time_and_reason() -> None:
+    of = progress(conditions=Counter({"backing off": 3}))
+    hosts = tuple(
+        HostRow("a.example", host, Condition.BACKING_OFF, 1795471140.0 + n, "refused\x1b[2J")
+        for n, host in enumerate(("http://a.example", "http://b.a.example"))
+    )
+    shown = reported(End.WAITING, of, 0, Folder(Path("data")), Waiting(1795471140.0, hosts))
+    assert obeyed(shown) == []
+    lines = [line.strip() for line in shown.splitlines()]
+    at = lines.index("backing off  http://a.example until 2026-11-23 21:59:00 UTC (refused?[2J)")
+    assert lines[at + 1].startswith("http://b.a.example until 2026-11-23 21:59:01 UTC")
+    assert lines[at + 2] == "and 1 more host"
+
+
+def test_commands_in_the_report_are_quoted() -> None:
+    shown = reported(End.DONE, progress(queued=0), 0, Folder(Path("my data")))
+    assert "pages --data 'my data'" in shown and "why --data 'my data'" in shown
+    assert "Run the same command again" not in shown
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (5 << 20, "5.0 MiB"), (3 << 40, "3.0 TiB")],
+)
+def test_sizes_for_a_person(count: int, text: str) -> None:
+    assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (59.4, "59.4 s"), (59.6, "1 min 00 s"), (3600, "1 h 00 min")],
+)
+def test_durations_for_a_person(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_counts_for_a_person() -> None:
+    assert counts({}) == counts({"gone": 0}) == "none"
+    assert counts({"gone": 1, "page": 1200, "busy": 1}) == "1,200 page, 1 busy, 1 gone"
+
+
+def test_rate_is_that_of_the_last_seconds() -> None:
+    rate = Rate()
+    assert rate.measure(100, 0.0) == 0.0
+    assert rate.measure(150, 5.0) == 10.0
+    for second in range(6, 40):
+        latest = rate.measure(150, float(second))
+    assert latest == 0.0
+
+
+def test_failures_are_one_table_with_examples() -> None:
+    of = progress(
+        outcomes=Counter({"page": 3, "gone": 2, "host_down": 1}),
+        hazards=Counter({"host_down": 1, "default_document": 9, "soft_404": 4}),
+    )
+    ended = Ended(
+        End.DONE, of, Waiting(), 2.0, 0, Folder(Path("data")), {"404": f"{HOST}/missing"}, {}
+    )
+    shown = [line for line in report(ended) if line.style == RED]
+    assert shown == [
+        Line("failures", "soft 404            4", RED),
+        Line("", f"404                 2  {HOST}/missing", RED),
+        Line("", "no connection       1", RED),
+    ]
+
+
+def busy(host: str, queued: int, delay: float, condition: Condition) -> HostRow:
+    return HostRow(
+        "a.example",
+        host,
+        condition,
+        new=QueueEnds(queued=queued),
+        politeness=Politeness(delay=delay),
+    )
+
+
+def test_limit_names_the_host_that_takes_longest() -> None:
+    slow = busy("http://slow.example", 12, 68.0, Condition.DELAYED)
+    other = busy("http://b.example", 2, 1.0, Condition.CHECKED_OUT)
+    for hosts in ((slow,), (slow, other)):
+        assert limit_text(progress(), Workload(hosts), NOW) == (
+            "waiting for http://slow.example: 12 URLs, one request each 68 s, about 14 min"
+        )
+
+
+def test_limit_names_the_delay_if_all_hosts_wait_for_it() -> None:
+    hosts = tuple(busy(f"http://{name}.example", 20, 1.0, Condition.DELAYED) for name in "ab")
+    assert limit_text(progress(), Workload(hosts), NOW) == "limited by the 1 s delay at 2 hosts"
+    mixed = (hosts[0], busy("http://c.example", 5, 5.0, Condition.CHECKED_OUT))
+    shown = limit_text(progress(), Workload(mixed), NOW)
+    assert shown == "limited by the delays of 1 to 5 s at 2 hosts"
+
+
+def test_limit_names_the_parser_the_fetcher_the_speed_and_the_budget() -> None:
+    hosts = tuple(busy(f"http://{name}.example", 20, 1.0, Condition.READY) for name in "ab")
+    of = progress(conditions=Counter({"ready": 2}))
+    assert limit_text(of, Workload(hosts), NOW) == (
+        "limited by the fetcher: 2 hosts ready to be fetched"
+    )
+    assert limit_text(of, Workload(hosts, speed=20.0), NOW) == (
+        "limited by gossamer speed: 20 pages/s"
+    )
+    slow = progress(lags={"parser": {"pages.fetched": 120}})
+    assert "limited by the parser: 120 fetched pages" in limit_text(slow, Workload(hosts), NOW)
+    assert "standstill" in limit_text(of, Workload(is_standstill=True), NOW)
+    waiting = progress(revisiting=RevisitTotals("optimal", 5000.0, waiting=25))
+    assert limit_text(waiting, NO_WORK, NOW) == (
+        "limited by the budget of 5,000 visits a day: 25 new URLs waiting"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        (
+            "[Errno 111] Connect call failed ('127.0.0.99', 80)",
+            "connection refused by 127.0.0.99:80",
+        ),
+        (
+            "Multiple exceptions: [Errno 111] Connect call failed ('::1', 80, 0, 0), "
+            "[Errno 113] Connect call failed ('192.0.2.1', 80)",
+            "connection refused by [::1]:80, no route to 192.0.2.1:80",
+        ),
+        ("[Errno 104] Connection reset by peer", "Connection reset by peer"),
+        ("its name does not resolve", "its name does not resolve"),
+    ],
+)
+def test_reasons_have_no_error_numbers(reason: str, shown: str) -> None:
+    assert plain_reason(reason) == shown
+
+
+def test_lines_are_wrapped_and_coloured_on_a_terminal_alone() -> None:
+    line = Line("hosts", "one two three four five six seven eight nine ten eleven", RED)
+    assert Output(40, colour=False).line(line).splitlines() == [
+        "  hosts        one two three four five",
+        "               six seven eight nine ten",
+        "               eleven",
+    ]
+    assert Output().line(line) == f"  hosts        {line.text}"
+    coloured = Output(200, colour=True).line(Line("hosts", "a\x1b[2Jb", RED))
+    assert coloured == "  \x1b[1mhosts\x1b[0m        \x1b[31ma?[2Jb\x1b[0m"
