@@ -1,1 +1,1 @@
-"""What a person touches. It wires the services together; they never import it."""
+"""The command line. It starts the services, and services never import it."""

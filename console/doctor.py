@@ -60,7 +60,7 @@ class Finding:
     check: str
     found: str
     remedy: str | None = None
-    """What to do, a sentence; None if there is no problem."""
+    """The remedy, a sentence; None without a problem."""
 
 
 def examine_fleet(settings: Settings) -> Iterator[Finding]:
@@ -201,7 +201,7 @@ def _examine_both(settings: Settings, log: Log, store: Store) -> Iterator[Findin
     if fleet is None:
         return
     for service in (Frontier, Dedup, Archive):
-        yield checked(
+        yield run_check(
             "positions",
             partial(_check_service, log, store, service),
             "Read the logs of the brokers.",
@@ -227,7 +227,7 @@ def _has_libraries() -> bool:
     return True
 
 
-def checked(check: str, examine: Callable[[], Finding], remedy: str) -> Finding:
+def run_check(check: str, examine: Callable[[], Finding], remedy: str) -> Finding:
     """Return the finding of *examine*, or its error as a finding with *remedy*."""
     try:
         return examine()
@@ -257,7 +257,7 @@ def check_topics(differences: "Differences") -> Finding:
     if problems := [*differences.appliable, *differences.refused]:
         # Each refusal has its own remedy.
         apply = "Run gossamer topics apply." if differences.appliable else ""
-        return Finding("topics", listed(problems), apply or "Follow the remedy of each topic.")
+        return Finding("topics", join_first(problems), apply or "Follow the remedy of each topic.")
     return Finding("topics", _correct(len(TOPICS), "topic", differences.kept))
 
 
@@ -271,16 +271,16 @@ def check_tables(nodes: "Cassandra", settings: Settings) -> Finding:
     problems = [problem for row in expected for problem in table_problems(row, found)]
     fixable, kept = option_problems(nodes, keyspace, expected)
     if problems or fixable:
-        return Finding("tables", listed([*problems, *fixable]), "Run gossamer store apply.")
+        return Finding("tables", join_first([*problems, *fixable]), "Run gossamer store apply.")
     return Finding("tables", _correct(len(expected), "table", kept))
 
 
 def _correct(count: int, word: str, kept: Sequence[str]) -> str:
-    set_by_operator = f"; set by an operator: {listed(kept)}" if kept else ""
+    set_by_operator = f"; set by an operator: {join_first(kept)}" if kept else ""
     return f"{plural(count, word)} correct{set_by_operator}"
 
 
-def listed(phrases: Sequence[str]) -> str:
+def join_first(phrases: Sequence[str]) -> str:
     """Return the first MAX_LISTED of *phrases*, and the number of the rest."""
     more = f"; and {len(phrases) - MAX_LISTED} more" if len(phrases) > MAX_LISTED else ""
     return "; ".join(phrases[:MAX_LISTED]) + more
@@ -362,7 +362,7 @@ def check_clocks(skews: Mapping[str, float]) -> Finding:
         if abs(by) > MAX_SKEW
     ]
     if problems:
-        return Finding("clocks", listed(problems), "Synchronise all clocks with NTP.")
+        return Finding("clocks", join_first(problems), "Synchronise all clocks with NTP.")
     nodes = plural(len(skews), "node")
     return Finding("clocks", f"{nodes} within {MAX_SKEW:g} s of this machine")
 

@@ -15,7 +15,7 @@ MAX_READ_URLS = 50_000
 def read_examples(
     store: Store | None, crawl_id: str, progress: Progress, waiting: Waiting
 ) -> dict[str, str]:
-    """Return label → a URL or a host that failed so, for the failures of *progress*.
+    """Return label of a failure → an example URL or host, for the failures of *progress*.
 
     The latest visits and the hosts of *waiting* come first. Then the rows of *store* are searched.
     In a fleet *store* is None, because the search would read all nodes.

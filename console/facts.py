@@ -1,4 +1,4 @@
-"""The facts about one URL as data: what `gossamer why` prints.
+"""The facts about one URL as data, which `gossamer why` prints.
 
 They are read in one consistent view from the store and the log of a crawl, in a folder or a fleet.
 """

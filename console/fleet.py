@@ -63,7 +63,7 @@ def _parser() -> Parser:
 def up(options: argparse.Namespace, folder: FleetFolder) -> int:
     """Start missing processes, and print the next steps."""
     began = clock.steady()
-    with folder.locked():
+    with folder.lock():
         record = folder.load() if folder.exists else Record()
         _update(record, options)
         config = Path(record.config) if record.config else None
@@ -111,7 +111,7 @@ def _update(record: Record, options: argparse.Namespace) -> None:
 def down(options: argparse.Namespace, folder: FleetFolder) -> int:
     """Stop all processes; their data stays."""
     record = folder.load()
-    with folder.locked():
+    with folder.lock():
         stop_members(record.members)
         folder.save(record)
     return 0

@@ -35,7 +35,7 @@ from standalone.snapshot import (
     DESCRIPTION,
     complete_files,
     description_in,
-    translated,
+    translate_os_errors,
     write_whole,
 )
 
@@ -87,7 +87,7 @@ def take_fleet_snapshot(
         )
     if (fleet := check_identity(log, store)) is None:
         raise GossamerError("this fleet has never run: there is nothing to copy")
-    with translated(target):
+    with translate_os_errors(target):
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
             raise GossamerError(f"{target} is not empty: name a new folder for the snapshot")
@@ -108,7 +108,7 @@ def take_fleet_snapshot(
         )
         copy(quiesced_fleet)
     seconds = clock.steady() - began
-    with translated(target):
+    with translate_os_errors(target):
         write_whole(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(snapshot)))
     return snapshot, seconds
 
@@ -131,7 +131,7 @@ def _offsets(log: Log) -> dict[str, dict[str, dict[int, int]]]:
 def _files(archives: Path, segments: list[SegmentRow]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for row in segments:
-        with translated(archives):
+        with translate_os_errors(archives):
             found = complete_files(archives / row.writer, row) | row.open
         if (archives / row.writer).is_dir():
             sizes |= {f"{row.writer}/{file}": size for file, size in found.items()}

@@ -43,11 +43,11 @@ OUTCOME_LABELS: dict[Outcome, str] = {
     Outcome.UNVISITED: "not visited",
     Outcome.OTHER: "unknown outcome",
 }
-"""Outcome → what reports call it, where the status code is not at hand."""
+"""Outcome → label in reports that have no status code."""
 
 
 class Kind(Enum):
-    """Where a report shows a hazard."""
+    """The part of a report that shows a hazard."""
 
     FAILURE = "in the table of failures"
     DETAIL = "with --verbose alone"
@@ -115,14 +115,14 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.IRRELEVANT: HazardLabel("not relevant (--relevant)", F),
     Hazard.CLASSIFIER_FAILED: HazardLabel("classifier failed", F),
 }
-"""Hazard → its label, and where a report shows it."""
+"""Hazard → its label, and the part of a report that shows it."""
 # fmt: on
 
 LABELS: dict[str, str] = {
     **{str(hazard): label.label for hazard, label in HAZARD_LABELS.items()},
     **{str(outcome): label for outcome, label in OUTCOME_LABELS.items()},
 }
-"""Name of an outcome, or of the hazard for which a URL was refused → label."""
+"""Name of an outcome, or of the hazard that refused a URL → label."""
 
 BASIS_LABELS: dict[Basis, str] = {
     Basis.RATE: "by change rate",
@@ -147,7 +147,7 @@ TOPIC_LABELS = {
     "visits.ordered": "orders",
     "visits.ended": "visits",
 }
-"""Topic → what its records are called on one machine."""
+"""Topic → label of its records in the live view."""
 
 check_complete(Outcome, OUTCOME_LABELS, "OUTCOME_LABELS")
 check_complete(Hazard, HAZARD_LABELS, "HAZARD_LABELS")
@@ -156,6 +156,7 @@ check_complete(Basis, BASIS_LABELS, "BASIS_LABELS")
 _connect_failed = re.compile(
     r"\[Errno (\d+)\] Connect call failed \('([^']*)', (\d+)(?:, \d+, \d+)?\)"
 )
+_attempt = re.compile(r"attempt (\d+) after (\w+)")
 _errno = re.compile(r"\[Errno -?\d+\] ")
 _CONNECT_ERRORS = {
     "101": "network unreachable for",
@@ -190,7 +191,14 @@ def is_failure(outcome: str) -> bool:
 
 
 def plain_reason(text: str) -> str:
-    """Return the reason of a failure without error numbers and Python's quotes."""
+    """Return the reason of a failure without error numbers, Python's quotes and names of outcomes.
+
+    An outcome alone becomes its label.
+    """
+    if text in LABELS:
+        return LABELS[text]
+    if found := _attempt.fullmatch(text):
+        return f"attempt {found[1]} after {LABELS.get(found[2], found[2])}"
 
     def plain(found: re.Match[str]) -> str:
         number, address, port = found.groups()
@@ -201,9 +209,9 @@ def plain_reason(text: str) -> str:
 
 
 def failures(outcomes: Mapping[str, int], hazards: Mapping[str, int]) -> Counter[str]:
-    """Return label → how often, of outcomes and hazards that are failures.
+    """Return label → count of the outcomes and hazards that are failures.
 
-    A failure that is counted as an outcome and as a hazard is one failure.
+    A failure that is counted as an outcome and as a hazard is counted once.
     """
     counts = Counter[str]()
     for outcome, count in outcomes.items():
@@ -217,7 +225,7 @@ def failures(outcomes: Mapping[str, int], hazards: Mapping[str, int]) -> Counter
 
 
 def details(hazards: Mapping[str, int]) -> Counter[str]:
-    """Return label → how often, of hazards that are no failures."""
+    """Return label → count of the hazards that are not failures."""
     counts = Counter[str]()
     for name, count in hazards.items():
         hazard = HAZARD_LABELS.get(Hazard(name)) if name in HAZARDS else None

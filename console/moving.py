@@ -1,4 +1,4 @@
-"""Moves a crawl from one log and store to another: from a folder to a fleet, or back.
+"""Moves a crawl between a folder and a fleet: from one log and store to another.
 
 The crawl keeps its id. Rows are copied unchanged. Rows of partitions are divided among the new
 partitions by `services.frontier.resizing`. Records are copied from the topics that no service

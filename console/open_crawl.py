@@ -73,7 +73,7 @@ def _open_fleet(settings: "Settings") -> Iterator[OpenCrawl]:
 
 @contextmanager
 def _with_remedy(setting: str) -> Iterator[None]:
-    """Add what to do to an error if the servers of *setting* do not answer."""
+    """Add the remedy to an error if the servers of *setting* do not answer."""
     try:
         yield
     except Unavailable as error:

@@ -1,4 +1,4 @@
-"""The status of a crawl as data: what `gossamer status` prints."""
+"""The status of a crawl as data, which `gossamer status` prints."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class CrawlStatus:
 
     @property
     def idle(self) -> str:
-        """Why nothing is fetched, and what to do; "" if the crawl is active."""
+        """Why no page is fetched, and the remedy; "" if the crawl is active."""
         return why_idle(self.definition, self.progress.queued)
 
     @property

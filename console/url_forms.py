@@ -38,8 +38,8 @@ class CrawlForm(NamedTuple):
 def crawl_form(crawl: OpenCrawl, text: str) -> CrawlForm:
     """Return the form under which *crawl* knows the URL *text*; raise BadSettings if it is invalid.
 
-    A URL that was visited as typed keeps its form. Without a scheme, http is tried if the crawl has
-    not seen the https URL.
+    A URL that was visited as typed keeps its form. Without a scheme, http is used if the crawl has
+    seen the http URL, or only the http host, and not the https URL.
     """
     try:
         full = in_full(text)
@@ -50,7 +50,12 @@ def crawl_form(crawl: OpenCrawl, text: str) -> CrawlForm:
     if full == text or is_seen(crawl, form.url):
         return form
     other = _form(crawl, full.replace("https://", "http://", 1))
-    return other if is_seen(crawl, other.url) else form
+    if is_seen(crawl, other.url):
+        return other
+    hosts, site = crawl.store().table(HostRow), site_of(form.url)
+    has_https = hosts.get(site, host_key(form.url)) is not None
+    has_http = hosts.get(site, host_key(other.url)) is not None
+    return other if has_http and not has_https else form
 
 
 def other_seen_form(crawl: OpenCrawl, url: str) -> str:

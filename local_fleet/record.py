@@ -80,7 +80,7 @@ class FleetFolder:
         return self._file.exists()
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Lock the fleet against changes by other commands."""
         try:
             self.logs.mkdir(parents=True, exist_ok=True)

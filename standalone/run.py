@@ -28,13 +28,12 @@ INTERVAL = 0.25
 WORKLOAD_INTERVAL = 2.0
 """Seconds between two readings of the workload."""
 STOP_LIMIT = 30.0
-"""Seconds in which all children stop by themselves."""
+"""Seconds for all children to stop by themselves."""
 JOIN_TIMEOUT = 0.05
 """Seconds to wait for one child at a time."""
 
 Show = Callable[[Progress, Callable[[], Workload], str], None]
-"""Shows the progress and a notice for the person who waits for the end; reads the workload from the
-second argument if it shows it."""
+"""Shows the progress, the workload, which the second argument reads, and a notice."""
 
 
 @dataclass

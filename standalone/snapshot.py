@@ -106,7 +106,7 @@ def take_snapshot(folder: Folder, target: Path) -> Snapshot:
     *folder* has no crawl; *target* is empty then.
     """
     opened = folder.open()
-    with closing(opened.database), translated(target):
+    with closing(opened.database), translate_os_errors(target):
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
             raise GossamerError(f"{target} is not empty: name a new folder for the snapshot")
@@ -183,7 +183,7 @@ def restore_snapshot(source: Path, folder: Folder, may_replace: bool) -> Restore
     folder.lock()
     newer = _read_newer_state(folder, snapshot)
     repair(folder.warc, None)
-    with translated(folder.path):
+    with translate_os_errors(folder.path):
         _replace_database(folder, source / COPY, newer)
     found = {file: size for file, (size, _) in _files(folder.warc).items()}
     listed = snapshot.files
@@ -344,7 +344,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def translated(folder: Path) -> Iterator[None]:
+def translate_os_errors(folder: Path) -> Iterator[None]:
     """Translate an OSError about *folder* to GossamerError."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""Queued URLs by host, the pace of each host, and how long its queue takes: what limits a crawl.
+"""Queued URLs by host, the pace of each host, and the time that its queue takes.
 
 Read from the directory of hosts with work and from host rows. The frontier counts nothing for it.
 """

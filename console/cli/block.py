@@ -1,4 +1,4 @@
-"""`gossamer block`: adds rules to the blocklist; what they name is not requested any more.
+"""`gossamer block`: adds rules to the blocklist, so that their URLs are not requested any more.
 
 The rules go to the topic `control`. All processes apply them within seconds.
 """

@@ -69,10 +69,10 @@ def _writer(form: str) -> Callable[[Iterator[Record], BinaryIO], None]:
 def _records(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
     if crawl.fleet and not follow:
         return _newest(crawl.log)
-    return (record for record in _read(crawl.log, follow) if record.value or follow)
+    return (record for record in _poll(crawl.log, follow) if record.value or follow)
 
 
-def _read(log: Log, follow: bool) -> Iterator[Record]:
+def _poll(log: Log, follow: bool) -> Iterator[Record]:
     tail = log.tail([PAGES.name])
     while (records := tail.poll(POLL_TIMEOUT if follow else 0)) or follow:
         yield from records
@@ -85,12 +85,12 @@ def _newest(log: Log) -> Iterator[Record]:
     record of each URL, which fits into memory, unlike the pages.
     """
     newest: dict[bytes, int] = {}
-    for record in _read(log, follow=False):
+    for record in _poll(log, follow=False):
         if record.value:
             newest[_digest(record.key)] = record.offset
         else:
             newest.pop(_digest(record.key), None)
-    for record in _read(log, follow=False):
+    for record in _poll(log, follow=False):
         key = _digest(record.key)
         # A newer record may have been appended since, and the older one compacted.
         if (offset := newest.get(key)) is not None and record.offset >= offset:
@@ -105,12 +105,12 @@ def _digest(url: str) -> bytes:
 
 def _write_jsonl(records: Iterator[Record], out: BinaryIO) -> None:
     for record in records:
-        out.write(json_line(record.value or _gone_line(record)).encode() + b"\n")
+        out.write(json_line(record.value or _tombstone_line(record)).encode() + b"\n")
         out.flush()
 
 
-def _gone_line(record: Record) -> bytes:
-    gone = tombstone(record)
-    line = {"url": gone.url, "gone": gone.reason, "status": gone.status, "at": gone.at}
-    line |= {"verdict": gone.verdict, "redirects_to": gone.redirects_to}
+def _tombstone_line(record: Record) -> bytes:
+    found = tombstone(record)
+    line = {"url": found.url, "gone": found.reason, "status": found.status, "at": found.at}
+    line |= {"verdict": found.verdict, "redirects_to": found.redirects_to}
     return msgspec.json.encode(line)

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         raise BadSettings("name URLs, or choose them with --outcome and --older-than")
     with open_from(options) as crawl:
         if options.urls:
-            return 0 if _request(crawl, _named(crawl, options.urls)) else 1
+            return 0 if _request(crawl, _visited_rows(crawl, options.urls)) else 1
         before = clock.now() - (options.older_than or 0.0)
         chosen = matching_urls(crawl, options.outcome, set(Outcome), before)
         count = _request(crawl, filter(_was_visited, chosen))
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         return 0 if count else 1
 
 
-def _named(crawl: OpenCrawl, urls: list[str]) -> Iterator[UrlRow]:
+def _visited_rows(crawl: OpenCrawl, urls: list[str]) -> Iterator[UrlRow]:
     """Yield the rows of *urls*; print which ones were never visited."""
     for url in [crawl_form(crawl, text).url for text in urls]:
         row = crawl.store().table(UrlRow).get((crawl.id, host_key(url)), url)

@@ -48,15 +48,15 @@ MAX_REASON_LENGTH = 400
 MAX_FAILURES = 10
 """Rows in the table of failures."""
 SLOW_VISIT = 5.0
-"""Seconds from which a visit is slow."""
+"""Minimum duration of a slow visit, in seconds."""
 LARGE_HOST = 100 << 20
-"""Bytes received from which a host is large."""
+"""Minimum size of a large host, in received bytes."""
 MIN_PARSER_LAG = 50
-"""Fetched pages that wait for the parser from which it is what limits the crawl."""
+"""Minimum lag of a parser that limits the crawl, in fetched pages."""
 MIN_SHOWN_LAG = 20
-"""Records from which a lag is shown: a few are always in flight."""
+"""Minimum lag that is shown, in records: a few are always in flight."""
 MIN_NAMED_WAIT = 60.0
-"""Seconds of queued URLs from which the host that takes longest is named."""
+"""Minimum time of the longest queue, in seconds, to name its host."""
 MIN_SHOWN_ESTIMATE = 10.0
 
 
@@ -71,7 +71,7 @@ def progress_line(progress: Progress, rate: float, workload: Workload, now: floa
 
 
 def limit_text(progress: Progress, workload: Workload, now: float) -> str:
-    """Return what limits the crawl; "" if nothing is queued."""
+    """Return the limit of the crawl in words; "" if nothing is queued."""
     hosts = workload.hosts
     if workload.is_standstill:
         return "standstill: gossamer speed is 0 now"
@@ -177,7 +177,7 @@ def report(run: Ended) -> Iterator[Line]:
         f"{new:,} in this run ({rate:.1f}/s), {progress.pages:,} in all{duplicates_text(progress)}",
     )
     yield from totals(progress, run.waiting, run.examples, run.verbose)
-    yield from _left(run)
+    yield from _remaining(run)
     if progress.hazards["private_address"]:
         yield Line("", "Private addresses are not visited; --allow-network CIDR allows a network.")
     yield from _next_steps(run.folder)
@@ -229,7 +229,7 @@ def totals(
 
 
 def visits(progress: Progress) -> Iterator[Line]:
-    """Yield the line of visits that were no failures and no pages, if there are any."""
+    """Yield the line of redirects, robots.txt files and probes, if there are any."""
     named = (
         (progress.outcomes[Outcome.REDIRECT], "redirect"),
         (progress.outcomes["robots.txt"], "robots.txt"),
@@ -259,7 +259,7 @@ def revisits(progress: Progress) -> Iterator[Line]:
     """Yield the lines about revisits; none if no page is visited again."""
     revisiting = progress.revisiting
     if revisiting.active:
-        yield Line("revisits", planned(progress))
+        yield Line("revisits", plan_text(progress))
     if revisiting.waiting:
         yield Line("new", f"{plural(revisiting.waiting, 'URL')} waiting for the budget")
     if revisiting.active and (expected := freshness(progress)):
@@ -277,7 +277,7 @@ def revisits(progress: Progress) -> Iterator[Line]:
         yield Line("validators", f"{hosts} with a distrusted ETag or Last-Modified")
 
 
-def planned(progress: Progress) -> str:
+def plan_text(progress: Progress) -> str:
     """Return the active policy, its budget, and the planned visits."""
     revisiting = progress.revisiting
     budget = f", {number(revisiting.budget)} visits a day" if revisiting.budget else ""
@@ -298,7 +298,7 @@ def freshness(progress: Progress) -> str:
 
 
 def no_seed(reasons: Mapping[str, SeedFailure]) -> str:
-    """Return the sentence for seeds none of which gave a page, with the *reasons*."""
+    """Return the sentence that no seed gave a page, with the *reasons*."""
     shown = [
         printable(f"{seed}: {_seed_failure(failure)}", MAX_REASON_LENGTH)
         for seed, failure in [*reasons.items()][:MAX_NAMED_SEEDS]
@@ -326,8 +326,8 @@ def waiting_lines(progress: Progress, waiting: Waiting) -> Iterator[Line]:
         f"{plan.url} at {moment(plan.waits_until or 0.0, now)} ({plain_reason(plan.why)})"
         for plan in waiting.urls
     ]
-    yield from _named("backing off", named_hosts, hosts, "host")
-    yield from _named("scheduled", named_urls, urls, "URL")
+    yield from _named_lines("backing off", named_hosts, hosts, "host")
+    yield from _named_lines("scheduled", named_urls, urls, "URL")
 
 
 def _backoff_reason(host: HostRow) -> str:
@@ -336,7 +336,7 @@ def _backoff_reason(host: HostRow) -> str:
     )
 
 
-def _named(title: str, named: list[str], count: int, word: str) -> Iterator[Line]:
+def _named_lines(title: str, named: list[str], count: int, word: str) -> Iterator[Line]:
     if not named:
         if count:
             yield Line(title, plural(count, word))
@@ -347,7 +347,7 @@ def _named(title: str, named: list[str], count: int, word: str) -> Iterator[Line
         yield Line("", f"and {plural(count - len(named), 'more ' + word)}")
 
 
-def _left(run: Ended) -> Iterator[Line]:
+def _remaining(run: Ended) -> Iterator[Line]:
     progress = run.progress
     if progress.dead_letters:
         letters = plural(progress.dead_letters, "dead letter")

@@ -23,7 +23,7 @@ from standalone.folder import Folder
 from standalone.snapshot import COPY, take_snapshot
 
 DEFAULT_LIMIT = 600.0
-"""Seconds for which a fleet is quiesced at most."""
+"""Maximum time for which a fleet is quiesced, in seconds."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

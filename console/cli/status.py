@@ -30,7 +30,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the status; a paused crawl is no failure."""
+    """Print the status; a paused crawl is not a failure."""
     with open_from(options) as crawl:
         status = read_status(crawl)
     if options.json:

@@ -14,7 +14,7 @@ from console.cli.report import (
     freshness,
     hosts_text,
     limit_text,
-    planned,
+    plan_text,
     progress_line,
     queue_text,
     unprocessed_text,
@@ -152,7 +152,7 @@ def _visit(url: str, outcome: str) -> Text:
 def _revisits(progress: Progress) -> list[tuple[str, str]]:
     if not progress.revisiting.active:
         return []
-    return [("revisits", planned(progress)), ("freshness", freshness(progress) or "none yet")]
+    return [("revisits", plan_text(progress)), ("freshness", freshness(progress) or "none yet")]
 
 
 def _last_day(progress: Progress, now: float) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""`gossamer why URL`: what happened to a URL, what happens next, and by which rule."""
+"""`gossamer why URL`: the last visit to a URL, the next one, and the rules for both."""
 
 import argparse
 import sys
@@ -102,7 +102,7 @@ def _queued_summary(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> s
 
 def _visit_summary(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[str, str]:
     at, next_visit = moment(visit.at, now), _next_visit(facts, facts.plan, now)
-    if not _was_visited(facts, visit):
+    if not _was_visit_details(facts, visit):
         label = LABELS.get(visit.outcome, visit.outcome)
         reason = plain_reason(visit.reason)
         if visit.outcome == Outcome.ROBOTS_EXCLUDED and facts.robots:
@@ -124,7 +124,7 @@ def _visit_summary(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[str, str
     return f"{failed} {next_visit}".rstrip(), RED
 
 
-def _was_visited(facts: UrlFacts, visit: UrlRow) -> bool:
+def _was_visit_details(facts: UrlFacts, visit: UrlRow) -> bool:
     return bool(visit.earlier or visit.attempt or facts.history)
 
 
@@ -151,10 +151,10 @@ def _next_visit(facts: UrlFacts, plan: PlanRow | None, now: float) -> str:
             return "Will not be fetched again: --revisit none."
         return f"Will not be fetched again: {plan.why}."
     if plan.at > now:
-        return f"Next visit {moment(plan.at, now)}: {plan.why}."
+        return f"Next visit {moment(plan.at, now)}: {plain_reason(plan.why)}."
     budget = facts.states.crawl.budget
     waits = f", waiting for the budget of {number(budget)} visits a day" if budget else ""
-    return f"Next visit due since {moment(plan.at, now)}{waits}: {plan.why}."
+    return f"Next visit due since {moment(plan.at, now)}{waits}: {plain_reason(plan.why)}."
 
 
 def brief_details(facts: UrlFacts, now: float) -> Iterator[str]:
@@ -180,7 +180,7 @@ def details(facts: UrlFacts, now: float) -> Iterator[str]:
     if facts.via:
         yield f"discovered: {_via(facts.via)}"
     if facts.visit:
-        yield from _visited(facts, facts.visit)
+        yield from _visit_details(facts, facts.visit)
     yield from _unlisted_refusals(facts)
     if facts.verdict:
         yield _verdict(facts.verdict)
@@ -193,7 +193,7 @@ def details(facts: UrlFacts, now: float) -> Iterator[str]:
     if facts.host:
         yield from _pace(facts, facts.host)
     if facts.host and facts.ahead is not None:
-        yield from _queued(facts, facts.host, facts.ahead, now)
+        yield from _queue_details(facts, facts.host, facts.ahead, now)
 
 
 def _pace(facts: UrlFacts, host: HostRow) -> Iterator[str]:
@@ -245,11 +245,11 @@ def _unlisted_refusals(facts: UrlFacts) -> Iterator[str]:
         yield f"{word}: by {rule}, which refused {urls}, most of them without a row: {text}"
 
 
-def _visited(facts: UrlFacts, visit: UrlRow) -> Iterator[str]:
+def _visit_details(facts: UrlFacts, visit: UrlRow) -> Iterator[str]:
     status = f" {visit.status}" if visit.status else ""
     reason = f" ({plain_reason(visit.reason)})" if visit.reason else ""
     target = f" to {visit.location}" if visit.location else ""
-    verb = "visited" if _was_visited(facts, visit) else "refused"
+    verb = "visited" if _was_visit_details(facts, visit) else "refused"
     yield f"{verb}: {instant(visit.at)}: {visit.outcome}{status}{target}{reason}"
     if verb == "visited" and visit.outcome in OUTCOMES:
         yield f"meaning: {OUTCOMES[Outcome(visit.outcome)].text}"
@@ -297,7 +297,7 @@ def _capture(capture: CaptureRow) -> str:
     return f"captured: {instant(capture.fetched_at)}: {where}"
 
 
-def _queued(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[str]:
+def _queue_details(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[str]:
     if facts.ordered:
         until = instant(host.lease.expires_at or now)
         yield f"in flight: order {host.lease.order}, lease until {until}"

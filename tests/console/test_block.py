@@ -15,7 +15,7 @@ class Commands:
         self("seed", "https://www.a.example/")
 
     def __call__(self, name: str, *arguments: str, status: int = 0) -> str:
-        """Run a command; return what it prints."""
+        """Run a command; return its output."""
         assert main([name, "--data", str(self.data), *arguments]) == status
         shown = self._capsys.readouterr()
         return shown.err if status == 2 else shown.out

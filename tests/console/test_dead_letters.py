@@ -1,4 +1,4 @@
-"""`gossamer dead-letters`: what is shown of them, and where they go when they are replayed."""
+"""`gossamer dead-letters`: the list, and the topics of replayed letters."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ Command = Callable[..., str]
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Opened:
-    """Return a folder with three letters of two services, and what is none."""
+    """Return a folder with three letters of two services, and an invalid record."""
     folder = Folder(tmp_path)
     folder.make()
     opened = Opened(folder)
@@ -36,7 +36,7 @@ def opened(tmp_path: Path) -> Opened:
 
 @pytest.fixture
 def command(opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Return the command on that folder; it returns what it says."""
+    """Return the command on that folder; it returns its output."""
 
     def run(*words: str, status: int = 0) -> str:
         assert main(["dead-letters", words[0], "--data", str(tmp_path), *words[1:]]) == status
@@ -55,7 +55,7 @@ def appended(opened: Opened, *topics: str) -> list[tuple[str, str, bytes]]:
     return sorted((r.topic, r.key, r.value) for r in drain(opened.log.tail(topics)))
 
 
-def test_a_line_says_when_who_where_and_why(command: Command) -> None:
+def test_line_has_time_service_position_and_reason(command: Command) -> None:
     lines = command("list").splitlines()
     assert len(lines) == 3
     (seed,) = (line for line in lines if "seeds" in line)
@@ -64,7 +64,7 @@ def test_a_line_says_when_who_where_and_why(command: Command) -> None:
     assert command("list", "--service", "nobody") == ""
 
 
-def test_a_program_reads_everything(command: Command) -> None:
+def test_json_has_the_whole_letter(command: Command) -> None:
     found = [json.loads(line) for line in command("list", "--json").splitlines()]
     (seed,) = (letter for letter in found if letter["topic"] == "seeds")
     assert base64.b64decode(seed["value"]) == b"\xff\0"
@@ -72,7 +72,7 @@ def test_a_program_reads_everything(command: Command) -> None:
     assert {letter["letter"] for letter in found} == set(names(command("list")))
 
 
-def test_letters_go_back_to_where_they_came_from(command: Command, opened: Opened) -> None:
+def test_replay_appends_letters_to_their_topics(command: Command, opened: Opened) -> None:
     assert "3 dead letters" in command("replay", "--all")
     assert appended(opened, "seeds", "pages", "visits.ended") == [
         ("pages", "https://www.a.example/x", b"page"),
@@ -83,7 +83,7 @@ def test_letters_go_back_to_where_they_came_from(command: Command, opened: Opene
     assert page.partition == ended.partition, "both are of one site"
 
 
-def test_those_that_are_named_go_back(command: Command, opened: Opened) -> None:
+def test_replay_appends_the_named_letters_only(command: Command, opened: Opened) -> None:
     (name,) = names(command("list", "--service", "frontier"))
     assert "1 dead letter appended" in command("replay", name)
     assert "1 dead letter appended" in command("replay", "--all", "--service", "frontier")
@@ -104,7 +104,7 @@ def test_those_that_are_named_go_back(command: Command, opened: Opened) -> None:
         (("9/99", "x"), 1, "no such dead letters: 9/99, x"),
     ],
 )
-def test_a_mistake_replays_nothing(
+def test_invalid_replay_appends_nothing(
     command: Command, opened: Opened, words: tuple[str, ...], status: int, shown: str
 ) -> None:
     (name,) = names(command("list", "--service", "frontier"))

@@ -1,4 +1,4 @@
-"""What a run is asked to do: seeds as people write them, scopes over one run after another."""
+"""The definition of a crawl: seeds in any form, and the scope over several runs."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,13 +27,13 @@ def inside(scope: str, url: str) -> bool:
 
 
 class TestSeeds:
-    """One a line; what is none is named."""
+    """One seed a line; invalid ones are reported."""
 
     def test_lines_become_canonical_urls_once_each_in_their_order(self) -> None:
         lines = ["# mine", "", "  HTTP://B.example ", "www.a.example", "http://b.example/#top"]
         assert read_seeds(lines) == ("http://b.example/", "https://www.a.example/")
 
-    def test_every_wrong_line_is_named_by_its_number(self) -> None:
+    def test_invalid_lines_are_reported_with_their_numbers(self) -> None:
         with pytest.raises(BadSettings) as caught:
             read_seeds([A, "ftp://a.example/", "#", "http://", B])
         first, second = str(caught.value).splitlines()
@@ -45,15 +45,15 @@ class TestSeeds:
         assert read_seeds([text])[0].startswith(f"https://{text}")
 
     @pytest.mark.parametrize("text", ["nonsense", "mailto:x@a.example", "x@a.example", "a.b:c"])
-    def test_what_only_resembles_a_host_is_no_seed(self, text: str) -> None:
+    def test_text_that_resembles_a_host_is_refused(self, text: str) -> None:
         with pytest.raises(BadSettings):
             read_seeds([text])
 
-    def test_no_lines_are_no_seeds(self) -> None:
+    def test_no_lines_give_no_seeds(self) -> None:
         assert read_seeds(["", " ", "# nothing"]) == ()
 
     @given(st.lists(st.text()))
-    def test_any_text_is_seeds_or_is_refused(self, lines: list[str]) -> None:
+    def test_any_text_gives_seeds_or_is_refused(self, lines: list[str]) -> None:
         try:
             seeds = read_seeds(lines)
         except BadSettings as error:
@@ -63,56 +63,56 @@ class TestSeeds:
 
 
 class TestScope:
-    """What is in scope grows with the seeds, and is what was asked for, where anything was."""
+    """The scope grows with the seeds, unless it is set."""
 
-    def test_at_first_the_sites_of_the_seeds(self) -> None:
+    def test_default_scope_is_the_sites_of_the_seeds(self) -> None:
         scope = define(request(A, C), None, 0, 0).scope
         assert all(inside(scope, url) for url in (A, C, "http://other.a.example/"))
         assert not inside(scope, B)
 
-    def test_hosts_if_asked_for(self) -> None:
+    def test_scope_host_is_the_hosts_of_the_seeds(self) -> None:
         scope = define(request(A, C, scope="host"), None, 0, 0).scope
         assert inside(scope, A) and inside(scope, C)
         assert not inside(scope, "https://a.example/") and not inside(scope, "http://c.example/")
 
-    def test_anywhere_if_asked_for(self) -> None:
+    def test_scope_any_is_everything(self) -> None:
         assert inside(define(request(A, scope="any"), None, 0, 0).scope, B)
 
-    def test_an_expression_stands_as_it_is(self) -> None:
+    def test_expression_is_stored_unchanged(self) -> None:
         rule = 'domain("a.example") and not prefix("https://www.a.example/x")'
         assert define(request(A, scope=rule), None, 0, 0).scope == rule
 
-    def test_a_seed_out_of_the_scope_asked_for_is_named_with_the_rule(self) -> None:
+    def test_seed_out_of_the_requested_scope_is_refused_with_the_rule(self) -> None:
         with pytest.raises(BadSettings, match=r"seed https://b\.example/ .*a\.example"):
             define(request(A, B, scope="domain('a.example')"), None, 0, 0)
 
-    def test_nothing_said_is_what_was_said_before(self) -> None:
+    def test_scope_stays_without_a_new_one(self) -> None:
         before = define(request(A, scope="host"), None, 0, 0)
         assert define(request(), before, 5, 1).scope == before.scope
         assert define(request(A), before, 5, 1).scope == before.scope
 
-    def test_a_new_seed_adds_its_site_to_what_was_said_before(self) -> None:
+    def test_new_seed_adds_its_site_to_the_scope(self) -> None:
         before = define(request(A, scope="host"), None, 0, 0)
         scope = define(request(B), before, 5, 1).scope
         assert inside(scope, A) and inside(scope, B) and inside(scope, "http://w.b.example/")
         assert not inside(scope, "http://other.a.example/")
 
-    def test_a_seed_out_of_an_expression_adds_its_site_to_it_whole(self) -> None:
+    def test_seed_out_of_an_expression_adds_its_site_to_the_whole(self) -> None:
         before = define(request(A, scope="any() and not host('b.example')"), None, 0, 0)
         scope = define(request(B), before, 0, 1).scope
         assert inside(scope, B) and inside(scope, C)
 
-    def test_a_scope_said_anew_stands_for_the_new_run(self) -> None:
+    def test_new_scope_replaces_the_old_one(self) -> None:
         before = define(request(A, scope="any"), None, 0, 0)
         assert not inside(define(request(A, scope="host"), before, 0, 1).scope, B)
 
     @pytest.mark.parametrize("scope", ["host", "site"])
-    def test_a_scope_of_seeds_without_seeds_keeps_what_was_asked_for(self, scope: str) -> None:
+    def test_scope_of_seeds_without_seeds_stays(self, scope: str) -> None:
         before = define(request(A), None, 0, 0)
         assert inside(define(request(scope=scope), before, 0, 1).scope, A)
 
     @given(st.lists(st.lists(st.sampled_from([A, B, C]), max_size=3), min_size=1, max_size=6))
-    def test_over_any_runs_every_seed_stays_in_scope(self, runs: list[list[str]]) -> None:
+    def test_every_seed_stays_in_scope_over_any_runs(self, runs: list[list[str]]) -> None:
         before, given = None, [A]
         for seeds in [[A], *runs]:
             before = define(request(*seeds), before, 0, 0)
@@ -122,19 +122,19 @@ class TestScope:
             assert define(request(*given), before, 0, 0).scope == before.scope, "it does not grow"
 
 
-def test_without_any_seed_ever_there_is_no_crawl() -> None:
-    with pytest.raises(BadSettings, match="no seed: give a URL"):
+def test_crawl_without_seeds_is_refused() -> None:
+    with pytest.raises(BadSettings, match="at least one seed"):
         define(request(), None, 0, 0)
 
 
-def test_limits_are_those_of_the_run_and_pages_count_from_it() -> None:
+def test_limits_hold_for_the_run_and_its_pages() -> None:
     before = define(request(A, depth=9, pages=4), None, 0, 0)
     crawl = define(request(depth=2, pages=7), before, 11, 99.0)
     assert (crawl.max_depth, crawl.max_pages, crawl.pages_before, crawl.at) == (2, 7, 11, 99.0)
     assert not crawl.paused
 
 
-def test_the_definition_in_force_is_the_last(tmp_path: Path) -> None:
+def test_last_definition_is_the_active_one(tmp_path: Path) -> None:
     database = Database(tmp_path / "gossamer.db")
     log = SqliteLog(database)
     assert last_definition(log) is None
@@ -145,7 +145,7 @@ def test_the_definition_in_force_is_the_last(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_scope_that_is_asked_for_anew_holds_for_all_seeds_named_with_it() -> None:
+def test_new_scope_holds_for_all_seeds_of_the_command() -> None:
     before = define(request("https://a.example/"), None, 0, 1.0)
     again = define(
         request("https://a.example/", "https://b.example/", scope="site"), before, 0, 2.0
@@ -154,22 +154,22 @@ def test_a_scope_that_is_asked_for_anew_holds_for_all_seeds_named_with_it() -> N
 
 
 class TestChoices:
-    """What else is in a definition, and what of it can be changed."""
+    """Other fields of a definition, and which of them can be changed."""
 
-    def test_a_new_crawl_has_all_steps_unless_it_asks_for_others(self) -> None:
+    def test_new_crawl_has_all_url_steps_by_default(self) -> None:
         assert define(request(A), None, 0, 0.0).url_steps == ALL_STEPS
         asked = replace(request(A), choices={"url_steps": ("tracking",), "relevant": "any()"})
         crawl = define(asked, None, 0, 0.0)
         assert (crawl.url_steps, crawl.relevant) == (("tracking",), "any()")
 
-    def test_steps_stay_as_they_are_for_as_long_as_the_crawl_does(self) -> None:
+    def test_url_steps_cannot_change_during_a_crawl(self) -> None:
         before = define(replace(request(A), choices={"url_steps": ("tracking",)}), None, 0, 0.0)
         assert define(request(A), before, 0, 1.0).url_steps == ("tracking",)
         other = replace(request(A), choices={"url_steps": ("session_id",)})
-        with pytest.raises(BadSettings, match="started with tracking, which cannot change"):
+        with pytest.raises(BadSettings, match="begun with tracking, and goes on with them"):
             define(other, before, 0, 1.0)
 
-    def test_all_else_stays_until_it_is_said_anew(self) -> None:
+    def test_other_choices_stay_until_they_are_set_again(self) -> None:
         choices = {"external_links": "home", "relevant": "any()", "follow_irrelevant": False}
         before = define(replace(request(A), choices=choices), None, 0, 0.0)
         after = define(replace(request(A), choices={"external_links": "none"}), before, 0, 1.0)

@@ -1,4 +1,4 @@
-"""`gossamer doctor`: each check, with what it looks for being wrong."""
+"""`gossamer doctor`: each check with the problem that it finds."""
 
 import asyncio
 import json
@@ -52,7 +52,7 @@ Usage = namedtuple("Usage", "total used free")
 
 @pytest.fixture(autouse=True)
 def _names_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask nobody but who a test names: this machine may have no name server."""
+    """Use only the name servers of a test: this machine may have none."""
 
     async def answered(settings: FetcherSettings) -> None:
         if settings.nameserver:
@@ -75,38 +75,38 @@ def with_space(monkeypatch: pytest.MonkeyPatch, total: int, free: int) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(total, total - free, free))
 
 
-def test_a_finding_is_one_line_that_ends_with_its_cure() -> None:
+def test_finding_is_one_line_that_ends_with_its_remedy() -> None:
     assert line(Finding("disk", "/: 9 GiB free")) == "ok       disk        /: 9 GiB free"
     wrong = line(Finding("topics", "seeds is missing", "Run gossamer topics apply."))
     assert wrong == "problem  topics      seeds is missing. Run gossamer topics apply."
 
 
-def test_a_folder_in_order_is_well(
+def test_folder_without_problems_is_healthy(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with_space(monkeypatch, 100 * GB, 50 * GB)
     opened.log.append([encode(SeedAdded(at=1.0, url="http://a.example/"))])
     assert main(["doctor", "--data", str(opened.folder.path)]) == 0
-    said = capsys.readouterr().out
-    assert "ok       groups      dedup: lag 1 seeds\n" in said and "problem " not in said
-    assert said.endswith("No problems found.\n")
+    shown = capsys.readouterr().out
+    assert "ok       groups      dedup: lag 1 seeds\n" in shown and "problem " not in shown
+    assert shown.endswith("No problems found.\n")
     assert main(["doctor", "--data", str(opened.folder.path), "--json"]) == 0
     findings = json.loads(capsys.readouterr().out)
     assert {finding["remedy"] for finding in findings} == {None}
     assert {finding["check"] for finding in findings} >= {"folder", "identity", "dns", "disk"}
 
 
-def test_a_folder_without_a_crawl_is_named_and_the_other_checks_go_on(
+def test_folder_without_a_crawl_does_not_stop_the_other_checks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["doctor", "--data", str(tmp_path / "nothing")]) == 1
-    said = capsys.readouterr().out
-    assert "nothing has no crawl" in said and "with --data." in said
-    assert "Gossamer is" in said and "problem" in said
+    shown = capsys.readouterr().out
+    assert "nothing has no crawl" in shown and "with --data." in shown
+    assert "Gossamer is" in shown and "problem" in shown
     assert list(tmp_path.iterdir()) == []
 
 
-def test_servers_that_are_away_do_not_hide_one_another(
+def test_unavailable_servers_are_reported_independently(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as kafka:
@@ -115,22 +115,22 @@ def test_servers_that_are_away_do_not_hide_one_another(
     monkeypatch.setenv("GOSSAMER_CASSANDRA__HOSTS", '["127.0.0.1"]')
     monkeypatch.setenv("GOSSAMER_CASSANDRA__PORT", str(free_ports(1)))
     assert main(["doctor"]) == 1
-    said = capsys.readouterr().out.splitlines()
-    (kafka_line,) = [one for one in said if one.startswith("problem  kafka")]
+    shown = capsys.readouterr().out.splitlines()
+    (kafka_line,) = [one for one in shown if one.startswith("problem  kafka")]
     assert "does not answer" in kafka_line and kafka_line.endswith(
         "name other brokers in kafka.servers."
     )
-    (nodes,) = [one for one in said if one.startswith("problem  cassandra")]
+    (nodes,) = [one for one in shown if one.startswith("problem  cassandra")]
     assert "does not answer" in nodes and nodes.endswith("name other nodes in cassandra.hosts.")
-    assert any(one.startswith("ok       dns") for one in said)
+    assert any(one.startswith("ok       dns") for one in shown)
 
 
-def test_a_fleet_of_which_one_server_is_not_named_is_incomplete() -> None:
+def test_fleet_with_one_server_in_the_settings_is_incomplete() -> None:
     found = check_settings(Settings.model_validate({"kafka": {"servers": "127.0.0.1:9092"}}))
     assert "cassandra.hosts is empty" in found.found and found.remedy
 
 
-def test_missing_topics_and_what_an_operator_has_set_are_told_apart() -> None:
+def test_missing_topics_are_problems_and_operator_settings_are_not() -> None:
     assert check_topics(Differences()) == Finding("topics", f"{len(TOPICS)} topics correct")
     kept = check_topics(Differences(kept=("pages: segment.ms is 1, and stays so (not 2)",)))
     assert kept.remedy is None and "set by an operator: pages: segment.ms is 1" in kept.found
@@ -143,7 +143,7 @@ def test_missing_topics_and_what_an_operator_has_set_are_told_apart() -> None:
     assert check_topics(Differences(refused=("seeds: has 3 partitions",))).remedy
 
 
-def test_parts_of_two_fleets_are_found() -> None:
+def test_log_and_store_of_two_fleets_are_a_problem() -> None:
     log, store = SqliteLog(Database(":memory:")), SqliteStore(Database(":memory:"))
     assert "no service has run yet" in check_log_and_store(log, store).found
     assert log.lag("nobody", "control") == 0, "nothing is stated"
@@ -156,14 +156,14 @@ def test_parts_of_two_fleets_are_found() -> None:
     assert "and the store of the fleet" in check_log_and_store(other, store).found
 
 
-def test_a_folder_of_another_fleet_is_found(tmp_path: Path) -> None:
+def test_folder_of_another_fleet_is_a_problem(tmp_path: Path) -> None:
     check_folder(tmp_path, "one")
     assert check_folder_identity(tmp_path, "one").remedy is None
     found = check_folder_identity(tmp_path, "two")
     assert "is of the fleet one" in found.found and found.remedy
 
 
-def test_a_store_behind_the_log_is_to_be_aligned() -> None:
+def test_store_behind_the_log_needs_align() -> None:
     assert check_positions(Aligned("dedup", {})).remedy is None
     found = check_positions(Aligned("dedup", {("seeds", 0): 5}, repeated=7, lost=1))
     assert found.found == (
@@ -172,7 +172,7 @@ def test_a_store_behind_the_log_is_to_be_aligned() -> None:
     assert found.remedy and "gossamer restore --align" in found.remedy
 
 
-def test_records_that_nobody_reads_ask_for_a_service() -> None:
+def test_lag_without_members_is_a_problem() -> None:
     assert check_group("parser", {"pages.fetched": 3}, members=2).remedy is None
     assert check_group("parser", {"pages.fetched": 0}, members=0).remedy is None
     found = check_group("parser", {"pages.fetched": 3}, members=0)
@@ -181,7 +181,7 @@ def test_records_that_nobody_reads_ask_for_a_service() -> None:
     )
 
 
-def test_dead_letters_are_counted_and_are_no_fault() -> None:
+def test_dead_letters_are_counted_but_not_a_problem() -> None:
     log = SqliteLog(Database(":memory:"))
     assert dead_letters(log).found == "0 dead letters"
     letter = DeadLetter(
@@ -200,7 +200,7 @@ def test_dead_letters_are_counted_and_are_no_fault() -> None:
     assert found.found == "1 dead letter: gossamer dead-letters list gives the reasons"
 
 
-def test_a_clock_that_is_off_is_found_and_a_slow_answer_is_not() -> None:
+def test_clock_skew_is_a_problem_and_a_slow_answer_is_not() -> None:
     assert [skew(at, 10.0, 20.0) for at in (7.0, 10.0, 19.0, 23.0)] == [-3.0, 0.0, 0.0, 3.0]
     assert check_clocks({"a": 1.9, "b": -1.9}).remedy is None
     found = check_clocks({"a": 0.0, "b": -90.0})
@@ -208,13 +208,13 @@ def test_a_clock_that_is_off_is_found_and_a_slow_answer_is_not() -> None:
     assert found.remedy and "NTP" in found.remedy
 
 
-def test_a_name_server_that_is_away_is_found_and_a_missing_name_is_an_answer() -> None:
+def test_unavailable_name_server_is_a_problem() -> None:
     nobody = f"127.0.0.1:{free_ports(1)}"
     found = check_dns(FetcherSettings(nameserver=nobody))
     assert nobody in found.found and found.remedy and "fetcher.nameserver" in found.remedy
 
 
-async def test_a_name_server_that_knows_no_name_answers() -> None:
+async def test_name_server_without_the_name_answers() -> None:
     async with naming({}) as server:
         found = await asyncio.to_thread(check_dns, FetcherSettings(nameserver=server.address))
         assert found == Finding("dns", f"{server.address} answers")
@@ -224,7 +224,7 @@ async def test_a_name_server_that_knows_no_name_answers() -> None:
 
 
 @pytest.mark.parametrize(("total", "free"), [(1000 * GB, 90 * GB), (20 * GB, 4 * GB)])
-def test_a_disk_that_is_nearly_full_is_found(
+def test_nearly_full_disk_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, total: int, free: int
 ) -> None:
     with_space(monkeypatch, total, free)
@@ -234,32 +234,32 @@ def test_a_disk_that_is_nearly_full_is_found(
     assert check_disk(tmp_path, "archive.folder").remedy is None
 
 
-def test_servers_that_are_too_old_are_found() -> None:
+def test_old_servers_are_a_problem() -> None:
     assert cassandra_version({"a": "5.0.9", "b": "5.1-beta1"}).remedy is None
     assert cassandra_version({"a": "5.0.9", "b": "4.1.3"}).remedy
     assert kafka_version(lambda: None).remedy is None
     assert kafka_version(lambda: "3.9-IV0").remedy
 
 
-def test_settings_that_make_no_sense_are_told_from_servers_that_are_away() -> None:
+def test_invalid_settings_have_their_own_remedy() -> None:
     assert failed_check("kafka", Unavailable("it is away"), "Start it.").remedy == "Start it."
     found = failed_check("kafka", BadSettings("kafka.partitions is 5"), "Start it.")
     assert found == Finding("settings", "kafka.partitions is 5", "Change this setting.")
 
 
-def test_an_error_of_one_check_is_a_finding() -> None:
+def test_error_of_a_check_is_a_finding() -> None:
     def refuse() -> str:
         raise GossamerError("this user may not")
 
     def examine() -> Finding:
         return Finding("kafka", refuse())
 
-    found = doctor.checked("kafka", examine, "Grant it.")
+    found = doctor.run_check("kafka", examine, "Grant it.")
     assert found == Finding("kafka", "this user may not", "Grant it.")
     assert kafka_version(refuse).remedy is None, "a version that is not told is no fault"
 
 
-def test_a_folder_is_examined_without_the_libraries_of_a_fleet(tmp_path: Path) -> None:
+def test_folder_is_examined_without_fleet_libraries(tmp_path: Path) -> None:
     missing = "import sys; sys.modules |= dict.fromkeys(('cassandra', 'confluent_kafka', 'faust'))"
     program = f"{missing}; from console.cli.main import main; sys.exit(main(sys.argv[1:]))"
     done = run_command([sys.executable, "-c", program, "doctor", "--data", str(tmp_path)])

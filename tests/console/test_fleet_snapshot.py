@@ -1,5 +1,4 @@
-"""`gossamer snapshot` and `gossamer restore` on a fleet whose members rest while its tables are
-copied."""
+"""`gossamer snapshot` and `gossamer restore` on a fleet, quiesced while its tables are copied."""
 
 import io
 import itertools
@@ -38,14 +37,14 @@ Said = Callable[..., str]
 
 
 class Terminal(io.StringIO):
-    """A terminal with a person who has typed this."""
+    """A terminal with typed input."""
 
     def isatty(self) -> bool:
         return True
 
 
 class There:
-    """A fleet of a frontier, a dedup and an archive; its log and its store are a file each."""
+    """A fleet of frontier, dedup and archive; its log and its store are files."""
 
     def __init__(self, folder: Path) -> None:
         self.file, self.warc = folder / "store.db", folder / "warc"
@@ -89,7 +88,7 @@ class There:
             self.step()
 
     def admitted(self) -> Iterator[str]:
-        """Yield the URLs that the frontier has."""
+        """Yield the admitted URLs."""
         yield from sorted(row.url for row in self.store().table(QueuedUrl).everything())
 
     @contextmanager
@@ -113,7 +112,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> There:
 
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    """Return what runs a command, which has a status, and returns what it says."""
+    """Return a function that runs a command, checks its status and returns its output."""
 
     def run(*words: object, code: int = 0) -> str:
         assert main([str(word) for word in words]) == code
@@ -132,7 +131,7 @@ def copying(there: There, copy: Path, status: int = 0) -> str:
     return shlex.join([sys.executable, "-c", code])
 
 
-def test_a_fleet_goes_on_from_a_snapshot_whose_tables_were_put_back(
+def test_fleet_continues_from_a_snapshot_with_restored_tables(
     there: There, tmp_path: Path, said: Said
 ) -> None:
     there.sow("http://a.example/")
@@ -146,14 +145,14 @@ def test_a_fleet_goes_on_from_a_snapshot_whose_tables_were_put_back(
     there.file = copy
     out = said("restore", target)
     assert "the store is that of " in out
-    # This log keeps nothing that was read.
+    # This log removes consumed records.
     assert "frontier: 1 record deleted from the log before being handled" in out
     there.start()
     there.step()
     assert [*there.admitted()] == ["http://a.example/"]
 
 
-def test_tables_that_were_not_put_back_are_refused(
+def test_restore_without_restored_tables_is_refused(
     there: There, tmp_path: Path, said: Said
 ) -> None:
     there.sow("http://a.example/")
@@ -173,7 +172,7 @@ def test_a_snapshot_of_another_fleet_is_refused(there: There, tmp_path: Path, sa
     assert "the snapshot is of the fleet another" in said("restore", tmp_path / "s", code=1)
 
 
-def test_a_snapshot_has_what_belongs_to_the_copy(there: There, tmp_path: Path, said: Said) -> None:
+def test_snapshot_describes_the_copy(there: There, tmp_path: Path, said: Said) -> None:
     there.sow("http://a.example/")
     out = said("snapshot", tmp_path / "s", "--run", "true")
     assert "on this machine: archive-2." in out
@@ -191,7 +190,7 @@ def test_a_snapshot_has_what_belongs_to_the_copy(there: There, tmp_path: Path, s
         ("sleep 60", "the command was still running when"),
     ],
 )
-def test_a_command_that_fails_leaves_no_snapshot_and_the_fleet_goes_on(
+def test_failed_copy_leaves_no_snapshot_and_the_fleet_continues(
     there: There, tmp_path: Path, said: Said, command: str, why: str
 ) -> None:
     err = said("snapshot", tmp_path / "s", "--limit", "0.5s", "--run", command, code=1)
@@ -201,7 +200,7 @@ def test_a_command_that_fails_leaves_no_snapshot_and_the_fleet_goes_on(
     assert [*there.admitted()] == ["http://a.example/"]
 
 
-def test_without_a_command_it_waits_for_enter(
+def test_snapshot_without_a_command_waits_for_enter(
     there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = Terminal("\n")
@@ -212,14 +211,14 @@ def test_without_a_command_it_waits_for_enter(
     assert "the terminal was closed" in said("snapshot", tmp_path / "t", code=1)
 
 
-def test_without_a_command_and_a_terminal_nothing_is_held(
+def test_snapshot_without_a_command_and_terminal_is_refused(
     there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     assert "with --run, such as" in said("snapshot", tmp_path / "s", code=2)
 
 
-def test_dedup_on_faust_is_named(
+def test_dedup_on_faust_is_refused(
     there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOSSAMER_DEDUP__ENGINE", "faust")
@@ -228,7 +227,7 @@ def test_dedup_on_faust_is_named(
     )
 
 
-def test_a_service_that_does_not_run_is_named(
+def test_stopped_service_is_reported(
     there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quiescing, "QUIESCE_TIMEOUT", 0.5)
@@ -237,7 +236,7 @@ def test_a_service_that_does_not_run_is_named(
     assert "not all services stopped writing: archive, partitions 0, 1, 2, 3." in err
 
 
-def test_a_snapshot_of_a_folder_is_none_of_a_fleet(
+def test_snapshot_of_a_folder_is_refused_for_a_fleet(
     there: There, tmp_path: Path, said: Said
 ) -> None:
     said("snapshot", tmp_path / "s", "--run", "true")

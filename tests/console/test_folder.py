@@ -1,4 +1,4 @@
-"""One folder, one crawl: whoever works in it holds it, each process by itself."""
+"""The lock of a folder: one crawl at a time, and a lock for each of its processes."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """A folder that this process holds; whoever else wants it is refused at once."""
+    """A folder that this process has locked; another lock is refused at once."""
     monkeypatch.setattr(folder_module, "LOCK_TIMEOUT", 0.0)
     folder = Folder(tmp_path / "data")
     folder.make()
@@ -33,12 +33,12 @@ def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return folder
 
 
-def test_a_folder_is_claimed_once_and_the_holder_is_named(locked: Folder) -> None:
+def test_second_lock_is_refused_with_the_process_that_has_it(locked: Folder) -> None:
     with pytest.raises(Locked, match=rf"process {os.getpid()}\).*--data"):
         Folder(locked.path).lock_for_crawl()
 
 
-def test_a_child_holds_it_by_itself_when_its_parent_is_gone(locked: Folder) -> None:
+def test_child_keeps_its_lock_after_the_end_of_the_parent(locked: Folder) -> None:
     command = [sys.executable, "-c", CHILD, pickle.dumps(locked).hex()]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -52,21 +52,21 @@ def test_a_child_holds_it_by_itself_when_its_parent_is_gone(locked: Folder) -> N
     Folder(locked.path).lock_for_crawl()
 
 
-def test_nobody_shares_what_another_crawl_is_taking(tmp_path: Path) -> None:
+def test_share_is_refused_while_another_crawl_has_the_lock(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Locked, match="another crawl has locked"):
             Folder(tmp_path).share()
 
 
-def test_a_folder_below_a_file_is_told(tmp_path: Path) -> None:
+def test_folder_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     folder = Folder(tmp_path / "notes.txt" / "data")
     with pytest.raises(GossamerError, match=r"notes.txt/data is not writable .*--data"):
         folder.make()
 
 
-def test_to_look_at_a_folder_makes_nothing(tmp_path: Path) -> None:
+def test_open_of_a_missing_folder_creates_nothing(tmp_path: Path) -> None:
     with pytest.raises(GossamerError, match="has no crawl"):
         Folder(tmp_path / "data").open()
     assert os.listdir(tmp_path) == []

@@ -1,4 +1,4 @@
-"""`gossamer forget`: what it asks for, what it erases itself, and what it says."""
+"""`gossamer forget`: the request, the rows that it erases itself, and the list."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def forget(tmp_path: Path, *words: str) -> int:
         ("a.example", "", ""),
     ],
 )
-def test_the_frontier_is_asked(
+def test_request_names_site_host_and_url(
     opened: Opened, tmp_path: Path, what: str, host: str, url: str
 ) -> None:
     assert forget(tmp_path, what) == 0
@@ -68,7 +68,7 @@ def test_dead_letters_that_name_it_are_erased(
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_rows_that_no_key_leads_to_are_erased(opened: Opened, tmp_path: Path) -> None:
+def test_rows_without_a_key_are_erased(opened: Opened, tmp_path: Path) -> None:
     store = opened.store
     store.table(DigestRow).put(DigestRow("default", "1", URL))
     store.table(DigestRow).put(DigestRow("default", "2", OTHER))
@@ -85,7 +85,7 @@ def test_rows_that_no_key_leads_to_are_erased(opened: Opened, tmp_path: Path) ->
     assert [[u.url for u in row.urls] for row in store.table(ParkedRow).everything()] == [[OTHER]]
 
 
-def test_nothing_is_erased_without_a_yes(
+def test_nothing_is_erased_without_confirmation(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("builtins.input", lambda question: "n")
@@ -104,7 +104,7 @@ def listed(opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     return capsys.readouterr().out.splitlines()
 
 
-def test_an_erasure_is_listed_with_its_rows_once_all_services_have_ended_it(
+def test_erasure_is_listed_with_its_rows(
     opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert listed(opened, tmp_path, capsys) == [
@@ -130,6 +130,6 @@ def test_an_erasure_is_listed_with_its_rows_once_all_services_have_ended_it(
     ]
 
 
-def test_a_list_takes_no_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_with_a_target_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["forget", URL, "--list", "--data", str(tmp_path)]) == 2
     assert "or use --list" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`gossamer history`: all visits to a URL, the newest first."""
+"""`gossamer history`: all visits to a URL, newest first."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ NOW = 2_000_000_000.0
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Return a folder that knows 250 visits to the URL, an hour apart."""
+    """Return a folder with 250 visits to the URL, an hour apart."""
     folder = Folder(tmp_path / "data")
     folder.make()
     opened = Opened(folder)
@@ -59,7 +59,7 @@ def history(
     return (shown.err if status == 2 else shown.out).splitlines()
 
 
-def test_visits_are_listed_with_what_came_of_them(
+def test_visits_are_listed_with_outcome_and_change(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = history(data, capsys, URL)
@@ -78,20 +78,16 @@ def test_visits_are_listed_with_what_came_of_them(
     ]
 
 
-def test_only_the_newest_are_listed_on_request(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_limit_lists_the_newest_visits(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(history(data, capsys, URL, "--limit", "120")) == 120
     (line,) = history(data, capsys, URL, "--limit", "1", "--json")
-    told = json.loads(line)
-    assert (told["at"], told["outcome"], told["change"]) == (NOW, "page", 0.125)
+    found = json.loads(line)
+    assert (found["at"], found["outcome"], found["change"]) == (NOW, "page", 0.125)
     with pytest.raises(SystemExit):
         history(data, capsys, URL, "--limit", "0")
 
 
-def test_what_was_never_visited_has_no_history(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unvisited_url_has_no_history(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = history(data, capsys, "a.example/other", status=1)
     assert "https://a.example/other was never visited: gossamer why" in line
     assert history(data, capsys, "a.example/other", "--json", status=1) == []

@@ -1,4 +1,4 @@
-"""What `gossamer move` refuses, in one sentence."""
+"""Invalid calls of `gossamer move`."""
 
 from pathlib import Path
 
@@ -13,12 +13,14 @@ FLEET = {
 
 
 @pytest.mark.parametrize("words", [[], ["from", "--to", "there"]])
-def test_one_folder_is_named(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_move_needs_exactly_one_folder(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["move", *words]) == 2
     assert "name the folder to move to the fleet, or --to" in capsys.readouterr().err
 
 
-def test_a_fleet_is_named_by_the_settings(
+def test_move_without_kafka_servers_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["move", str(tmp_path)]) == 2
@@ -34,7 +36,7 @@ def test_dedup_on_faust_is_refused(
     assert "dedup.engine is faust, whose tables cannot be moved" in capsys.readouterr().err
 
 
-def test_a_folder_without_a_crawl_is_refused_before_servers_are_asked(
+def test_folder_without_a_crawl_is_refused_before_servers_are_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in FLEET.items():

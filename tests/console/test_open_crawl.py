@@ -1,4 +1,4 @@
-"""The same commands on a folder and on a fleet: which of them is meant, and what is read there."""
+"""Commands on a folder and on a fleet: the choice between them, and their reads."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def fleet(kafka: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[KafkaLog]:
-    """Return the log of a fleet that the environment names; it needs no store for what is here."""
+    """Return the log of the fleet in the environment; these tests need no store."""
     settings = KafkaSettings(
         servers=kafka, prefix=f"open-{uuid4().hex[:8]}.", partitions=3, replication=1
     )
@@ -51,7 +51,7 @@ def titles(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     return found
 
 
-def test_only_the_newest_of_each_url_is_printed_and_none_that_is_gone(
+def test_pages_of_a_fleet_are_the_newest_of_each_url(
     fleet: KafkaLog, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["pages"]) == 0
@@ -71,7 +71,7 @@ def test_only_the_newest_of_each_url_is_printed_and_none_that_is_gone(
     }
 
 
-def test_a_folder_that_is_named_is_meant(
+def test_named_folder_comes_before_the_fleet(
     fleet: KafkaLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "folder"
@@ -99,12 +99,14 @@ def test_seeds_go_to_the_fleet(fleet: KafkaLog, capsys: pytest.CaptureFixture[st
     assert not Path("gossamer-data").exists()
 
 
-def test_what_needs_the_store_says_so(fleet: KafkaLog, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_that_needs_the_store_reports_its_absence(
+    fleet: KafkaLog, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["why", "http://a.example/"]) == 2
     assert "cassandra.hosts is empty" in capsys.readouterr().err
 
 
-def test_the_store_of_a_fleet_is_opened_once(
+def test_store_of_a_fleet_is_opened_once(
     fleet: KafkaLog, cassandra: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOSSAMER_CASSANDRA__HOSTS", '["127.0.0.1"]')

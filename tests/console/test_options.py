@@ -1,4 +1,4 @@
-"""How values are read from the command line."""
+"""Values of options, unknown options, and help."""
 
 import signal
 import subprocess
@@ -53,7 +53,7 @@ def test_invalid_ports_are_refused(text: str) -> None:
 
 
 @given(st.text())
-def test_any_text_is_a_value_or_is_refused(text: str) -> None:
+def test_any_text_gives_a_value_or_is_refused(text: str) -> None:
     for read in (seconds, positive, non_negative, port):
         try:
             assert read(text) >= 0
@@ -62,7 +62,9 @@ def test_any_text_is_a_value_or_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["crawl", "--help"], ["--version"]])
-def test_help_is_no_failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_and_version_return_0(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 0
@@ -70,7 +72,7 @@ def test_help_is_no_failure(arguments: list[str], capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("arguments", [[], ["pages", "--format", "csv"], ["why"]])
-def test_bad_usage_is_status_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_usage_returns_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
@@ -131,7 +133,7 @@ sys.exit(main())
     assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
-def test_every_module_of_a_command_is_a_command_and_helps(
+def test_every_command_module_is_registered_and_has_help(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     modules = (import_module(f"console.cli.{one.name}") for one in iter_modules(cli.__path__))
@@ -149,8 +151,8 @@ def test_every_module_of_a_command_is_a_command_and_helps(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["status", "why", "history", "pages"])
-def test_a_command_that_reads_a_folder_starts_without_large_libraries(command: str) -> None:
-    """Each of them alone would take as long to import as the command may take."""
+def test_commands_that_read_a_folder_import_no_large_library(command: str) -> None:
+    """Each library alone would take as long to import as the command may take."""
     code = f"import sys, console.cli.{command}; print(sorted(LARGE & sys.modules.keys()))"
     done = subprocess.run(
         [sys.executable, "-c", code.replace("LARGE", repr(LARGE))],

@@ -1,4 +1,4 @@
-"""What `gossamer pages` writes of documents that are gone."""
+"""Vanished documents in `gossamer pages`."""
 
 import json
 from io import BytesIO
@@ -31,13 +31,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_list_has_none_of_them(folder: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_list_has_no_vanished_documents(
+    folder: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
     assert main(["pages", "--data", str(folder)]) == 0
     (line,) = capsysbinary.readouterr().out.splitlines()
     assert json.loads(line)["url"] == THERE
 
 
-def test_a_line_has_no_control_character_and_means_the_same(
+def test_line_has_no_control_characters_and_the_same_value(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     title = "a\x1b[2J\x9b2J\x9d0;owned\x9c\u202egnp.exe\x7f\u2066"
@@ -52,7 +54,7 @@ def test_a_line_has_no_control_character_and_means_the_same(
     assert json.loads(out)["title"] == title
 
 
-def test_a_parquet_file_has_all_that_is_public(folder: Path, tmp_path: Path) -> None:
+def test_parquet_has_all_public_fields(folder: Path, tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "pages.parquet"
     assert main(["pages", "--data", str(folder), "--format", "parquet", "--output", str(file)]) == 0
@@ -62,7 +64,7 @@ def test_a_parquet_file_has_all_that_is_public(folder: Path, tmp_path: Path) -> 
     assert row["fetched_at"].timestamp() == 1.0 and row["first_seen"] is None
 
 
-def test_who_follows_is_told_of_them(folder: Path) -> None:
+def test_follow_prints_vanished_documents(folder: Path) -> None:
     out = BytesIO()
     with open_crawl(Settings(), folder) as crawl:
         _write_jsonl(islice(_records(crawl, follow=True), 2), out)

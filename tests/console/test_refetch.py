@@ -1,4 +1,4 @@
-"""`gossamer refetch`: which URLs it asks for, and what it says where that is none."""
+"""`gossamer refetch`: the requested URLs, and its message if there are none."""
 
 from pathlib import Path
 
@@ -8,15 +8,15 @@ from msgspec.structs import replace
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from services.frontier.rows import UrlRow
-from tests.console.asking import AskingCommand
+from tests.console.requests import RequestCommand
 
 DAY = 86400.0
 A = "http://a.example"
 
 
 @pytest.fixture
-def refetch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> AskingCommand:
-    return AskingCommand("refetch", tmp_path / "data", capsys)
+def refetch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RequestCommand:
+    return RequestCommand("refetch", tmp_path / "data", capsys)
 
 
 def visited(url: str, outcome: str = Outcome.PAGE, days_ago: float = 1.0) -> UrlRow:
@@ -24,24 +24,24 @@ def visited(url: str, outcome: str = Outcome.PAGE, days_ago: float = 1.0) -> Url
     return UrlRow(DEFAULT_CRAWL, host, url, outcome, at=clock.now() - days_ago * DAY, earlier=1)
 
 
-def test_urls_that_were_visited_are_asked_for_however_they_fared(refetch: AskingCommand) -> None:
+def test_visited_urls_are_requested_whatever_their_outcome(refetch: RequestCommand) -> None:
     refused = UrlRow(DEFAULT_CRAWL, A, f"{A}/deep", "trap_depth", at=1.0)
     refetch.keep(visited(f"{A}/page"), visited(f"{A}/gone", Outcome.GONE), refused)
     shown = refetch(f"{A}/page", f"{A}/gone", f"{A}/deep", f"{A}/new\x1b[2J")
     assert f"{A}/deep was never visited: gossamer seed adds it" in shown
     assert "/new%1B[2J was never visited" in shown and "\x1b" not in shown
     assert "2 URLs to be fetched again" in shown and "next gossamer crawl" in shown
-    assert refetch.asked() == [("a.example", A, (f"{A}/page", f"{A}/gone"))]
+    assert refetch.requests() == [("a.example", A, (f"{A}/page", f"{A}/gone"))]
 
 
-def test_where_none_was_visited_it_is_said_and_nothing_is_asked(refetch: AskingCommand) -> None:
+def test_unvisited_urls_are_not_requested(refetch: RequestCommand) -> None:
     shown = refetch(f"{A}/new", status=1)
     assert f"{A}/new was never visited" in shown and "to be fetched again" not in shown
     assert "No visited URL matches" in refetch("--older-than", "7d", status=1)
-    assert refetch.asked() == []
+    assert refetch.requests() == []
 
 
-def test_what_is_of_an_outcome_or_old_or_both_is_asked_for(refetch: AskingCommand) -> None:
+def test_outcome_and_age_choose_urls(refetch: RequestCommand) -> None:
     refetch.keep(
         visited(f"{A}/new"),
         visited(f"{A}/old", days_ago=9),
@@ -51,33 +51,33 @@ def test_what_is_of_an_outcome_or_old_or_both_is_asked_for(refetch: AskingComman
     assert "3 URLs" in refetch("--older-than", "7d")
     assert "1 URL " in refetch("--outcome", "gone")
     assert "No visited URL" in refetch("--outcome", "gone", "--older-than", "9d", status=1)
-    urls = [sorted(urls) for _, _, urls in refetch.asked()]
+    urls = [sorted(urls) for _, _, urls in refetch.requests()]
     old, gone = "http://b.example/old", "http://b.example/gone"
     assert sorted(urls) == sorted([[f"{A}/old"], [gone, old], [gone]])
 
 
-def test_status_codes_choose_urls(refetch: AskingCommand) -> None:
+def test_status_codes_choose_urls(refetch: RequestCommand) -> None:
     missing = replace(visited(f"{A}/404", Outcome.GONE), status=404)
     failing = replace(visited(f"{A}/503", Outcome.SERVER_ERROR), status=503)
     refetch.keep(missing, failing, visited(f"{A}/page"))
     assert "1 URL " in refetch("--outcome", "404")
     assert "1 URL " in refetch("--outcome", "5xx")
     assert "1 URL " in refetch("--outcome", "server-error")
-    urls = [urls for _, _, urls in refetch.asked()]
+    urls = [urls for _, _, urls in refetch.requests()]
     assert urls == [(f"{A}/404",), (f"{A}/503",), (f"{A}/503",)]
 
 
 @pytest.mark.parametrize("outcome", ["trap_depth", "600", "6xx", "other", "lost"])
-def test_unknown_outcomes_are_refused(refetch: AskingCommand, outcome: str) -> None:
+def test_unknown_outcomes_are_refused(refetch: RequestCommand, outcome: str) -> None:
     with pytest.raises(SystemExit):
         refetch("--outcome", outcome)
 
 
-def test_many_are_asked_for_a_thousand_at_a_time(refetch: AskingCommand) -> None:
+def test_requests_have_at_most_1000_urls(refetch: RequestCommand) -> None:
     many = [f"{A}/{n:05}" for n in range(2500)]
     refetch.keep(*(visited(url) for url in many))
     assert "2,500 URLs" in refetch("--outcome", "page")
-    assert [len(urls) for _, _, urls in refetch.asked()] == [1000, 1000, 500]
+    assert [len(urls) for _, _, urls in refetch.requests()] == [1000, 1000, 500]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_many_are_asked_for_a_thousand_at_a_time(refetch: AskingCommand) -> None
         (["http://"], "http://"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    refetch: AskingCommand, words: list[str], named: str
+def test_invalid_arguments_are_refused(
+    refetch: RequestCommand, words: list[str], named: str
 ) -> None:
     assert named in refetch(*words, status=2)
-    assert refetch.asked() == []
+    assert refetch.requests() == []

@@ -1,4 +1,4 @@
-"""What a person asked for and cannot be done: named, before anything is written or asked for."""
+"""Invalid requests are reported before any file is written or host contacted."""
 
 import io
 import os
@@ -13,14 +13,14 @@ from console.cli.main import main
 CONTACT = ("--contact", "crawl-test@example.org")
 
 Refused = Callable[..., str]
-"""`gossamer` with these words, this standard input and these variables: what it complains of."""
+"""Runs `gossamer` with words, standard input and variables; returns its error message."""
 
 
 @pytest.fixture
 def refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Refused:
-    """Return what runs the command in an empty folder and sees that nothing comes of it."""
+    """Return a function that runs the command in an empty folder and checks that it stays empty."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("GOSSAMER_")]:
         monkeypatch.delenv(name)
@@ -52,24 +52,24 @@ def crawl(*options: str) -> tuple[str, ...]:
     return ("crawl", "--data", "nothing", "--allow-network", "127.0.0.0/8", *options)
 
 
-def test_seeds_that_are_no_urls_are_named_every_one_with_its_line(refused: Refused) -> None:
+def test_invalid_seeds_are_reported_with_their_lines(refused: Refused) -> None:
     lines = "http://a.example/\n\nmailto:x@a.example\n# fine\nhttp://\nhttp://b.example/\n"
     err = refused(*crawl(*CONTACT, "--seeds", "-"), stdin=lines)
     assert "3: 'mailto:x@a.example'" in err and "5: 'http://'" in err
     assert "a.example/" not in err and "b.example" not in err
 
 
-def test_a_contact_is_needed(refused: Refused) -> None:
+def test_crawl_without_contact_is_refused(refused: Refused) -> None:
     assert "--contact" in refused(*crawl("http://a.example/"))
     assert "'nobody'" in refused(*crawl("--contact", "nobody", "http://a.example/"))
 
 
-def test_seeds_are_needed(refused: Refused) -> None:
+def test_crawl_without_seeds_is_refused(refused: Refused) -> None:
     assert "seed" in refused(*crawl(*CONTACT))
     assert "seed" in refused(*crawl(*CONTACT, "--seeds", "-"), stdin="# none\n\n")
 
 
-def test_a_file_of_seeds_that_is_not_there_is_named(refused: Refused) -> None:
+def test_missing_file_of_seeds_is_reported(refused: Refused) -> None:
     assert "no-such.txt" in refused(*crawl(*CONTACT, "--seeds", "no-such.txt"))
 
 
@@ -90,34 +90,32 @@ def test_a_file_of_seeds_that_is_not_there_is_named(refused: Refused) -> None:
         (["--config", "no-such.toml"], "no-such.toml"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_named(
-    refused: Refused, options: list[str], named: str
-) -> None:
+def test_invalid_option_is_reported(refused: Refused, options: list[str], named: str) -> None:
     assert named in refused(*crawl(*CONTACT, "http://a.example/", *options))
 
 
-def test_what_is_no_network_is_told_once(refused: Refused) -> None:
+def test_invalid_network_is_reported_once(refused: Refused) -> None:
     err = refused("crawl", *CONTACT, "--allow-network", "localhost", "http://a.example/")
     assert err.count("localhost") == err.count("allow_networks") == 1
 
 
-def test_a_setting_that_is_unknown_is_named(refused: Refused) -> None:
+def test_unknown_setting_is_reported(refused: Refused) -> None:
     Path("own.toml").write_text("[frontier]\ndealy = 3\n")
     err = refused(*crawl(*CONTACT, "http://a.example/", "--config", "own.toml"))
     assert "frontier.dealy" in err
 
 
 @pytest.mark.parametrize("name", ["GOSSAMER_FRONTIER__DEALY", "GOSSAMER_DELAY"])
-def test_a_variable_that_is_unknown_is_named(refused: Refused, name: str) -> None:
+def test_unknown_variable_is_reported(refused: Refused, name: str) -> None:
     assert name in refused(*crawl(*CONTACT, "http://a.example/"), **{name: "3"})
 
 
-def test_an_unknown_command_is_named(refused: Refused) -> None:
+def test_unknown_command_is_reported(refused: Refused) -> None:
     assert "crwal" in refused("crwal")
 
 
 @pytest.mark.parametrize("words", [("pages",), ("why", "http://a.example/")])
-def test_there_is_nothing_to_read_where_there_was_no_crawl(
+def test_folder_without_a_crawl_is_reported(
     refused: Refused, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     err = refused(*words, "--data", str(tmp_path), code=1)
@@ -125,7 +123,7 @@ def test_there_is_nothing_to_read_where_there_was_no_crawl(
 
 
 @pytest.mark.parametrize("text", ["nonsense", "mailto:x@a.example", "http://"])
-def test_why_of_what_is_no_url_names_it(
+def test_why_reports_an_invalid_url(
     refused: Refused, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
     assert main(["seed", "--data", "crawl", "http://a.example/"]) == 0
@@ -134,9 +132,7 @@ def test_why_of_what_is_no_url_names_it(
 
 
 @pytest.mark.parametrize("words", [("crawl", *CONTACT), ("seed",)])
-def test_a_classifier_that_is_not_installed_is_named(
-    refused: Refused, words: tuple[str, ...]
-) -> None:
+def test_missing_classifier_is_reported(refused: Refused, words: tuple[str, ...]) -> None:
     relevant = 'not (type("image/*") or classifier("nosuch"))'
     said = refused(*words, "http://a.example/", "--relevant", relevant)
     assert "the classifier 'nosuch' cannot be loaded" in said

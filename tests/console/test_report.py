@@ -71,7 +71,7 @@ def drawn(of: Progress, word: str = "", workload: Workload = NO_WORK) -> str:
 
 
 def obeyed(text: str) -> list[str]:
-    """The characters that a terminal would act upon."""
+    """Return the control characters of *text*."""
     return [c for c in text if not c.isprintable() and c != "\n"]
 
 
@@ -116,13 +116,13 @@ def test_why_shows_web_text_as_plain_text(
 
 
 @given(st.text(max_size=400))
-def test_whatever_is_shown_of_a_url_is_one_line_that_no_terminal_obeys(url: str) -> None:
+def test_any_url_is_one_line_without_control_characters(url: str) -> None:
     shown = printable(url)
     assert shown.isprintable() and len(shown) <= 150
     assert "\n" not in drawn(progress(latest=[(url[:80], "page")])).strip("\n").splitlines()[-2]
 
 
-def test_a_good_url_is_shown_as_it_is() -> None:
+def test_printable_url_is_shown_unchanged() -> None:
     assert printable("https://a.example/b?c=d&e=%20") == "https://a.example/b?c=d&e=%20"
 
 
@@ -173,7 +173,7 @@ def test_last_day_is_plotted_for_crawls_of_several_hours() -> None:
     assert "█" in drawn(progress(hours=first, revisiting=REVISITING))
 
 
-def test_the_line_has_the_counters() -> None:
+def test_progress_line_has_the_counters() -> None:
     line = progress_line(progress(conditions=Counter(idle=2)), 1.25, NO_WORK, NOW)
     assert line == "3 pages (1.2/s), 2.0 KiB, 6 URLs queued, hosts: 2 done"
 
@@ -212,7 +212,7 @@ def test_report_names_the_next_command_if_it_has_an_effect() -> None:
     assert "retry --data 'my data' HOST" in later
 
 
-def test_the_report_names_hosts_that_back_off_with_time_and_reason() -> None:
+def test_report_names_hosts_that_back_off_with_time_and_reason() -> None:
     of = progress(conditions=Counter({"backing off": 3}))
     hosts = tuple(
         HostRow("a.example", host, Condition.BACKING_OFF, 1795471140.0 + n, "refused\x1b[2J")
@@ -337,6 +337,8 @@ def test_limit_names_the_parser_the_fetcher_the_speed_and_the_budget() -> None:
         ),
         ("[Errno 104] Connection reset by peer", "Connection reset by peer"),
         ("its name does not resolve", "its name does not resolve"),
+        ("busy", "429"),
+        ("attempt 2 after server_error", "attempt 2 after 5xx"),
     ],
 )
 def test_reasons_have_no_error_numbers(reason: str, shown: str) -> None:

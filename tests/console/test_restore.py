@@ -1,4 +1,4 @@
-"""`gossamer restore --align`: what is lost of a fleet is written anew from what is left of it."""
+"""`gossamer restore --align`: lost parts of a fleet are written from the rest."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def new_store() -> SqliteStore:
 
 
 def begin(log: SqliteLog, store: SqliteStore) -> str:
-    """Begin a fleet whose operators have set something; return its id."""
+    """Start a fleet with settings of operators; return its id."""
     fleet = identify(log, store, 1.0)
     rules = (parse_rule("a.example"), parse_rule("b.example"))
     blocked = [BlocklistChanged(at=2.0, rule=rule) for rule in rules]
@@ -43,7 +43,7 @@ def begin(log: SqliteLog, store: SqliteStore) -> str:
     return fleet
 
 
-def test_a_lost_control_topic_is_written_from_the_store() -> None:
+def test_lost_control_topic_is_written_from_the_store() -> None:
     store = new_store()
     fleet, log = begin(new_log(), store), new_log()
     assert next(align(log, store, 9.0)) == "control: written from the store, 4 records"
@@ -53,7 +53,7 @@ def test_a_lost_control_topic_is_written_from_the_store() -> None:
     assert crawl and crawl.max_depth == 3
 
 
-def test_a_new_store_becomes_one_of_the_fleet_and_has_what_operators_have_set() -> None:
+def test_new_store_gets_the_identity_and_operator_settings() -> None:
     log, store = new_log(), new_store()
     fleet = begin(log, new_store())
     first, *_ = align(log, store, 9.0)
@@ -62,7 +62,7 @@ def test_a_new_store_becomes_one_of_the_fleet_and_has_what_operators_have_set() 
     assert next(align(new_log(), store, 11.0)) == "control: written from the store, 4 records"
 
 
-def test_where_nothing_is_wrong_nothing_is_done() -> None:
+def test_aligned_fleet_is_left_unchanged() -> None:
     log, store = new_log(), new_store()
     begin(log, store)
     in_step = "log and store agree"
@@ -71,11 +71,11 @@ def test_where_nothing_is_wrong_nothing_is_done() -> None:
     ]
 
 
-def test_without_any_fleet_there_is_nothing_to_restore() -> None:
+def test_align_without_a_fleet_is_refused() -> None:
     with pytest.raises(GossamerError, match="nothing to restore"):
         list(align(new_log(), new_store(), 9.0))
 
 
-def test_a_folder_is_always_in_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_align_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["restore", "--align"]) == 2
     assert "always agree" in capsys.readouterr().err

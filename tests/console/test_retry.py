@@ -1,4 +1,4 @@
-"""`gossamer retry`: whom it asks for, whom it leaves alone, and what it says of each."""
+"""`gossamer retry`: the hosts and URLs that it retries, and its answers."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, UrlRow
-from tests.console.asking import AskingCommand
+from tests.console.requests import RequestCommand
 
 
 @pytest.fixture
-def retry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> AskingCommand:
-    return AskingCommand("retry", tmp_path / "data", capsys)
+def retry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RequestCommand:
+    return RequestCommand("retry", tmp_path / "data", capsys)
 
 
 def down(host: str, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
@@ -26,27 +26,27 @@ def ended(url: str, outcome: str) -> UrlRow:
     return UrlRow(DEFAULT_CRAWL, "http://a.example", url, outcome, at=1.0)
 
 
-def test_a_host_that_is_down_is_asked_for_under_any_of_its_names(retry: AskingCommand) -> None:
+def test_failed_host_is_retried_on_all_its_schemes(retry: RequestCommand) -> None:
     retry.keep(down("http://a.example"), down("https://a.example"))
     shown = retry("a.example")
     assert shown.count("is retried now") == 2 and "no connection?[2J" in shown
     assert "next gossamer crawl" in shown
     retry("http://a.example")
-    hosts = [host for _, host, _ in retry.asked()]
+    hosts = [host for _, host, _ in retry.requests()]
     assert sorted(hosts) == ["http://a.example", "http://a.example", "https://a.example"]
 
 
-def test_who_asked_for_time_is_in_no_trouble_or_was_never_met_is_left_alone(
-    retry: AskingCommand,
+def test_hosts_with_retry_after_or_without_failure_are_not_retried(
+    retry: RequestCommand,
 ) -> None:
     retry.keep(down("http://a.example", Outcome.BUSY), HostRow("a.example", "http://b.a.example"))
     assert "sent Retry-After: it is not visited until" in retry("http://a.example", status=1)
     assert "does not back off (it is idle); nothing to retry" in retry("b.a.example", status=1)
     assert "gossamer seed" in retry("never.example", status=1)
-    assert retry.asked() == []
+    assert retry.requests() == []
 
 
-def test_a_url_that_failed_is_asked_for_and_no_other(retry: AskingCommand) -> None:
+def test_only_failed_urls_are_retried(retry: RequestCommand) -> None:
     retry.keep(
         ended("http://a.example/gone", Outcome.GONE),
         ended("http://a.example/page", Outcome.PAGE),
@@ -58,16 +58,16 @@ def test_a_url_that_failed_is_asked_for_and_no_other(retry: AskingCommand) -> No
         "/page: its last outcome, page, is not a failure" in shown
         and "/new: was never visited" in shown
     )
-    assert retry.asked() == [("a.example", "http://a.example", ("http://a.example/gone",))]
+    assert retry.requests() == [("a.example", "http://a.example", ("http://a.example/gone",))]
 
 
-def test_all_urls_of_an_outcome_are_asked_for_a_host_at_a_time(retry: AskingCommand) -> None:
+def test_outcome_chooses_all_its_urls_by_host(retry: RequestCommand) -> None:
     many = [f"http://a.example/{n:05}" for n in range(2500)]
     retry.keep(*(ended(url, Outcome.BROKEN) for url in many))
     retry.keep(ended("http://a.example/x", Outcome.GONE))
     assert "2,500 URLs with the last outcome broken" in retry("--outcome", "broken")
-    assert [len(urls) for _, _, urls in retry.asked()] == [1000, 1000, 500]
-    assert sorted(url for _, _, urls in retry.asked() for url in urls) == many
+    assert [len(urls) for _, _, urls in retry.requests()] == [1000, 1000, 500]
+    assert sorted(url for _, _, urls in retry.requests() for url in urls) == many
     assert "nothing to retry" in retry("--outcome", "busy", status=1)
 
 
@@ -79,11 +79,11 @@ def test_all_urls_of_an_outcome_are_asked_for_a_host_at_a_time(retry: AskingComm
         (["http://"], "http://"),
     ],
 )
-def test_what_makes_no_sense_is_refused(retry: AskingCommand, words: list[str], named: str) -> None:
+def test_invalid_arguments_are_refused(retry: RequestCommand, words: list[str], named: str) -> None:
     assert named in retry(*words, status=2)
 
 
 @pytest.mark.parametrize("outcome", ["page", "redirect", "unvisited", "trap_depth"])
-def test_only_failures_are_outcomes_to_retry(retry: AskingCommand, outcome: str) -> None:
+def test_outcomes_that_are_not_failures_are_refused(retry: RequestCommand, outcome: str) -> None:
     with pytest.raises(SystemExit):
         retry("--outcome", outcome)

@@ -33,7 +33,7 @@ NOW, DAY = 2_000_000_000.0, 86400.0
 
 
 def visited(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0) -> UrlFacts:
-    """Return what is known of a page that was visited once and then for each of *changes*."""
+    """Return the facts about a page that was visited once and then for each of *changes*."""
     states = States(PageState(weight=0.5), SiteState(), CrawlState(budget=budget))
     begun = NOW - every * len(changes)
     for n, has_changed in enumerate((False, *changes)):

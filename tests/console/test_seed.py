@@ -1,4 +1,4 @@
-"""`gossamer seed`: what it puts onto the log, and what it refuses."""
+"""`gossamer seed`: the events that it appends, and the arguments that it refuses."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ class SeedCommand:
         self.data, self._capsys = data, capsys
 
     def __call__(self, *arguments: str, status: int = 0) -> str:
-        """Run it; return what it prints."""
+        """Run the command; return its output."""
         assert main(["seed", "--data", str(self.data), *arguments]) == status
         shown = self._capsys.readouterr()
         assert bool(shown.err) == bool(status)
@@ -36,11 +36,11 @@ class SeedCommand:
 
 @pytest.fixture
 def seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> SeedCommand:
-    """Return the command, on a folder that is not there yet."""
+    """Return the command on a folder that does not exist yet."""
     return SeedCommand(tmp_path / "data", capsys)
 
 
-def test_the_first_seeds_define_the_crawl(seed: SeedCommand) -> None:
+def test_first_seeds_define_the_crawl(seed: SeedCommand) -> None:
     shown = seed("http://www.a.example/x#y", "b.example")
     assert "2 seeds" in shown and str(seed.data) in shown
     assert "Scope: domain('a.example', 'b.example'), 16 links deep" in shown
@@ -50,7 +50,7 @@ def test_the_first_seeds_define_the_crawl(seed: SeedCommand) -> None:
     assert crawl.at > 0
 
 
-def test_later_ones_leave_it_as_it_is(seed: SeedCommand) -> None:
+def test_later_seeds_keep_the_definition(seed: SeedCommand) -> None:
     seed("http://a.example/", "--depth", "3")
     before = seed.crawl()
     assert "(unchanged): domain('a.example'), 3 links deep" in seed("http://www.a.example/2")
@@ -58,7 +58,7 @@ def test_later_ones_leave_it_as_it_is(seed: SeedCommand) -> None:
     assert len(seed.seeds()) == 2
 
 
-def test_a_seed_out_of_scope_is_refused_with_the_rule(seed: SeedCommand) -> None:
+def test_seed_out_of_scope_is_refused_with_the_rule(seed: SeedCommand) -> None:
     seed("http://a.example/")
     shown = seed("http://a.example/2", "http://b.example/", status=2)
     assert "http://b.example/ is out of scope" in shown and "domain('a.example')" in shown
@@ -68,7 +68,7 @@ def test_a_seed_out_of_scope_is_refused_with_the_rule(seed: SeedCommand) -> None
     assert seed.crawl().max_depth == 16
 
 
-def test_scope_and_depth_hold_from_now_on(seed: SeedCommand) -> None:
+def test_scope_and_depth_change_the_definition(seed: SeedCommand) -> None:
     seed("http://a.example/")
     both = "domain('a.example', 'b.example')"
     assert f"(changed): {both}, 16" in seed("http://b.example/", "--scope", both)
@@ -78,7 +78,7 @@ def test_scope_and_depth_hold_from_now_on(seed: SeedCommand) -> None:
     assert seed.crawl().max_depth == 0
 
 
-def test_seeds_come_from_a_file_too_and_have_a_priority(seed: SeedCommand, tmp_path: Path) -> None:
+def test_seeds_of_a_file_have_the_priority(seed: SeedCommand, tmp_path: Path) -> None:
     file = tmp_path / "seeds.txt"
     file.write_text("# some\nhttp://a.example/1\n\nhttp://a.example/2\n")
     seed("http://a.example/0", "--file", str(file), "--priority", "-5")
@@ -98,7 +98,7 @@ def test_seeds_come_from_a_file_too_and_have_a_priority(seed: SeedCommand, tmp_p
         (["http://a.example/", "--config", "/no/such.toml"], "/no/such.toml"),
     ],
 )
-def test_what_makes_no_sense_changes_nothing(
+def test_invalid_arguments_change_nothing(
     seed: SeedCommand, arguments: list[str], named: str
 ) -> None:
     assert named in seed(*arguments, status=2)
@@ -107,7 +107,7 @@ def test_what_makes_no_sense_changes_nothing(
     assert seed.crawl().scope == "domain('c.example')"
 
 
-def test_revisits_hold_from_now_on(seed: SeedCommand) -> None:
+def test_revisits_change_the_definition(seed: SeedCommand) -> None:
     assert "Revisits: none: each page is visited once." in seed("http://a.example/")
     shown = seed("--revisit", "optimal", "--budget", "5000", "--discovery-share", "0.25")
     assert shown.startswith("0 seeds added") and "Scope (unchanged)" in shown
@@ -129,7 +129,7 @@ def test_revisits_hold_from_now_on(seed: SeedCommand) -> None:
         (["--discovery-share", "2"], "crawl.discovery_share"),
     ],
 )
-def test_revisits_that_make_no_sense_change_nothing(
+def test_invalid_revisits_change_nothing(
     seed: SeedCommand, arguments: list[str], named: str
 ) -> None:
     seed("http://a.example/", "--revisit", "fixed:1d")
@@ -137,7 +137,7 @@ def test_revisits_that_make_no_sense_change_nothing(
     assert seed.crawl().revisit == "fixed:1d"
 
 
-def test_a_crawl_refuses_a_policy_that_is_none(
+def test_crawl_refuses_an_invalid_policy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = tmp_path / "data"
@@ -148,7 +148,9 @@ def test_a_crawl_refuses_a_policy_that_is_none(
     assert not data.exists()
 
 
-def test_the_settings_scope_and_depth_hold_at_first(seed: SeedCommand, tmp_path: Path) -> None:
+def test_scope_and_depth_of_the_settings_hold_for_a_new_crawl(
+    seed: SeedCommand, tmp_path: Path
+) -> None:
     file = tmp_path / "crawl.toml"
     file.write_text("[crawl]\nscope = \"host('a.example')\"\nmax_depth = 2\n")
     assert "out of scope" in seed("http://www.a.example/", "--config", str(file), status=2)
@@ -156,7 +158,7 @@ def test_the_settings_scope_and_depth_hold_at_first(seed: SeedCommand, tmp_path:
     assert (seed.crawl().scope, seed.crawl().max_depth) == ("host('a.example')", 2)
 
 
-def test_a_party_has_the_scope_and_depth_that_are_named_with_it(seed: SeedCommand) -> None:
+def test_party_has_its_own_scope_and_depth(seed: SeedCommand) -> None:
     seed("http://a.example/", "--scope", "any")
     shown = seed(
         "http://b.example/", "--party", "news", "--scope", "site", "--depth", "2",
@@ -173,7 +175,7 @@ def test_a_party_has_the_scope_and_depth_that_are_named_with_it(seed: SeedComman
     assert "http://c.example/ is out of the party's scope: domain('b.example')" in shown
 
 
-def test_the_crawl_keeps_its_parties_and_choices_when_it_is_defined_anew(seed: SeedCommand) -> None:
+def test_new_definition_keeps_parties_and_choices(seed: SeedCommand) -> None:
     seed("http://a.example/", "--party", "one", "--depth", "1", "--relevant", "language('pt')")
     seed("http://a.example/2", "--depth", "9", "--external-links", "home")
     seed("--no-follow-irrelevant")
@@ -183,7 +185,7 @@ def test_the_crawl_keeps_its_parties_and_choices_when_it_is_defined_anew(seed: S
     assert crawl.external_links == "home"
 
 
-def test_an_expression_that_is_none_is_refused(seed: SeedCommand) -> None:
+def test_invalid_expression_is_refused(seed: SeedCommand) -> None:
     shown = seed("http://a.example/", "--relevant", "language(pt)", status=2)
     assert "relevant: 'language(pt)' is not valid" in shown
     assert "crawl.url_steps" not in shown

@@ -1,4 +1,4 @@
-"""`gossamer site`: what is different at a site is set, shown, listed and taken back."""
+"""`gossamer site`: settings of a site are set, shown, listed and removed."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import trustme
 from console.cli.main import main
 
 
-def test_quiet_hours_are_set_for_the_whole_site_shown_and_taken_back(
+def test_quiet_hours_are_set_shown_and_removed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = str(tmp_path / "data")
@@ -30,7 +30,7 @@ def test_quiet_hours_are_set_for_the_whole_site_shown_and_taken_back(
     assert "default settings" in run("a.example", "--quiet", "none")
 
 
-def test_all_that_is_different_is_kept_until_it_is_taken_back(
+def test_settings_of_a_site_are_kept_until_they_are_removed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = str(tmp_path / "data")
@@ -47,9 +47,9 @@ def test_all_that_is_different_is_kept_until_it_is_taken_back(
     assert "at least 5 s between" in run("www.a.example", "--delay", "5")
     assert "exactly 0.2 s between" in run("a.example", "--delay", "0.2", "--ours")
     run("a.example", "--off", "--budget", "1000", "--certificate", str(authority))
-    said = run("a.example")
+    shown = run("a.example")
     for part in ("off", "exactly 0.2 s", "1,000 visits a day", "trusts 1 certificate, sha256:"):
-        assert part in said
+        assert part in shown
     run("b.example", "--certificate", f"sha256:{':'.join(['AB'] * 32)}")
     assert "certificate sha256:abab" in run("b.example")
     assert [line.partition(":")[0] for line in run().splitlines()] == ["a.example", "b.example"]
@@ -66,7 +66,7 @@ def test_all_that_is_different_is_kept_until_it_is_taken_back(
         assert run(*site, *wrong, status=2)
 
 
-def test_a_host_is_different_by_itself_until_it_is_as_its_site_again(
+def test_settings_of_a_host_override_its_site(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = str(tmp_path / "data")
@@ -78,15 +78,15 @@ def test_a_host_is_different_by_itself_until_it_is_as_its_site_again(
 
     run("https://www.a.example/", command="seed")
     run("a.example", "--delay", "5")
-    said = run("www.a.example", "--host", "--delay", "30", "--no-off", "--budget", "0")
+    shown = run("www.a.example", "--host", "--delay", "30", "--no-off", "--budget", "0")
     own = "not off, at least 30 s between two visits, any number of visits a day"
     site = "at least 5 s between two visits to a host"
-    assert said == f"a.example: {site}\nwww.a.example alone: {own}\n"
-    assert run() == said
+    assert shown == f"a.example: {site}\nwww.a.example alone: {own}\n"
+    assert run() == shown
     assert "overrides    1 site and 1 host" in run(command="status")
-    told = run("https://www.a.example/", "--verbose", command="why")
-    assert f"site: a.example: {site}" in told
-    assert f"host: www.a.example alone: {own}" in told
+    shown = run("https://www.a.example/", "--verbose", command="why")
+    assert f"site: a.example: {site}" in shown
+    assert f"host: www.a.example alone: {own}" in shown
     assert "alone" not in run("https://b.a.example/", "--verbose", command="why")
     trusts = run("www.a.example", "--host", "--certificate", "none")
     assert "trusts the usual certificates" in trusts

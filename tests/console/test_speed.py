@@ -1,4 +1,4 @@
-"""`gossamer speed`: set for times of the week, shown, and taken back."""
+"""`gossamer speed`: limits by times of the week are set, shown and removed."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from console.cli.main import main
 
 
-def test_speeds_are_set_shown_and_taken_back(
+def test_speeds_are_set_shown_and_removed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = str(tmp_path / "data")

@@ -70,7 +70,7 @@ def shown(capsys: pytest.CaptureFixture[str], opened: Opened, *arguments: str) -
     return capsys.readouterr().out
 
 
-def test_a_crawl_is_named_with_its_limits() -> None:
+def test_status_has_the_limits_of_the_crawl() -> None:
     text = shown_status(
         Progress(), CrawlDefined(at=NOW, scope="any()", max_depth=1, max_pages=1000)
     )
@@ -79,18 +79,18 @@ def test_a_crawl_is_named_with_its_limits() -> None:
     assert "idle" not in text
 
 
-def test_seeds_without_a_definition_wait_and_it_is_said_for_what() -> None:
+def test_queue_without_a_definition_is_explained() -> None:
     text = shown_status(Progress(queued=2), None, fleet=True)
     assert "no crawl is defined, so nothing is fetched (URLs queued: 2): gossamer seed" in text
 
 
-def test_a_pause_is_said_and_who_ends_it() -> None:
+def test_pause_is_shown_with_the_command_that_ends_it() -> None:
     paused = CrawlDefined(at=NOW, scope="any()", max_depth=1, paused=True)
     assert "the crawl is paused\n" in shown_status(Progress(), paused, fleet=True)
     assert "the crawl is paused: gossamer crawl continues it\n" in shown_status(Progress(), paused)
 
 
-def test_all_figures_are_there() -> None:
+def test_status_has_all_figures() -> None:
     of = Progress(
         admitted=1200, queued=30, pages=5, received=2048, due_count=7, next_due_at=NOW - 90,
         outcomes=Counter(page=5, gone=2), verdicts=Counter(duplicate=1), 
@@ -109,14 +109,16 @@ def test_all_figures_are_there() -> None:
     assert "lag          none" in shown_status(Progress(lags={"dedup": {"seeds": 0}}))
 
 
-def test_when_the_first_is_due_is_said_as_far_as_it_is_known() -> None:
+def test_first_due_time_is_shown_if_known() -> None:
     soon = shown_status(Progress(due_count=1, next_due_at=NOW + 60))
     assert "1 for later; the first is due at 2033-05-18 03:34:20 UTC" in soon
     assert "the first is due at" in shown_status(Progress(due_count=1), waiting=Waiting(NOW + 9000))
     assert "none is due within the hour" in shown_status(Progress(due_count=1), fleet=True)
 
 
-def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_of_a_folder_is_read_from_store_and_log(
+    opened: Opened, capsys: pytest.CaptureFixture[str]
+) -> None:
     due = clock.now() + 5000.0
     failing = HostRow("a.example", HOST, Condition.BACKING_OFF, due, "no connection\x1b[2J")
     keep(
@@ -133,17 +135,17 @@ def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[st
     assert "3 admitted, 1 queued" in text and "domain('a.example')" in text
     assert f"{HOST} until" in text and "(no connection?[2J)" in text
     assert "lag          dedup: 1 seeds\n" in text
-    told = json.loads(shown(capsys, opened, "--json"))
-    assert told["crawl"] == str(opened.folder.path) and told["idle"] == ""
-    assert (told["definition"]["scope"], told["definition"]["paused"]) == (DEFINED.scope, False)
-    assert (told["admitted"], told["queued"], told["pages"]) == (3, 1, 1)
-    assert told["conditions"] == {"backing off": 1} and told["outcomes"] == {"page": 1}
-    assert told["lags"]["dedup"]["seeds"] == 1 and told["dead_letters"] == 0
-    assert told["next_due_at"] == due
+    found = json.loads(shown(capsys, opened, "--json"))
+    assert found["crawl"] == str(opened.folder.path) and found["idle"] == ""
+    assert (found["definition"]["scope"], found["definition"]["paused"]) == (DEFINED.scope, False)
+    assert (found["admitted"], found["queued"], found["pages"]) == (3, 1, 1)
+    assert found["conditions"] == {"backing off": 1} and found["outcomes"] == {"page": 1}
+    assert found["lags"]["dedup"]["seeds"] == 1 and found["dead_letters"] == 0
+    assert found["next_due_at"] == due
 
 
 def come_back_twice(opened: Opened) -> None:
-    """Two partitions, of what was planned and spent in each."""
+    """Store the plans and visits of two partitions."""
     crawls = (
         CrawlState(budget=10.0, weights=3.0, fresh=1.5, age=0.75, price=0.5),
         CrawlState(budget=30.0, weights=1.0, fresh=1.0, age=0.25, price=0.5),
@@ -168,7 +170,9 @@ def come_back_twice(opened: Opened) -> None:
     opened.log.append([encode(replace(DEFINED, revisit="optimal", budget=40.0))])
 
 
-def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_has_revisits_budget_and_freshness(
+    opened: Opened, capsys: pytest.CaptureFixture[str]
+) -> None:
     come_back_twice(opened)
     text = shown(capsys, opened)
     assert "  revisit      optimal, 40 visits a day\n" in text
@@ -178,9 +182,9 @@ def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFi
     )
     assert "62.5 % of the copies expected to be current, 6 h behind" in text
     assert "4 by change rate, 1 by hint" in text
-    told = json.loads(shown(capsys, opened, "--json"))
-    assert told["hours"] == {"1": [2, 2, 3], "2": [0, 0, 1]}
-    assert told["revisiting"] == {
+    found = json.loads(shown(capsys, opened, "--json"))
+    assert found["hours"] == {"1": [2, 2, 3], "2": [0, 0, 1]}
+    assert found["revisiting"] == {
         "policy": "optimal",
         "budget": 40.0,
         "planned": 8,
@@ -195,14 +199,14 @@ def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFi
     }
 
 
-def test_a_folder_without_a_definition_is_no_failure(
+def test_folder_without_a_definition_returns_0(
     opened: Opened, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "no crawl is defined" in shown(capsys, opened)
     assert json.loads(shown(capsys, opened, "--json"))["definition"] is None
 
 
-def test_of_a_fleet_the_calendar_is_not_read(opened: Opened) -> None:
+def test_calendar_of_a_fleet_is_not_read(opened: Opened) -> None:
     keep(
         opened,
         TallyRow(DEFAULT_CRAWL, "0/4", queued=1),
@@ -213,7 +217,7 @@ def test_of_a_fleet_the_calendar_is_not_read(opened: Opened) -> None:
     assert (status.progress.queued, status.due_at) == (1, None)
 
 
-def test_where_there_is_no_crawl_it_is_said_what_to_do(
+def test_missing_crawl_is_reported_with_the_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").mkdir()
@@ -222,7 +226,7 @@ def test_where_there_is_no_crawl_it_is_said_what_to_do(
     assert list((tmp_path / "empty").iterdir()) == []
 
 
-def test_a_fleet_that_does_not_answer_is_named_with_what_to_do(
+def test_unavailable_fleet_is_reported_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -9,7 +9,7 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.web.url_steps import ALL_STEPS
 from services.dedup.rows import HostStepsRow
-from services.frontier.rows import UrlRow
+from services.frontier.rows import HostRow, UrlRow
 from standalone.folder import Folder, Opened
 
 HOST = "https://a.example"
@@ -18,7 +18,7 @@ RAW = f"{HOST}/index.html"
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Return a folder whose crawl knows a host that has proven something."""
+    """Return a folder with a host for which rewriting rules are proven."""
     folder = Folder(tmp_path / "data")
     folder.make()
     opened = Opened(folder)
@@ -63,13 +63,13 @@ def data(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_each_step_is_named_with_what_it_made(
+def test_each_url_step_is_shown_with_its_result(
     data: Path, capsys: pytest.CaptureFixture[str], typed: str, url: str, steps: list[str]
 ) -> None:
     shown = why(data, capsys, typed)
     assert shown[0] == HOST + url
-    said = [line.strip() for line in shown if line.startswith("  rewritten: ")]
-    assert said == [f"rewritten: by {step}" for step in steps]
+    rewritten = [line.strip() for line in shown if line.startswith("  rewritten: ")]
+    assert rewritten == [f"rewritten: by {step}" for step in steps]
 
 
 def why(data: Path, capsys: pytest.CaptureFixture[str], typed: str) -> list[str]:
@@ -77,13 +77,15 @@ def why(data: Path, capsys: pytest.CaptureFixture[str], typed: str) -> list[str]
     return capsys.readouterr().out.splitlines()
 
 
-def test_what_was_visited_as_it_stands_is_explained_as_it_stands(
+def test_url_visited_as_typed_keeps_its_form(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert why(data, capsys, RAW)[0] == RAW
 
 
-def test_what_a_step_leaves_out_says_which(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_excluded_url_is_shown_with_the_url_step(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shown = why(data, capsys, "a.example/b/c/b/c/")
     assert shown[:2] == [
         f"{HOST}/b/c/b/c/",
@@ -91,3 +93,27 @@ def test_what_a_step_leaves_out_says_which(data: Path, capsys: pytest.CaptureFix
         "three times in a row, or "
         "a pair of them twice, is not visited; components that are numbers may repeat.",
     ]
+
+
+def test_http_is_used_without_a_scheme_if_only_the_http_url_is_seen(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Folder(data).open().store
+    plain = "http://b.example"
+    for url in (f"{plain}/about", f"{plain}/"):
+        store.table(UrlRow).put(
+            UrlRow(
+                DEFAULT_CRAWL, host=plain, url=url, outcome="page", at=1.0, status=200, earlier=1
+            )
+        )
+    store.table(HostRow).put(HostRow("b.example", plain))
+    store.flush()
+    assert why(data, capsys, "b.example/about")[:2] == [
+        f"{plain}/about",
+        "  Fetched 1970-01-01 00:00:01 UTC (200).",
+    ]
+    assert why(data, capsys, "b.example/new")[0] == f"{plain}/new"
+    for typed in ("https://b.example/about", "http://www.b.example/about"):
+        shown = why(data, capsys, typed)
+        assert shown[0] == typed and "  Not seen: " in shown[1]
+        assert shown[2] == f"  seen in another form: {plain}/about"

@@ -1,4 +1,4 @@
-"""`scripts/fleet up`: how many processes of each service are asked for."""
+"""`scripts/fleet up`: the number of processes of each service."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from console import fleet
 from local_fleet.record import SERVICES, FleetFolder, Member, Record
 
 
-def test_all_services_can_be_stopped_while_servers_stay_up(
+def test_count_0_stops_services_but_not_servers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = dict[str, int]()

@@ -1,4 +1,4 @@
-"""The file `env` of `scripts/fleet`: what an operator's shell reads to speak to the fleet."""
+"""The file `env` of `scripts/fleet`, with which a shell reaches the fleet."""
 
 import shlex
 from pathlib import Path
@@ -17,12 +17,12 @@ def folder(tmp_path: Path) -> FleetFolder:
 
 
 def env(folder: FleetFolder, record: Record) -> dict[str, str]:
-    """Return what one more `scripts/fleet up` writes into `env`."""
+    """Return the content of `env` after one more `scripts/fleet up`."""
     lines = shlex.split(plan.exports(Up(folder, record, load_settings(None)).clients))
     return dict(one.split("=", 1) for one in lines if one != "export")
 
 
-def test_the_env_is_the_same_when_up_is_run_in_a_shell_that_has_read_it(
+def test_env_is_unchanged_by_an_up_in_its_own_environment(
     folder: FleetFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = Record()
@@ -33,7 +33,7 @@ def test_the_env_is_the_same_when_up_is_run_in_a_shell_that_has_read_it(
     assert env(folder, record) == first
 
 
-def test_a_number_of_partitions_that_was_named_once_is_remembered(
+def test_number_of_partitions_is_recorded(
     folder: FleetFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = Record()
@@ -43,7 +43,7 @@ def test_a_number_of_partitions_that_was_named_once_is_remembered(
     assert env(folder, record)["GOSSAMER_KAFKA__PARTITIONS"] == "24"
 
 
-def test_commands_look_for_folders_where_the_services_have_them(folder: FleetFolder) -> None:
-    told = env(folder, Record())
-    assert told["GOSSAMER_ARCHIVE__FOLDER"] == str(folder.path / "warc")
-    assert told["GOSSAMER_DEDUP__FOLDER"] == str(folder.path / "dedup")
+def test_commands_and_services_use_the_same_folders(folder: FleetFolder) -> None:
+    found = env(folder, Record())
+    assert found["GOSSAMER_ARCHIVE__FOLDER"] == str(folder.path / "warc")
+    assert found["GOSSAMER_DEDUP__FOLDER"] == str(folder.path / "dedup")

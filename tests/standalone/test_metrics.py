@@ -1,4 +1,4 @@
-"""One endpoint for several real processes, whatever becomes of one of them."""
+"""One endpoint for several real processes, also if one is killed or hangs."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ Samples = dict[tuple[str, str], float]
 
 
 def work(scraped: Connection, amount: int) -> None:
-    """Count something, and answer scrapes; in a process of its own."""
+    """Count, and answer scrapes, in a process of its own."""
     count("gossamer_received_bytes_total", amount)
     set_gauge("gossamer_fetches_open", amount)
     for _ in range(amount):
@@ -60,7 +60,7 @@ def free_port() -> int:
 
 
 def scrape(port: int) -> Samples:
-    """Return each sample by its name and process."""
+    """Return (name, process) → sample."""
     connection = HTTPConnection(ADDRESS, port, timeout=60)
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
@@ -77,7 +77,7 @@ def scrape(port: int) -> Samples:
 
 @pytest.fixture
 def children() -> Iterator[list[Child]]:
-    """Two, of which the second has counted to more."""
+    """Two children; the second has the larger count."""
     started = [Child("one", 3), Child("two", 5)]
     yield started
     for child in started:
@@ -86,7 +86,7 @@ def children() -> Iterator[list[Child]]:
 
 @pytest.fixture
 def endpoint(children: list[Child], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """The port of a parent that waits for them as long as it takes them to start."""
+    """The port of a parent that waits until the children have started."""
     monkeypatch.setattr(metrics, "CHILD_TIMEOUT", 60.0)
     with serve_metrics(port := free_port(), children):
         yield port
@@ -101,7 +101,7 @@ def assert_counted(samples: Samples, process: str, amount: int) -> None:
 
 
 @pytest.mark.slow
-def test_counters_gauges_and_histograms_are_those_of_each_process(endpoint: int) -> None:
+def test_endpoint_has_the_metrics_of_each_process(endpoint: int) -> None:
     for _ in range(2):
         samples = scrape(endpoint)
         assert_counted(samples, "one", 3)
@@ -111,7 +111,7 @@ def test_counters_gauges_and_histograms_are_those_of_each_process(endpoint: int)
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_is_missing_and_its_successor_is_there(
+def test_killed_process_is_missing_and_its_successor_present(
     endpoint: int, children: list[Child]
 ) -> None:
     assert_counted(scrape(endpoint), "two", 5)
@@ -126,7 +126,7 @@ def test_a_process_that_is_killed_is_missing_and_its_successor_is_there(
 
 
 @pytest.mark.slow
-def test_a_process_that_hangs_holds_up_nobody(
+def test_hanging_process_does_not_block_a_scrape(
     endpoint: int, children: list[Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert_counted(scrape(endpoint), "two", 5)
@@ -144,14 +144,14 @@ def test_a_process_that_hangs_holds_up_nobody(
         assert_counted(samples, "two", 5)
 
 
-def test_no_port_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_port_is_opened_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(metrics, "start_http_server")
     with serve_metrics(None, ()):
         pass
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_named_and_one_that_was_used_is_free_again() -> None:
+def test_used_port_is_reported_and_a_closed_one_is_free() -> None:
     port = free_port()
     with (
         serve_metrics(port, ()),

@@ -1,4 +1,4 @@
-"""A folder that an older version has written: gone on with, or refused with what to do."""
+"""Folders of older versions: opened, or refused with the remedy."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def opened(tmp_path: Path) -> Opened:
     return Opened(Folder(tmp_path))
 
 
-def test_a_folder_whose_hosts_were_not_counted_by_site_is_left_alone(opened: Opened) -> None:
+def test_folder_without_counts_of_hosts_by_site_is_refused(opened: Opened) -> None:
     hosts = opened.store.table(HostRow)
     hosts.put(HostRow("a.test", "http://a.test"))
     opened.store.flush()
@@ -23,12 +23,12 @@ def test_a_folder_whose_hosts_were_not_counted_by_site_is_left_alone(opened: Ope
     assert hosts.get("a.test", "http://a.test")
 
 
-def test_a_folder_of_a_crawl_that_ended_before_its_first_host_is_opened(opened: Opened) -> None:
+def test_folder_without_hosts_is_opened(opened: Opened) -> None:
     opened.store.table(HostRow)
     opened.folder.lock_for_crawl()
 
 
-def test_a_folder_whose_hosts_were_counted_is_opened(opened: Opened) -> None:
+def test_folder_with_counts_of_hosts_is_opened(opened: Opened) -> None:
     opened.store.table(SiteRow)
     opened.store.table(HostRow).put(HostRow("a.test", "http://a.test"))
     opened.store.flush()

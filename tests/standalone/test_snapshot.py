@@ -1,4 +1,4 @@
-"""Snapshots of a folder: taken while its crawl goes on, put back, and crawled to the end."""
+"""Snapshots of a folder: taken during a crawl, restored, and crawled to the end."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -64,14 +64,14 @@ class FolderCrawl:
         self.crawl.crash()
 
     def die(self) -> None:
-        """Leave everything as a killed crawl does."""
+        """Stop as a killed crawl does."""
         self.crawl.archive.release()
         self.crawl.database.close()
 
 
 @pytest.fixture
 def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FolderCrawl]:
-    """A crawl on `data`, of which a part is done."""
+    """A crawl on `data` that is partly done."""
     monkeypatch.setattr(folder_module, "LOCK_TIMEOUT", 0.0)
     folder = Folder(tmp_path / "data")
     folder.make()
@@ -108,7 +108,7 @@ def assert_captures_lie_where_the_rows_say(folder: Folder) -> None:
 
 
 def records(folder: Folder) -> set[str | None]:
-    """Return the ids of all responses on file, in files under any name."""
+    """Return the ids of all responses in WARC files under any name."""
     found = set[str | None]()
     for path in folder.warc.iterdir():
         with path.open("rb") as file:
@@ -119,9 +119,7 @@ def records(folder: Folder) -> set[str | None]:
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 4, 25, 90])
-def test_a_crawl_that_is_put_back_comes_to_its_end_politely(
-    tmp_path: Path, running: FolderCrawl, seconds: int
-) -> None:
+def test_restored_crawl_ends_politely(tmp_path: Path, running: FolderCrawl, seconds: int) -> None:
     run("snapshot", tmp_path / "copy", "--data", running.folder.path)
     running.crawl.run(until=running.crawl.now + seconds)
     running.die()
@@ -141,7 +139,7 @@ def test_a_crawl_that_is_put_back_comes_to_its_end_politely(
     assert all(path.name.endswith(".warc.gz") for path in running.folder.warc.iterdir())
 
 
-def test_a_retry_after_of_after_the_snapshot_is_kept(tmp_path: Path, running: FolderCrawl) -> None:
+def test_retry_after_newer_than_the_snapshot_is_kept(tmp_path: Path, running: FolderCrawl) -> None:
     run("snapshot", tmp_path / "copy", "--data", running.folder.path)
     running.crawl.run(until=START + 60)
     running.die()
@@ -153,7 +151,7 @@ def test_a_retry_after_of_after_the_snapshot_is_kept(tmp_path: Path, running: Fo
     assert max(asked) >= BUSY_UNTIL
 
 
-def test_what_operators_have_set_after_the_snapshot_is_kept(
+def test_operator_settings_newer_than_the_snapshot_are_kept(
     tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = running.folder.path
@@ -183,7 +181,7 @@ def test_what_operators_have_set_after_the_snapshot_is_kept(
     assert not [url for _, _, url in running.crawl.requests[before:] if "//d.test" in url]
 
 
-def test_a_snapshot_is_put_into_another_folder_without_its_warc_files(
+def test_snapshot_is_restored_without_its_warc_files(
     tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data, copy = running.folder.path, tmp_path / "copy"
@@ -203,7 +201,7 @@ def test_a_snapshot_is_put_into_another_folder_without_its_warc_files(
     assert "http://a.test/1" in capsys.readouterr().out
 
 
-def test_files_of_after_the_snapshot_are_named(
+def test_files_newer_than_the_snapshot_are_listed(
     tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run("snapshot", tmp_path / "copy", "--data", running.folder.path)
@@ -225,7 +223,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object, status: int 
     return capsys.readouterr().err
 
 
-def test_a_snapshot_is_only_written_into_a_new_folder(
+def test_snapshot_is_written_into_a_new_folder_only(
     tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "copy").mkdir()
@@ -239,7 +237,7 @@ def test_a_snapshot_is_only_written_into_a_new_folder(
     assert not (tmp_path / "more").exists()
 
 
-def test_only_a_whole_snapshot_of_this_format_is_put_back(
+def test_incomplete_snapshot_or_other_format_is_refused(
     tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy, other = tmp_path / "copy", tmp_path / "other"
@@ -268,7 +266,7 @@ def test_only_a_whole_snapshot_of_this_format_is_put_back(
     run("restore", copy, "--data", other)
 
 
-def test_a_crawl_is_only_replaced_by_its_own_and_when_asked_to(
+def test_crawl_is_replaced_only_by_its_own_snapshot_on_request(
     tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy, data = tmp_path / "copy", running.folder.path
@@ -288,7 +286,7 @@ def test_a_crawl_is_only_replaced_by_its_own_and_when_asked_to(
     )
 
 
-def test_a_damaged_crawl_is_replaced(tmp_path: Path, running: FolderCrawl) -> None:
+def test_damaged_crawl_is_replaced(tmp_path: Path, running: FolderCrawl) -> None:
     run("snapshot", tmp_path / "copy", "--data", running.folder.path)
     running.die()
     running.folder.database.write_bytes(b"nothing of ours")
@@ -297,7 +295,7 @@ def test_a_damaged_crawl_is_replaced(tmp_path: Path, running: FolderCrawl) -> No
     assert running.crawl.run()
 
 
-def test_a_snapshot_and_align_exclude_each_other(
+def test_snapshot_and_align_are_exclusive(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for arguments in (["--align", tmp_path], []):

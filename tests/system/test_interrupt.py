@@ -194,7 +194,7 @@ def test_in_a_terminal_there_is_a_view_and_ctrl_c_leaves_it_sane(
     terminal = Terminal(crawl.command())
     try:
         until(lambda: terminal.read() and drawn_pages(terminal.seen) > 5, "a count of pages")
-        for part in (b"received", b"hosts", b"queue", b"Ctrl-C", b"\x1b[?25l", b"checked out"):
+        for part in (b"received", b"hosts", b"queue", b"Ctrl-C", b"\x1b[?25l", b"being fetched"):
             assert part in terminal.seen, part
         terminal.type(b"\x03")
         assert terminal.close() == 130

@@ -1,4 +1,4 @@
-"""A command that asks for URLs of a folder, as a test runs it."""
+"""A command that requests visits to URLs of a folder."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from standalone.folder import Folder
 from tests.runtime.processors import events
 
 
-class AskingCommand:
+class RequestCommand:
     """`gossamer` *name* on one folder, which has a seed."""
 
     def __init__(self, name: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,7 +20,7 @@ class AskingCommand:
         capsys.readouterr()
 
     def __call__(self, *arguments: str, status: int = 0) -> str:
-        """Run it; return what it prints."""
+        """Run the command; return its output."""
         assert main([self._name, "--data", str(self.data), *arguments]) == status
         shown = self._capsys.readouterr()
         return shown.err if status == 2 else shown.out
@@ -32,8 +32,8 @@ class AskingCommand:
             store.table(type(row)).put(row)
         store.flush()
 
-    def asked(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """Return the site, host and URLs of what was asked for."""
+    def requests(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """Return site, host and URLs of each request on the log."""
         found = events(Folder(self.data).open().log, "urls.admitted")
         kinds = (RefetchRequested, RetryRequested)
         return [(e.site, e.host, e.urls) for e in found if isinstance(e, kinds)]

@@ -1,0 +1,80 @@
+"""The workload of a folder: hosts with queued URLs, and the time that they take."""
+
+from pathlib import Path
+
+import pytest
+
+from gossamer.events import Speed, SpeedSet
+from gossamer.log import key_group_of
+from gossamer.log.codec import encode
+from services.frontier.bucketed_log import BucketList
+from services.frontier.conditions import Condition
+from services.frontier.rows import (
+    HostRow,
+    ListedHost,
+    PartitionRow,
+    Politeness,
+    QueueEnds,
+)
+from standalone.folder import Folder, Opened
+from standalone.workload import Workload, is_waiting_for_delays, read_workload, seconds_left
+
+SITE, NOW = "a.example", 2_000_000_000.0
+GROUP = key_group_of(SITE)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Opened:
+    folder = Folder(tmp_path / "data")
+    folder.make()
+    return Opened(folder)
+
+
+def busy(name: str, queued: int, condition: Condition = Condition.DELAYED) -> HostRow:
+    return HostRow(
+        SITE,
+        f"http://{name}.{SITE}",
+        condition,
+        new=QueueEnds(queued=queued),
+        listed=queued,
+        politeness=Politeness(delay=2.0, last_took=0.5),
+    )
+
+
+def store_hosts(opened: Opened, *hosts: HostRow, number: int | None = None) -> None:
+    for host in hosts:
+        opened.store.table(HostRow).put(host)
+        listed = host.listed if number is None else number
+        opened.store.table(ListedHost).put(
+            ListedHost(
+                f"hosts/{GROUP}/0", f"{listed:020} {host.host}", listed or 0, SITE, host.host
+            )
+        )
+    directory = BucketList((0,), (GROUP,))
+    opened.store.table(PartitionRow).put(PartitionRow("0/4", directory=directory))
+    opened.store.flush()
+
+
+def test_workload_has_the_host_with_the_longest_queue_first(opened: Opened) -> None:
+    slow, quick = busy("slow", 40), busy("quick", 2, Condition.CHECKED_OUT)
+    store_hosts(opened, quick, slow)
+    workload = read_workload(opened, NOW)
+    assert workload.hosts == (slow, quick)
+    assert workload.seconds_left == seconds_left(slow) == 100.0
+    assert is_waiting_for_delays(workload)
+    store_hosts(opened, busy("ready", 1, Condition.READY))
+    assert not is_waiting_for_delays(read_workload(opened, NOW))
+
+
+def test_workload_has_no_idle_hosts_and_no_stale_entries(opened: Opened) -> None:
+    store_hosts(opened, busy("idle", 0, Condition.IDLE), busy("down", 3, Condition.BACKING_OFF))
+    store_hosts(opened, busy("stale", 5), number=4)
+    assert read_workload(opened, NOW) == Workload()
+
+
+def test_workload_has_the_speed_of_the_crawl(opened: Opened) -> None:
+    assert read_workload(opened, NOW).speed is None
+    opened.log.append([encode(SpeedSet(at=NOW, speeds=(Speed("", pages=20.0),)))])
+    assert read_workload(opened, NOW).speed == 20.0
+    opened.log.append([encode(SpeedSet(at=NOW, speeds=(Speed("", pages=0.0),)))])
+    assert read_workload(opened, NOW).is_standstill
