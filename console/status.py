@@ -109,17 +109,20 @@ class CrawlStatus:
         }
 
 
-def read_status(crawl: OpenCrawl) -> CrawlStatus:
-    """Return the status of *crawl*."""
+def read_status(crawl: OpenCrawl, has_examples: bool = True) -> CrawlStatus:
+    """Return the status of *crawl*; without examples it reads no URLs."""
     store = crawl.store()
     for row in READ_TABLES:
         store.table(row)  # A missing table is created before the read transaction.
     with crawl.reading():
         progress = read_totals(crawl.log, store, crawl.id)
         backing_off = progress.conditions[Condition.BACKING_OFF]
-        waiting = Waiting()
+        waiting, examples = Waiting(), dict[str, str]()
         if not crawl.fleet:
             waiting = read_waiting(store, backing_off, progress.due_count)
+        if has_examples:
+            urls = None if crawl.fleet else store
+            examples = read_examples(urls, crawl.id, progress, waiting)
         return CrawlStatus(
             crawl=crawl.name,
             fleet=crawl.fleet,
@@ -129,6 +132,6 @@ def read_status(crawl: OpenCrawl) -> CrawlStatus:
             hosts=len(host_overrides_of(crawl.log)),
             speed=speed_of(crawl.log),
             blocklist_rules=len(blocklist_of(crawl.log).rules),
-            examples=read_examples(None if crawl.fleet else store, crawl.id, progress, waiting),
+            examples=examples,
             waiting=waiting,
         )

@@ -56,6 +56,8 @@ class Run:
     workload: Workload = field(default_factory=Workload)
     workload_at: float = 0.0
     """When `workload` was read."""
+    workload_version: tuple[int, int] | None = None
+    """The version of the database that `workload` was read from."""
 
     def update(self, now: float) -> End | None:
         """Update `progress`; return why the crawl has ended, or None if it goes on."""
@@ -83,9 +85,10 @@ class Run:
         self.opened.log.append([encode(replace(self.crawl, at=now, paused=True))])
 
     def read_workload(self) -> Workload:
-        """Return the workload, read again if it is older than WORKLOAD_INTERVAL."""
-        if abs((now := clock.now()) - self.workload_at) >= WORKLOAD_INTERVAL:
-            self.workload_at = now
+        """Return the workload, read again after WORKLOAD_INTERVAL if the database has changed."""
+        is_old = abs((now := clock.now()) - self.workload_at) >= WORKLOAD_INTERVAL
+        if is_old and self.workload_version != self.version:
+            self.workload_at, self.workload_version = now, self.version
             self.workload = read_workload(self.opened, now)
         return self.workload
 

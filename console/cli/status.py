@@ -32,7 +32,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the status; a paused crawl is not a failure."""
     with open_from(options) as crawl:
-        status = read_status(crawl)
+        status = read_status(crawl, has_examples=not options.json)
     if options.json:
         encoded = msgspec.json.encode(status.for_programs())
         print(json_line(msgspec.json.format(encoded)))
