@@ -246,13 +246,13 @@ def _unlisted_refusals(facts: UrlFacts) -> Iterator[str]:
 
 
 def _visit_details(facts: UrlFacts, visit: UrlRow) -> Iterator[str]:
-    status = f" {visit.status}" if visit.status else ""
+    label = outcome_label(visit.outcome, visit.status)
     reason = f" ({plain_reason(visit.reason)})" if visit.reason else ""
     target = f" to {visit.location}" if visit.location else ""
     verb = "visited" if _was_visit_details(facts, visit) else "refused"
-    yield f"{verb}: {instant(visit.at)}: {visit.outcome}{status}{target}{reason}"
+    yield f"{verb}: {instant(visit.at)}: {label}{target}{reason}"
     if verb == "visited" and visit.outcome in OUTCOMES:
-        yield f"meaning: {OUTCOMES[Outcome(visit.outcome)].text}"
+        yield f"meaning of {visit.outcome}: {OUTCOMES[Outcome(visit.outcome)].text}"
     for earlier in facts.history:
         if earlier.at < visit.at:
             yield f"before: {instant(earlier.at)}: {_earlier_visit(earlier)}"
@@ -278,7 +278,8 @@ def _verdict(verdict: VerdictRow) -> str:
     target += f" to {verdict.redirects_to}" if verdict.redirects_to else ""
     reason = f" ({verdict.reason})" if verdict.reason else ""
     change = _change(verdict.change)
-    return f"verdict: {verdict.verdict}{target}{change}; links released: {verdict.links}{reason}"
+    word = verdict.verdict.replace("_", "-")
+    return f"verdict: {word}{target}{change}; links released: {verdict.links}{reason}"
 
 
 def _document(row: DocumentRow) -> Iterator[str]:

@@ -87,7 +87,7 @@ def test_seeds_go_to_the_fleet(fleet: KafkaLog, capsys: pytest.CaptureFixture[st
     assert main(["seed", "http://a.example/", "--depth", "2"]) == 0
     assert "Scope: domain('a.example'), 2 links deep" in capsys.readouterr().out
     assert main(["seed", "http://a.example/2", "--priority", "3"]) == 0
-    assert "as before" in capsys.readouterr().out
+    assert "(unchanged)" in capsys.readouterr().out
     assert main(["seed", "http://b.example/"]) == 2
     assert "out of scope" in capsys.readouterr().err
     assert len(drain(fleet.tail(["control"]))) == 1

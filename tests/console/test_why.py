@@ -108,8 +108,8 @@ def test_discovery_names_the_first_finder() -> None:
 def test_details_of_a_visit_have_its_meaning_and_earlier_visits() -> None:
     before = HistoryRow(DEFAULT_CRAWL, url=URL, at=NOW - 86400, outcome="busy", status=429)
     shown = why(visit=visit(origin=Origin(2, hops=1)), history=(before,), is_seen=True)
-    assert "visited: 2033-05-18 03:33:20 UTC: page 200" in shown
-    assert "meaning: A page came back" in shown
+    assert "visited: 2033-05-18 03:33:20 UTC: page (200)" in shown
+    assert "meaning of page: A page came back" in shown
     assert "before: 2033-05-17 03:33:20 UTC: 429 Too Many Requests" in shown
     assert "depth: 2, after 1 redirect\n" in shown + "\n"
 

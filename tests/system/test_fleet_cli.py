@@ -136,13 +136,13 @@ def explain(one: ByHand, web: SynthWeb) -> None:
     assert stands["definition"]["max_depth"] == 16 and stands["pages"] and stands["dead_letters"]
     ask_again(one, web)
     why = one.gossamer("why", "--verbose", web.seeds[0]).out
-    assert "as a seed" in why and "page 200" in why and "verdict: first" in why
+    assert "as a seed" in why and "page (200)" in why and "verdict: first" in why
     found = re.search(r"captured: .*: (1/\S+\.warc\.gz) at (\d+), (\d+) bytes", why)
     assert found, why
     file = one.folder / "warc" / found[1]
     until(lambda: any(file.parent.glob(f"{file.name}*")), f"{file}")
     for url in sorted(web.truth.forbidden)[:1]:
-        assert "robots_excluded" in one.gossamer("why", "--verbose", url).out
+        assert "excluded by robots.txt" in one.gossamer("why", "--verbose", url).out
     unknown = one.gossamer("why", "--verbose", web.seeds[0] + "no/such/page").out
     assert "not known to the frontier" in unknown and "not seen" not in unknown
 
