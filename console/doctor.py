@@ -17,9 +17,9 @@ from console.figures import alignment, counts, duration, percent, plural, size
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Keep
-from gossamer.extras import need
+from gossamer.extras import require_extra
 from gossamer.log import Log
-from gossamer.runtime.alignment import Aligned, compare_group
+from gossamer.runtime.alignment import Alignment, compare_group
 from gossamer.runtime.backends import check_fleet
 from gossamer.runtime.identity import FILE, check_identity, check_stated_folder
 from gossamer.runtime.processor import Processor
@@ -29,8 +29,8 @@ from gossamer.web.suffixes import SUFFIX_LIST
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.fetcher.addresses import NAT64_NAME
-from services.fetcher.faults import OwnFault
-from services.fetcher.http.cares import LOOKUP_LIMIT, DnsFailure, DnsUnanswered, NameServers
+from services.fetcher.http.nameservers import LOOKUP_TIMEOUT, DnsFailure, DnsUnanswered, NameServers
+from services.fetcher.limitations import LocalFault
 from services.frontier.service import Frontier
 from standalone.folder import Folder
 
@@ -221,7 +221,7 @@ def _inside(folder: Path) -> Sequence[Path]:
 
 def _has_libraries() -> bool:
     try:
-        need("fleet")
+        require_extra("fleet")
     except GossamerError:
         return False
     return True
@@ -264,10 +264,10 @@ def check_topics(differences: "Differences") -> Finding:
 def check_tables(nodes: "Cassandra", settings: Settings) -> Finding:
     """Check the tables of the keyspace; raise GossamerError if the keyspace is missing."""
     from console.tables import tables
-    from gossamer.store.cassandra.tables import found_tables, option_problems, table_problems
+    from gossamer.store.cassandra.tables import option_problems, read_tables, table_problems
 
     keyspace, expected = settings.cassandra.keyspace, tables(settings)
-    found = found_tables(nodes, keyspace)
+    found = read_tables(nodes, keyspace)
     problems = [problem for row in expected for problem in table_problems(row, found)]
     fixable, kept = option_problems(nodes, keyspace, expected)
     if problems or fixable:
@@ -308,7 +308,7 @@ def check_folder_identity(folder: Path, fleet: str) -> Finding:
     return Finding("identity", f"{folder} belongs to this fleet")
 
 
-def check_positions(found: Aligned) -> Finding:
+def check_positions(found: Alignment) -> Finding:
     """Check that log and store agree for one group."""
     remedy = "Stop all services, and run gossamer restore --align."
     is_misaligned = found.repeated or found.deleted or found.lost
@@ -406,8 +406,8 @@ def check_dns(settings: FetcherSettings) -> Finding:
         asyncio.run(_look_up(settings))
     except DnsFailure:
         pass
-    except (DnsUnanswered, OwnFault, TimeoutError) as error:
-        reason = str(error) or f"no answer within {2 * LOOKUP_LIMIT:g} s"
+    except (DnsUnanswered, LocalFault, TimeoutError) as error:
+        reason = str(error) or f"no answer within {2 * LOOKUP_TIMEOUT:g} s"
         remedy = "Name one that answers in fetcher.nameserver, or repair /etc/resolv.conf."
         return Finding("dns", f"{servers}: {reason}", remedy)
     return Finding("dns", f"{servers} answer" if not settings.nameserver else f"{servers} answers")
@@ -416,7 +416,7 @@ def check_dns(settings: FetcherSettings) -> Finding:
 async def _look_up(settings: FetcherSettings) -> None:
     servers = NameServers(settings.nameserver, lambda name: None)
     try:
-        await servers.answered_in_time(NAT64_NAME, 2 * LOOKUP_LIMIT, anew=True)
+        await servers.resolve(NAT64_NAME, 2 * LOOKUP_TIMEOUT, bypass_cache=True)
     finally:
         await servers.close()
 

@@ -12,7 +12,7 @@ from gossamer.crawl import blocklist_of, host_overrides_of, last_definition, ove
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden, SpeedSet
 from gossamer.log import partition_of
-from gossamer.overrides import with_own
+from gossamer.overrides import merge_overrides
 from gossamer.speed import Speeds
 from gossamer.store import Store
 from gossamer.web.url import fingerprint, host_key, host_name, site_of
@@ -21,9 +21,9 @@ from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, SeenTable
 from services.frontier.conditions import Condition
-from services.frontier.gates import Situation
+from services.frontier.gates import GateInputs
 from services.frontier.overrides import Overrides
-from services.frontier.queue import HostQueues, is_again
+from services.frontier.queue import HostQueues, is_revisit
 from services.frontier.revisit import States, unpack_crawl, unpack_page, unpack_site
 from services.frontier.rows import (
     HistoryRow,
@@ -38,7 +38,7 @@ from services.frontier.rows import (
     VerdictRow,
     partition_key,
 )
-from services.frontier.sites import SAMPLE
+from services.frontier.sites import MAX_REFUSED_ROWS
 
 MAX_VISITS = 10
 """Visits, and captures, that are read."""
@@ -126,22 +126,22 @@ class UrlFacts:
         """Rule → refused URLs of its site, if the URL may be one of those without a row."""
         if self.site is None or self.visit or self.ahead is not None:
             return {}
-        return {rule: n for rule, n in self.site.refused.items() if n > SAMPLE}
+        return {rule: n for rule, n in self.site.refused.items() if n > MAX_REFUSED_ROWS}
 
-    def situation(self, host: HostRow, now: float) -> Situation:
+    def gate_inputs(self, host: HostRow, now: float) -> GateInputs:
         """Return the situation of *host*, the host of the URL, for the gates."""
         overrides = Overrides()
         for event in (self.site_override, self.host_override):
             if event:
                 overrides.change(event)
         rate = Speeds(self.speed).at(now)
-        return Situation(
+        return GateInputs(
             now=now,
             host=host,
             crawl=self.definition,
             overrides=overrides,
             speed_from=inf if 0 in (rate.pages, rate.bytes) else 0.0,
-            others=self.neighbours,
+            neighbours=self.neighbours,
         )
 
     @property
@@ -150,7 +150,7 @@ class UrlFacts:
         if self.site_override is None and self.host_override is None:
             return None
         whole = self.site_override or SiteOverridden(at=0.0, site=site_of(self.url))
-        return with_own(whole, self.host_override) if self.host_override else whole
+        return merge_overrides(whole, self.host_override) if self.host_override else whole
 
     @property
     def ordered(self) -> bool:
@@ -175,7 +175,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     host = host_key(url)
     visit = store.table(UrlRow).get((crawl.id, host), url)
     site = site_of(url)
-    is_seen = not crawl.fleet and SeenTable(store).knows(crawl.id, site, fingerprint(url))
+    is_seen = not crawl.fleet and SeenTable(store).contains(crawl.id, site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
     queues = HostQueues(store.table(QueuedUrl), crawl.id)
     ahead, queued = (row and queues.find(row, url)) or (None, None)
@@ -211,6 +211,6 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         plan=store.table(PlanRow).get((crawl.id, host), url),
         shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
         ahead=ahead,
-        again=queued is not None and is_again(queued),
+        again=queued is not None and is_revisit(queued),
         is_seen=bool(is_seen or visit or ahead is not None),
     )

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gossamer.runtime.alignment import Aligned
+    from gossamer.runtime.alignment import Alignment
 
 MAX_COUNTS = 10
 """Parts of a list of counts."""
@@ -72,7 +72,7 @@ def largest(items: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     return sorted(items, key=lambda item: (-item[1], item[0]))[:MAX_COUNTS]
 
 
-def alignment(found: "Aligned") -> str:
+def alignment(found: "Alignment") -> str:
     """Return in words how the log and the store of a group differ."""
     parts = [
         f"{plural(count, 'record')} {what}"

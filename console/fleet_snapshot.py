@@ -23,10 +23,10 @@ from gossamer.runtime.identity import (
     check_topics,
 )
 from gossamer.runtime.positions import PositionRow
-from gossamer.runtime.quiescing import Quiesced, quiesced
+from gossamer.runtime.quiescing import QuiescedFleet, quiesce
 from gossamer.settings import Settings
 from gossamer.store import Store
-from services.archive.files.segment import OPEN
+from services.archive.files.segment import OPEN_SUFFIX
 from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.service import Dedup
@@ -72,7 +72,7 @@ def take_fleet_snapshot(
     settings: Settings,
     target: Path,
     limit: float,
-    copy: Callable[[Quiesced], None],
+    copy: Callable[[QuiescedFleet], None],
 ) -> tuple[FleetSnapshot, float]:
     """Call *copy* to copy the tables while no service writes, and write *target*/snapshot.json.
 
@@ -94,7 +94,7 @@ def take_fleet_snapshot(
     archives = settings.archive.folder
     check_stated_folder(archives, fleet)
     began = clock.steady()
-    with quiesced(log, store, GROUPS, limit) as quiesced_fleet:
+    with quiesce(log, store, GROUPS, limit) as quiesced_fleet:
         segments = [*store.table(SegmentRow).everything()]
         snapshot = FleetSnapshot(
             version=version("gossamer"),
@@ -123,7 +123,7 @@ def _offsets(log: Log) -> dict[str, dict[str, dict[int, int]]]:
     found: dict[str, dict[str, dict[int, int]]] = {}
     for group in sorted({name for topic in TOPICS.values() for name in topic.consumers}):
         topics = [topic.name for topic in TOPICS.values() if group in topic.consumers]
-        for (topic, number), standing in sorted(log.standing(group, topics).items()):
+        for (topic, number), standing in sorted(log.group_positions(group, topics).items()):
             found.setdefault(group, {}).setdefault(topic, {})[number] = standing.committed
     return found
 
@@ -185,7 +185,7 @@ def missing_files(snapshot: FleetSnapshot, archives: Path) -> list[str]:
     """Return the WARC files of *snapshot* that are missing or incomplete in *archives*."""
 
     def size(file: str) -> int:
-        paths = archives / file, archives / (file + OPEN)
+        paths = archives / file, archives / (file + OPEN_SUFFIX)
         return max(path.stat().st_size if path.exists() else 0 for path in paths)
 
     return [file for file, expected in snapshot.files.items() if size(file) < expected]

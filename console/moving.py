@@ -30,24 +30,24 @@ from gossamer.errors import GossamerError, Newer, Poison
 from gossamer.events import DEFAULT_CRAWL, FleetBegun, UrlsSeen
 from gossamer.events.topics import CONTROL, DEAD_LETTERS, TOPICS, URLS_SEEN
 from gossamer.log import Log, Message, Record, partition_of
-from gossamer.log.codec import copied, decode, encode
+from gossamer.log.codec import copy_message, decode, encode
 from gossamer.runtime.identity import (
     STORE,
     IdentityRow,
     check_identity,
     check_topics,
-    stated_in,
-    states,
+    identity_rows,
+    stated_identity,
 )
 from gossamer.runtime.positions import PositionRow
 from gossamer.store import Partition, Row, Store, partition_fields
 from gossamer.store.claims import Claimant, ClaimRow, WindowRow
 from services.archive.rows import SegmentRow
-from services.dedup.replicated import changes_of, standing_changes
+from services.dedup.replicated import changes_of, read_valid_changes
 from services.dedup.seen import SeenRow
 from services.dedup.service import Dedup
 from services.frontier.resizing import drop_partitions, resize
-from services.frontier.rows import Applied, HostRow, SiteRow, TallyRow
+from services.frontier.rows import AppliedRecords, HostRow, SiteRow, TallyRow
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ def move(source: Side, target: Side, now: float) -> Iterator[str]:
 
 def _finished_copy(source: Side, target: Side) -> FleetBegun | None:
     """Return the identity of *target* if an earlier move copied all of *source* and then failed."""
-    before, after = stated_in(source.log), stated_in(target.log)
+    before, after = stated_identity(source.log), stated_identity(target.log)
     if not before or not after or before.id != after.id:
         return None
     is_same_move = (before.moved_to, after.moving_from) == (target.name, source.name)
@@ -108,7 +108,7 @@ def _finished_copy(source: Side, target: Side) -> FleetBegun | None:
 def _copy(source: Side, target: Side, event: FleetBegun, now: float) -> Iterator[str]:
     _prepare_target(target, event.id)
     _state(target, replace(event, moving_from=source.name))
-    for identity in states(event):
+    for identity in identity_rows(event):
         target.store.table(IdentityRow).put(identity)
     target.store.flush()
     yield from _copy_rows(source, target)
@@ -126,10 +126,10 @@ def _copy(source: Side, target: Side, event: FleetBegun, now: float) -> Iterator
 
 def _prepare_target(target: Side, crawl: str) -> None:
     """Drop the rows of an earlier move of *crawl*; raise GossamerError if *target* has others."""
-    stated = stated_in(target.log)
+    stated = stated_identity(target.log)
     identity = target.store.table(IdentityRow).get(STORE)
     is_same_crawl = stated and stated.moving_from and stated.id == crawl
-    if stated and is_same_crawl and (identity is None or identity in states(stated)):
+    if stated and is_same_crawl and (identity is None or identity in identity_rows(stated)):
         _clear(target)
         return
     topics = [name for name in TOPICS if name != CONTROL.name]
@@ -188,9 +188,9 @@ def _without_offsets(row: Row) -> Row:
     """Return *row* without the offsets of applied records: the destination has other offsets."""
     match row:
         case HostRow() | SiteRow():
-            return replace(row, applied=Applied())
+            return replace(row, applied=AppliedRecords())
         case TallyRow():
-            return replace(row, judged=Applied())
+            return replace(row, judged=AppliedRecords())
     return row
 
 
@@ -212,7 +212,7 @@ def _copy_seen(source: Side, target: Side, epoch: int, now: float) -> Iterator[s
     else:
         changes = (
             change
-            for changes_of_partition in standing_changes(source.log, source.log.partitions)
+            for changes_of_partition in read_valid_changes(source.log, source.log.partitions)
             for number, change in changes_of_partition
             # A site that was in another partition before has its changes there, too.
             if number == partition_of(change.site, source.log.partitions)
@@ -266,7 +266,7 @@ def _moved_record(record: Record) -> Message:
     The key of a dead letter contains the offset of its record. The other log has other offsets, so
     the time is added to the key.
     """
-    message = copied(record)
+    message = copy_message(record)
     if record.topic == DEAD_LETTERS.name and MOVED_MARK not in record.key:
         with suppress(Poison, Newer):
             return replaced(message, key=f"{record.key}{MOVED_MARK}{decode(record).at:.6f}")

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import NamedTuple, TextIO
 
-from gossamer.terminal import escaped, printable
+from gossamer.terminal import escape_controls, printable
 
 TITLE_WIDTH = 13
 MIN_WIDTH = 40
@@ -103,7 +103,7 @@ def print_items(items: Iterable[str]) -> None:
 def print_error(program: str, message: str) -> None:
     """Print an error on standard error; the lines of *message* stay apart."""
     output = output_for(sys.stderr)
-    shown = f"{program}: {escaped(message, keep=chr(10))}"
+    shown = f"{program}: {escape_controls(message, keep=chr(10))}"
     lines = [
         output.sentence(line, "", "", "  ") if line.isprintable() else line
         for line in shown.splitlines()

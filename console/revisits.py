@@ -5,9 +5,9 @@ from math import sqrt
 
 from console.facts import UrlFacts
 from console.figures import instant, number, percent, plural, times
-from gossamer.web.in_links import sites_in
+from gossamer.web.in_links import estimate_sites
 from gossamer.web.url import site_of
-from gossamer.web.validators import EVERY, Trust, Validators
+from gossamer.web.validators import UNCONDITIONAL_INTERVAL, Trust, Validators
 from services.dedup.rows import DocumentRow
 from services.frontier.revisit import (
     PageState,
@@ -105,11 +105,12 @@ def _validators(validators: Validators, trust: Trust) -> str:
     ]
     if not sent:
         return "none in the last response, so each visit fetches the whole page"
-    return f"{' and '.join(sent)} sent, except at each {EVERY}th visit, which checks them"
+    validators = " and ".join(sent)
+    return f"{validators} sent, except at each {UNCONDITIONAL_INTERVAL}th visit, which checks them"
 
 
 def _reasons(page: PageState) -> str:
-    sites = round(sites_in(page.in_links))
+    sites = round(estimate_sites(page.in_links))
     linked = f"; linked from about {plural(sites, 'other site')}" if sites else ""
     return linked + (f"; requested {_times(page.requests)} lately" if page.requests else "")
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from console.figures import instant, plural
 from console.open_crawl import OpenCrawl
 from gossamer import clock
-from gossamer.crawl import in_full, last_definition
+from gossamer.crawl import complete_url, last_definition
 from gossamer.errors import BadSettings
 from gossamer.store import Store
 from gossamer.web.url import (
@@ -16,10 +16,10 @@ from gossamer.web.url import (
     host_key,
     host_name,
     site_of,
-    spellings,
+    trace_steps,
 )
-from gossamer.web.url_steps import STEPS, host_image, host_images, merged
-from services.dedup.rows import ASSUMED, HostNameRow, HostStepsRow, original_of
+from gossamer.web.url_steps import STEPS, merge_url, rewrite_by_rule, rewrite_by_rules
+from services.dedup.rows import ASSUMED_RULE, HostNameRow, HostStepsRow, original_of
 from services.dedup.seen import SeenTable
 from services.frontier.queue import HostQueues
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
@@ -42,7 +42,7 @@ def crawl_form(crawl: OpenCrawl, text: str) -> CrawlForm:
     seen the http URL, or only the http host, and not the https URL.
     """
     try:
-        full = in_full(text)
+        full = complete_url(text)
         canonicalize(full)
     except BadUrl as error:
         raise BadSettings(str(error)) from error
@@ -85,19 +85,19 @@ def is_seen(crawl: OpenCrawl, url: str) -> bool:
     if store.table(UrlRow).get((crawl.id, host), url):
         return True
     if not crawl.fleet:
-        return SeenTable(store).knows(crawl.id, site, fingerprint(url))
+        return SeenTable(store).contains(crawl.id, site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
     return bool(row and HostQueues(store.table(QueuedUrl), crawl.id).find(row, url))
 
 
 def _form(crawl: OpenCrawl, full: str) -> CrawlForm:
     url = canonicalize(full)
-    steps = [_step(*one) for one in spellings(full) if one[1] != f"{full}/"]
+    steps = [_step(*one) for one in trace_steps(full) if one[1] != f"{full}/"]
     definition, store = last_definition(crawl.log), crawl.store()
     enabled = definition.url_steps if definition else ()
     if store.table(UrlRow).get((crawl.id, host_key(url)), url):
         return CrawlForm(url, tuple(steps))
-    found = merged(url, enabled)
+    found = merge_url(url, enabled)
     if not found.url:
         excluding = found.steps[-1]
         return CrawlForm(url, tuple(steps), f"{excluding}: {STEPS[excluding].text}")
@@ -114,7 +114,7 @@ def _step(name: str, after: str) -> str:
 
 def _crawl_steps(url: str, enabled: tuple[str, ...]) -> Iterator[str]:
     for name in (*enabled, *enabled):  # A step may make an earlier one applicable.
-        if name in STEPS and (after := merged(url, (name,)).url) != url:
+        if name in STEPS and (after := merge_url(url, (name,)).url) != url:
             url = after
             yield _step(name, url)
 
@@ -124,10 +124,10 @@ def _host_steps(store: Store, url: str, enabled: tuple[str, ...]) -> Iterator[tu
     before = ""
     while url != before:
         before = url
-        for rule, _ in host_images(url, enabled):
-            if row.holds(rule) and (after := host_image(url, rule)) != url:
+        for rule, _ in rewrite_by_rules(url, enabled):
+            if row.holds(rule) and (after := rewrite_by_rule(url, rule)) != url:
                 url = after
-                proofs = "assumed" if rule == ASSUMED else _proofs(len(row.proofs[rule]))
+                proofs = "assumed" if rule == ASSUMED_RULE else _proofs(len(row.proofs[rule]))
                 yield f"{rule} ({proofs})", url
 
 

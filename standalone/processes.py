@@ -45,7 +45,7 @@ class ChildConfig:
 
 def fetcher(config: ChildConfig, opened: Opened, stop: threading.Event) -> None:
     """Run the fetcher until *stop*."""
-    others = fetcher_wiring.Others(fetcher_wiring.alone_since(config.last_fenced_epoch + 1))
+    others = fetcher_wiring.Coordination(fetcher_wiring.fixed_epoch(config.last_fenced_epoch + 1))
     run_async(
         lambda ended: fetcher_wiring.serve(
             config.settings, opened.log, opened.store, others, ended, report=refuse

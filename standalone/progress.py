@@ -12,7 +12,7 @@ from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
-from services.frontier.conditions import LISTED, Condition
+from services.frontier.conditions import LISTED_CONDITIONS, Condition
 from services.frontier.parked import ParkedLimitRow
 from services.frontier.revisit_totals import RevisitTotals
 from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow, partition_keys
@@ -67,7 +67,7 @@ class Progress:
     @property
     def active(self) -> int:
         """Hosts with queued URLs that are ready, delayed or checked out."""
-        return sum(self.conditions[condition] for condition in LISTED)
+        return sum(self.conditions[condition] for condition in LISTED_CONDITIONS)
 
     @property
     def checked_out(self) -> int:

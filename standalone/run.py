@@ -16,7 +16,7 @@ from gossamer.log.codec import encode
 from gossamer.policies import NEVER
 from gossamer.runtime.identity import identify
 from gossamer.settings import Settings
-from gossamer.telemetry import gauge
+from gossamer.telemetry import set_gauge
 from standalone.folder import Folder, Opened
 from standalone.metrics import serve_metrics
 from standalone.processes import Child, ChildConfig, start_children
@@ -162,7 +162,7 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
             if reason := child.failure():
                 raise GossamerError(reason)
         for topic, records in run.progress.lag.items():
-            gauge("gossamer_consumer_lag", records, topic=topic)
+            set_gauge("gossamer_consumer_lag", records, topic=topic)
         show(run.progress, run.read_workload, _notice(run))
         clock.pause(INTERVAL)
 

@@ -33,13 +33,13 @@ from gossamer.events import (
     SpeedSet,
 )
 from gossamer.log.codec import encode
-from gossamer.log.control import in_force
+from gossamer.log.control import newest_events
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import STORE, IdentityRow
 from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translate_errors
 from gossamer.store.sqlite import SqliteStore
 from services.archive.files.repair import repair
-from services.archive.files.segment import NAME, NO_SPACE, OPEN, sync
+from services.archive.files.segment import FILE_NAME, NO_SPACE_ERRNOS, OPEN_SUFFIX, sync
 from services.archive.rows import SegmentRow
 from services.archive.service import STANDALONE_WRITER
 from services.frontier.conditions import Condition
@@ -150,14 +150,14 @@ def complete_files(warc: Path, row: SegmentRow | None) -> dict[str, int]:
     for file in row.full if row else ():
         # Committed, and perhaps not renamed yet.
         with suppress(FileNotFoundError):
-            sizes.setdefault(file, (warc / (file + OPEN)).stat().st_size)
+            sizes.setdefault(file, (warc / (file + OPEN_SUFFIX)).stat().st_size)
     return sizes
 
 
 def _files(warc: Path) -> dict[str, tuple[int, int]]:
     """Return the size and the serial number of each file with its final name."""
     paths = sorted(warc.iterdir()) if warc.exists() else []
-    matches = [(path, NAME.fullmatch(path.name)) for path in paths]
+    matches = [(path, FILE_NAME.fullmatch(path.name)) for path in paths]
     return {
         path.name: (path.stat().st_size, int(match["serial"]))
         for path, match in matches
@@ -277,7 +277,7 @@ def _read_newer_state(folder: Folder, snapshot: Snapshot) -> NewerState:
                 },
                 settings=[
                     event
-                    for event in in_force(opened.log).values()
+                    for event in newest_events(opened.log).values()
                     if isinstance(event, KEPT_EVENTS) and event.at > since
                 ],
                 erased=sorted({erasure.target for erasure in erasures if erasure.at > since}),
@@ -349,6 +349,6 @@ def translate_os_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in NO_SPACE:
+        if error.errno in NO_SPACE_ERRNOS:
             raise no_space(folder) from error
         raise GossamerError(f"{folder} is not writable: {error}") from error

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
-from services.frontier.bucketed_log import RangedLog, united
+from services.frontier.bucketed_log import RangedLog, merge_ranges
 from services.frontier.calendar import HOSTS
 from services.frontier.conditions import Condition
 from services.frontier.rows import DueRow, HostRow, PartitionRow, PlanRow, partition_keys
@@ -55,7 +55,7 @@ def _valid_entries(store: Store) -> Iterator[HostRow | PlanRow]:
     hosts, plans = store.table(HostRow), store.table(PlanRow)
     ranges = [row.due for key in partition_keys(PARTITIONS) if (row := partitions.get(key))]
     # Entries stay until their bucket is dropped. An entry is valid if the row has the same time.
-    for due in RangedLog(entries, HOSTS, united(ranges)):
+    for due in RangedLog(entries, HOSTS, merge_ranges(ranges)):
         if due.plan:
             plan = plans.get(*due.plan)
             if plan and plan.waits_until == due.at:

@@ -12,7 +12,7 @@ from gossamer.log import Log
 from gossamer.speed import Speeds
 from gossamer.store import Store
 from services.frontier.bucketed_log import GroupedLog
-from services.frontier.conditions import LISTED, Condition
+from services.frontier.conditions import LISTED_CONDITIONS, Condition
 from services.frontier.rows import (
     HostRow,
     ListedHost,
@@ -85,7 +85,7 @@ def _hosts(log: Log, store: Store) -> Iterator[HostRow]:
     for entry in islice(_entries(log, store), MAX_READ_ENTRIES):
         host = rows.get(entry.site, entry.host)
         is_listed = host is not None and host.listed == entry.number
-        if host and is_listed and host.condition in LISTED:
+        if host and is_listed and host.condition in LISTED_CONDITIONS:
             yield host
 
 

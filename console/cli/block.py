@@ -11,7 +11,7 @@ from console.figures import plural
 from console.open_crawl import OpenCrawl
 from console.output import say
 from gossamer import clock
-from gossamer.blocklist import meaning, parse_rule
+from gossamer.blocklist import describe_rule, parse_rule
 from gossamer.crawl import blocklist_of
 from gossamer.errors import BadSettings
 from gossamer.events import BlocklistChanged
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         append_rules(crawl, [rule for rule in rules if rule not in before], lifted=False)
     for rule in rules:
         word = "was blocked already" if rule in before else "is blocked"
-        say(f"{rule} {word}: {meaning(rule)}")
+        say(f"{rule} {word}: {describe_rule(rule)}")
     added = sum(rule not in before for rule in rules)
     say(
         f"{plural(added, 'rule')} added. Requests in flight finish; queued URLs are parked until "

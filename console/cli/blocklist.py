@@ -5,8 +5,8 @@ import argparse
 from console.cli.options import add_crawl, open_from
 from console.figures import instant
 from console.output import RED, say
-from gossamer.blocklist import meaning
-from gossamer.crawl import blocklist_of, typed
+from gossamer.blocklist import describe_rule
+from gossamer.crawl import blocklist_of, canonical_of_typed
 from gossamer.errors import BadSettings
 from gossamer.web.url import BadUrl
 
@@ -22,14 +22,14 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """List the rules, or those that forbid the URLs; return 1 if there is none."""
     try:
-        urls = [typed(text) for text in options.urls]
+        urls = [canonical_of_typed(text) for text in options.urls]
     except BadUrl as error:
         raise BadSettings(str(error)) from error
     with open_from(options) as crawl:
         blocklist = blocklist_of(crawl.log)
     if not urls:
         for rule, event in sorted(blocklist.rules.items()):
-            say(f"{rule}  {meaning(rule)}, since {instant(event.at)}")
+            say(f"{rule}  {describe_rule(rule)}, since {instant(event.at)}")
         if not blocklist.rules:
             say("The blocklist is empty: gossamer block RULE adds a rule.")
         return 0 if blocklist.rules else 1

@@ -5,6 +5,7 @@ from typing import Any
 
 import structlog
 from rich.console import Console
+from services.fetcher.identity import request_headers
 
 from console.cli.options import (
     PAGE_OPTIONS,
@@ -26,7 +27,6 @@ from gossamer.crawl import CHOICES, SCOPES, CrawlRequest, read_seeds
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
-from services.fetcher.identity import request_headers
 from services.frontier.conditions import Condition
 from standalone.folder import Folder
 from standalone.progress import End, read_progress

@@ -12,7 +12,7 @@ from gossamer.errors import BadSettings, GossamerError, Poison
 from gossamer.events import DeadLetter
 from gossamer.events.topics import DEAD_LETTERS, TOPICS
 from gossamer.log import Log, Message
-from gossamer.log.codec import decode, replayed
+from gossamer.log.codec import decode, message_of_letter
 from gossamer.terminal import json_line, printable
 
 MAX_BATCH_BYTES = 8 << 20
@@ -83,7 +83,7 @@ def _batches(letters: Iterator[NamedLetter]) -> Iterator[list[Message]]:
             raise GossamerError(
                 f"dead letter {name} cannot be replayed: there is no topic {letter.topic!r}"
             )
-        batch.append(replayed(letter))
+        batch.append(message_of_letter(letter))
         size += len(letter.value)
         if size > MAX_BATCH_BYTES:
             yield batch

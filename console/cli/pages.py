@@ -15,7 +15,7 @@ from console.cli.options import add_crawl, open_from
 from console.open_crawl import OpenCrawl
 from gossamer.errors import BadSettings
 from gossamer.events.topics import PAGES
-from gossamer.extras import need
+from gossamer.extras import require_extra
 from gossamer.log import Log, Record
 from gossamer.log.codec import tombstone
 from gossamer.terminal import json_line
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 def _writer(form: str) -> Callable[[Iterator[Record], BinaryIO], None]:
     if form == "jsonl":
         return _write_jsonl
-    need("parquet")
+    require_extra("parquet")
     from console.cli.parquet import write
 
     return write

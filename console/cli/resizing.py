@@ -20,7 +20,7 @@ from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from services.archive.service import Archive
-from services.dedup.replicated import moved
+from services.dedup.replicated import repartition_changelog
 from services.dedup.service import Dedup
 from services.frontier.resizing import drop_partitions, resize
 from services.frontier.service import Frontier
@@ -78,7 +78,7 @@ def _move_records(
 ) -> Iterator[str]:
     epoch = Claimant(store, Dedup.name).claim(range(max(before, partitions)), now)
     count = 0
-    for messages in moved(log, before, partitions, epoch, now):
+    for messages in repartition_changelog(log, before, partitions, epoch, now):
         log.append(messages)
         count += len(messages)
     yield f"urls.seen: {plural(count, 'record')} moved to other partitions"

@@ -23,10 +23,10 @@ from gossamer.bounds import NO_PARTY
 from gossamer.crawl import (
     CHOICES,
     CrawlRequest,
-    completed,
+    apply_request,
     define,
+    define_party,
     last_definition,
-    party_of,
     read_seeds,
 )
 from gossamer.errors import BadSettings
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
         if before is None and opened.fleet and not settings.crawl.revisit:
             crawl = replace(crawl, revisit=DEFAULT_FLEET_POLICY)
         if party_limits or options.party in crawl.parties:
-            crawl = party_of(crawl, options.party, seeds, party_limits)
+            crawl = define_party(crawl, options.party, seeds, party_limits)
         if crawl != before:
             crawl = replace(crawl, at=now)
             # Before the seeds: their scope is evaluated by it.
@@ -163,7 +163,7 @@ def _with_choices(
         discovery_share=settings.discovery_share if "discovery_share" in changed else None,
         choices={name: getattr(settings, name) for name in CHOICES if name in changed},
     )
-    return completed(crawl, before, request)
+    return apply_request(crawl, before, request)
 
 
 def changed_crawl(

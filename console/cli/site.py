@@ -13,15 +13,15 @@ from console.cli.options import add_crawl, non_negative, open_from, seconds
 from console.figures import number, plural
 from console.output import say
 from gossamer import clock
-from gossamer.crawl import host_overrides_of, overrides_of, typed
+from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of
 from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.log import Log
 from gossamer.log.codec import encode
 from gossamer.overrides import Overridden, site_of_host
-from gossamer.speed import parse_hours, spelled_hours
+from gossamer.speed import format_hours, parse_hours
 from gossamer.web.url import BadUrl, host_name, site_of
-from services.fetcher.http.tls import SHA256, trusting
+from services.fetcher.http.tls import SHA256, context_for
 
 NONE = "none"
 
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     if options.site is None:
         return _list(options, changes)
     try:
-        url = typed(options.site)
+        url = canonical_of_typed(options.site)
         site, host = site_of(url), host_name(url)
     except BadUrl as error:
         raise BadSettings(f"{options.site}: {error}") from error
@@ -175,7 +175,7 @@ def _read_certificate(text: str) -> str:
         f"{SHA256}:{digits}" if text.lower().startswith(f"{SHA256}:") else _read_file(text)
     )
     try:
-        trusting(certificate)
+        context_for(certificate)
     except ValueError as error:
         raise BadSettings(f"--certificate {text}: {error}") from error
     return certificate
@@ -198,7 +198,7 @@ def _parts(override: Overridden) -> Iterator[str]:
     if override.off is not None and (override.off or isinstance(override, HostOverridden)):
         yield "off" if override.off else "not off"
     if isinstance(override, SiteOverridden) and override.quiet_from != override.quiet_until:
-        yield f"quiet hours {spelled_hours(override.quiet_from, override.quiet_until)} UTC"
+        yield f"quiet hours {format_hours(override.quiet_from, override.quiet_until)} UTC"
     if override.delay is not None:
         word = "exactly" if override.ours else "at least"
         yield f"{word} {number(override.delay)} s between two visits{_to_a_host(override)}"

@@ -17,7 +17,7 @@ from console.output import YELLOW, say
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.quiescing import Quiesced
+from gossamer.runtime.quiescing import QuiescedFleet
 from gossamer.settings import Settings
 from standalone.folder import Folder
 from standalone.snapshot import COPY, take_snapshot
@@ -80,7 +80,7 @@ def _copy_fleet(options: argparse.Namespace, settings: Settings) -> int:
             "such as --run 'nodetool snapshot -t TAG KEYSPACE'"
         )
 
-    def copy(quiesced: Quiesced) -> None:
+    def copy(quiesced: QuiescedFleet) -> None:
         if command is None:
             _wait_for_enter(settings, quiesced)
         else:
@@ -108,7 +108,7 @@ def _copy_fleet(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _run(command: str, quiesced: Quiesced) -> None:
+def _run(command: str, quiesced: QuiescedFleet) -> None:
     try:
         done = subprocess.run(command, shell=True, timeout=quiesced.until - clock.now())
     except subprocess.TimeoutExpired as error:
@@ -122,7 +122,7 @@ def _run(command: str, quiesced: Quiesced) -> None:
         )
 
 
-def _wait_for_enter(settings: Settings, quiesced: Quiesced) -> None:
+def _wait_for_enter(settings: Settings, quiesced: QuiescedFleet) -> None:
     say(
         f"No service writes until {instant(quiesced.until)}. Copy the keyspace "
         f"{settings.cassandra.keyspace} on all nodes now (nodetool snapshot), then press Enter."

@@ -7,7 +7,7 @@ from console.cli.options import add_config, settings_of
 from console.output import print_error, say
 from console.tables import tables
 from gossamer.store.cassandra.session import Cassandra
-from gossamer.store.cassandra.tables import durability_warnings, make_tables
+from gossamer.store.cassandra.tables import create_tables, durability_warnings
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     settings, expected = all_settings.cassandra, tables(all_settings)
     with closing(Cassandra(settings)) as nodes:
         has_changed = False
-        for change in make_tables(nodes, settings, expected, options.reset_options):
+        for change in create_tables(nodes, settings, expected, options.reset_options):
             say(change)
             has_changed = True
         if not has_changed:

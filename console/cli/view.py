@@ -23,7 +23,7 @@ from console.figures import duration, size
 from console.labels import is_failure, outcome_label
 from console.plot import day
 from gossamer import clock
-from gossamer.terminal import escaped, printable
+from gossamer.terminal import escape_controls, printable
 from standalone.progress import Progress
 from standalone.workload import Workload
 
@@ -84,7 +84,7 @@ class Lines(NoView):
             structlog.get_logger().info("progress", pages_per_second=round(rate, 1), **figures)
         else:
             line = progress_line(progress, rate, workload(), now)
-            print(escaped(line + (f" ({notice})" if notice else "")), flush=True)
+            print(escape_controls(line + (f" ({notice})" if notice else "")), flush=True)
 
 
 class LiveView(NoView):

@@ -14,14 +14,14 @@ from console.pace import delay_text
 from console.revisits import revisit_details
 from console.url_forms import crawl_form, other_seen_form
 from gossamer import clock
-from gossamer.events.gone import PATIENCE, Gone
+from gossamer.events.gone import GONE_RULES, Gone
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.events.outcomes import OUTCOMES, Outcome
 from gossamer.policies import NEVER
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
 from services.archive.rows import CaptureRow
-from services.dedup.rows import HIDDEN, DocumentRow
+from services.dedup.rows import HIDDEN_REASONS, DocumentRow
 from services.frontier.gates import closed_gates
 from services.frontier.rows import HistoryRow, HostRow, PlanRow, UrlRow, VerdictRow
 from standalone.workload import pace
@@ -94,9 +94,9 @@ def _queued_summary(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> s
     )
     estimate = f", {about(ahead * pace(host))}" if ahead and pace(host) else ""
     text = f"Queued, {purpose}: {place}{estimate}."
-    for _, closed in closed_gates(facts.situation(host, now)):
+    for _, closed in closed_gates(facts.gate_inputs(host, now)):
         until = f" before {moment(closed.until, now)}" if closed.until else " now"
-        return f"{text} Its host is not visited{until}: {plain_reason(closed.why)}."
+        return f"{text} Its host is not visited{until}: {plain_reason(closed.reason)}."
     return text
 
 
@@ -133,7 +133,7 @@ def _publication(facts: UrlFacts) -> str:
     if verdict is None and document is None:
         return ""
     if document and document.gone:
-        return f"not in pages ({PATIENCE[Gone(document.gone)].text.rstrip('.')})"
+        return f"not in pages ({GONE_RULES[Gone(document.gone)].text.rstrip('.')})"
     if document is None:
         reason = f" ({verdict.reason})" if verdict and verdict.reason else ""
         return f"not published: {verdict.verdict}{reason}" if verdict else "not published"
@@ -166,9 +166,9 @@ def brief_details(facts: UrlFacts, now: float) -> Iterator[str]:
     if host and (has_crawl_delay or host.politeness.strain or facts.ahead):
         yield from _pace(facts, host)
     if facts.ahead is not None and host and not facts.ordered:
-        for _, closed in [*closed_gates(facts.situation(host, now))][1:]:
+        for _, closed in [*closed_gates(facts.gate_inputs(host, now))][1:]:
             until = f" before {moment(closed.until, now)}" if closed.until else " now"
-            yield f"also not visited{until}: {plain_reason(closed.why)}"
+            yield f"also not visited{until}: {plain_reason(closed.reason)}"
 
 
 def details(facts: UrlFacts, now: float) -> Iterator[str]:
@@ -283,11 +283,11 @@ def _verdict(verdict: VerdictRow) -> str:
 
 
 def _document(row: DocumentRow) -> Iterator[str]:
-    if row.gone in HIDDEN and row.published_at is None:
-        yield f"not in pages: {PATIENCE[Gone(row.gone)].text}"
-    elif row.gone in PATIENCE:
-        at = (row.missed_since if row.gone in HIDDEN else None) or row.at
-        yield f"gone from pages: {instant(at)}: {PATIENCE[Gone(row.gone)].text}"
+    if row.gone in HIDDEN_REASONS and row.published_at is None:
+        yield f"not in pages: {GONE_RULES[Gone(row.gone)].text}"
+    elif row.gone in GONE_RULES:
+        at = (row.missed_since if row.gone in HIDDEN_REASONS else None) or row.at
+        yield f"gone from pages: {instant(at)}: {GONE_RULES[Gone(row.gone)].text}"
     elif row.missed_since is not None:
         visits = plural(row.missed, "visit")
         yield f"in pages, although {visits} since {instant(row.missed_since)} did not find it"
@@ -306,9 +306,9 @@ def _queue_details(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> It
     kind = "to be visited again" if facts.again else "never visited"
     yield f"queued: behind {plural(ahead, 'URL')} of its host, {kind}"
     yield f"host: {host.condition}"
-    for gate, closed in closed_gates(facts.situation(host, now)):
+    for gate, closed in closed_gates(facts.gate_inputs(host, now)):
         until = f" until {instant(closed.until)}" if closed.until else ""
-        yield f"not visited now{until}: {plain_reason(closed.why)} ({gate.name})"
+        yield f"not visited now{until}: {plain_reason(closed.reason)} ({gate.name})"
 
 
 def _via(via: str) -> str:

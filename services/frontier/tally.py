@@ -13,6 +13,8 @@ from services.frontier.rows import HostRow, PartitionTallyRow, RecordPosition, T
 
 MAX_LISTED = 10
 """The length of the lists of hosts and visits."""
+LABELS = {Purpose.ROBOTS: "robots.txt", Purpose.PROBE: "probe"}
+"""Purpose → the label of its visits, which replaces their outcome."""
 HOURS = 24
 """Hours for which pages are counted by the hour."""
 
@@ -58,12 +60,13 @@ class Tally:
         # The failures of a host's robots.txt are counted as such, or nobody would see why it is not
         # visited.
         failed = OUTCOMES[event.outcome].wait is not Wait.NONE
-        is_robots = event.visit.purpose is Purpose.ROBOTS and not failed
-        name = "robots.txt" if is_robots else event.outcome
+        name = str(event.outcome)
+        if not failed:
+            name = LABELS.get(event.visit.purpose, name)
         self.outcomes[name] += 1
         self.received += event.received
         self.hazards.update(counted_by("fetcher", event.hazards))
-        self.latest = [*self.latest[1 - MAX_LISTED :], (event.visit.url, str(name))]
+        self.latest = [*self.latest[1 - MAX_LISTED :], (event.visit.url, name)]
         _keep_largest(self.slowest, event.host, max(event.took, self.slowest.get(event.host, 0.0)))
 
     def record_received(self, host: str, received: int) -> None:

@@ -36,7 +36,7 @@ from gossamer.events.topics import TOPICS
 from gossamer.log.codec import encode
 from gossamer.log.kafka.topics import Differences
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.alignment import Aligned
+from gossamer.runtime.alignment import Alignment
 from gossamer.runtime.identity import check_folder, identify
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.sqlite import Database
@@ -164,8 +164,8 @@ def test_folder_of_another_fleet_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_store_behind_the_log_needs_align() -> None:
-    assert check_positions(Aligned("dedup", {})).remedy is None
-    found = check_positions(Aligned("dedup", {("seeds", 0): 5}, repeated=7, lost=1))
+    assert check_positions(Alignment("dedup", {})).remedy is None
+    found = check_positions(Alignment("dedup", {("seeds", 0): 5}, repeated=7, lost=1))
     assert found.found == (
         "dedup: 7 records to be handled again; 1 record handled, and lost from the end of the log"
     )

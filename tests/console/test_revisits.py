@@ -13,7 +13,7 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log import partition_of
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
-from gossamer.web.validators import Lie, Trust, Validators
+from gossamer.web.validators import DistrustReason, Trust, Validators
 from services.dedup.rows import DocumentRow
 from services.frontier.revisit import (
     CrawlState,
@@ -114,7 +114,7 @@ def test_validators_are_shown_as_sent_or_distrusted() -> None:
     both = Validators('"1"', "Sun, 22 Nov 2026 08:00:00 GMT")
     given = replace(facts, plan=changed(facts.plan, validators=both))
     assert "validators: ETag and Last-Modified sent, except at each 8th visit" in why(given)
-    lied = changed(facts.site, validators={HOST: Trust(lie=Lie.SAME_TAG)})
+    lied = changed(facts.site, validators={HOST: Trust(lie=DistrustReason.SAME_TAG)})
     shown = why(given, site=lied)
     assert "validators: distrusted, not sent: a page changed and its ETag did not" in shown
 

@@ -28,7 +28,7 @@ from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
-from services.dedup.seen import SeenRow, finder_of
+from services.dedup.seen import SeenRow, hash_finder
 from services.frontier.conditions import Condition
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
@@ -46,7 +46,7 @@ from services.frontier.rows import (
     VerdictRow,
     partition_key,
 )
-from services.frontier.sites import SAMPLE
+from services.frontier.sites import MAX_REFUSED_ROWS
 from standalone.folder import Folder, Opened
 
 HOST = "http://a.example"
@@ -122,9 +122,13 @@ def test_refusal_is_not_shown_as_a_visit() -> None:
 
 
 def test_refusals_without_a_row_are_explained_by_their_rule() -> None:
-    trapped = SiteRow("a.example", refused={"trap_urls": SAMPLE + 1, "redirect": SAMPLE})
+    trapped = SiteRow(
+        "a.example", refused={"trap_urls": MAX_REFUSED_ROWS + 1, "redirect": MAX_REFUSED_ROWS}
+    )
     shown = why(site=trapped, via="seed", is_seen=True)
-    assert f"\nrefused: by trap_urls, which refused {SAMPLE + 1} URLs of a.example" in shown
+    assert (
+        f"\nrefused: by trap_urls, which refused {MAX_REFUSED_ROWS + 1} URLs of a.example" in shown
+    )
     assert "beyond what is taken of its host" in shown and "redirect" not in shown
     assert "perhaps refused: by trap_urls" in why(site=trapped, definition=DEFINED, fleet=True)
     two = SiteRow("a.example", refused={"trap_urls": 5000, "robots_excluded": 7000})
@@ -304,7 +308,7 @@ def test_facts_are_read_from_all_tables_of_a_folder(tmp_path: Path) -> None:
             DEFAULT_CRAWL,
             site_of(URL),
             bytes.fromhex(fingerprint(URL)),
-            bytes.fromhex(finder_of("seed")),
+            bytes.fromhex(hash_finder("seed")),
         ),
     )
     for row in rows:
