@@ -106,7 +106,7 @@ def _validators(validators: Validators, trust: Trust) -> str:
     if not sent:
         return "none in the last response, so each visit fetches the whole page"
     validators = " and ".join(sent)
-    return f"{validators} sent, except at each {UNCONDITIONAL_INTERVAL}th visit, which checks them"
+    return f"{names} sent, except at each {UNCONDITIONAL_INTERVAL}th visit, which checks them"
 
 
 def _reasons(page: PageState) -> str:
