@@ -21,8 +21,7 @@ APPLICATION_ID = 0x47534D52
 FORMAT = 1
 BUSY_TIMEOUT = 60.0
 POLL, MAX_POLL = 0.005, 0.25
-"""Minimum and maximum seconds between two checks for new commits. They grow while there are
-none."""
+"""Minimum and maximum seconds between two checks for new commits. They grow without commits."""
 
 # Checkpoints at 32 MB instead of 8: pages that many commits change are written back less often.
 PRAGMAS = """

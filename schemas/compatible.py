@@ -131,8 +131,8 @@ class _ForOlder(_Comparison):
 
 
 def topic_breaks(old: Mapping[str, Any], new: Mapping[str, Any] | None) -> list[str]:
-    """Return a sentence for each breaking change of a topic's file. *new* is None if the topic was
-    removed."""
+    """Return a sentence for each breaking change of a topic's file. A missing *new* file means that
+    the topic was removed."""
     if new is None:
         return ["the topic was removed"]
     broken = [
@@ -150,8 +150,8 @@ def topic_breaks(old: Mapping[str, Any], new: Mapping[str, Any] | None) -> list[
 
 
 def table_breaks(old: str, new: str | None) -> list[str]:
-    """Return a sentence for each column or key line in the CQL *old* that *new* lacks. *new* is
-    None if the table was removed."""
+    """Return a sentence for each column or key line of the CQL *old* that *new* lacks. A missing
+    *new* means that the table was removed."""
     if new is None:
         return ["the table was removed"]
     new_lines = _column_lines(new)

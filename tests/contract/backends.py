@@ -1,8 +1,7 @@
 """The implementations of the ports, which share one contract, and their factories.
 
-Opening again what is open already is what another process does, or the next one after a crash.
-Another implementation of a log is one more entry of `LOGS`, of a store one of `STORES`; whoever is
-only one of them has SQLite for the other.
+Opening open data again acts like another process, or like the next one after a crash. A further log
+is an entry of `LOGS`, and a further store an entry of `STORES`. SQLite serves as the other port.
 """
 
 import os

@@ -99,6 +99,6 @@ class Child:
 def _play(
     part: str, backend: str, folder: Path, server: str, words: tuple[object, ...], said: Connection
 ) -> None:
-    # Whoever takes the part again after a crash is the same member: nobody waits for the dead.
+    # After a crash the next process is the same member, so that no session has to time out.
     os.environ[MEMBER] = part
     PARTS[part](BACKENDS[backend].open(folder, server), said.send, *words)

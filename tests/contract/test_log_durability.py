@@ -115,7 +115,7 @@ def test_space_of_consumed_records_is_reused(data: Data) -> None:
     sizes = []
     for _ in range(11):
         for i in range(20):
-            # 20 MB a round, an odd size each time: free room must be found again all the same.
+            # 20 MB a round with varying sizes, whose free space must still be reused.
             body = b"x" * (20_000 + 97 * i)
             ports.log.append(Message(FETCHED, str(n), body, str(n)) for n in range(50))
             for mine in (parser, archive):

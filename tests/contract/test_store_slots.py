@@ -36,7 +36,7 @@ def test_two_fetchers_never_have_the_same_slot(data: Data, clock: Clock) -> None
     assert [other.lease(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
     assert other.lease("192.0.2.2", ()) == 0
     clock.now += 1.0
-    assert one.lease(ADDRESS, {1}) == 0, "what one has and does not need is leased anew"
+    assert one.lease(ADDRESS, {1}) == 0, "unneeded slots are leased again"
 
 
 @pytest.mark.only("decides_at_once")

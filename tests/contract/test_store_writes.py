@@ -147,7 +147,7 @@ def test_concurrent_put_if_absent_has_one_winner(data: Data) -> None:
 
 @pytest.fixture
 def owners(data: Data) -> tuple[Store, Store]:
-    """Return the stores of an owner and of whoever took over from it."""
+    """Return the stores of a former owner and of the new owner."""
     old, new = data.open().store, data.open().store
     old.stamp(1_000_000, 2_000_000)
     new.stamp(2_000_000, 3_000_000)

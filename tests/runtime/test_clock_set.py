@@ -1,6 +1,4 @@
-"""A frontier's loop and a clock that is set: nothing is ordered by it before the times written down
-by the former clock are reckoned anew.
-"""
+"""A loop whose clock was set recomputes its times before it orders anything."""
 
 from collections.abc import Iterable
 

@@ -72,7 +72,7 @@ async def test_record_with_too_large_result_becomes_dead_letter(
         await until(lambda: len(manual.open()) == 2)
         manual.done("a", "b")
         await until(lambda: len(letters(log)) == 2)
-    assert found(log) == [], "what is said at once is said whole or not at all"
+    assert found(log) == [], "all events of a call are appended, or none"
     assert {letter.value for letter in letters(log)} == {b"a", b"b"}
     assert all("urls.discovered is too large" in letter.reason for letter in letters(log))
 

@@ -81,7 +81,7 @@ class HandsBack(ManualOnce):
         try:
             await super().work(event, emit)
         except asyncio.CancelledError:
-            emit(discovered(f"{event.url} handed back", 1.0))
+            emit(discovered(f"{event.url} returned", 1.0))
             raise
 
 
@@ -156,7 +156,7 @@ async def test_member_fenced_twice_appends_its_results(
             log.fenced_for_good = True
             log.fence()
             await until(lambda: not processor._open)
-    assert sorted(found(log)) == ["a", "b handed back", "c handed back"]
+    assert sorted(found(log)) == ["a", "b returned", "c returned"]
 
 
 async def test_gossamer_error_keeps_finished_results(start: Start, log: Failing) -> None:
@@ -168,7 +168,7 @@ async def test_gossamer_error_keeps_finished_results(start: Start, log: Failing)
             processor.done("a")
             processor.broken("b", NoSpace("the disk is full"))
             await until(lambda: not processor._open)
-    assert sorted(found(log)) == ["a", "c handed back"]
+    assert sorted(found(log)) == ["a", "c returned"]
 
 
 async def test_stop_waits_for_short_log_outage(start: Start, log: Failing) -> None:
@@ -180,7 +180,7 @@ async def test_stop_waits_for_short_log_outage(start: Start, log: Failing) -> No
         log.down = True
         await log.tried_again()
         asyncio.get_running_loop().call_later(0.05, setattr, log, "down", False)
-    assert sorted(found(log)) == ["a", "b handed back"]
+    assert sorted(found(log)) == ["a", "b returned"]
 
 
 async def test_stop_gives_up_after_long_log_outage(
@@ -219,7 +219,7 @@ async def test_bytes_waiting_for_the_log_are_bounded(
         await until(lambda: not processor._open)
         log.down = False
         await until(lambda: len(found(log)) == 3)
-    assert sorted(found(log)) == ["a", "b handed back", "c handed back"]
+    assert sorted(found(log)) == ["a", "b returned", "c returned"]
 
 
 async def test_repeatable_work_is_left_to_the_next_reader(

@@ -226,7 +226,7 @@ def fussy(log: SqliteLog, store: SqliteStore) -> Loop:
 def test_failing_handler_writes_dead_letter_with_reason(fussy: Loop, log: SqliteLog) -> None:
     sow(log, "a", "bad", "worse", "b")
     fussy.step()
-    assert sorted(found(log)) == ["half", "half", "whole", "whole"], "half an answer is none"
+    assert sorted(found(log)) == ["half", "half", "whole", "whole"], "no partial results"
     bad, worse = letters(log)
     assert (bad.value, bad.reason) == (b"bad", "ValueError: not this one")
     assert worse.value == b"worse" and "'javascript:1' is not a URL to visit" in worse.reason
