@@ -42,7 +42,7 @@ def test_the_table_is_what_pyproject_installs() -> None:
 
 
 def test_what_is_imported_already_is_installed() -> None:
-    code = "import faust\nfrom gossamer.extras import need\nneed('fleet')"
+    code = "import faust\nfrom gossamer.extras import require_extra\nrequire_extra('fleet')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

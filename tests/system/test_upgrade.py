@@ -70,8 +70,9 @@ EDITS = (
     ),
     (
         "services/frontier/service.py",
-        "from gossamer.log import BATCH, Record\n",
-        "from gossamer.events.records import HostMet\nfrom gossamer.log import BATCH, Record\n",
+        "from gossamer.log import MAX_POLL_RECORDS, Record\n",
+        "from gossamer.events.records import HostMet\n"
+        "from gossamer.log import MAX_POLL_RECORDS, Record\n",
     ),
     (
         "services/frontier/rows.py",
