@@ -1,7 +1,8 @@
-"""The implementations of the ports, which share one contract, and their factories.
+"""The implementations of the ports that must keep the same promises, and how each is opened.
 
-Opening open data again acts like another process, or like the next one after a crash. A further log
-is an entry of `LOGS`, and a further store an entry of `STORES`. SQLite serves as the other port.
+Opening data a second time simulates another process, or the next process after a crash. A new log
+is one more entry of `LOGS`, a new store one of `STORES`. A log without a store uses SQLite as its
+store, and the reverse.
 """
 
 import os
@@ -21,7 +22,7 @@ from gossamer.store import R, Row, Store
 from gossamer.store.cassandra.cql import SMALL_ROWS
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore, CassandraTable
-from gossamer.store.cassandra.tables import create_tables
+from gossamer.store.cassandra.tables import make_tables
 from gossamer.store.sqlite import SqliteStore
 
 
@@ -36,21 +37,21 @@ class Ports:
 
 @dataclass(frozen=True)
 class Backend:
-    """An implementation. *open* takes its own folder and the server."""
+    """One implementation. *open* takes an empty folder and the address of the server."""
 
     open: Callable[[Path, str], Ports]
     server: str = ""
-    """The fixture with the address of its server, or none."""
+    """The fixture with the address of the server; empty if none is needed."""
     clear: Callable[[str], None] = lambda server: None
     """Removes the data of earlier tests from the server."""
     one_step: bool = False
     """Whether log and store share a transaction, so that advancing is one step."""
     trims: bool = False
-    """Whether consumed records are deleted at once."""
+    """Whether a record is deleted as soon as every reader has passed it."""
     decides_at_once: bool = False
-    """Whether `first` does not wait for the flush."""
+    """Whether `put_if_absent` decides before the flush."""
     fences: bool = False
-    """Whether several processes may write, so that claims must fence others."""
+    """Whether several processes may write, so that a claim has to fence others."""
 
 
 def _database(folder: Path) -> Database:
@@ -59,7 +60,7 @@ def _database(folder: Path) -> Database:
 
 
 def _lifetime(row: type[Row]) -> int:
-    """Return the retention of rows of a test's class in seconds, or 0 for no expiry."""
+    """Return the seconds for which rows of a test's class are stored; 0: for ever."""
     return getattr(row, "lifetime", 0)
 
 
@@ -69,11 +70,12 @@ def _sqlite(folder: Path, _: str) -> Ports:
 
 
 MEMBER = "CONTRACT_MEMBER"
-"""The environment variable that names a member of groups, where it is to be known again."""
+"""The environment variable with the member's name in its groups, for a process that keeps its
+name."""
 
 
 def kafka_settings(folder: Path, server: str) -> KafkaSettings:
-    """Return the settings of a folder: topics of its own."""
+    """Return the settings of a folder, with topics of its own."""
     prefix = f"t{sha1(str(folder).encode()).hexdigest()[:12]}."
     return KafkaSettings(servers=server, prefix=prefix, partitions=4, replication=1, session=6.0)
 
@@ -104,7 +106,7 @@ def cassandra_settings(port: str) -> CassandraSettings:
 
 
 class MakingStore(CassandraStore):
-    """A store that creates missing tables."""
+    """A store that creates each table when it is first used."""
 
     used: set[str] = set()  # noqa: RUF012 - one for all
 
@@ -114,7 +116,7 @@ class MakingStore(CassandraStore):
         super().__init__(cassandra_settings(port))
 
     def table(self, row: type[R]) -> CassandraTable[R]:
-        """Return the table of *row*, made where it is missing."""
+        """Return the table of *row*, created where it is missing."""
         _make(self._port, row)
         self.used.add(row.table)
         return super().table(row)
@@ -123,7 +125,7 @@ class MakingStore(CassandraStore):
 @cache
 def _make(port: str, row: type[Row] | None) -> None:
     rows = {row: replace(SMALL_ROWS, lifetime=_lifetime(row))} if row else {}
-    list(create_tables(_nodes(port), cassandra_settings(port), rows))
+    list(make_tables(_nodes(port), cassandra_settings(port), rows))
 
 
 @cache

@@ -17,7 +17,7 @@ class Data:
     name: str
     path: Path
     server: str
-    """The address of the implementation's server, if any."""
+    """The address of the implementation's server; empty if it has none."""
     opened: list[Ports] = field(default_factory=list)
 
     @property
@@ -26,22 +26,22 @@ class Data:
         return BACKENDS[self.name]
 
     def open(self) -> Ports:
-        """Open the data, or open them again."""
+        """Open the data, also if they are open."""
         self.opened.append(ports := self.backend.open(self.path, self.server))
         return ports
 
     def size(self) -> int:
-        """Return the size of the data in bytes."""
+        """Return how many bytes the data take."""
         return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
 
     def child(self, part: str, *words: object) -> Child:
-        """Start another process on the same data; see `tests/contract/child.py` for the parts."""
+        """Start another process on the same data. `tests/contract/child.py` has the parts."""
         return Child(part, self.name, self.path, self.server, words)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what is about stores over every store, all else over every log; some only over those
-    that are able to."""
+    """Run tests of stores over every store, and other tests over every log. A mark `only` selects
+    the implementations with an ability."""
     about_stores = metafunc.module.__name__.rpartition(".")[2].startswith("test_store")
     if "backend" in metafunc.fixturenames:
         only = [mark.args[0] for mark in metafunc.definition.iter_markers("only")]
@@ -59,7 +59,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def server(request: pytest.FixtureRequest, backend: str) -> str:
-    """Return the address of the implementation's empty server, or ""."""
+    """Return the address of the implementation's server, without data of earlier tests; "" if it
+    has none."""
     needs = BACKENDS[backend].server
     where = str(request.getfixturevalue(needs)) if needs else ""
     BACKENDS[backend].clear(where)
@@ -68,7 +69,7 @@ def server(request: pytest.FixtureRequest, backend: str) -> str:
 
 @pytest.fixture
 def data(backend: str, server: str, tmp_path: Path) -> Iterator[Data]:
-    """Return empty data."""
+    """Return a place without data."""
     data = Data(backend, tmp_path / "data", server)
     yield data
     for ports in data.opened:

@@ -1,4 +1,4 @@
-"""The contract of `gossamer.log`, for every implementation."""
+"""The promises of `gossamer.log`, which every log keeps."""
 
 import time
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ ORDERED, ENDED, FETCHED, PAGES, ARCHIVED = (
     "pages.archived",
 )
 QUIET, FAR = 0.05, 0.3
-"""Seconds without records after which a test expects no more. Networks need longer."""
+"""Seconds without a record after which none is expected, on this machine and across a network."""
 SITES = [f"site{i}.example" for i in range(40)]
 
 
@@ -34,19 +34,19 @@ def some(topic: str, count: int) -> list[Message]:
     return [message(topic, str(i), SITES[i % len(SITES)]) for i in range(count)]
 
 
-def joined(mine: Reader) -> Reader:
-    """Return a reader with assigned partitions."""
+def await_partitions(consumer: Reader) -> Reader:
+    """Return the reader once it has partitions."""
     until = time.monotonic() + 60
-    while not mine.partitions:
-        assert not mine.poll(0.1), "a record of a partition that it does not have"
-        assert time.monotonic() < until, "its group gives it nothing"
-    return mine
+    while not consumer.partitions:
+        assert not consumer.poll(0.1), "a record of a partition that is not assigned"
+        assert time.monotonic() < until, "its group assigned no partitions"
+    return consumer
 
 
 def drain(source: Reader | Tail, least: int = 0) -> list[Record]:
-    """Read until *least* have come and nothing comes any more.
+    """Read until *least* records have arrived and no more arrive.
 
-    A tail reads to the end by itself; what a reader finds first may take its time.
+    A tail reads to the end by itself; the first records of a reader may take a while.
     """
     quiet = QUIET if isinstance(source, SqliteTail) else FAR
     until = time.monotonic() + 60
@@ -57,20 +57,20 @@ def drain(source: Reader | Tail, least: int = 0) -> list[Record]:
     return found
 
 
-def timed() -> float:
+def append_count() -> float:
     return REGISTRY.get_sample_value("gossamer_log_append_seconds_count") or 0.0
 
 
-def test_nonempty_append_is_timed(ports: Ports) -> None:
-    before = timed()
+def test_each_append_of_messages_is_timed(ports: Ports) -> None:
+    before = append_count()
     ports.log.append(some(ENDED, 3))
     ports.log.append([])
-    assert timed() == before + 1
-    reader = joined(ports.log.reader("frontier", [ENDED], ports.store))
+    assert append_count() == before + 1
+    reader = await_partitions(ports.log.reader("frontier", [ENDED], ports.store))
     records = drain(reader, 3)
     reader.advance(records[:1], some(ORDERED, 2))
     reader.advance(records[1:], ())
-    assert timed() == before + 2
+    assert append_count() == before + 2
     reader.close()
 
 
@@ -85,21 +85,21 @@ def by_partition(records: Iterable[Record]) -> dict[int, list[Record]]:
     return found
 
 
-def kept(log: Log, topic: str) -> list[str]:
+def stored_values(log: Log, topic: str) -> list[str]:
     return sorted(values(drain(log.tail([topic]))))
 
 
 def reader(ports: Ports, group: str, *topics: str) -> Reader:
-    return joined(ports.log.reader(group, topics, ports.store))
+    return await_partitions(ports.log.reader(group, topics, ports.store))
 
 
-def test_appended_records_are_read_unchanged(ports: Ports) -> None:
+def test_record_has_the_topic_key_and_value_of_its_message(ports: Ports) -> None:
     ports.log.append([Message(ORDERED, "clé", bytes(range(256)), "site.example")])
     (record,) = drain(reader(ports, "fetcher", ORDERED), 1)
     assert (record.topic, record.key, record.value) == (ORDERED, "clé", bytes(range(256)))
 
 
-def test_order_within_partition_is_kept_over_appends(ports: Ports) -> None:
+def test_records_of_a_partition_are_read_in_order_of_appending(ports: Ports) -> None:
     for start in range(0, 3000, 100):
         ports.log.append(message(ORDERED, str(i), SITES[i % 40]) for i in range(start, start + 100))
     parts = by_partition(drain(reader(ports, "fetcher", ORDERED), 3000))
@@ -110,7 +110,7 @@ def test_order_within_partition_is_kept_over_appends(ports: Ports) -> None:
         assert [int(v) for v in values(part)] == sorted(int(v) for v in values(part))
 
 
-def test_site_has_one_partition_in_all_topics(ports: Ports) -> None:
+def test_site_has_the_same_partition_in_all_topics(ports: Ports) -> None:
     topics = (ORDERED, ENDED, FETCHED, PAGES, ARCHIVED)
     ports.log.append(message(t, s, s, f"{t} {s}") for t in topics for s in SITES)
     found: dict[str, set[int]] = defaultdict(set)
@@ -120,7 +120,7 @@ def test_site_has_one_partition_in_all_topics(ports: Ports) -> None:
     assert len(set.union(*found.values())) > 1
 
 
-def test_message_with_partition_ignores_its_key(ports: Ports) -> None:
+def test_message_with_a_partition_ignores_its_key(ports: Ports) -> None:
     numbers = range(ports.log.partitions)
     ports.log.append(
         Message(ORDERED, "a", str(n).encode(), "example.org", partition=n) for n in numbers
@@ -137,10 +137,10 @@ def test_reader_reads_only_its_topics(ports: Ports) -> None:
     assert sorted(values(drain(reader(ports, "x", ORDERED, ENDED), 2))) == ["a", "b"]
 
 
-def test_single_member_has_all_partitions(ports: Ports) -> None:
+def test_reader_reads_only_its_partitions(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 200))
-    mine = reader(ports, "fetcher", ORDERED)
-    assert {record.partition for record in drain(mine, 200)} <= mine.partitions
+    consumer = reader(ports, "fetcher", ORDERED)
+    assert {record.partition for record in drain(consumer, 200)} <= consumer.partitions
 
 
 def test_groups_are_independent(ports: Ports) -> None:
@@ -151,7 +151,7 @@ def test_groups_are_independent(ports: Ports) -> None:
     assert (ports.log.lag("parser", FETCHED), ports.log.lag("archive", FETCHED)) == (0, 20)
 
 
-def test_lag_is_reported_by_partition(ports: Ports) -> None:
+def test_lag_by_partition_counts_records_without_a_commit(ports: Ports) -> None:
     sites = [f"{number}.example" for number in range(30)]
     ports.log.append(message(FETCHED, site, site) for site in sites)
     counts = Counter(partition_of(site, ports.log.partitions) for site in sites)
@@ -165,7 +165,7 @@ def test_lag_is_reported_by_partition(ports: Ports) -> None:
     assert ports.log.lag("parser", FETCHED) == counts.total()
 
 
-def test_lag_by_group_includes_all_consumers_of_topic(ports: Ports) -> None:
+def test_lag_by_group_has_all_consumers_of_a_topic(ports: Ports) -> None:
     ports.log.append(some(FETCHED, 20))
     parser = reader(ports, "parser", FETCHED)
     parser.advance(drain(parser, 20), ())
@@ -174,11 +174,11 @@ def test_lag_by_group_includes_all_consumers_of_topic(ports: Ports) -> None:
     assert dict(lags["archive"]) == dict(ports.log.lag_by_partition("archive", FETCHED))
 
 
-def test_record_is_kept_until_the_last_group_has_consumed_it(
+def test_record_is_stored_until_the_last_group_has_read_it(
     ports: Ports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
-    monkeypatch.setattr(reading, "CHECK_INTERVAL", 0.0)
+    monkeypatch.setattr(trimming, "EVERY", 0.0)
+    monkeypatch.setattr(reading, "CHECK_EVERY", 0.0)
     left = 60
     parser = reader(ports, "parser", FETCHED)
     for _ in range(3):
@@ -188,7 +188,7 @@ def test_record_is_kept_until_the_last_group_has_consumed_it(
     for _ in range(3):
         archive = reader(ports, "archive", FETCHED)
         records = drain(archive, left)
-        assert len(records) == left, "no gap, nothing deleted"
+        assert len(records) == left, "all records are still stored"
         first = by_partition(records)
         archive.advance([r for part in first.values() for r in part[: len(part) // 2]], ())
         left -= sum(len(part) // 2 for part in first.values())
@@ -197,20 +197,21 @@ def test_record_is_kept_until_the_last_group_has_consumed_it(
     assert ports.log.lag("archive", FETCHED) == left
 
 
-def test_reader_gets_each_record_once_in_order(ports: Ports) -> None:
-    mine = reader(ports, "fetcher", ORDERED)
+def test_reader_receives_each_record_once(ports: Ports) -> None:
+    consumer = reader(ports, "fetcher", ORDERED)
     for value in "abc":
         ports.log.append([message(ORDERED, value)])
-        assert values(drain(mine, 1)) == [value]
+        assert values(drain(consumer, 1)) == [value]
 
 
-def test_resumed_partition_returns_its_records_in_order(ports: Ports) -> None:
+def test_records_of_a_resumed_partition_arrive_in_order(ports: Ports) -> None:
     slow = partition_of("slow.example", ports.log.partitions)
     fast = next(site for site in SITES if partition_of(site, ports.log.partitions) != slow)
     ports.log.append(message(ORDERED, f"slow {n}", "slow.example") for n in range(5))
     ports.log.append(message(ORDERED, f"fast {n}", fast) for n in range(5))
-    reader = joined(ports.log.reader("fetcher", [ORDERED], ports.store))
-    # The first poll fetches more than it returns: of the rest, too, nothing comes while paused.
+    reader = await_partitions(ports.log.reader("fetcher", [ORDERED], ports.store))
+    # The first poll fetches more than it returns. Those records must not arrive while paused
+    # either.
     found = list(reader.poll(FAR, 1))
     until = time.monotonic() + 60
     while len([one for one in found if one.partition != slow]) < 5:
@@ -229,7 +230,7 @@ def test_resumed_partition_returns_its_records_in_order(ports: Ports) -> None:
     reader.close()
 
 
-def test_polled_records_without_advance_go_to_the_next_reader(ports: Ports) -> None:
+def test_records_after_the_committed_offset_are_redelivered(ports: Ports) -> None:
     ports.log.append(message(ORDERED, str(i)) for i in range(10))
     first = reader(ports, "fetcher", ORDERED)
     records = drain(first, 10)
@@ -238,38 +239,41 @@ def test_polled_records_without_advance_go_to_the_next_reader(ports: Ports) -> N
     assert values(drain(reader(ports, "fetcher", ORDERED), 6)) == list("456789")
 
 
-def test_reader_without_advance_leaves_all_records(ports: Ports) -> None:
+def test_all_records_are_redelivered_without_a_commit(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 10))
     for _ in range(3):
-        mine = reader(ports, "fetcher", ORDERED)
-        assert len(drain(mine, 10)) == 10
-        mine.close()
+        consumer = reader(ports, "fetcher", ORDERED)
+        assert len(drain(consumer, 10)) == 10
+        consumer.close()
 
 
-def test_advance_commits_the_largest_offset(ports: Ports) -> None:
+def test_advance_commits_the_highest_offset_in_any_order_of_records(ports: Ports) -> None:
     ports.log.append(message(ORDERED, str(i)) for i in range(5))
     first = reader(ports, "fetcher", ORDERED)
     first.advance(reversed(drain(first, 5)), ())
     assert ports.log.lag("fetcher", ORDERED) == 0
 
 
-def test_advance_appends_messages(ports: Ports) -> None:
+def test_advance_appends_the_messages(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 3))
-    mine = reader(ports, "fetcher", ORDERED)
-    mine.advance(drain(mine, 3), [message(ENDED, "done"), message(FETCHED, "page")])
-    assert (kept(ports.log, ENDED), kept(ports.log, FETCHED)) == (["done"], ["page"])
+    consumer = reader(ports, "fetcher", ORDERED)
+    consumer.advance(drain(consumer, 3), [message(ENDED, "done"), message(FETCHED, "page")])
+    assert (stored_values(ports.log, ENDED), stored_values(ports.log, FETCHED)) == (
+        ["done"],
+        ["page"],
+    )
 
 
-def test_advance_without_records_appends_messages(ports: Ports) -> None:
-    mine = reader(ports, "fetcher", ORDERED)
-    mine.advance((), [message(ENDED, "unasked")])
-    assert kept(ports.log, ENDED) == ["unasked"]
+def test_advance_without_records_appends_the_messages(ports: Ports) -> None:
+    consumer = reader(ports, "fetcher", ORDERED)
+    consumer.advance((), [message(ENDED, "unasked")])
+    assert stored_values(ports.log, ENDED) == ["unasked"]
 
 
-def test_reader_reads_its_own_messages(ports: Ports) -> None:
-    mine = reader(ports, "dedup", "urls.discovered")
-    mine.advance((), [message("urls.discovered", "loop")])
-    assert values(drain(mine, 1)) == ["loop"]
+def test_reader_receives_its_own_messages(ports: Ports) -> None:
+    consumer = reader(ports, "dedup", "urls.discovered")
+    consumer.advance((), [message("urls.discovered", "loop")])
+    assert values(drain(consumer, 1)) == ["loop"]
 
 
 def test_append_accepts_any_iterable(ports: Ports) -> None:
@@ -278,56 +282,56 @@ def test_append_accepts_any_iterable(ports: Ports) -> None:
     assert ports.log.lag("fetcher", ORDERED) == 3
 
 
-def test_lag_counts_uncommitted_records(ports: Ports) -> None:
+def test_lag_is_the_number_of_records_without_a_commit(ports: Ports) -> None:
     assert ports.log.lag("fetcher", ORDERED) == 0
     ports.log.append(some(ORDERED, 100))
-    mine = reader(ports, "fetcher", ORDERED)
+    consumer = reader(ports, "fetcher", ORDERED)
     left = 100
-    for part in by_partition(drain(mine, 100)).values():
+    for part in by_partition(drain(consumer, 100)).values():
         assert ports.log.lag("fetcher", ORDERED) == left
-        mine.advance(part, ())
+        consumer.advance(part, ())
         left -= len(part)
     assert ports.log.lag("fetcher", ORDERED) == 0
 
 
 @pytest.mark.parametrize("topic", [PAGES, "control"])
-def test_compacted_topic_keeps_newest_record_of_key(data: Data, topic: str) -> None:
+def test_compacted_topic_has_the_newest_record_of_each_key(data: Data, topic: str) -> None:
     ports = data.open()
     for version in range(5):
         for key in "abc":
             ports.log.append([message(topic, f"{key}{version}", key=key)])
     ports.log.append([message(topic, f"d{version}", key="d") for version in range(5)])
     if data.backend.trims:
-        assert kept(ports.log, topic) == ["a4", "b4", "c4", "d4"]
+        assert stored_values(ports.log, topic) == ["a4", "b4", "c4", "d4"]
     newest = {record.key: record.value.decode() for record in drain(ports.log.tail([topic]))}
     assert newest == {"a": "a4", "b": "b4", "c": "c4", "d": "d4"}
 
 
-def test_tombstone_replaces_older_record(ports: Ports) -> None:
+def test_tombstone_replaces_the_record_of_its_key(ports: Ports) -> None:
     ports.log.append([message(PAGES, "text", key="a"), message(PAGES, "text", key="b")])
     ports.log.append([message(PAGES, "", key="a")])
     left = {record.key: record.value for record in drain(ports.log.tail([PAGES]))}
     assert left == {"a": b"", "b": b"text"}
 
 
-def test_headers_survive_append_and_read(ports: Ports) -> None:
+def test_record_has_the_headers_of_its_message(ports: Ports) -> None:
     headers = (("reason", "moved"), ("where", "voil\u00e0"), ("reason", ""))
     ports.log.append([Message(PAGES, "a", b"", SITES[0], headers), message(PAGES, "text", key="b")])
     found = {record.key: record.headers for record in drain(ports.log.tail([PAGES]))}
     assert found == {"a": headers, "b": ()}
 
 
-def test_tail_reads_retained_and_new_records(ports: Ports) -> None:
+def test_tail_reads_stored_records_and_then_new_ones(ports: Ports) -> None:
     ports.log.append(some(ARCHIVED, 1500))
     tail = ports.log.tail([ARCHIVED])
     assert sorted(map(int, values(drain(tail)))) == [*range(1500)]
     assert not tail.poll(0.0)
     ports.log.append([message(ARCHIVED, "news")])
     assert values(drain(tail, 1)) == ["news"]
-    assert len(kept(ports.log, ARCHIVED)) == 1501
+    assert len(stored_values(ports.log, ARCHIVED)) == 1501
 
 
-def test_tail_of_partitions_starts_at_their_offsets(ports: Ports) -> None:
+def test_tail_of_some_partitions_starts_at_their_offsets(ports: Ports) -> None:
     ends = ports.log.append(some(ARCHIVED, 400))
     assert {topic for topic, _ in ends} == {ARCHIVED}
     (one, end), *_, (other, _) = sorted((number, end) for (_, number), end in ends.items())
@@ -341,47 +345,47 @@ def test_tail_of_partitions_starts_at_their_offsets(ports: Ports) -> None:
     assert {(ARCHIVED, number): offset for number, offset in read.items()}.items() <= again.items()
 
 
-def test_tail_beyond_the_end_reads_from_the_oldest_record(ports: Ports) -> None:
+def test_tail_with_an_offset_beyond_the_end_starts_at_the_beginning(ports: Ports) -> None:
     ports.log.append(some(ARCHIVED, 100))
     ((_, number), end), *_ = ports.log.append([message(ARCHIVED, "last")]).items()
     found = drain(ports.log.tail([ARCHIVED], {number: end + 1000}))
     assert [record.offset for record in found] == [*range(end + 1)]
 
 
-def test_tails_move_no_group(ports: Ports) -> None:
+def test_tail_commits_no_offsets_and_retains_no_records(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 10))
     drain(ports.log.tail([ORDERED]))
     assert ports.log.lag("fetcher", ORDERED) == 10
-    mine = reader(ports, "fetcher", ORDERED)
-    mine.advance(drain(mine, 10), ())
+    consumer = reader(ports, "fetcher", ORDERED)
+    consumer.advance(drain(consumer, 10), ())
     assert ports.log.lag("fetcher", ORDERED) == 0
 
 
 @pytest.mark.parametrize("size", [10, 7 << 20])
-def test_many_records_are_returned_in_several_polls(ports: Ports, size: int) -> None:
+def test_records_above_the_limit_of_a_poll_arrive_in_several_polls(ports: Ports, size: int) -> None:
     count = 3 if size > 1000 else 1200
     for start in range(count):
         ports.log.append([Message(ORDERED, str(start), b"x" * size, "example.org")])
-    mine = reader(ports, "fetcher", ORDERED)
+    consumer = reader(ports, "fetcher", ORDERED)
     polls: list[Sequence[Record]] = []
     keys: list[str] = []
     while len(keys) < count:
-        polls.append(mine.poll(30.0))
+        polls.append(consumer.poll(30.0))
         keys += [record.key for record in polls[-1]]
     assert keys == [str(i) for i in range(count)]
     assert len(polls) > 1
 
 
-def test_each_record_is_handled_once_with_any_step_size(ports: Ports) -> None:
+def test_each_record_is_read_once_for_any_size_of_steps(ports: Ports) -> None:
     appended = some(ORDERED, 700)
     ports.log.append(appended)
     assert ports.log.lag("fetcher", ORDERED) == 700
     seen: Counter[str] = Counter()
     while ports.log.lag("fetcher", ORDERED):
-        mine = reader(ports, "fetcher", ORDERED)
-        step = by_partition(mine.poll(1.0))
+        consumer = reader(ports, "fetcher", ORDERED)
+        step = by_partition(consumer.poll(1.0))
         for part in step.values():
             seen.update(values(part[:97]))
-            mine.advance(part[:97], ())
-        mine.close()
+            consumer.advance(part[:97], ())
+        consumer.close()
     assert seen == Counter(one.value.decode() for one in appended)

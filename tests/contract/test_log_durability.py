@@ -1,64 +1,73 @@
-"""The log's guarantees for killed, concurrent and long-running processes."""
+"""The log's promises when processes are killed, race with each other, or run for long."""
 
 import pytest
 
 from gossamer.log import Message
 from tests.contract.backends import Ports
-from tests.contract.child import GROUP, INPUT, OUTPUT, Child, Worked
+from tests.contract.child import GROUP, INPUT, OUTPUT, Child, ProcessedRow
 from tests.contract.conftest import Data
-from tests.contract.test_log import FETCHED, by_partition, drain, kept, reader, some, values
+from tests.contract.test_log import (
+    FETCHED,
+    by_partition,
+    drain,
+    reader,
+    some,
+    stored_values,
+    values,
+)
 
 pytestmark = pytest.mark.slow
 
 
-def worked(ports: Ports) -> set[bytes]:
-    rows = ports.store.table(Worked)
+def row_values(ports: Ports) -> set[bytes]:
+    rows = ports.store.table(ProcessedRow)
     return {row.value for p in range(64) for row in rows.scan(str(p), limit=100_000)}
 
 
-def settled(data: Data, total: int) -> int:
-    """Compare offsets, messages and rows in another process, and return their position."""
+def check_agreement(data: Data, total: int) -> int:
+    """Compare the committed offset, output and rows, as another process sees them; return the
+    number of committed records."""
     ports = data.open()
-    output = [value.encode() for value in kept(ports.log, OUTPUT)]
-    passed = total - ports.log.lag(GROUP, INPUT)
+    output = [value.encode() for value in stored_values(ports.log, OUTPUT)]
+    committed = total - ports.log.lag(GROUP, INPUT)
     if data.backend.one_step:
-        assert len(output) == len(set(output)) == passed
-        assert worked(ports) == set(output)
+        assert len(output) == len(set(output)) == committed
+        assert row_values(ports) == set(output)
     else:
-        assert len(set(output)) >= passed
-        assert worked(ports) >= set(output)
-    return passed
+        assert len(set(output)) >= committed
+        assert row_values(ports) >= set(output)
+    return committed
 
 
-def ended(*children: Child) -> list[int | None]:
-    return [child.ended() for child in children]
+def exit_statuses(*children: Child) -> list[int | None]:
+    return [child.exit_status() for child in children]
 
 
-def killed_after(child: Child, steps: int) -> None:
+def kill_after(child: Child, steps: int) -> None:
     for _ in range(steps):
-        child.heard()
+        child.receive()
     child.kill()
 
 
-def test_kill_leaves_offsets_messages_and_rows_consistent(data: Data) -> None:
+def test_offsets_output_and_rows_agree_after_kills_at_any_time(data: Data) -> None:
     total = 3000
     data.open().log.append(Message(INPUT, f"k{i}", str(i).encode(), f"k{i}") for i in range(total))
-    passed = [0]
+    committed = [0]
     kills = 8 if data.backend.one_step else 4
     for kill in range(kills):
-        killed_after(data.child("work"), 5 + 17 * kill)
-        passed.append(settled(data, total))
-    assert passed == sorted(set(passed)), "every life gets further"
-    assert ended(data.child("work")) == [0]
-    assert settled(data, total) == total
-    output = kept(data.open().log, OUTPUT)
-    # Each kill may leave one step that was appended and not moved past.
+        kill_after(data.child("work"), 5 + 17 * kill)
+        committed.append(check_agreement(data, total))
+    assert committed == sorted(set(committed)), "each process commits more records"
+    assert exit_statuses(data.child("work")) == [0]
+    assert check_agreement(data, total) == total
+    output = stored_values(data.open().log, OUTPUT)
+    # Each kill may leave one step of three records that was appended and not committed.
     assert len(output) <= total + (0 if data.backend.one_step else kills * 3)
 
 
-def test_concurrent_appends_lose_nothing(data: Data) -> None:
+def test_concurrent_appends_of_processes_are_all_stored(data: Data) -> None:
     children = [data.child("append", name, 100) for name in "abcd"]
-    assert ended(*children) == [0] * 4
+    assert exit_statuses(*children) == [0] * 4
     ports = data.open()
     records = drain(reader(ports, GROUP, INPUT), 4000)
     assert sorted(values(records)) == sorted(f"{n}-{i}" for n in "abcd" for i in range(1000))
@@ -66,72 +75,72 @@ def test_concurrent_appends_lose_nothing(data: Data) -> None:
         assert [record.offset for record in part] == [*range(len(part))]
 
 
-def test_waiting_reader_gets_records_of_other_processes(data: Data) -> None:
+def test_waiting_reader_receives_records_of_other_processes(data: Data) -> None:
     ports = data.open()
-    mine = reader(ports, GROUP, INPUT)
+    consumer = reader(ports, GROUP, INPUT)
     child = data.child("append", "a", 50)
     found: list[str] = []
     while len(found) < 500:
-        found += values(mine.poll(30.0))
-        assert found or child.running, "woken for nothing after the other had ended"
-    assert ended(child) == [0]
+        found += values(consumer.poll(30.0))
+        assert found or child.running, "no record arrived before the other process ended"
+    assert exit_statuses(child) == [0]
     assert sorted(found) == sorted(f"a-{i}" for i in range(500))
 
 
-def test_concurrent_creation_of_data_file_succeeds(data: Data) -> None:
+def test_processes_may_open_new_data_at_the_same_time(data: Data) -> None:
     for attempt in range(5 if data.backend.one_step else 1):
         fresh = Data(data.name, data.path / str(attempt), data.server)
-        assert ended(*(fresh.child("open") for _ in range(6))) == [0] * 6
+        assert exit_statuses(*(fresh.child("open") for _ in range(6))) == [0] * 6
 
 
 @pytest.mark.only("trims")
-def test_record_is_deleted_when_all_consumers_have_passed_it(data: Data) -> None:
+def test_record_is_deleted_after_all_groups_have_committed_it(data: Data) -> None:
     ports = data.open()
     ports.log.append(some(FETCHED, 100))
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
     records = drain(parser)
     parser.advance(records, ())
-    assert len(kept(ports.log, FETCHED)) == 100, "the archive has not read them"
+    assert len(stored_values(ports.log, FETCHED)) == 100, "the archive has not consumed them"
     drain(archive)
     for part in by_partition(records).values():
         archive.advance(part[:1], ())
     left = 100 - len(by_partition(records))
-    assert len(kept(ports.log, FETCHED)) == left
+    assert len(stored_values(ports.log, FETCHED)) == left
     assert len(drain(reader(ports, "archive", FETCHED))) == left
 
 
 @pytest.mark.parametrize("topic", ["dead.letters", "pages.archived"])
-def test_topic_kept_forever_keeps_records(ports: Ports, topic: str) -> None:
+def test_records_of_retained_topics_are_not_deleted(ports: Ports, topic: str) -> None:
     ports.log.append(some(topic, 20))
-    mine = reader(ports, "somebody", topic)
-    mine.advance(drain(mine, 20), ())
-    assert len(kept(ports.log, topic)) == 20
+    consumer = reader(ports, "somebody", topic)
+    consumer.advance(drain(consumer, 20), ())
+    assert len(stored_values(ports.log, topic)) == 20
 
 
 @pytest.mark.only("trims")
-def test_space_of_consumed_records_is_reused(data: Data) -> None:
+def test_disk_size_is_bounded_while_records_are_consumed(data: Data) -> None:
     ports = data.open()
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
     sizes = []
     for _ in range(11):
         for i in range(20):
-            # 20 MB a round with varying sizes, whose free space must still be reused.
+            # 20 MB a round, in odd sizes, so that free pages must be found again.
             body = b"x" * (20_000 + 97 * i)
             ports.log.append(Message(FETCHED, str(n), body, str(n)) for n in range(50))
-            for mine in (parser, archive):
-                mine.advance(mine.poll(1.0), ())
+            for consumer in (parser, archive):
+                consumer.advance(consumer.poll(1.0), ())
         sizes.append(data.size())
-    # After the third the journal is as large as it gets.
+    # The journal stops growing after the third round.
     assert sizes[-1] <= 1.2 * sizes[3]
 
 
 @pytest.mark.only("trims")
-def test_space_of_compacted_records_is_reused(data: Data) -> None:
+def test_disk_size_of_a_compacted_topic_is_bounded(data: Data) -> None:
     log = data.open().log
     sizes = []
     for _ in range(11):
         for _ in range(20):
             log.append(Message("pages", str(n), b"x" * 20_000, str(n)) for n in range(50))
         sizes.append(data.size())
-    # After the third the journal is as large as it gets.
+    # The journal stops growing after the third round.
     assert sizes[-1] <= 1.2 * sizes[3]

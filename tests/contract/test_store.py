@@ -1,4 +1,4 @@
-"""The contract of `gossamer.store`, for every implementation."""
+"""The promises of `gossamer.store`, which every store keeps."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -31,7 +31,7 @@ class Named(Row, frozen=True):
 
 
 class Single(Row, frozen=True):
-    """A row without a sort key."""
+    """A row that is a whole partition."""
 
     table = "single"
     partition_key = "part"
@@ -40,7 +40,7 @@ class Single(Row, frozen=True):
 
 
 class Held(Row, frozen=True):
-    """A row that can be taken over."""
+    """A row with a holder, which another one may replace."""
 
     table = "held"
     partition_key, holder = "part", ("who", "until")
@@ -51,13 +51,13 @@ class Held(Row, frozen=True):
 
 
 class Colour(StrEnum):
-    """An enumeration of texts."""
+    """The values of an enumeration column."""
 
     RED = "red"
 
 
-class Painted(Row, frozen=True):
-    """A row with an enumeration."""
+class Coloured(Row, frozen=True):
+    """A row with an enumeration column."""
 
     table = "painted"
     partition_key = "part"
@@ -77,12 +77,12 @@ class Shared(Row, frozen=True):
 
 
 class Owned(Row, frozen=True):
-    """A row without a sort key, with a composite partition key."""
+    """A row that is a whole partition, whose key has two fields."""
 
     table = "owned"
     partition_key = "owner", "part"
     part: str
-    """The order of the columns is not that of the key."""
+    """The columns are in another order than the fields of the key."""
     owner: str
     text: str = ""
 
@@ -92,7 +92,7 @@ Settle = Callable[[Store], None]
 
 @pytest.fixture(params=["before flush", "after flush"])
 def settle(request: pytest.FixtureRequest) -> Settle:
-    """Return an action between writing and reading that must not change the results."""
+    """Return a function to call between writing and reading. Reads must not depend on the flush."""
     return (lambda store: None) if request.param == "before flush" else (lambda s: s.flush())
 
 
@@ -106,7 +106,7 @@ def numbers(table: Table[Simple], *scan: object) -> list[int]:
     return [row.n for row in table.scan("p", *scan)]  # type: ignore[arg-type]
 
 
-def test_put_row_is_read(store: Store, settle: Settle) -> None:
+def test_get_returns_the_row_that_was_put(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     table.put(Simple("p", 1, "one"))
     settle(store)
@@ -115,7 +115,7 @@ def test_put_row_is_read(store: Store, settle: Settle) -> None:
     assert table.get("q", 1) is None
 
 
-def test_second_put_replaces_the_whole_row(store: Store, settle: Settle) -> None:
+def test_second_put_replaces_all_columns(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     table.put(Simple("p", 1, "old"))
     settle(store)
@@ -125,7 +125,7 @@ def test_second_put_replaces_the_whole_row(store: Store, settle: Settle) -> None
     assert table.scan("p") == [Simple("p", 1, "")]
 
 
-def test_row_without_sort_key_is_read(store: Store, settle: Settle) -> None:
+def test_row_without_a_sort_key_is_a_partition(store: Store, settle: Settle) -> None:
     table = store.table(Single)
     table.put(Single("p", "old"))
     settle(store)
@@ -135,7 +135,7 @@ def test_row_without_sort_key_is_read(store: Store, settle: Settle) -> None:
     assert table.scan("p") == [Single("p", "new")]
 
 
-def test_erase_removes_only_its_row(store: Store, settle: Settle) -> None:
+def test_erase_deletes_one_row(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(4):
         table.put(Simple("p", n, "old"))
@@ -151,7 +151,7 @@ def test_erase_removes_only_its_row(store: Store, settle: Settle) -> None:
     assert table.get_many("p", [0, 1, 2]) == [Simple("p", 0, "old"), Simple("p", 2, "new")]
 
 
-def test_row_without_sort_key_is_erased(store: Store, settle: Settle) -> None:
+def test_erase_deletes_a_row_without_a_sort_key(store: Store, settle: Settle) -> None:
     table = store.table(Owned)
     table.put(Owned("p", "o", "old"))
     settle(store)
@@ -174,7 +174,7 @@ def test_put_if_absent_keeps_the_first_row(store: Store, settle: Settle) -> None
     assert table.get("p") == Single("p", "one")
 
 
-def test_replace_writes_row_of_same_holder(store: Store, settle: Settle) -> None:
+def test_replace_requires_the_former_holder(store: Store, settle: Settle) -> None:
     table, before = store.table(Held), Held("p", "one", 1)
     table.replace(Held("p", "nobody", 0), before)
     assert table.put_if_absent(before) == before
@@ -186,7 +186,7 @@ def test_replace_writes_row_of_same_holder(store: Store, settle: Settle) -> None
     assert table.put_if_absent(before) == table.get("p") == Held("p", "two", 2)
 
 
-def test_replace_keeps_row_with_renewed_lease(store: Store, settle: Settle) -> None:
+def test_replace_fails_if_the_holder_renewed_its_lease(store: Store, settle: Settle) -> None:
     table, before, renewed = store.table(Held), Held("p", "one", 1), Held("p", "one", 1, 99.5)
     assert table.put_if_absent(before) == before
     settle(store)
@@ -197,7 +197,7 @@ def test_replace_keeps_row_with_renewed_lease(store: Store, settle: Settle) -> N
     assert table.get("p") == renewed
 
 
-def test_put_if_absent_after_drop_writes_the_row(store: Store, settle: Settle) -> None:
+def test_put_if_absent_after_a_drop_writes_the_row(store: Store, settle: Settle) -> None:
     table = store.table(Single)
     table.put(Single("p", "one"))
     settle(store)
@@ -220,7 +220,7 @@ def test_scan_orders_numbers(store: Store, settle: Settle) -> None:
     assert table.scan("r") == []
 
 
-def test_scan_orders_characters(store: Store, settle: Settle) -> None:
+def test_scan_orders_texts_by_code_point(store: Store, settle: Settle) -> None:
     table = store.table(Named)
     names = ["", "a", "A", "ab", "b", "é", "z", "\uffff", "\U0001f577", "a\0b", "a'b"]
     for name in names:
@@ -230,7 +230,7 @@ def test_scan_orders_characters(store: Store, settle: Settle) -> None:
     assert [row.name for row in table.scan("p", "b")] == [n for n in sorted(names) if n > "b"]
 
 
-def test_pages_of_scan_contain_all_rows(store: Store) -> None:
+def test_scan_in_pages_has_each_row_once(store: Store) -> None:
     table = store.table(Simple)
     for n in range(0, 100, 2):
         table.put(Simple("p", n))
@@ -243,7 +243,7 @@ def test_pages_of_scan_contain_all_rows(store: Store) -> None:
     assert found == [*range(100)]
 
 
-def test_drop_removes_only_its_partition(store: Store, settle: Settle) -> None:
+def test_drop_deletes_one_partition(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(5):
         table.put(Simple("p", n))
@@ -256,7 +256,7 @@ def test_drop_removes_only_its_partition(store: Store, settle: Settle) -> None:
     assert len(table.scan("q")) == 5
 
 
-def test_put_after_drop_stays(store: Store, settle: Settle) -> None:
+def test_row_put_after_a_drop_is_stored(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(5):
         table.put(Simple("p", n))
@@ -267,15 +267,15 @@ def test_put_after_drop_stays(store: Store, settle: Settle) -> None:
     assert table.scan("p") == [Simple("p", 3, "new")]
 
 
-def test_nothing_is_written_before_flush(data: Data) -> None:
-    mine, other = data.open().store, data.open().store
-    mine.table(Simple).put(Simple("p", 1))
+def test_put_is_not_written_before_the_flush(data: Data) -> None:
+    writer, other = data.open().store, data.open().store
+    writer.table(Simple).put(Simple("p", 1))
     assert other.table(Simple).get("p", 1) is None
-    mine.flush()
+    writer.flush()
     assert other.table(Simple).get("p", 1) == Simple("p", 1)
 
 
-def test_advancing_the_log_flushes(data: Data) -> None:
+def test_advance_of_the_log_flushes_the_store(data: Data) -> None:
     ports = data.open()
     ports.log.append([Message("visits.ordered", "k", b"v", "p")])
     reader = ports.log.reader("fetcher", ["visits.ordered"], ports.store)
@@ -284,7 +284,7 @@ def test_advancing_the_log_flushes(data: Data) -> None:
     assert data.open().store.table(Simple).get("p", 1) == Simple("p", 1)
 
 
-def test_tables_are_independent(store: Store, settle: Settle) -> None:
+def test_tables_with_the_same_keys_are_independent(store: Store, settle: Settle) -> None:
     store.table(Single).put(Single("p", "single"))
     store.table(Named).put(Named("p", "named"))
     settle(store)
@@ -293,9 +293,9 @@ def test_tables_are_independent(store: Store, settle: Settle) -> None:
     assert store.table(Single).get("p") == Single("p", "single")
 
 
-def test_enumeration_value_survives_storage(store: Store, settle: Settle) -> None:
-    table = store.table(Painted)
-    table.put(Painted("p", Colour.RED))
+def test_enumeration_column_has_its_value_after_a_read(store: Store, settle: Settle) -> None:
+    table = store.table(Coloured)
+    table.put(Coloured("p", Colour.RED))
     settle(store)
     found = table.get("p")
     assert found and found.colour is Colour.RED

@@ -1,4 +1,5 @@
-"""Storage of columns of all types, column groups, and added columns."""
+"""Columns of every kind, in groups or not, have their values after a read, and columns may be
+added."""
 
 from typing import NewType
 
@@ -16,7 +17,7 @@ Name = NewType("Name", str)
 
 
 class Span(ColumnGroup, frozen=True):
-    """A column group with optional columns."""
+    """A group of columns, of which some may be null."""
 
     count: int = 0
     until: float | None = None
@@ -60,7 +61,7 @@ class Nested(Row, frozen=True):
 
 
 class Flat(Row, frozen=True):
-    """The table as an operator sees it."""
+    """The table of `Nested` as an operator sees it."""
 
     table = "nested"
     partition_key, sort_key = "part", "n"
@@ -79,16 +80,16 @@ class Flat(Row, frozen=True):
     text: str = ""
 
 
-class Before(Row, frozen=True):
-    """A row class of an older version."""
+class OlderRow(Row, frozen=True):
+    """A row in an older version of the program."""
 
     table = "grown"
     partition_key = "part"
     part: str
 
 
-class After(Row, frozen=True):
-    """The row class with new columns."""
+class NewerRow(Row, frozen=True):
+    """The row of `OlderRow` with new columns."""
 
     table = "grown"
     partition_key = "part"
@@ -100,7 +101,7 @@ class After(Row, frozen=True):
 
 
 class Keywords(Row, frozen=True, kw_only=True):
-    """A row with keyword-only fields."""
+    """A row whose fields are keyword-only."""
 
     table = "keywords"
     partition_key = "part"
@@ -116,7 +117,7 @@ NESTED = (
 )
 
 
-def test_column_groups_survive_storage(data: Data) -> None:
+def test_column_groups_have_their_values_after_a_read(data: Data) -> None:
     table = data.open().store.table(Nested)
     for row in NESTED:
         table.put(row)
@@ -129,7 +130,7 @@ def test_column_groups_survive_storage(data: Data) -> None:
     assert stored.put_if_absent(Nested("p", 3)) == NESTED[2]
 
 
-def test_row_with_keyword_fields_survives_storage(data: Data) -> None:
+def test_row_with_keyword_fields_has_its_values_after_a_read(data: Data) -> None:
     row = Keywords(part="p", span=Span(2), text="x")
     store = data.open().store
     store.table(Keywords).put(row)
@@ -157,7 +158,7 @@ def test_columns_of_a_group_are_flat(data: Data) -> None:
     ]
 
 
-def test_column_group_without_default_is_refused() -> None:
+def test_column_group_without_a_default_is_an_error() -> None:
     class Missing(Row, frozen=True):
         part: str
         span: Span
@@ -171,7 +172,7 @@ def test_column_group_without_default_is_refused() -> None:
             columns_of(row)
 
 
-def test_columns_with_equal_names_are_refused() -> None:
+def test_two_columns_with_one_name_are_an_error() -> None:
     class Twice(Row, frozen=True):
         part: str
         span_count: int = 0
@@ -181,7 +182,7 @@ def test_columns_with_equal_names_are_refused() -> None:
         columns_of(Twice)
 
 
-def test_none_is_stored_as_null(data: Data) -> None:
+def test_none_is_stored_and_not_replaced_by_the_default(data: Data) -> None:
     row = everything(maybe=None, number=None)
     data.open().store.table(Everything).put(row)
     data.opened[-1].store.flush()
@@ -216,7 +217,7 @@ spans = st.builds(
 
 
 @pytest.mark.slow
-def test_any_value_survives_storage(data: Data) -> None:
+def test_random_values_are_the_same_after_a_read(data: Data) -> None:
     writer, reader = data.open(), data.open()
 
     @given(
@@ -239,21 +240,21 @@ def test_any_value_survives_storage(data: Data) -> None:
             name=texts.map(Name),
         )
     )
-    def comes_back(row: Everything) -> None:
+    def check(row: Everything) -> None:
         writer.store.table(Everything).put(row)
         writer.store.flush()
         assert reader.store.table(Everything).get(row.part) == row
 
-    comes_back()
+    check()
 
 
-def test_new_column_has_default_in_older_rows(data: Data) -> None:
+def test_new_column_has_its_default_in_older_rows(data: Data) -> None:
     old = data.open().store
-    old.table(Before).put(Before("p"))
+    old.table(OlderRow).put(OlderRow("p"))
     old.flush()
     new = data.open().store
-    assert new.table(After).get("p") == After("p")
-    new.table(After).put(After("q", number=8, maybe=None))
+    assert new.table(NewerRow).get("p") == NewerRow("p")
+    new.table(NewerRow).put(NewerRow("q", number=8, maybe=None))
     new.flush()
-    assert data.open().store.table(After).get("q") == After("q", number=8, maybe=None)
-    assert data.open().store.table(Before).get("q") == Before("q")
+    assert data.open().store.table(NewerRow).get("q") == NewerRow("q", number=8, maybe=None)
+    assert data.open().store.table(OlderRow).get("q") == OlderRow("q")

@@ -1,4 +1,4 @@
-"""A table behaves like a dict over any sequence of operations, flushes and restarts."""
+"""A table behaves like a dict after any operations, flushed or not, reopened or not."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class ByName(Row, frozen=True):
 
 
 class Spread(Row, frozen=True):
-    """A row with several buckets."""
+    """A row in several partitions of the store's own, ordered by a number."""
 
     table = "spread"
     partition_key, sort_key = "part", "sort"
@@ -58,7 +58,7 @@ parts = st.sampled_from(PARTS)
 
 
 class TableMachine(RuleBasedStateMachine):
-    """A table beside a dict of dicts. *kept* is the dict at the last flush."""
+    """A table beside a dict of dicts. *flushed* is the dict at the last flush."""
 
     data: Data
 
@@ -67,7 +67,7 @@ class TableMachine(RuleBasedStateMachine):
         """Start with an empty table."""
         self.kind = kind
         self.model: dict[tuple[str, Any], Row] = {}
-        self.kept: dict[tuple[str, Any], Row] = {}
+        self.flushed: dict[tuple[str, Any], Row] = {}
         self.dropped: set[str] = set()
         self.erased: set[tuple[str, Any]] = set()
         self.open()
@@ -91,13 +91,13 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), part=parts, value=st.integers(0, 9))
     def put_if_absent(self, data: st.DataObject, part: str, value: int) -> None:
-        """Write a row unless it exists."""
+        """Write a row if there is none."""
         row = self.kind(part, self.sort(data), value)
         missing = (part, row.sort) not in self.model
         assert self.table.put_if_absent(row) == self.model.setdefault((part, row.sort), row)
         is_buffered = part in self.dropped or (part, row.sort) in self.erased
         if missing and self.data.backend.decides_at_once and not is_buffered:
-            self.kept[part, row.sort] = row
+            self.flushed[part, row.sort] = row
 
     @rule(part=parts)
     def drop(self, part: str) -> None:
@@ -116,17 +116,17 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule()
     def flush(self) -> None:
-        """Flush."""
+        """Flush the store."""
         self.ports.store.flush()
-        self.kept = dict(self.model)
+        self.flushed = dict(self.model)
         self.dropped.clear()
         self.erased.clear()
 
     @rule()
-    def die(self) -> None:
-        """Discard unflushed writes, and open the table again."""
+    def crash(self) -> None:
+        """Reopen the table without a flush."""
         self.teardown()
-        self.model = dict(self.kept)
+        self.model = dict(self.flushed)
         self.dropped.clear()
         self.erased.clear()
         self.open()
@@ -153,7 +153,7 @@ class TableMachine(RuleBasedStateMachine):
 
     @invariant()
     def scans_are_whole(self) -> None:
-        """Every partition reads as in the dict."""
+        """Assert that every partition reads as in the dict."""
         if hasattr(self, "table"):
             assert self.table.scan("p") == self.rows("p")
 
@@ -169,7 +169,7 @@ class TableMachine(RuleBasedStateMachine):
 @pytest.mark.slow
 def test_table_behaves_like_a_dict(data: Data) -> None:
     machine = type("Machine", (TableMachine,), {"data": data})
-    # Opening takes time where there is a network.
+    # Reopening takes time across a network.
     examples = 10 if data.server else 60
     run_state_machine_as_test(
         machine, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)

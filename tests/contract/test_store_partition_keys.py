@@ -1,4 +1,4 @@
-"""A partition key may have several fields: what a store promises holds for these keys as well."""
+"""The store's promises for partition keys with several fields."""
 
 import pytest
 
@@ -25,7 +25,9 @@ def store(ports: Ports) -> Store:
     return ports.store
 
 
-def test_rows_with_one_different_key_field_are_separate(store: Store, settle: Settle) -> None:
+def test_rows_that_differ_in_one_field_of_the_key_are_independent(
+    store: Store, settle: Settle
+) -> None:
     table = store.table(Shared)
     rows = [Shared(owner, part, 1, owner + part) for owner in "ab" for part in "pq"]
     for row in rows:
@@ -36,7 +38,7 @@ def test_rows_with_one_different_key_field_are_separate(store: Store, settle: Se
     assert [table.scan((row.owner, row.part)) for row in rows] == [[row] for row in rows]
 
 
-def test_scan_orders_by_sort_key(store: Store, settle: Settle) -> None:
+def test_scan_orders_rows_by_the_sort_key(store: Store, settle: Settle) -> None:
     table = store.table(Shared)
     for n in (3, 1, 2):
         table.put(Shared("a", "p", n))
@@ -46,7 +48,7 @@ def test_scan_orders_by_sort_key(store: Store, settle: Settle) -> None:
     assert [row.n for row in table.scan(("a", "p"), 1, 1)] == [2]
 
 
-def test_drop_matches_all_fields_of_the_partition_key(store: Store, settle: Settle) -> None:
+def test_drop_uses_all_fields_of_the_key(store: Store, settle: Settle) -> None:
     table = store.table(Shared)
     for owner in "ab":
         table.put(Shared(owner, "p", 1))
@@ -57,7 +59,7 @@ def test_drop_matches_all_fields_of_the_partition_key(store: Store, settle: Sett
     assert table.scan(("b", "p")) == [Shared("b", "p", 1)]
 
 
-def test_rows_of_many_partitions_are_read_together(store: Store, settle: Settle) -> None:
+def test_get_all_reads_rows_of_many_partitions(store: Store, settle: Settle) -> None:
     shared, owned = store.table(Shared), store.table(Owned)
     for n in range(100):
         shared.put(Shared("ab"[n % 2], f"p{n}", n))
@@ -71,7 +73,7 @@ def test_rows_of_many_partitions_are_read_together(store: Store, settle: Settle)
     assert owned.get_all([]) == []
 
 
-def test_rows_read_ahead_match_the_store(store: Store, settle: Settle) -> None:
+def test_rows_read_ahead_equal_rows_read_one_by_one(store: Store, settle: Settle) -> None:
     table = store.table(Owned)
     table.put(Owned("p", "a", "old"))
     table.put(Owned("q", "a", "old"))
@@ -92,7 +94,7 @@ def test_put_if_absent_keeps_the_first_row(store: Store, settle: Settle) -> None
     assert table.put_if_absent(Owned("p", "b", "two")) == Owned("p", "b", "two")
 
 
-def test_composite_partition_key_supports_buckets(store: Store, settle: Settle) -> None:
+def test_table_with_several_key_fields_may_have_buckets(store: Store, settle: Settle) -> None:
     table = store.table(Spread)
     for n in range(40):
         table.put(Spread("ab"[n % 2], "p", n))
@@ -108,7 +110,7 @@ def test_composite_partition_key_supports_buckets(store: Store, settle: Settle) 
     assert table.scan(("a", "p")) == [] and len(table.scan(("b", "p"))) == 20
 
 
-def test_everything_yields_each_row_once(store: Store) -> None:
+def test_everything_has_each_row_once(store: Store) -> None:
     rows = [Spread("ab"[n % 2], f"p{n % 3}", n) for n in range(2100)]
     for row in rows:
         store.table(Spread).put(row)

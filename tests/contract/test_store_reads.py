@@ -1,4 +1,4 @@
-"""What a store promises about reading: several rows at once, the newest first, odd keys."""
+"""The store's promises about reads: several rows at once, newest first, unusual keys."""
 
 from math import inf
 
@@ -22,7 +22,7 @@ class Moment(Row, frozen=True):
 
 
 class Version(Row, frozen=True):
-    """A row of which the newest is wanted first."""
+    """A row whose newest version is read first."""
 
     table = "versions"
     partition_key, sort_key = "part", "at"
@@ -30,11 +30,11 @@ class Version(Row, frozen=True):
     part: str
     at: float
     order: str = ""
-    """The name of the column is a word of SQL."""
+    """The name of the column is a keyword of SQL."""
 
 
-class Scattered(Row, frozen=True):
-    """A row whose partition is large: it lies in several of the store's own."""
+class Bucketed(Row, frozen=True):
+    """A row of a large partition, which is stored in several buckets."""
 
     table = "scattered"
     partition_key, sort_key = "part", "at"
@@ -50,19 +50,19 @@ def store(ports: Ports) -> Store:
     return ports.store
 
 
-def test_everything_yields_flushed_rows_only(store: Store) -> None:
-    rows = [Scattered(f"p{n % 7}", n / 2) for n in range(2503)]
+def test_everything_yields_all_flushed_rows(store: Store) -> None:
+    rows = [Bucketed(f"p{n % 7}", n / 2) for n in range(2503)]
     for row in rows:
-        store.table(Scattered).put(row)
+        store.table(Bucketed).put(row)
     store.table(Single).put(Single("p", "x"))
     store.flush()
-    found = list(store.table(Scattered).everything())
+    found = list(store.table(Bucketed).everything())
     assert sorted(found, key=lambda row: row.at) == rows
     assert list(store.table(Single).everything()) == [Single("p", "x")]
     assert list(store.table(Moment).everything()) == []
 
 
-def test_get_many_returns_existing_rows(store: Store, settle: Settle) -> None:
+def test_get_many_skips_missing_rows(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(10):
         table.put(Simple("p", n, str(n)))
@@ -75,7 +75,7 @@ def test_get_many_returns_existing_rows(store: Store, settle: Settle) -> None:
     assert table.get_many("nobody", [1, 2]) == []
 
 
-def test_get_many_returns_flushed_and_buffered_rows(store: Store) -> None:
+def test_get_many_finds_flushed_and_unflushed_rows(store: Store) -> None:
     table = store.table(Simple)
     for n in range(4):
         table.put(Simple("p", n, "old"))
@@ -89,13 +89,13 @@ def test_get_many_returns_flushed_and_buffered_rows(store: Store) -> None:
     assert table.get_many("p", [0, 1, 2]) == [Simple("p", 2, "after")]
 
 
-def test_get_many_returns_row_without_sort_key(store: Store, settle: Settle) -> None:
+def test_get_many_finds_a_row_without_a_sort_key(store: Store, settle: Settle) -> None:
     store.table(Single).put(Single("p", "one"))
     settle(store)
     assert store.table(Single).get_many("p", [""]) == [Single("p", "one")]
 
 
-def test_get_many_returns_hundreds_of_rows(store: Store, settle: Settle) -> None:
+def test_get_many_finds_hundreds_of_rows(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(1000):
         table.put(Simple("p", n))
@@ -103,7 +103,7 @@ def test_get_many_returns_hundreds_of_rows(store: Store, settle: Settle) -> None
     assert sorted(row.n for row in table.get_many("p", range(0, 1000, 2))) == [*range(0, 1000, 2)]
 
 
-def test_rows_of_many_partitions_are_read_together(store: Store, settle: Settle) -> None:
+def test_get_all_reads_rows_of_many_partitions(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(500):
         table.put(Simple(f"p{n}", n, "old"))
@@ -120,7 +120,7 @@ def test_rows_of_many_partitions_are_read_together(store: Store, settle: Settle)
     assert store.table(Single).get_all([("p", ""), ("q", "")]) == [Single("p", "one")]
 
 
-def test_rows_read_ahead_match_the_store(store: Store, settle: Settle) -> None:
+def test_rows_read_ahead_equal_rows_read_one_by_one(store: Store, settle: Settle) -> None:
     table, keys = store.table(Single), [f"p{n}" for n in range(30)]
     for key in keys[:-1]:
         table.put(Single(key, "old"))
@@ -138,7 +138,9 @@ def test_rows_read_ahead_match_the_store(store: Store, settle: Settle) -> None:
     assert table.get("p29") == Single("p29", "first")
 
 
-def test_rows_of_one_partition_read_ahead_match_the_store(store: Store, settle: Settle) -> None:
+def test_rows_of_one_partition_read_ahead_equal_rows_read_one_by_one(
+    store: Store, settle: Settle
+) -> None:
     table = store.table(Simple)
     for n in range(6):
         table.put(Simple("p", n, "old"))
@@ -153,12 +155,12 @@ def test_rows_of_one_partition_read_ahead_match_the_store(store: Store, settle: 
     assert table.get_all([("p", n) for n in range(6)]) == []
 
 
-def test_hundreds_of_rows_of_two_partitions_are_read_together(store: Store, settle: Settle) -> None:
-    """A site's sitemap names thousands of URLs of one host."""
-    table = store.table(Scattered)
+def test_get_all_reads_hundreds_of_rows_of_two_partitions(store: Store, settle: Settle) -> None:
+    """The sitemap of a site may list thousands of URLs of one host."""
+    table = store.table(Bucketed)
     keys = [("pq"[n % 2], n / 2) for n in range(1200)]
     for part, at in keys[:1000]:
-        table.put(Scattered(part, at))
+        table.put(Bucketed(part, at))
     settle(store)
     table.read_ahead(keys[:600])
     found = sorted(table.get_all(keys), key=lambda row: row.at)
@@ -166,13 +168,13 @@ def test_hundreds_of_rows_of_two_partitions_are_read_together(store: Store, sett
     assert all(table.get(*key) is None for key in keys[1000:1010])
 
 
-def test_flush_discards_rows_read_ahead(data: Data) -> None:
+def test_flush_clears_rows_read_ahead(data: Data) -> None:
     one, other = data.open().store, data.open().store
     one.table(Single).read_ahead([("p", "")])
-    other.table(Single).put(Single("p", "theirs"))
+    other.table(Single).put(Single("p", "other"))
     other.flush()
     one.flush()
-    assert one.table(Single).get("p") == Single("p", "theirs")
+    assert one.table(Single).get("p") == Single("p", "other")
 
 
 def test_scan_orders_fractions(store: Store, settle: Settle) -> None:
@@ -188,7 +190,7 @@ def test_scan_orders_fractions(store: Store, settle: Settle) -> None:
     assert len(table.get_many("p", [0.1, 3, 2.0])) == 2
 
 
-def test_scan_of_newest_first_table_is_descending(store: Store, settle: Settle) -> None:
+def test_scan_newest_first_orders_and_pages(store: Store, settle: Settle) -> None:
     table = store.table(Version)
     for at in (2.5, 10.0, 1.0, 7.25):
         table.put(Version("p", at))
@@ -199,7 +201,7 @@ def test_scan_of_newest_first_table_is_descending(store: Store, settle: Settle) 
     assert table.scan("p", 1.0) == []
 
 
-def test_scan_of_newest_first_table_merges_buffered_rows(store: Store) -> None:
+def test_scan_newest_first_merges_flushed_and_unflushed_rows(store: Store) -> None:
     table = store.table(Version)
     for at in range(0, 20, 2):
         table.put(Version("p", at, "old"))
@@ -214,30 +216,30 @@ def test_scan_of_newest_first_table_merges_buffered_rows(store: Store) -> None:
     assert [row.order for row in found if row.at in (7, 8, 10)] == ["old", "new", "new"]
 
 
-def test_buckets_read_as_one_partition(store: Store, settle: Settle) -> None:
-    table = store.table(Scattered)
+def test_buckets_of_a_partition_are_read_as_one(store: Store, settle: Settle) -> None:
+    table = store.table(Bucketed)
     for at in range(40):
-        table.put(Scattered("p", at / 2))
-    table.put(Scattered("q", 7.0))
+        table.put(Bucketed("p", at / 2))
+    table.put(Bucketed("q", 7.0))
     settle(store)
     newest_first = [at / 2 for at in reversed(range(40))]
     assert [row.at for row in table.scan("p")] == newest_first
     assert [row.at for row in table.scan("p", 10.0, 5)] == [9.5, 9.0, 8.5, 8.0, 7.5]
     assert table.scan("p", limit=0) == []
     assert sorted(row.at for row in table.get_many("p", [1.5, 7.0, 99.0])) == [1.5, 7.0]
-    assert table.put_if_absent(Scattered("p", 3.0)) == table.get("p", 3.0)
+    assert table.put_if_absent(Bucketed("p", 3.0)) == table.get("p", 3.0)
     table.drop("p")
     settle(store)
     assert table.scan("p") == []
-    assert table.scan("q") == [Scattered("q", 7.0)]
+    assert table.scan("q") == [Bucketed("q", 7.0)]
 
 
 def test_scan_all_reads_several_partitions(store: Store) -> None:
-    table = store.table(Scattered)
+    table = store.table(Bucketed)
     for n in range(20):
-        table.put(Scattered("pq"[n % 2], n / 2))
+        table.put(Bucketed("pq"[n % 2], n / 2))
     store.flush()
-    table.put(Scattered("q", 100.0))
+    table.put(Bucketed("q", 100.0))
     found = table.scan_all(["q", "none", "p"], limit=3)
     assert [row.at for row in found] == [100.0, 9.5, 8.5, 9.0, 8.0, 7.0]
     assert [row.at for row in table.scan_all(["p", "q"], 1.0)] == [0.0, 0.5]

@@ -1,4 +1,4 @@
-"""Fetchers of a fleet lease slots of addresses from the store that they share."""
+"""Fetchers of a fleet lease slots of addresses from a common store."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from gossamer.store import Store
-from services.fetcher.rate_limits import LeasedSlots
+from services.fetcher.turns import LeasedSlots
 from tests.contract.conftest import Data
 
 ADDRESS = "192.0.2.1"
@@ -25,7 +25,7 @@ def clock() -> Clock:
 
 
 def fetcher(data: Data, clock: Clock, at_once: int = 3) -> LeasedSlots:
-    """Return the slots of one of several fetchers."""
+    """Return the slots of one fetcher."""
     return LeasedSlots(data.open().store, at_once, clock, term=100.0, tolerance=20.0)
 
 
@@ -36,40 +36,42 @@ def test_two_fetchers_never_have_the_same_slot(data: Data, clock: Clock) -> None
     assert [other.lease(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
     assert other.lease("192.0.2.2", ()) == 0
     clock.now += 1.0
-    assert one.lease(ADDRESS, {1}) == 0, "unneeded slots are leased again"
+    assert one.lease(ADDRESS, {1}) == 0, "a fetcher renews the lease of a slot that it does not use"
 
 
 @pytest.mark.only("decides_at_once")
-def test_fetcher_with_all_slots_returns_a_part(data: Data, clock: Clock) -> None:
+def test_fetcher_with_all_slots_leaves_some_to_another(data: Data, clock: Clock) -> None:
     one, other = fetcher(data, clock, 4), fetcher(data, clock, 4)
     assert [one.lease(ADDRESS, set(range(n))) for n in range(5)] == [0, 1, 2, 3, None]
     assert other.lease(ADDRESS, ()) is None
     clock.now += 60.0
     assert [one.lease(ADDRESS, had) for had in ((), {0}, {0, 1})] == [0, 1, None]
     assert other.lease(ADDRESS, ()) is None
-    clock.now += 60.0  # The leases of the other two are over.
+    clock.now += 60.0  # The other two leases have expired.
     assert [other.lease(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
 
 
 @pytest.mark.only("decides_at_once")
-def test_slot_of_crashed_fetcher_is_free_after_its_lease(data: Data, clock: Clock) -> None:
+def test_slot_of_a_stopped_fetcher_is_free_after_its_lease_and_the_tolerance(
+    data: Data, clock: Clock
+) -> None:
     dead, other = fetcher(data, clock, 1), fetcher(data, clock, 1)
     assert dead.lease(ADDRESS, ()) == 0
     clock.now += 119.0
     assert other.lease(ADDRESS, ()) is None
     clock.now += 1.0
     assert other.lease(ADDRESS, ()) == 0
-    assert dead.lease(ADDRESS, ()) is None, "it was not dead after all"
+    assert dead.lease(ADDRESS, ()) is None, "the first fetcher has lost its slot"
 
 
-class Interrupted:
+class InterruptedStore:
     """A store and its tables, of a fetcher that is interrupted after each scan."""
 
     def __init__(self, inner: Any, interrupt: Callable[[], None]) -> None:
         self._inner, self._interrupt = inner, interrupt
 
     def table(self, row: Any) -> Any:
-        return Interrupted(self._inner.table(row), self._interrupt)
+        return InterruptedStore(self._inner.table(row), self._interrupt)
 
     def scan(self, *args: Any) -> Any:
         found = self._inner.scan(*args)
@@ -81,12 +83,12 @@ class Interrupted:
 
 
 @pytest.mark.only("decides_at_once")
-def test_renewed_slot_is_not_taken_over(data: Data, clock: Clock) -> None:
+def test_slot_that_is_renewed_during_a_scan_is_not_taken_over(data: Data, clock: Clock) -> None:
     idle = fetcher(data, clock, 1)
     assert idle.lease(ADDRESS, ()) == 0
     clock.now += 121.0
-    anew: list[int | None] = []
-    store = Interrupted(data.open().store, lambda: anew.append(idle.lease(ADDRESS, ())))
+    renewed: list[int | None] = []
+    store = InterruptedStore(data.open().store, lambda: renewed.append(idle.lease(ADDRESS, ())))
     other = LeasedSlots(cast(Store, store), 1, clock, term=100.0, tolerance=20.0)
     assert other.lease(ADDRESS, ()) is None
-    assert anew == [0]
+    assert renewed == [0]

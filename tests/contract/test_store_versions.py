@@ -1,4 +1,5 @@
-"""Processes of two versions use one table: a newer one knows a column and a word more."""
+"""Processes of two versions use one table. The newer one has an additional column and an additional
+enumeration value."""
 
 from enum import StrEnum
 
@@ -10,20 +11,20 @@ from tests.contract.conftest import Data
 
 
 class OldWord(StrEnum):
-    """What the older version knows."""
+    """An enumeration in the older version."""
 
     ONE = "one"
 
 
 class NewWord(StrEnum):
-    """What the newer version knows."""
+    """The enumeration of `OldWord` in the newer version."""
 
     ONE = "one"
     TWO = "two"
 
 
 class OldRow(Row, frozen=True):
-    """As the older version has it."""
+    """A row in the older version."""
 
     table = "words"
     partition_key, sort_key = "part", "n"
@@ -34,7 +35,7 @@ class OldRow(Row, frozen=True):
 
 
 class NewRow(Row, frozen=True):
-    """As the newer version has it."""
+    """The row of `OldRow` in the newer version."""
 
     table = "words"
     partition_key, sort_key = "part", "n"
@@ -46,7 +47,7 @@ class NewRow(Row, frozen=True):
 
 
 class OldKey(Row, frozen=True):
-    """Nothing but its key, as the older version has it."""
+    """A row without other columns than its key, in the older version."""
 
     table = "keys"
     partition_key = "part"
@@ -54,7 +55,7 @@ class OldKey(Row, frozen=True):
 
 
 class NewKey(Row, frozen=True):
-    """The same in the newer version."""
+    """The row of `OldKey` in the newer version."""
 
     table = "keys"
     partition_key = "part"
@@ -69,7 +70,7 @@ def put(data: Data, *rows: Row) -> None:
     store.flush()
 
 
-def test_unknown_column_survives_write_of_older_version(data: Data) -> None:
+def test_column_of_a_newer_version_survives_writes_of_an_older_one(data: Data) -> None:
     put(data, NewRow("p", 1, "a", added="x"), NewRow("p", 2, "a", added="y"))
     older = data.open().store.table(OldRow)
     assert older.get("p", 1) == OldRow("p", 1, "a")
@@ -82,13 +83,13 @@ def test_unknown_column_survives_write_of_older_version(data: Data) -> None:
     ]
 
 
-def test_unknown_column_survives_write_of_keys_only(data: Data) -> None:
+def test_column_added_to_a_key_survives_writes_of_an_older_version(data: Data) -> None:
     put(data, NewKey("p", 5))
     put(data, OldKey("p"))
     assert data.open().store.table(NewKey).get("p") == NewKey("p", 5)
 
 
-def test_row_of_newer_version_raises_newer_and_is_kept(data: Data) -> None:
+def test_row_of_a_newer_version_is_an_error_and_stays_unchanged(data: Data) -> None:
     rows = NewRow("p", 1), NewRow("p", 2, word=NewWord.TWO)
     put(data, *rows)
     older = data.open().store.table(OldRow)
@@ -96,5 +97,7 @@ def test_row_of_newer_version_raises_newer_and_is_kept(data: Data) -> None:
     for read in (lambda: older.get("p", 2), lambda: older.scan("p")):
         with pytest.raises(Newer, match="a row of words cannot be read: upgrade") as caught:
             read()
-        assert not isinstance(caught.value, Poison), "the record that needs it is not to blame"
+        assert not isinstance(caught.value, Poison), (
+            "the record that needs the row is not a dead letter"
+        )
     assert data.open().store.table(NewRow).scan("p") == [*rows]

@@ -1,4 +1,4 @@
-"""What a store promises about writing: any amount, in an order that a crash may cut, one owner."""
+"""The store's promises about writes: any amount, an order that a crash may cut, one owner."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -24,8 +24,8 @@ class Blob(Row, frozen=True):
     raw: bytes
 
 
-class Passing(Row, frozen=True):
-    """A row that is kept for three seconds; servers may count whole ones."""
+class ExpiringRow(Row, frozen=True):
+    """A row that is stored for three seconds. Servers may count whole seconds."""
 
     table = "passing"
     partition_key, sort_key = "part", "at"
@@ -40,19 +40,19 @@ def store(ports: Ports) -> Store:
     return ports.store
 
 
-def test_nonempty_flush_is_timed(store: Store) -> None:
-    def timed() -> float:
+def test_each_flush_of_rows_is_timed(store: Store) -> None:
+    def flush_count() -> float:
         return REGISTRY.get_sample_value("gossamer_store_flush_seconds_count") or 0.0
 
-    before, table = timed(), store.table(Simple)
+    before, table = flush_count(), store.table(Simple)
     store.flush()
-    assert timed() == before
+    assert flush_count() == before
     table.put(Simple("p", 1))
     store.flush()
     table.drop("p")
     store.flush()
     store.flush()
-    assert timed() == before + 2
+    assert flush_count() == before + 2
 
 
 def test_flush_writes_thousands_of_rows_of_a_partition(data: Data) -> None:
@@ -74,7 +74,7 @@ def test_flush_writes_rows_of_thousands_of_partitions(data: Data) -> None:
     assert all(table.get(f"part {n}", n) for n in range(0, 3000, 7))
 
 
-def test_flush_writes_very_large_rows(data: Data) -> None:
+def test_flush_writes_large_rows(data: Data) -> None:
     sizes = [4 << 20, 10, 60_000, 60_000, 1 << 20, 0, 39_000, 2_000]
     store = data.open().store
     for n, size in enumerate(sizes):
@@ -100,7 +100,7 @@ def test_row_put_last_is_written(data: Data) -> None:
     assert [row.text for row in rows] == ["last", "not so"]
 
 
-def test_empty_flush_does_nothing(store: Store) -> None:
+def test_flush_without_rows_does_nothing(store: Store) -> None:
     store.flush()
     store.table(Simple)
     store.flush()
@@ -126,15 +126,17 @@ def test_discarded_rows_are_not_written(data: Data) -> None:
 
 
 @pytest.mark.only("decides_at_once")
-def test_concurrent_put_if_absent_has_one_winner(data: Data) -> None:
+def test_concurrent_put_if_absent_agree_on_the_first_row(data: Data) -> None:
     stores = [data.open().store for _ in range(4)]
-    rows = [[Simple(f"p{n}", 0, f"{who}") for n in range(25)] for who in range(4)]
+    rows = [[Simple(f"p{n}", 0, f"{writer}") for n in range(25)] for writer in range(4)]
     for store in stores:
         store.table(Simple)
     with ThreadPoolExecutor(4) as threads:
         found = list(
             threads.map(
-                lambda s, own: [s.table(Simple).put_if_absent(row) for row in own], stores, rows
+                lambda s, writes: [s.table(Simple).put_if_absent(row) for row in writes],
+                stores,
+                rows,
             )
         )
     assert found == [found[0]] * 4
@@ -142,12 +144,12 @@ def test_concurrent_put_if_absent_has_one_winner(data: Data) -> None:
     assert [table.get(f"p{n}", 0) for n in range(25)] == found[0]
 
 
-# Who claims writes as its owner. Where others cannot write, there is nothing to hold back.
+# Only a store that others can write to has owners.
 
 
 @pytest.fixture
 def owners(data: Data) -> tuple[Store, Store]:
-    """Return the stores of a former owner and of the new owner."""
+    """Return the stores of a former owner and of its successor."""
     old, new = data.open().store, data.open().store
     old.stamp(1_000_000, 2_000_000)
     new.stamp(2_000_000, 3_000_000)
@@ -159,24 +161,26 @@ def texts(data: Data) -> list[str]:
 
 
 @pytest.mark.only("fences")
-def test_late_write_of_former_owner_replaces_nothing(
+def test_late_write_of_a_former_owner_replaces_nothing(
     data: Data, owners: tuple[Store, Store]
 ) -> None:
     old, new = owners
     old.table(Simple).put(Simple("p", 1, "old"))
-    old.table(Simple).put(Simple("p", 2, "only the old one's"))
+    old.table(Simple).put(Simple("p", 2, "only of the former owner"))
     new.table(Simple).put(Simple("p", 1, "new"))
     new.flush()
     old.flush()
-    assert texts(data) == ["new", "only the old one's"]
+    assert texts(data) == ["new", "only of the former owner"]
     for text in ("older", "oldest"):
         old.table(Simple).put(Simple("p", 1, text))
         old.flush()
-    assert texts(data) == ["new", "only the old one's"]
+    assert texts(data) == ["new", "only of the former owner"]
 
 
 @pytest.mark.only("fences")
-def test_late_drop_of_former_owner_removes_nothing(data: Data, owners: tuple[Store, Store]) -> None:
+def test_late_drop_of_a_former_owner_deletes_nothing(
+    data: Data, owners: tuple[Store, Store]
+) -> None:
     old, new = owners
     new.table(Simple).put(Simple("p", 1, "new"))
     new.flush()
@@ -185,7 +189,7 @@ def test_late_drop_of_former_owner_removes_nothing(data: Data, owners: tuple[Sto
     assert texts(data) == ["new"]
 
 
-def test_immediate_write_precedes_buffer_and_survives_discard(
+def test_immediate_write_is_visible_before_the_flush_and_survives_a_discard(
     data: Data,
 ) -> None:
     store = data.open().store
@@ -198,7 +202,7 @@ def test_immediate_write_precedes_buffer_and_survives_discard(
 
 
 @pytest.mark.only("fences")
-def test_immediate_write_with_larger_timestamp_wins(data: Data) -> None:
+def test_immediate_write_with_the_larger_timestamp_wins(data: Data) -> None:
     one, other = data.open().store, data.open().store
     one.write([Simple("p", 1, "later")], 2_000_000)
     other.write([Simple("p", 1, "earlier")], 1_000_000)
@@ -206,15 +210,17 @@ def test_immediate_write_with_larger_timestamp_wins(data: Data) -> None:
 
 
 @pytest.mark.only("fences")
-def test_former_owner_writes_nothing(data: Data, owners: tuple[Store, Store]) -> None:
+def test_former_owner_writes_nothing_after_its_guard_fails(
+    data: Data, owners: tuple[Store, Store]
+) -> None:
     old, new = owners
     new.table(Simple).put(Simple("q", 1, "new"))
     new.flush()
 
-    def lost() -> None:
+    def refuse() -> None:
         raise Unavailable("claimed by another")
 
-    old.guard(lost)
+    old.guard(refuse)
     old.table(Simple).put(Simple("p", 1, "old"))
     with pytest.raises(Unavailable):
         old.flush()
@@ -222,32 +228,32 @@ def test_former_owner_writes_nothing(data: Data, owners: tuple[Store, Store]) ->
 
 
 @pytest.mark.only("fences")
-def test_former_owner_is_detected_by_empty_flush(
+def test_guard_is_checked_by_a_flush_without_rows(
     owners: tuple[Store, Store],
 ) -> None:
     old, _ = owners
 
-    def lost() -> None:
+    def refuse() -> None:
         raise Unavailable("claimed by another")
 
-    old.guard(lost)
+    old.guard(refuse)
     with pytest.raises(Unavailable):
         old.flush()
 
 
 @pytest.mark.only("fences")
-def test_lost_claim_is_detected_after_flush(
+def test_guard_is_checked_after_the_rows_are_written(
     owners: tuple[Store, Store],
 ) -> None:
     old, new = owners
     claimed: list[bool] = []
 
-    def lost() -> None:
+    def refuse() -> None:
         if new.table(Simple).get("p", 1):
             claimed.append(True)
             raise Unavailable("claimed by another")
 
-    old.guard(lost)
+    old.guard(refuse)
     old.table(Simple).put(Simple("p", 1, "old"))
     with pytest.raises(Unavailable):
         old.flush()
@@ -255,7 +261,9 @@ def test_lost_claim_is_detected_after_flush(
 
 
 @pytest.mark.only("fences")
-def test_owner_replaces_rows_of_former_owners(data: Data, owners: tuple[Store, Store]) -> None:
+def test_owner_replaces_rows_of_former_owners_and_its_own(
+    data: Data, owners: tuple[Store, Store]
+) -> None:
     old, new = owners
     for n in range(3):
         old.table(Simple).put(Simple("p", n, "old"))
@@ -276,7 +284,9 @@ def test_owner_replaces_rows_of_former_owners(data: Data, owners: tuple[Store, S
 
 
 @pytest.mark.only("fences")
-def test_write_with_later_timestamp_wins(data: Data, owners: tuple[Store, Store]) -> None:
+def test_owner_that_returns_with_later_timestamps_replaces_rows(
+    data: Data, owners: tuple[Store, Store]
+) -> None:
     old, new = owners
     new.table(Simple).put(Simple("p", 1, "new"))
     new.flush()
@@ -290,20 +300,20 @@ def test_write_with_later_timestamp_wins(data: Data, owners: tuple[Store, Store]
 
 @pytest.mark.slow
 def test_row_expires_after_its_lifetime(store: Store) -> None:
-    table, began = store.table(Passing), clock.now()
+    table, started_at = store.table(ExpiringRow), clock.now()
     for second in (0.0, 0.5):
-        table.put(Passing("p", began + second))
+        table.put(ExpiringRow("p", started_at + second))
     store.flush()
     assert len(table.scan("p")) == 2
 
-    def written() -> bool:
-        table.put(Passing("p", clock.now()))
+    def is_expired() -> bool:
+        table.put(ExpiringRow("p", clock.now()))
         store.flush()
-        return table.get("p", began + 0.5) is None
+        return table.get("p", started_at + 0.5) is None
 
-    until(written, "the old rows are gone")
-    assert table.get("p", began) is None
-    assert clock.now() > began + 2, "too soon"
+    until(is_expired, "the old rows are gone")
+    assert table.get("p", started_at) is None
+    assert clock.now() > started_at + 2, "too soon"
     left = [row.at for row in table.scan("p")]
-    assert left, "what was written a moment ago"
-    assert not {began, began + 0.5} & {*left}
+    assert left, "a row that was just written is stored"
+    assert not {started_at, started_at + 0.5} & {*left}

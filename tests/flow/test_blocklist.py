@@ -1,4 +1,5 @@
-"""The blocklist in whole crawls: what is forbidden is not asked, and is found when it may be."""
+"""The blocklist in whole crawls: forbidden URLs are not requested, and are visited once the rule is
+lifted."""
 
 from collections import Counter
 from contextlib import suppress
@@ -32,20 +33,20 @@ WEB: Pages = {
 }
 
 
-def change(crawl: VirtualCrawl, rule: str, lifted: bool = False) -> None:
+def change_blocklist(crawl: VirtualCrawl, rule: str, lifted: bool = False) -> None:
     crawl.log.append([encode(BlocklistChanged(at=crawl.now, rule=rule, lifted=lifted))])
 
 
-def asked(crawl: VirtualCrawl, robots: bool = False) -> Counter[str]:
+def request_counts(crawl: VirtualCrawl, robots: bool = False) -> Counter[str]:
     urls = (url for _, _, url in crawl.requests)
     return Counter(url for url in urls if robots or not url.endswith("/robots.txt"))
 
 
-def row(crawl: VirtualCrawl, url: str) -> UrlRow | None:
+def url_row(crawl: VirtualCrawl, url: str) -> UrlRow | None:
     return SqliteStore(crawl.database).table(UrlRow).get((DEFAULT_CRAWL, host_key(url)), url)
 
 
-def counted(crawl: VirtualCrawl) -> Counter[str]:
+def hazard_counts(crawl: VirtualCrawl) -> Counter[str]:
     table, found = SqliteStore(crawl.database).table(TallyRow), Counter[str]()
     for tally in filter(None, table.everything()):
         found.update(tally.hazards)
@@ -55,67 +56,67 @@ def counted(crawl: VirtualCrawl) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["b.test", "*.test", "a.test/x/*", "http://b.test/3"])
-def test_what_is_forbidden_is_not_asked_and_found_again_when_it_may_be(
+def test_forbidden_urls_are_visited_only_after_the_rule_is_lifted(
     tmp_path: Path, rule: str
 ) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
-    change(crawl, rule)
-    crawl.sow(f"{A}/", f"{B}/3")
+    change_blocklist(crawl, rule)
+    crawl.define(f"{A}/", f"{B}/3")
     assert crawl.run()
     blocklist = Blocklist([BlocklistChanged(at=0.0, rule=rule)])
-    assert not any(map(blocklist.of_url, asked(crawl, robots=True)))
-    assert counted(crawl)["blacklisted"] + counted(crawl)["refused blacklisted"] >= 1
+    assert not any(map(blocklist.of_url, request_counts(crawl, robots=True)))
+    assert hazard_counts(crawl)["blacklisted"] + hazard_counts(crawl)["refused blacklisted"] >= 1
     crawl.crash()
-    change(crawl, rule, lifted=True)
+    change_blocklist(crawl, rule, lifted=True)
     assert crawl.run()
-    assert asked(crawl) == Counter(WEB.keys())
+    assert request_counts(crawl) == Counter(WEB.keys())
 
 
-def test_a_seed_that_is_forbidden_says_so_and_waits(tmp_path: Path) -> None:
+def test_forbidden_seed_has_outcome_blacklisted_until_the_rule_is_lifted(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
-    change(crawl, "b.test/*")
-    crawl.sow(f"{B}/3")
+    change_blocklist(crawl, "b.test/*")
+    crawl.define(f"{B}/3")
     assert crawl.run()
-    found = row(crawl, f"{B}/3")
+    found = url_row(crawl, f"{B}/3")
     assert found and (found.outcome, found.reason) == ("blacklisted", "blocklisted, by b.test")
-    change(crawl, "b.test", lifted=True)
+    change_blocklist(crawl, "b.test", lifted=True)
     assert crawl.run()
-    assert asked(crawl) == Counter([f"{B}/3"])
+    assert request_counts(crawl) == Counter([f"{B}/3"])
 
 
-def test_an_order_that_is_out_is_handed_back_and_the_budget_of_the_host_is_not_used_up(
+def test_rest_of_an_order_in_flight_is_returned_and_does_not_count_against_the_budget(
     tmp_path: Path,
 ) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0, delay=30.0, batch=10, url_budget=9)
-    crawl.sow(f"{B}/")
-    while sum(asked(crawl).values()) < 4:
+    crawl.define(f"{B}/")
+    while sum(request_counts(crawl).values()) < 4:
         crawl.run(1)
-    before = asked(crawl)
-    change(crawl, "*.b.test")
-    crawl.run(until=crawl.now + 120)  # The order has ended, and was not waited for.
-    assert asked(crawl) == before
+    before = request_counts(crawl)
+    change_blocklist(crawl, "*.b.test")
+    crawl.run(until=crawl.now + 120)  # The order ended before its lease.
+    assert request_counts(crawl) == before
     left = set(WEB) - set(before) - {url for url in WEB if url.startswith(A)}
-    assert {found.outcome for url in left if (found := row(crawl, url))} == {"blacklisted"}
-    change(crawl, "*.b.test", lifted=True)
+    assert {found.outcome for url in left if (found := url_row(crawl, url))} == {"blacklisted"}
+    change_blocklist(crawl, "*.b.test", lifted=True)
     assert crawl.run()
-    assert asked(crawl) == Counter([f"{B}/", *(f"{B}/{number}" for number in range(8))])
+    assert request_counts(crawl) == Counter([f"{B}/", *(f"{B}/{number}" for number in range(8))])
 
 
 @pytest.mark.slow
-def test_a_page_that_was_known_comes_back_by_its_plan(tmp_path: Path) -> None:
+def test_known_page_is_revisited_as_planned_after_the_rule_is_lifted(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
-    crawl.sow(f"{A}/x/2", revisit="fixed:1d")
+    crawl.define(f"{A}/x/2", revisit="fixed:1d")
     crawl.run(until=crawl.now + 1.5 * DAY)
-    assert asked(crawl)[f"{A}/x/2"] == 2
-    change(crawl, "a.test")
+    assert request_counts(crawl)[f"{A}/x/2"] == 2
+    change_blocklist(crawl, "a.test")
     crawl.run(until=crawl.now + 20 * DAY)
-    assert asked(crawl)[f"{A}/x/2"] == 2
-    change(crawl, "a.test", lifted=True)
+    assert request_counts(crawl)[f"{A}/x/2"] == 2
+    change_blocklist(crawl, "a.test", lifted=True)
     crawl.run(until=crawl.now + 10 * DAY)
-    assert asked(crawl)[f"{A}/x/2"] >= 4
+    assert request_counts(crawl)[f"{A}/x/2"] >= 4
 
 
-def test_a_robots_txt_that_lies_at_a_forbidden_host_is_not_asked_there(tmp_path: Path) -> None:
+def test_robots_txt_that_redirects_to_a_forbidden_host_is_not_requested(tmp_path: Path) -> None:
     def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         if url == f"{A}/robots.txt":
             lies = (("Location", f"{B}/robots.txt"),)
@@ -123,13 +124,13 @@ def test_a_robots_txt_that_lies_at_a_forbidden_host_is_not_asked_there(tmp_path:
         return 0.1, Reply(status=200, headers=HTML, body=b"a page", started_at=now, took=0.1)
 
     crawl = VirtualCrawl(tmp_path, web, down_wait_limit=60.0)
-    change(crawl, "b.test")
-    crawl.sow(f"{A}/")
+    change_blocklist(crawl, "b.test")
+    crawl.define(f"{A}/")
     crawl.run(until=crawl.now + DAY)
-    assert set(asked(crawl, robots=True)) == {f"{A}/robots.txt"}
-    change(crawl, "b.test", lifted=True)
+    assert set(request_counts(crawl, robots=True)) == {f"{A}/robots.txt"}
+    change_blocklist(crawl, "b.test", lifted=True)
     crawl.run(until=crawl.now + 30 * DAY)
-    assert asked(crawl, robots=True)[f"{B}/robots.txt"]
+    assert request_counts(crawl, robots=True)[f"{B}/robots.txt"]
 
 
 rules = st.sampled_from(["a.test", "*.b.test", "*.test", "b.test/1", "a.test/to/*", "c.test/*"])
@@ -139,17 +140,17 @@ changes = st.lists(st.tuples(rules, st.booleans(), st.integers(1, 40)), min_size
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(pages=webs, changes=changes, deaths=st.lists(st.integers(0, 80), max_size=6))
-def test_whatever_was_forbidden_before_a_crawl_comes_to_everything(
+def test_all_pages_are_visited_after_random_rules_are_lifted(
     pages: Pages, changes: list[tuple[str, bool, int]], deaths: list[int]
 ) -> None:
     start, fate = next(iter(pages)), Fate(7)
     with TemporaryDirectory() as folder:
         crawl = virtual_crawl(Path(folder), pages, 0.3, fate, lease_slack=10.0)
-        crawl.sow(start)
+        crawl.define(start)
         crawl.run(2)
         left = iter(deaths)
         for rule, lifted, steps in changes:
-            change(crawl, rule, lifted)
+            change_blocklist(crawl, rule, lifted)
             fate.left = next(left, None)
             with suppress(Died):
                 crawl.run(steps)
@@ -157,7 +158,7 @@ def test_whatever_was_forbidden_before_a_crawl_comes_to_everything(
                 crawl.crash()
         fate.left = None
         for rule in sorted({rule for rule, _, _ in changes}):
-            change(crawl, rule, lifted=True)
+            change_blocklist(crawl, rule, lifted=True)
         assert crawl.run()
         crawl.archive.close()
-    assert set(asked(crawl)) == reachable(pages, start)
+    assert set(request_counts(crawl)) == reachable(pages, start)

@@ -1,4 +1,5 @@
-"""What a page's next visits say of it: from the document as a server sends it to the verdict."""
+"""Verdicts on later visits to a page, from the document that a server sends to the event that dedup
+publishes."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ LESS = ARTICLE.replace("Paragraph 7 tells", "Paragraph 7 does not tell")
 
 
 class Visited:
-    """A URL that is visited again and again, a day after another."""
+    """A URL that is visited once a day."""
 
     def __init__(self) -> None:
         self.store: Store = SqliteStore(Database(":memory:"))
@@ -81,7 +82,7 @@ Kind = Callable[[int], str]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_every_visit_changes_is_no_change_once_it_is_known(kind: Kind) -> None:
+def test_blocks_that_differ_at_every_visit_do_not_count_as_a_change(kind: Kind) -> None:
     page = Visited()
     verdicts = [page.verdict(ARTICLE + kind(visit)) for visit in range(VOLATILE_SCORE + 4)]
     assert verdicts[0] is Verdict.FIRST
@@ -90,13 +91,13 @@ def test_what_every_visit_changes_is_no_change_once_it_is_known(kind: Kind) -> N
     assert page.verdict(LESS + kind(51)) is Verdict.UNCHANGED
 
 
-def test_a_link_that_differs_is_no_change_to_a_reader() -> None:
+def test_different_link_target_with_the_same_text_is_no_change() -> None:
     page = Visited()
     assert page.verdict(f"{ARTICLE}<a href='/x?sid=1'>Next</a>") is Verdict.FIRST
     assert page.verdict(f"{ARTICLE}<a href='/x?sid=2'>Next</a>") is Verdict.UNCHANGED
 
 
-def test_how_much_has_changed_is_said() -> None:
+def test_change_is_the_fraction_of_the_text_that_differs() -> None:
     page = Visited()
 
     def change(body: str) -> float | None:
@@ -113,7 +114,7 @@ def test_how_much_has_changed_is_said() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_record_that_comes_again_is_judged_as_before(kind: Kind) -> None:
+def test_redelivered_record_has_the_same_verdict(kind: Kind) -> None:
     page = Visited()
     for visit in range(8):
         record = page.parsed(ARTICLE + kind(visit))
@@ -123,7 +124,7 @@ def test_a_record_that_comes_again_is_judged_as_before(kind: Kind) -> None:
         assert told == list(page.dedup.handle(record, 0.0))
 
 
-def test_a_duplicate_says_how_much_it_has_changed_itself() -> None:
+def test_change_of_a_duplicate_is_measured_against_its_own_last_version() -> None:
     page = Visited()
     page.told(page.parsed(ARTICLE, url="http://www.example.org/first"))
 
@@ -136,7 +137,7 @@ def test_a_duplicate_says_how_much_it_has_changed_itself() -> None:
     assert another.verdict is Verdict.CHANGED and another.change == pytest.approx(1.0, abs=0.1)
 
 
-def test_a_page_that_was_gone_is_first_again() -> None:
+def test_page_is_first_again_after_a_tombstone() -> None:
     page = Visited()
     assert page.verdict(ARTICLE) is Verdict.FIRST
     list(page.dedup.handle(page.parsed("", status=410), 0.0))
@@ -144,7 +145,7 @@ def test_a_page_that_was_gone_is_first_again() -> None:
     assert page.verdict(ARTICLE) is Verdict.UNCHANGED
 
 
-def test_a_visit_that_did_not_find_it_does_not_count() -> None:
+def test_visit_that_fails_does_not_affect_the_next_verdict() -> None:
     page = Visited()
     assert page.verdict(ARTICLE) is Verdict.FIRST
     list(page.dedup.handle(page.parsed("", status=404), 0.0))
@@ -153,7 +154,7 @@ def test_a_visit_that_did_not_find_it_does_not_count() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_kept_of_a_page_is_little_however_long_it_is() -> None:
+def test_stored_data_of_a_page_is_bounded_for_a_long_page() -> None:
     page = Visited()
 
     def sizes() -> Iterator[int]:

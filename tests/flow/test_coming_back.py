@@ -1,7 +1,7 @@
-"""A whole crawl that comes back, in virtual time, over a web that changes, through crashes.
+"""A whole crawl with revisits in virtual time, over a web that changes, through crashes.
 
-What it has is held against what the servers have: how much of the time its copies were as the pages
-are, when it made requests, and what became of every page.
+The test compares the crawl with the servers: the fraction of time in which copies were fresh, the
+times of the requests, and the plan of every page.
 """
 
 from bisect import bisect_right
@@ -24,22 +24,22 @@ DAYS, WARM = 7, 3
 BUDGET, DELAY = 48, 1.0
 HONEST, LYING, PLAIN = "http://honest.test", "http://lying.test", "http://plain.test"
 SEEDS = [f"{host}/" for host in (HONEST, LYING, PLAIN)]
-EACH = 7
+PAGES_PER_SITE = 7
 WORDS = ("river", "stone", "house", "light", "paper", "winter", "garden", "engine", "letter")
 
 
 class ChangingWeb:
-    """Three sites; of each, pages that change often, weekly, and never."""
+    """Three sites, each with pages that change often, weekly, and never."""
 
     def __init__(self, seed: int, days: int) -> None:
         random, self.days = Random(seed), days
         self.changes: dict[str, list[float]] = {}
         for host in (HONEST, LYING, PLAIN):
-            for number in range(EACH):
+            for number in range(PAGES_PER_SITE):
                 rate = (2.0, 0.2, 0.0)[number % 3] / DAY
-                self.changes[f"{host}/{number}"] = self._drawn(random, rate)
+                self.changes[f"{host}/{number}"] = self._draw_changes(random, rate)
 
-    def _drawn(self, random: Random, rate: float) -> list[float]:
+    def _draw_changes(self, random: Random, rate: float) -> list[float]:
         at, found = START, []
         while rate and (at := at + random.expovariate(rate)) < START + self.days * DAY:
             found.append(at)
@@ -54,7 +54,9 @@ class ChangingWeb:
     def _reply(self, url: str, now: float) -> Reply:
         headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html"),)
         if url in SEEDS:
-            links = "".join(f"<a href='{number}'>page {number}</a> " for number in range(EACH))
+            links = "".join(
+                f"<a href='{number}'>page {number}</a> " for number in range(PAGES_PER_SITE)
+            )
             body = f"<title>{url}</title><p>All pages of {url}: {links}"
         elif url in self.changes:
             version = self.version(url, now)
@@ -70,10 +72,10 @@ class ChangingWeb:
         return Reply(status=200, headers=headers, body=body.encode(), started_at=now, took=0.1)
 
 
-def crawled(folder: Path, web: ChangingWeb, fate: Fate | None, crashes: bool) -> VirtualCrawl:
-    """Return a crawl that ran for all days of its web, and died every now and then."""
+def run_crawl(folder: Path, web: ChangingWeb, fate: Fate | None, crashes: bool) -> VirtualCrawl:
+    """Return a crawl that ran for all days of its web, and crashed at random times."""
     crawl = VirtualCrawl(folder, web, fate, delay=DELAY)
-    crawl.sow(*SEEDS, revisit="optimal", budget=BUDGET)
+    crawl.define(*SEEDS, revisit="optimal", budget=BUDGET)
     random, end = Random(7), START + web.days * DAY
     while crawl.now < end:
         if not crashes:
@@ -89,7 +91,7 @@ def crawled(folder: Path, web: ChangingWeb, fate: Fate | None, crashes: bool) ->
 
 
 def freshness(crawl: VirtualCrawl, web: ChangingWeb) -> float:
-    """Return the share of the time, after some days, for which copies were as the pages were."""
+    """Return the fraction of the time, after `WARM` days, in which copies equalled the pages."""
     begin, end, fresh = START + WARM * DAY, START + web.days * DAY, 0.0
     for url, changes in web.changes.items():
         visits = sorted(at for at, _, visited in crawl.requests if visited == url)
@@ -120,12 +122,12 @@ def gaps(crawl: VirtualCrawl) -> list[float]:
         "a fleet that dies",
     ],
 )
-def test_a_web_that_changes_is_kept_fresh_politely_and_no_page_is_forgotten(
+def test_changing_web_stays_fresh_within_budget_and_delay_through_crashes(
     tmp_path: Path, kind: str, days: int
 ) -> None:
     web = ChangingWeb(3, days)
     fate = Fate(5) if "fleet" in kind else None
-    crawl = crawled(tmp_path, web, fate, "dies" in kind)
+    crawl = run_crawl(tmp_path, web, fate, "dies" in kind)
     assert min(gaps(crawl)) >= DELAY - 1e-6
     store = crawl._store()
     pages = list(web.changes)

@@ -1,4 +1,4 @@
-"""Cookies travel with orders and come back with outcomes, within their site and no further."""
+"""Cookies travel with orders and return with outcomes, and stay within their site."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ LINKS = b"".join(b"<a href=/%d></a>" % n for n in range(12))
 
 
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
-    """All pages set cookies of their host, their site, and others that are not theirs to set."""
+    """Answer with cookies of the host, of its site, and of other sites."""
     if url.endswith("/robots.txt"):
         return 0.1, Reply(status=404, started_at=now, took=0.1)
     name = host_name(url)
@@ -30,9 +30,9 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
 
 
-def test_every_host_gets_its_own_cookies_back_order_after_order(tmp_path: Path) -> None:
+def test_each_host_receives_its_own_cookies_in_every_order(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web, batch=4)
-    crawl.sow(*SEEDS)
+    crawl.define(*SEEDS)
     assert crawl.run()
     met = set[str]()
     for url, headers in crawl.fetcher.sent:
@@ -46,9 +46,9 @@ def test_every_host_gets_its_own_cookies_back_order_after_order(tmp_path: Path) 
     assert met == {"a.me.test", "b.me.test", "you.test"}
 
 
-def test_what_is_kept_is_bounded_and_no_document_shows_it(tmp_path: Path) -> None:
+def test_stored_cookies_are_bounded_and_not_published(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web, batch=4)
-    crawl.sow(*SEEDS)
+    crawl.define(*SEEDS)
     crawl.run()
     store = crawl._store()
     hosts, sites = store.table(HostRow), store.table(SiteRow)
@@ -59,20 +59,20 @@ def test_what_is_kept_is_bounded_and_no_document_shows_it(tmp_path: Path) -> Non
     assert pages and not any(b"own=" in value or b"site=" in value for value in pages)
 
 
-def test_a_shop_behind_a_cookie_wall_is_crawled(tmp_path: Path) -> None:
-    asked = list[str]()
+def test_shop_behind_a_cookie_wall_is_crawled(tmp_path: Path) -> None:
+    requested = list[str]()
 
     def walled(url: str, now: float) -> tuple[float, Reply | Failure]:
-        if url.endswith("/robots.txt") or "http://shop.test/?set=1" in asked:
+        if url.endswith("/robots.txt") or "http://shop.test/?set=1" in requested:
             return web(url, now)
-        asked.append(url)
+        requested.append(url)
         headers: tuple[tuple[str, str], ...] = (("Location", "/?set=1"),)
         if url.endswith("?set=1"):
             headers = (("Location", "/"), ("Set-Cookie", "passed=1; Path=/"))
         return 0.1, Reply(status=302, headers=headers, started_at=now, took=0.1)
 
     crawl = VirtualCrawl(tmp_path, walled, batch=4)
-    crawl.sow("http://shop.test/")
+    crawl.define("http://shop.test/")
     assert crawl.run()
     sent = [one for one in crawl.fetcher.sent if not one[0].endswith("/robots.txt")]
     assert sent[:3] == [

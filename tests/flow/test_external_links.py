@@ -1,4 +1,4 @@
-"""Which links to other sites are followed, on a web where each policy comes to something else."""
+"""The policies for external links, on a web where each policy visits different pages."""
 
 from pathlib import Path
 
@@ -26,8 +26,8 @@ WEB: Pages = {
     "http://c.test/more": [],
     "http://d.test/deep": [],
 }
-"""The homepage of b.test leads to neither its orphan nor its leaf, and only it leads to c.test."""
-OWN = {"http://a.test/", "http://a.test/1", "http://a.test/to/d", "http://sub.a.test/x"}
+"""The home page of b.test leads to neither its orphan nor its leaf, and only it leads to c.test."""
+INTERNAL = {"http://a.test/", "http://a.test/1", "http://a.test/to/d", "http://sub.a.test/x"}
 DEEP = {"http://b.test/orphan", "http://b.test/leaf", "http://d.test/deep"}
 HOME = {"http://b.test/", "http://b.test/1", "http://c.test/"}
 
@@ -36,17 +36,17 @@ HOME = {"http://b.test/", "http://b.test/1", "http://c.test/"}
 @pytest.mark.parametrize(
     ("policy", "visited"),
     [
-        ("none", OWN),
-        ("home", OWN | HOME | {"http://d.test/deep"}),
-        ("deep", OWN | DEEP),
+        ("none", INTERNAL),
+        ("home", INTERNAL | HOME | {"http://d.test/deep"}),
+        ("deep", INTERNAL | DEEP),
         ("combined", set(WEB)),
     ],
 )
-def test_each_policy_comes_to_its_own_part_of_the_web(
+def test_each_policy_visits_its_own_part_of_the_web(
     tmp_path: Path, policy: str, visited: set[str]
 ) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
-    crawl.sow("http://a.test/", external_links=policy)
+    crawl.define("http://a.test/", external_links=policy)
     assert crawl.run()
     found = [url for _, _, url in crawl.requests if not url.endswith("/robots.txt")]
     assert set(found) == visited and len(found) == len(visited)
@@ -55,10 +55,10 @@ def test_each_policy_comes_to_its_own_part_of_the_web(
         for record in crawl.log.tail([PAGES.name]).poll(0)
         if isinstance(page := decode(record), Page) and page.url == "http://a.test/"
     ]
-    assert list(start.links) == WEB["http://a.test/"], "what the page says is published as it is"
+    assert list(start.links) == WEB["http://a.test/"], "the document has all links of the page"
 
 
-def test_a_seed_that_has_moved_to_another_site_is_followed_there_by_every_policy(
+def test_seed_that_redirects_to_another_site_is_followed_by_every_policy(
     tmp_path: Path,
 ) -> None:
     web: Pages = {
@@ -70,25 +70,27 @@ def test_a_seed_that_has_moved_to_another_site_is_followed_there_by_every_policy
     }
     for policy in ("none", "home", "deep", "combined"):
         crawl = virtual_crawl(tmp_path / policy, web, 0.0)
-        crawl.sow("http://a.test/to/b", external_links=policy)
+        crawl.define("http://a.test/to/b", external_links=policy)
         assert crawl.run()
         visited = {url for _, _, url in crawl.requests}
         assert "http://c.test/1" in visited
         assert ("http://d.test/" in visited) is (policy != "none")
 
 
-def test_the_policy_can_be_changed_while_the_crawl_runs(tmp_path: Path) -> None:
+def test_policy_change_affects_pages_that_are_read_afterwards(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
-    crawl.sow("http://a.test/", external_links="none")
+    crawl.define("http://a.test/", external_links="none")
     assert crawl.run()
-    crawl.sow("http://b.test/", external_links="deep")
+    crawl.define("http://b.test/", external_links="deep")
     assert crawl.run()
     visited = {url for _, _, url in crawl.requests}
     assert visited >= HOME - {"http://c.test/"} | {"http://c.test/page"}
-    assert "http://b.test/orphan" not in visited, "what was dropped is met when its page is read"
+    assert "http://b.test/orphan" not in visited, (
+        "dropped links are discovered only when their page is read again"
+    )
 
 
-def test_what_a_feed_lists_of_other_sites_is_an_external_link(tmp_path: Path) -> None:
+def test_feed_entry_of_another_site_is_an_external_link(tmp_path: Path) -> None:
     items = "".join(
         f"<item><link>{url}</link></item>"
         for url in ("http://a.test/1?PHPSESSID=7", "http://b.test/2")
@@ -110,7 +112,7 @@ def test_what_a_feed_lists_of_other_sites_is_an_external_link(tmp_path: Path) ->
         ("none", set()),
     ):
         crawl = VirtualCrawl(tmp_path / policy, web)
-        crawl.sow("http://a.test/feed", external_links=policy, url_steps=("session_id",))
+        crawl.define("http://a.test/feed", external_links=policy, url_steps=("session_id",))
         assert crawl.run()
         found = {url for _, _, url in crawl.requests if not url.endswith("/robots.txt")}
         assert found == {"http://a.test/feed", "http://a.test/1"} | other

@@ -1,4 +1,4 @@
-"""A PDF among pages is a page: linked to, published, and followed."""
+"""A PDF among pages is linked to, published, and followed like a page."""
 
 from pathlib import Path
 
@@ -25,9 +25,9 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.2, Reply(status=status, headers=headers, body=body, started_at=now, took=0.2)
 
 
-def test_a_pdf_is_published_and_its_links_are_followed(tmp_path: Path) -> None:
+def test_pdf_is_published_and_its_links_are_followed(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web, delay=1.0)
-    crawl.sow("http://a.test/")
+    crawl.define("http://a.test/")
     assert crawl.run()
     tail, decode = crawl.log.tail([PAGES.name]), decoder(PAGES).decode
     pages = [decode(record.value) for record in tail.poll(0)]

@@ -20,7 +20,7 @@ HTML = (("Content-Type", "text/html; charset=utf-8"),)
 ROBOTS = b"User-agent: *\nDisallow: /secret\n"
 
 Pages = dict[str, list[str]]
-"""URL → the URLs that it links to; `/secret…` is forbidden, `/to/…` redirects to its first link."""
+"""URL → the URLs that it links to. `/secret…` is forbidden, `/to/…` redirects to its first link."""
 
 
 def redirects(url: str, pages: Pages) -> bool:
@@ -59,7 +59,7 @@ def virtual_crawl(
     failing: Collection[str] = (),
     **options: object,
 ) -> VirtualCrawl:
-    """Return a crawl of *pages*; those *failing* answer only when they are asked again."""
+    """Return a crawl of *pages*. The first request for a URL in *failing* is answered 500."""
     replies, failed = serve(pages, took), set[str]()
 
     def web(url: str, now: float) -> tuple[float, Reply | Failure]:
@@ -99,7 +99,7 @@ webs = st.dictionaries(
     took=st.sampled_from([0.0, 0.3]),
     loaded=st.integers(1, 6),
 )
-def test_every_page_once_and_politely_whatever_dies(
+def test_every_page_is_visited_politely_through_crashes(
     pages: Pages, crashes: list[int], batch: int, took: float, loaded: int
 ) -> None:
     seed = next(iter(pages))
@@ -107,15 +107,15 @@ def test_every_page_once_and_politely_whatever_dies(
         crawl = virtual_crawl(
             Path(folder), pages, took, batch=batch, loaded_limit=loaded, delay=1.0
         )
-        crawl.sow(seed)
+        crawl.define(seed)
         for steps in crashes:
             crawl.run(steps)
             crawl.crash()
         assert crawl.run()
         crawl.archive.close()
-    asked = assert_whole(crawl, pages, seed)
-    assert max(asked.values(), default=0) <= 1 + len(crashes)
-    assert sum(asked.values()) - len(asked) <= len(crashes) * batch * 4
+    requested = assert_whole(crawl, pages, seed)
+    assert max(requested.values(), default=0) <= 1 + len(crashes)
+    assert sum(requested.values()) - len(requested) <= len(crashes) * batch * 4
 
 
 @pytest.mark.slow
@@ -128,14 +128,14 @@ def test_every_page_once_and_politely_whatever_dies(
     loaded=st.integers(1, 6),
     seed=st.integers(0, 1 << 16),
 )
-def test_nothing_is_lost_though_log_and_store_are_apart_and_die_at_any_write(
+def test_nothing_is_lost_if_a_fleet_crashes_between_any_two_writes(
     pages: Pages, deaths: list[int], failing: list[str], batch: int, loaded: int, seed: int
 ) -> None:
     start, fate = next(iter(pages)), Fate(seed)
     with TemporaryDirectory() as folder:
         limits = {"batch": batch, "loaded_limit": loaded, "lease_slack": 10.0}
         crawl = virtual_crawl(Path(folder), pages, 0.3, fate, failing, delay=1.0, **limits)
-        crawl.sow(start)
+        crawl.define(start)
         for writes in deaths:
             fate.left = writes
             with suppress(Died):
@@ -143,59 +143,60 @@ def test_nothing_is_lost_though_log_and_store_are_apart_and_die_at_any_write(
             crawl.crash()
         assert crawl.run()
         crawl.archive.close()
-    asked = assert_whole(crawl, pages, start)
-    again = asked.keys() & {*failing}
-    assert sum(asked.values()) - len(asked) - len(again) <= len(deaths) * batch * 4
+    requested = assert_whole(crawl, pages, start)
+    again = requested.keys() & {*failing}
+    assert sum(requested.values()) - len(requested) - len(again) <= len(deaths) * batch * 4
     outcomes = {url for (table, _), rows in crawl.disk.items() if table == "urls" for url in rows}
-    assert outcomes >= asked.keys(), "every URL has its outcome"
+    assert outcomes >= requested.keys(), "every requested URL has an outcome"
 
 
 def assert_whole(crawl: VirtualCrawl, pages: Pages, seed: str) -> Counter[str]:
-    """All that should be is there, once; return how often each URL was asked for."""
-    wanted = reachable(pages, seed)
-    asked = Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
-    assert set(asked) == wanted
+    """Assert that all required pages were visited, published and archived; return the requests by
+    URL."""
+    required = reachable(pages, seed)
+    requested = Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
+    assert set(requested) == required
     assert_polite(crawl)
     assert crawl.lag() == 0
     assert not list(crawl.log.tail([DEAD_LETTERS.name]).poll(0))
     published = {record.key for record in crawl.log.tail([PAGES.name]).poll(0) if record.value}
-    assert published == {url for url in wanted & pages.keys() if not redirects(url, pages)}
-    assert {record.key for record in crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)} == wanted
-    return asked
+    assert published == {url for url in required & pages.keys() if not redirects(url, pages)}
+    assert {record.key for record in crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)} == required
+    return requested
 
 
 def assert_polite(crawl: VirtualCrawl) -> None:
     free_at: dict[str, float] = {}
     for start, end, url in sorted(crawl.requests):
         host = host_key(url)
-        assert start >= free_at.get(host, 0.0), f"{url} was asked for too soon"
+        assert start >= free_at.get(host, 0.0), f"{url} was requested too soon"
         free_at[host] = end + 1.0
 
 
-def test_a_second_run_with_the_same_seeds_asks_for_nothing(tmp_path: Path) -> None:
+def test_second_run_with_the_same_seeds_makes_no_requests(tmp_path: Path) -> None:
     crawl = virtual_crawl(
         tmp_path, {"http://a.test/": ["http://a.test/1"], "http://a.test/1": []}, 0.1
     )
-    crawl.sow("http://a.test/")
+    crawl.define("http://a.test/")
     assert crawl.run()
     before = list(crawl.requests)
     crawl.crash()
-    crawl.sow("http://a.test/")
+    crawl.define("http://a.test/")
     assert crawl.run()
     assert crawl.requests == before
 
 
-def test_a_paused_crawl_comes_to_rest_and_goes_on(tmp_path: Path) -> None:
+def test_paused_crawl_stops_and_resumes(tmp_path: Path) -> None:
     pages = {f"http://a.test/{i}": [f"http://a.test/{i + 1}"] for i in range(20)}
     crawl = virtual_crawl(tmp_path, pages, 0.1)
-    crawl.sow("http://a.test/0", max_depth=100)
+    crawl.define("http://a.test/0", max_depth=100)
     crawl.run(60)
-    crawl.sow(paused=True, max_depth=100)
+    crawl.define(paused=True, max_depth=100)
     assert crawl.run()
     assert crawl.lag() == 0
     part = len(crawl.requests)
     assert part < 21
-    crawl.sow(max_depth=100)
+    crawl.define(max_depth=100)
     assert crawl.run()
-    asked = [url for _, _, url in crawl.requests if "robots" not in url]
-    assert len(asked) == len(set(asked)) == 21
+    requested = [url for _, _, url in crawl.requests if "robots" not in url]
+    assert len(requested) == len(set(requested)) == 21

@@ -1,4 +1,5 @@
-"""What is erased on demand is gone from everywhere, and may come again afterwards."""
+"""Data that is erased on demand is deleted everywhere, and its URLs can be crawled again
+afterwards."""
 
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def forget(crawl: VirtualCrawl, host: str = "", url: str = "", site: str = SITE)
 
 
 def rows_about(crawl: VirtualCrawl, start: str) -> list[str]:
-    """Return the keys of the rows about what begins with *start*."""
+    """Return table and text of each row whose URL, host or site begins with *start*."""
     found = []
     for kind in TABLES:
         for row in crawl._store().table(kind).everything():
@@ -67,19 +68,19 @@ def documents(crawl: VirtualCrawl) -> dict[str, bytes]:
     return {record.key: record.value for record in crawl.log.tail([PAGES.name]).poll(0)}
 
 
-def asked(crawl: VirtualCrawl) -> list[str]:
+def requested_urls(crawl: VirtualCrawl) -> list[str]:
     return [url for _, _, url in crawl.requests if not url.endswith("/robots.txt")]
 
 
-def crawled(tmp_path: Path, **settings: object) -> VirtualCrawl:
+def run_crawl(tmp_path: Path, **settings: object) -> VirtualCrawl:
     crawl = virtual_crawl(tmp_path, WEB, 0.0, **settings)  # type: ignore[arg-type]
-    crawl.sow(f"{A}/", f"{B}/")
+    crawl.define(f"{A}/", f"{B}/")
     assert crawl.run()
     return crawl
 
 
-def test_a_host_is_forgotten_everywhere_and_others_are_left(tmp_path: Path) -> None:
-    crawl = crawled(tmp_path)
+def test_erased_host_has_no_rows_and_other_hosts_are_unchanged(tmp_path: Path) -> None:
+    crawl = run_crawl(tmp_path)
     others = rows_about(crawl, B)
     assert rows_about(crawl, A) and documents(crawl)[f"{A}/"]
     forget(crawl, host=A)
@@ -92,8 +93,8 @@ def test_a_host_is_forgotten_everywhere_and_others_are_left(tmp_path: Path) -> N
     assert kept[f"{B}/"]
 
 
-def test_one_url_is_forgotten_and_its_host_is_left(tmp_path: Path) -> None:
-    crawl = crawled(tmp_path)
+def test_erased_url_has_no_rows_and_its_host_stays(tmp_path: Path) -> None:
+    crawl = run_crawl(tmp_path)
     url = f"{A}/x/2"
     forget(crawl, url=url)
     assert crawl.run()
@@ -102,44 +103,46 @@ def test_one_url_is_forgotten_and_its_host_is_left(tmp_path: Path) -> None:
     assert crawl._store().table(HostRow).get(SITE, A)
 
 
-def test_a_site_is_forgotten_with_all_of_its_hosts(tmp_path: Path) -> None:
-    crawl = crawled(tmp_path)
+def test_erased_site_has_no_rows_of_any_host(tmp_path: Path) -> None:
+    crawl = run_crawl(tmp_path)
     forget(crawl)
     assert crawl.run()
     assert rows_about(crawl, A) == rows_about(crawl, SITE) == []
 
 
 @pytest.mark.parametrize("steps", [4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 30, 40, 60])
-def test_what_is_under_way_does_not_bring_a_host_back(tmp_path: Path, steps: int) -> None:
+def test_records_in_flight_do_not_restore_an_erased_host(tmp_path: Path, steps: int) -> None:
     pages = {url: links for url, links in WEB.items() if url.startswith(A)}
     crawl = virtual_crawl(tmp_path, pages, 0.0)
-    crawl.sow(f"{A}/")
+    crawl.define(f"{A}/")
     crawl.run(steps)
     forget(crawl, host=A)
     crawl.crash()
     assert crawl.run()
-    before = len(asked(crawl))
+    before = len(requested_urls(crawl))
     assert rows_about(crawl, A) == []
     assert not any(value for url, value in documents(crawl).items() if url.startswith(A))
-    crawl.sow(f"{A}/")
+    crawl.define(f"{A}/")
     assert crawl.run()
-    assert f"{A}/" in asked(crawl)[before:]
+    assert f"{A}/" in requested_urls(crawl)[before:]
     assert documents(crawl)[f"{A}/"]
 
 
-def test_what_was_forgotten_can_be_seeded_again(tmp_path: Path) -> None:
-    crawl = crawled(tmp_path)
+def test_erased_host_is_crawled_again_after_a_new_seed(tmp_path: Path) -> None:
+    crawl = run_crawl(tmp_path)
     forget(crawl, host=A)
     assert crawl.run()
-    before = asked(crawl)
-    crawl.sow(f"{A}/")
+    before = requested_urls(crawl)
+    crawl.define(f"{A}/")
     assert crawl.run()
-    assert sorted(asked(crawl)[len(before) :]) == sorted(url for url in before if url.startswith(A))
+    assert sorted(requested_urls(crawl)[len(before) :]) == sorted(
+        url for url in before if url.startswith(A)
+    )
     assert documents(crawl)[f"{A}/"]
 
 
 def run_without_dedup(crawl: VirtualCrawl, seconds: float) -> None:
-    """Let *seconds* pass in which dedup does nothing."""
+    """Let *seconds* pass while dedup is stopped."""
     until, runners = crawl.now + seconds, crawl.runners[1:]
     while crawl.now < until:
         if not any([runner.step() for runner in runners]):
@@ -150,16 +153,16 @@ def run_without_dedup(crawl: VirtualCrawl, seconds: float) -> None:
 @pytest.mark.parametrize(
     ("share", "failing"), [(None, False), (0.5, False), (None, True), (0.5, True)]
 )
-def test_a_url_admitted_while_its_host_is_erased_is_visited(
+def test_url_admitted_during_an_erasure_is_visited(
     tmp_path: Path, share: float | None, failing: bool, crashes: bool
 ) -> None:
     new = f"{A}/new"
     web, fails = WEB | {new: []}, [new] if failing else []
     crawl = virtual_crawl(tmp_path, web, 0.0, failing=fails)
-    crawl.sow(f"{A}/", f"{B}/", revisit="fixed:1w", budget=10_000, discovery_share=share)
+    crawl.define(f"{A}/", f"{B}/", revisit="fixed:1w", budget=10_000, discovery_share=share)
     crawl.run(until=crawl.now + DAY / 2)
     forget(crawl, host=A)
-    # Dedup had admitted the URL before it read of the erasure.
+    # Dedup had admitted the URL before it read the erasure.
     found = (Discovery(new),)
     admitted = UrlsAdmitted(at=crawl.now, site=SITE, via=f"1.1.0@{B}/", urls=found)
     crawl.log.append([encode(admitted)])
@@ -167,11 +170,11 @@ def test_a_url_admitted_while_its_host_is_erased_is_visited(
     if crashes:
         crawl.crash()
     crawl.run(until=crawl.now + DAY / 2)
-    assert asked(crawl).count(new) == 1 + failing
+    assert requested_urls(crawl).count(new) == 1 + failing
 
 
-def test_a_record_says_what_was_erased(tmp_path: Path) -> None:
-    crawl = crawled(tmp_path)
+def test_erasure_row_of_each_service_has_the_number_of_deleted_rows(tmp_path: Path) -> None:
+    crawl = run_crawl(tmp_path)
     forget(crawl, host=A)
     assert crawl.run()
     rows = [*crawl._store().table(ErasureRow).everything()]

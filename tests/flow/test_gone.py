@@ -1,4 +1,4 @@
-"""Documents that are gone: from the fetcher's answer to the tombstone, through random deaths."""
+"""Documents that are gone: from the fetcher's response to the tombstone, through random crashes."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -30,7 +30,7 @@ ANSWERS: dict[str, list[Reply]] = {
     "refused": [Reply(status=403), Reply(status=403)],
     "never": [Reply(status=410)],
 }
-"""What each path answers when it is visited again."""
+"""The answers of each path to later visits."""
 REASONS = {"moved": "moved", "removed": "removed", "hidden": "noindex", "missing": "missing"}
 
 
@@ -43,8 +43,8 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.1, Reply(status=status, headers=(HTML,), body=body, started_at=now, took=0.1)
 
 
-def visited_again() -> Iterable[PageFetched]:
-    """Yield what the fetcher would say of later visits."""
+def later_visits() -> Iterable[PageFetched]:
+    """Yield the fetcher's events of later visits."""
     for path, replies in ANSWERS.items():
         for number, reply in enumerate(replies):
             url, at = f"{SEED}{path}", LATER + number * 86400.0
@@ -68,15 +68,15 @@ def visited_again() -> Iterable[PageFetched]:
     after=st.lists(st.integers(0, 20), max_size=6),
     seed=st.integers(0, 1 << 16),
 )
-def test_pages_says_what_is_gone_and_why_whatever_dies(
+def test_tombstones_have_their_reasons_through_crashes(
     before: list[int], after: list[int], seed: int
 ) -> None:
     fate = Fate(seed)
     with TemporaryDirectory() as folder:
         crawl = VirtualCrawl(Path(folder), web, fate, lease_slack=10.0)
-        crawl.sow(SEED)
+        crawl.define(SEED)
         run(crawl, before)
-        crawl.log.append([encode(page) for page in visited_again()])
+        crawl.log.append([encode(page) for page in later_visits()])
         run(crawl, after)
         crawl.archive.close()
     newest = {record.key: record for record in crawl.log.tail([PAGES.name]).poll(0)}
@@ -101,7 +101,7 @@ def test_pages_says_what_is_gone_and_why_whatever_dies(
 
 
 @pytest.mark.slow
-def test_the_history_of_what_went_says_so_in_the_words_of_its_tombstone(tmp_path: Path) -> None:
+def test_history_of_a_gone_page_has_the_verdict_of_its_tombstone(tmp_path: Path) -> None:
     def vanishing(url: str, now: float) -> tuple[float, Reply | Failure]:
         path = url.removeprefix(SEED)
         if now < START + 86400.0 or path not in ("missing", "moved"):
@@ -111,19 +111,19 @@ def test_the_history_of_what_went_says_so_in_the_words_of_its_tombstone(tmp_path
         return 0.1, Reply(status=status, headers=location, started_at=now, took=0.1)
 
     crawl = VirtualCrawl(tmp_path, vanishing)
-    crawl.sow(SEED, revisit="fixed:1d")
+    crawl.define(SEED, revisit="fixed:1d")
     crawl.run(until=START + 4 * 86400.0)
-    store, told = crawl._store(), {}
+    store, verdicts = crawl._store(), {}
     for path in ("missing", "moved"):
         visits = store.table(HistoryRow).scan((DEFAULT_CRAWL, f"{SEED}{path}"))
-        told[path] = [(row.outcome, row.verdict) for row in reversed(visits)]
+        verdicts[path] = [(row.outcome, row.verdict) for row in reversed(visits)]
         last = store.table(VerdictRow).get((DEFAULT_CRAWL, SITE), f"{SEED}{path}")
         assert last and (last.verdict, last.redirects_to) == (
             ("redirect", f"{SEED}new") if path == "moved" else ("gone", "")
         )
-    assert told["missing"][:3] == [("page", "first"), ("gone", ""), ("gone", "gone")]
-    assert told["moved"][:2] == [("page", "first"), ("page", "unchanged")]
-    assert told["moved"][2] == ("redirect", "redirect")
+    assert verdicts["missing"][:3] == [("page", "first"), ("gone", ""), ("gone", "gone")]
+    assert verdicts["moved"][:2] == [("page", "first"), ("page", "unchanged")]
+    assert verdicts["moved"][2] == ("redirect", "redirect")
     tombstones = {
         record.key: tombstone(record)
         for record in crawl.log.tail([PAGES.name]).poll(0)
@@ -134,7 +134,7 @@ def test_the_history_of_what_went_says_so_in_the_words_of_its_tombstone(tmp_path
 
 
 def run(crawl: VirtualCrawl, deaths: list[int]) -> None:
-    """Run to the end; everything dies after each of so many writes."""
+    """Run to the end, and crash after each number of writes in *deaths*."""
     assert crawl.fate
     for writes in deaths:
         crawl.fate.left = writes

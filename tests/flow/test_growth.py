@@ -1,4 +1,4 @@
-"""What grows as long as a crawl goes on stays below the limits that an operator has set."""
+"""Tables and topics that grow with a crawl stay below the limits that an operator has set."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ PAGES = 2
 
 
 def news(url: str, now: float) -> tuple[float, Reply | Failure]:
-    """Answer with a text that is another one each day."""
+    """Answer with a different text each day."""
     if not url.startswith(f"{HOST}/") or url.endswith("/robots.txt"):
         return 0.0, Reply(status=404, started_at=now)
     day = int(now // DAY)
@@ -35,9 +35,9 @@ def news(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.0, Reply(status=200, headers=HTML, body=body.encode(), started_at=now)
 
 
-def crawled(folder: Path, days: float, every: str = "1d", **settings: object) -> VirtualCrawl:
+def run_crawl(folder: Path, days: float, every: str = "1d", **settings: object) -> VirtualCrawl:
     crawl = VirtualCrawl(folder, news, None, **settings)
-    crawl.sow(f"{HOST}/", scope="host('a.test')", revisit=f"fixed:{every}")
+    crawl.define(f"{HOST}/", scope="host('a.test')", revisit=f"fixed:{every}")
     crawl.run(until=crawl.now + days * DAY)
     return crawl
 
@@ -54,12 +54,12 @@ def records(crawl: VirtualCrawl, topic: str) -> int:
 
 
 @pytest.mark.parametrize("limited", [True, False])
-def test_rows_are_kept_for_as_long_as_is_set(tmp_path: Path, limited: bool) -> None:
+def test_rows_expire_after_the_age_in_the_settings(tmp_path: Path, limited: bool) -> None:
     age = 5 * DAY if limited else 0.0
-    # Shorter than settings may have it, so that the crawl need not be long.
+    # Shorter than the minimum of the settings, for a short crawl.
     dedup = DedupSettings().model_copy(update={"documents_age": age})
     archive = ArchiveSettings(captures_age=age)
-    crawl = crawled(tmp_path, 2, history_age=age, archive=archive, dedup=dedup)
+    crawl = run_crawl(tmp_path, 2, history_age=age, archive=archive, dedup=dedup)
     gone = f"{HOST}/gone"
     document, store = DocumentRow(DEFAULT_CRAWL, gone, crawl.now, gone="missing"), crawl._store()
     store.table(DocumentRow).put(document)
@@ -68,18 +68,18 @@ def test_rows_are_kept_for_as_long_as_is_set(tmp_path: Path, limited: bool) -> N
     assert count(crawl, DocumentRow) == PAGES + 1
     crawl.run(until=crawl.now + 14 * DAY)
     assert count(crawl, DocumentRow) == PAGES + (not limited)
-    # A visit finds a new text, which has two rows at most, and one in each of four bands.
+    # A visit finds a new text, which has at most two digests, and one row in each of four bands.
     for row, each in ((HistoryRow, 1), (CaptureRow, 1), (DigestRow, 2), (NearRow, 4)):
         if limited:
             assert PAGES * 4 <= count(crawl, row) <= each * PAGES * 8
         else:
             assert count(crawl, row) >= PAGES * 18
-    assert count(crawl, UrlRow) == PAGES, "these never expire"
+    assert count(crawl, UrlRow) == PAGES, "rows of URLs do not expire"
 
 
 @pytest.mark.parametrize("limit", [100, 0])
-def test_only_the_newest_parked_urls_are_kept(tmp_path: Path, limit: int) -> None:
-    crawl = crawled(tmp_path, 1, parked_limit=limit)
+def test_oldest_parked_urls_are_deleted_above_the_limit(tmp_path: Path, limit: int) -> None:
+    crawl = run_crawl(tmp_path, 1, parked_limit=limit)
     events = []
     for n in range(300):
         found = (Discovery(f"http://b.test/{n}", 1),)
@@ -89,15 +89,17 @@ def test_only_the_newest_parked_urls_are_kept(tmp_path: Path, limit: int) -> Non
     crawl.run(until=crawl.now + 1)
     assert 50 <= count(crawl, ParkedRow) <= 100 if limit else count(crawl, ParkedRow) == 300
     before = len(crawl.requests)
-    crawl.sow(scope="any()", revisit="none")
+    crawl.define(scope="any()", revisit="none")
     crawl.run(until=crawl.now + DAY / 4)
-    asked = {url for _, _, url in crawl.requests[before:] if "b.test" in url}
-    assert "http://b.test/299" in asked and ("http://b.test/0" in asked) is not bool(limit)
+    requested = {url for _, _, url in crawl.requests[before:] if "b.test" in url}
+    assert "http://b.test/299" in requested and ("http://b.test/0" in requested) is not bool(limit)
 
 
 @pytest.mark.parametrize("limit", [3, 0])
-def test_only_the_newest_records_of_endless_topics_are_kept(tmp_path: Path, limit: int) -> None:
-    crawl = crawled(tmp_path, 10, records_limit=limit)
+def test_oldest_records_of_topics_without_consumers_are_deleted_above_the_limit(
+    tmp_path: Path, limit: int
+) -> None:
+    crawl = run_crawl(tmp_path, 10, records_limit=limit)
     crawl.log.append([Message(SEEDS.name, str(n), b"{", str(n)) for n in range(20)])
     crawl.run(until=crawl.now + 1)
     for topic in (PAGES_ARCHIVED.name, DEAD_LETTERS.name):

@@ -1,4 +1,4 @@
-"""Every occurrence of a hazard is counted once, in the metric and in the report alike."""
+"""Each occurrence of a hazard is counted once, in the metric and in the report."""
 
 from collections import Counter
 from pathlib import Path
@@ -54,7 +54,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.1, replace(reply, started_at=now, took=0.1)
 
 
-def counted() -> Counter[str]:
+def metric_counts() -> Counter[str]:
     return Counter(
         {
             hazard.value: int(
@@ -65,38 +65,38 @@ def counted() -> Counter[str]:
     )
 
 
-def reported(crawl: VirtualCrawl) -> Counter[str]:
+def report_counts(crawl: VirtualCrawl) -> Counter[str]:
     tallies = SqliteStore(crawl.database).table(TallyRow)
     rows = [*tallies.everything()]
     return sum((Counter(row.hazards) for row in rows if row), Counter())
 
 
-def crawled(folder: Path, **settings: int) -> tuple[Counter[str], Counter[str]]:
-    """Return what the metric and the report counted of one crawl."""
-    before = counted()
+def count_in_crawl(folder: Path, **settings: int) -> tuple[Counter[str], Counter[str]]:
+    """Return the counts of the metric and of the report for one crawl."""
+    before = metric_counts()
     crawl = VirtualCrawl(folder, web, None, **settings)
-    crawl.sow(f"{HOST}/", f"{HOST}/late", max_depth=3)
+    crawl.define(f"{HOST}/", f"{HOST}/late", max_depth=3)
     assert crawl.run()
     crawl.archive.close()
-    return counted() - before, reported(crawl)
+    return metric_counts() - before, report_counts(crawl)
 
 
-def test_metric_and_report_count_every_occurrence_once(tmp_path: Path) -> None:
-    metric, report = crawled(tmp_path, hops_limit=3)
+def test_metric_and_report_count_each_occurrence_once(tmp_path: Path) -> None:
+    metric, report = count_in_crawl(tmp_path, hops_limit=3)
     assert metric == report
     assert report == {
         "infinite_body": 1,  # /cut
         "malformed_url": 1,  # /
-        "non_web_link": 2,  # / and /cut, however many links
+        "non_web_link": 2,  # / and /cut, once a page
         "exact_duplicate": 1,  # /again
         "bad_redirect": 1,  # /nowhere
-        "redirect": 4,  # /hops/1 to /hops/4: the fifth is one more than is followed
+        "redirect": 4,  # /hops/1 to /hops/4; the fifth exceeds the limit
         "unwanted_type": 1,  # /image
         "robots_excluded": 1,  # /secret
     }
 
 
-def test_refusals_by_the_frontier_are_counted_once_too(tmp_path: Path) -> None:
-    metric, report = crawled(tmp_path, url_budget=4)
+def test_metric_and_report_count_each_refusal_of_the_frontier_once(tmp_path: Path) -> None:
+    metric, report = count_in_crawl(tmp_path, url_budget=4)
     assert metric == report
     assert report["trap_urls"] == 6

@@ -1,4 +1,4 @@
-"""Hosts that are one under two names are visited once, as soon as that is proven."""
+"""Two names of one host are visited as one host, as soon as that is proven."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,14 +15,14 @@ from gossamer.web.url import host_key
 from services.dedup.rows import HostNameRow
 from services.fetcher.outcome import Reply
 from tests.flow.test_flow import HTML
-from tests.flow.test_hazards import counted, reported
+from tests.flow.test_hazards import metric_counts, report_counts
 from tests.flow.virtual import VirtualCrawl
 
 BARE, WWW, HUB = "http://a.test", "http://www.a.test", "http://hub.test"
 MIRROR = "http://mirror.test"
 DAY = 86400.0
 Web = Callable[[str], str | Reply | None]
-"""URL → the markup of its page, or another answer; None: there is none."""
+"""URL → the markup of its page, or another answer; None: 404."""
 
 
 def crawl(folder: Path, web: Web, seeds: tuple[str, ...], **dedup: object) -> VirtualCrawl:
@@ -33,7 +33,7 @@ def crawl(folder: Path, web: Web, seeds: tuple[str, ...], **dedup: object) -> Vi
         return 0.1, replace(found or Reply(status=404), started_at=now, took=0.1)
 
     started = VirtualCrawl(folder, answer, dedup=DedupSettings(**dedup))  # type: ignore[arg-type]
-    started.sow(*seeds)
+    started.define(*seeds)
     return started
 
 
@@ -49,13 +49,13 @@ def path_of(url: str) -> str:
     return url.removeprefix(host_key(url))
 
 
-def asked(crawl: VirtualCrawl, host: str) -> list[str]:
+def requested_paths(crawl: VirtualCrawl, host: str) -> list[str]:
     urls = [url for _, _, url in crawl.requests if host_key(url) == host]
     return [path_of(url) for url in urls if not url.endswith("/robots.txt")]
 
 
 def with_hub(web: Web, other: str, count: int = 3) -> Web:
-    """Return *web* with a hub that links to pages of the other host."""
+    """Return *web* with a hub that links to pages of the host *other*."""
 
     def answer(url: str) -> str | Reply | None:
         return links(other, *paths(count)) if host_key(url) == HUB else web(url)
@@ -63,15 +63,15 @@ def with_hub(web: Web, other: str, count: int = 3) -> Web:
     return answer
 
 
-def visited(ran: VirtualCrawl, *seeds: str) -> None:
-    """Sow one after the other, each when all before it has been done."""
+def visit_seeds(ran: VirtualCrawl, *seeds: str) -> None:
+    """Add the seeds one by one, each after the crawl of the previous one has finished."""
     for seed in seeds:
-        ran.sow(seed)
+        ran.define(seed)
         assert ran.run()
 
 
-def one_of(*hosts: str) -> Web:
-    """Return one content under all *hosts*."""
+def same_pages(*hosts: str) -> Web:
+    """Return a web with the same content under all *hosts*."""
 
     def answer(url: str) -> str | None:
         return (
@@ -81,57 +81,57 @@ def one_of(*hosts: str) -> Web:
     return answer
 
 
-def names(crawl: VirtualCrawl) -> dict[str, tuple[str, str]]:
-    """Return the hosts that are taken for others, for which, and by which hazard."""
+def replicas(crawl: VirtualCrawl) -> dict[str, tuple[str, str]]:
+    """Return replica → original and hazard."""
     rows = SqliteStore(crawl.database).table(HostNameRow).everything()
     return {row.host: (row.original, row.rule) for row in rows if row.rule}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(BARE, WWW), (WWW, BARE)])
-def test_two_names_with_one_home_page_are_one_host_the_one_that_was_first(
+def test_names_with_the_same_home_page_are_one_host_under_the_first_name(
     tmp_path: Path, first: str, second: str
 ) -> None:
-    before = counted()["www_alias"]
-    ran = crawl(tmp_path, with_hub(one_of(first, second), second), ())
-    visited(ran, f"{first}/", f"{second}/", f"{HUB}/")
-    assert names(ran) == {second: (first, "www_alias")}
-    assert asked(ran, second) == ["/"], "the seed, and nothing else"
-    assert asked(ran, first) == ["/", *paths(3)]
-    assert counted()["www_alias"] == before + 1 and reported(ran)["www_alias"] == 1
+    before = metric_counts()["www_alias"]
+    ran = crawl(tmp_path, with_hub(same_pages(first, second), second), ())
+    visit_seeds(ran, f"{first}/", f"{second}/", f"{HUB}/")
+    assert replicas(ran) == {second: (first, "www_alias")}
+    assert requested_paths(ran, second) == ["/"], "the seed, and nothing else"
+    assert requested_paths(ran, first) == ["/", *paths(3)]
+    assert metric_counts()["www_alias"] == before + 1 and report_counts(ran)["www_alias"] == 1
 
 
-def test_a_home_page_that_leads_to_the_other_names_is_proof(tmp_path: Path) -> None:
+def test_home_page_that_redirects_to_another_name_proves_one_host(tmp_path: Path) -> None:
     secure = "https://www.a.test"
 
     def web(url: str) -> str | Reply | None:
         if host_key(url) == BARE:
             return Reply(status=301, headers=(("Location", f"{secure}{path_of(url)}"),))
-        return one_of(secure)(url)
+        return same_pages(secure)(url)
 
-    before = counted()["www_alias"]
+    before = metric_counts()["www_alias"]
     ran = crawl(tmp_path, with_hub(web, BARE), ())
-    visited(ran, f"{BARE}/", f"{HUB}/")
-    assert names(ran) == {BARE: (secure, "www_alias")}
-    assert asked(ran, BARE) == ["/"] and asked(ran, secure) == ["/", *paths(3)]
-    assert counted()["www_alias"] == before + 1
+    visit_seeds(ran, f"{BARE}/", f"{HUB}/")
+    assert replicas(ran) == {BARE: (secure, "www_alias")}
+    assert requested_paths(ran, BARE) == ["/"] and requested_paths(ran, secure) == ["/", *paths(3)]
+    assert metric_counts()["www_alias"] == before + 1
 
 
 @pytest.mark.parametrize(("setting", "host"), [("proven", BARE), ("none", BARE), ("assumed", WWW)])
-def test_names_with_different_home_pages_are_two_hosts_unless_one_is_assumed(
+def test_names_with_different_home_pages_are_two_hosts_unless_the_setting_assumes_one(
     tmp_path: Path, setting: str, host: str
 ) -> None:
     def web(url: str) -> str | None:
         return f"Only {url}" if "robots" not in url and host_key(url) in (WWW, BARE) else None
 
     ran = crawl(tmp_path, with_hub(web, BARE), (), www_alias=setting)
-    visited(ran, f"{WWW}/", f"{BARE}/", f"{HUB}/")
-    assert names(ran) == {}
-    assert [one for one in (WWW, BARE) if {*paths(3)} <= {*asked(ran, one)}] == [host]
+    visit_seeds(ran, f"{WWW}/", f"{BARE}/", f"{HUB}/")
+    assert replicas(ran) == {}
+    assert [one for one in (WWW, BARE) if {*paths(3)} <= {*requested_paths(ran, one)}] == [host]
 
 
-def mirrored(same: int, hub: str = "") -> Web:
-    """Return two sites, of which the first *same* pages are the same, and a hub."""
+def mirrored_sites(same: int, hub: str = "") -> Web:
+    """Return two sites with the same first *same* pages, and a hub."""
 
     def answer(url: str) -> str | None:
         path, host = path_of(url), host_key(url)
@@ -162,25 +162,25 @@ def mirrored(same: int, hub: str = "") -> Web:
         ("none", 12, False),
     ],
 )
-def test_a_replica_is_known_by_the_heuristic_that_is_set(
+def test_replica_is_detected_by_the_heuristic_in_the_settings(
     tmp_path: Path, heuristic: str, same: int, is_one: bool
 ) -> None:
-    before = counted()["duphost"]
+    before = metric_counts()["duphost"]
     known, fresh = ["/", *paths(11)], ["/20", "/21"]
-    web = mirrored(same, links(MIRROR, *fresh))
+    web = mirrored_sites(same, links(MIRROR, *fresh))
     ran = crawl(tmp_path, web, tuple(f"{BARE}{path}" for path in known), duphost=heuristic)
     assert ran.run()
-    ran.sow(*(f"{MIRROR}{path}" for path in known))
+    ran.define(*(f"{MIRROR}{path}" for path in known))
     assert ran.run()
-    assert names(ran) == ({MIRROR: (BARE, "duphost")} if is_one else {})
-    assert counted()["duphost"] == before + is_one
-    ran.sow(f"{HUB}/")
+    assert replicas(ran) == ({MIRROR: (BARE, "duphost")} if is_one else {})
+    assert metric_counts()["duphost"] == before + is_one
+    ran.define(f"{HUB}/")
     assert ran.run()
-    assert asked(ran, MIRROR)[len(known) :] == ([] if is_one else fresh)
-    assert asked(ran, BARE)[len(known) :] == (fresh if is_one else [])
+    assert requested_paths(ran, MIRROR)[len(known) :] == ([] if is_one else fresh)
+    assert requested_paths(ran, BARE)[len(known) :] == (fresh if is_one else [])
 
 
-def test_a_verdict_expires_and_is_taken_back_when_the_home_page_is_another(tmp_path: Path) -> None:
+def test_host_name_verdict_expires_and_is_revoked_if_the_home_page_changes(tmp_path: Path) -> None:
     homes = {BARE: "Hello", WWW: "Hello"}
 
     def web(url: str) -> str | None:
@@ -190,24 +190,24 @@ def test_a_verdict_expires_and_is_taken_back_when_the_home_page_is_another(tmp_p
             return None
         return homes[host_key(url)] if path_of(url) == "/" else f"The page {url}"
 
-    def linked(number: int) -> list[str]:
-        """Return where what the page *number* of the hub links to was visited."""
-        ran.sow(f"{HUB}/{number}")
+    def visited_hosts(number: int) -> list[str]:
+        """Return the hosts at which the link on page *number* of the hub was visited."""
+        ran.define(f"{HUB}/{number}")
         ran.run(until=ran.now + 60)
-        return [host for host in (BARE, WWW) if f"/of-{number}" in asked(ran, host)]
+        return [host for host in (BARE, WWW) if f"/of-{number}" in requested_paths(ran, host)]
 
     ran = crawl(tmp_path, web, ())
-    visited(ran, f"{BARE}/", f"{WWW}/")
-    assert linked(1) == [BARE]
+    visit_seeds(ran, f"{BARE}/", f"{WWW}/")
+    assert visited_hosts(1) == [BARE]
     ran.now += 91 * DAY
-    assert linked(2) == [WWW], "nobody has renewed it"
+    assert visited_hosts(2) == [WWW], "the verdict was not renewed"
     refetch(ran, WWW)
-    assert linked(3) == [BARE]
+    assert visited_hosts(3) == [BARE]
     homes[WWW] = "Goodbye"
     refetch(ran, WWW)
-    assert linked(4) == [BARE], "the other one may have changed, too"
+    assert visited_hosts(4) == [BARE], "the other home page may have changed as well"
     refetch(ran, WWW)
-    assert linked(5) == [WWW]
+    assert visited_hosts(5) == [WWW]
 
 
 def refetch(ran: VirtualCrawl, host: str) -> None:
@@ -217,15 +217,17 @@ def refetch(ran: VirtualCrawl, host: str) -> None:
     ran.run(until=ran.now + 60)
 
 
-def test_replicas_that_are_listed_are_never_asked_and_a_scope_is_kept_to(tmp_path: Path) -> None:
+def test_listed_replica_is_not_requested_unless_the_scope_excludes_its_original(
+    tmp_path: Path,
+) -> None:
     pair = f"{MIRROR} {BARE}"
-    web = mirrored(12, links(MIRROR, "/1", "/2"))
+    web = mirrored_sites(12, links(MIRROR, "/1", "/2"))
     ran = crawl(tmp_path / "1", web, (f"{HUB}/",), duphosts=(pair,))
     assert ran.run()
-    assert (asked(ran, MIRROR), asked(ran, BARE)) == ([], ["/1", "/2"])
+    assert (requested_paths(ran, MIRROR), requested_paths(ran, BARE)) == ([], ["/1", "/2"])
     ran = crawl(tmp_path / "2", web, (), duphosts=(pair,))
-    ran.sow(f"{HUB}/", scope="not host('a.test')")
+    ran.define(f"{HUB}/", scope="not host('a.test')")
     assert ran.run()
-    assert (asked(ran, MIRROR), asked(ran, BARE)) == (["/1", "/2"], [])
+    assert (requested_paths(ran, MIRROR), requested_paths(ran, BARE)) == (["/1", "/2"], [])
     with pytest.raises(BadSettings, match="pair"):
         crawl(tmp_path / "3", web, (f"{HUB}/",), duphosts=("mirror.test",))

@@ -1,4 +1,5 @@
-"""A crawl by `selective-incremental`: unchanged home pages over articles that change or do not."""
+"""A crawl with `selective-incremental`: unchanged home pages over articles that change, and over
+articles that do not."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,8 @@ WORDS = ("river", "stone", "house", "light", "paper", "winter", "garden", "engin
 
 
 def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
-    """Answer as two sites whose home pages link to articles. Those of one change each day."""
+    """Answer as two sites whose home pages link to articles. The articles of one site change each
+    day."""
     host, _, path = url.rpartition("/")
     if not path:
         body = "".join(f"<p><a href='/{n}'>article {n}</a></p>" for n in range(ARTICLES))
@@ -35,9 +37,9 @@ def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
 
 
 @pytest.mark.slow
-def test_a_home_page_is_visited_more_often_if_its_articles_change(tmp_path: Path) -> None:
+def test_home_page_is_visited_more_often_if_its_articles_change(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, answer, delay=1.0)
-    crawl.sow(f"{NEWS}/", f"{STILL}/", revisit="selective-incremental:1d")
+    crawl.define(f"{NEWS}/", f"{STILL}/", revisit="selective-incremental:1d")
     whys = set()
     for day in range(DAYS):
         crawl.run(until=START + (day + 1) * DAY)
@@ -50,12 +52,12 @@ def test_a_home_page_is_visited_more_often_if_its_articles_change(tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 4])
-def test_a_fleet_that_dies_between_writes_forgets_no_page_that_is_left_out(
+def test_skipped_pages_are_visited_again_after_crashes_between_writes(
     tmp_path: Path, seed: int
 ) -> None:
     fate, random = Fate(seed), Random(seed)
     crawl = VirtualCrawl(tmp_path, answer, fate, delay=1.0)
-    crawl.sow(f"{NEWS}/", f"{STILL}/", revisit="selective-incremental:1h")
+    crawl.define(f"{NEWS}/", f"{STILL}/", revisit="selective-incremental:1h")
     while crawl.now < START + 2 * DAY:
         fate.left = random.randrange(20, 600)
         with suppress(Died):

@@ -1,4 +1,4 @@
-"""Sites whose pages are linked from nowhere but their sitemaps and feeds, and when they change."""
+"""Sites whose pages are linked only from sitemaps and feeds, with the dates of changes."""
 
 import gzip
 import random
@@ -21,7 +21,7 @@ XML, HTML = "application/xml", "text/html"
 
 
 def sitemap(pages: Iterable[tuple[str, float]]) -> str:
-    """Return a sitemap of URLs and when they changed."""
+    """Return a sitemap of URLs with their dates of change."""
     rows = (
         f"<url><loc>{url}</loc><lastmod>{formatdate(at, usegmt=True)}</lastmod></url>"
         for url, at in pages
@@ -30,7 +30,7 @@ def sitemap(pages: Iterable[tuple[str, float]]) -> str:
 
 
 def feed(pages: Iterable[tuple[str, float]]) -> str:
-    """Return a feed of the same."""
+    """Return a feed of URLs with their dates of change."""
     rows = (
         f"<item><link>{url}</link><pubDate>{formatdate(at, usegmt=True)}</pubDate></item>"
         for url, at in pages
@@ -38,7 +38,7 @@ def feed(pages: Iterable[tuple[str, float]]) -> str:
     return f"<rss><channel>{''.join(rows)}</channel></rss>"
 
 
-def numbered(*numbers: int) -> list[tuple[str, float]]:
+def page_dates(*numbers: int) -> list[tuple[str, float]]:
     return [(f"{A}/p{n}", START) for n in numbers]
 
 
@@ -51,12 +51,12 @@ FILES = {
         b"<a href=/3.xml.gz>Site map</a>",
     ),
     f"{A}/index.xml": (XML, f"<sitemapindex>{INNER}</sitemapindex>".encode()),
-    f"{A}/1.xml.gz": (XML, gzip.compress(sitemap(numbered(1, 2, 3, 4)).encode())),
-    f"{A}/2.xml.gz": ("application/gzip", gzip.compress(sitemap(numbered(5, 6, 7, 8)).encode())),
-    f"{A}/3.xml.gz": ("application/x-gzip", gzip.compress(sitemap(numbered(13)).encode())),
-    f"{A}/feed": ("application/rss+xml", feed(numbered(9, 10)).encode()),
+    f"{A}/1.xml.gz": (XML, gzip.compress(sitemap(page_dates(1, 2, 3, 4)).encode())),
+    f"{A}/2.xml.gz": ("application/gzip", gzip.compress(sitemap(page_dates(5, 6, 7, 8)).encode())),
+    f"{A}/3.xml.gz": ("application/x-gzip", gzip.compress(sitemap(page_dates(13)).encode())),
+    f"{A}/feed": ("application/rss+xml", feed(page_dates(9, 10)).encode()),
     f"{B}/robots.txt": ("text/plain", f"Sitemap: {B}/own.xml".encode()),
-    f"{B}/for-a.xml": ("text/html", sitemap(numbered(11, 12)).encode()),
+    f"{B}/for-a.xml": ("text/html", sitemap(page_dates(11, 12)).encode()),
     f"{B}/own.xml": (XML, sitemap([(f"{A}/unasked", START)]).encode()),
     **{f"{A}/p{n}": (HTML, f"<title>{n}</title>The text of {n}".encode()) for n in range(1, 14)},
 }
@@ -69,29 +69,29 @@ def answer(kind: str, body: bytes, now: float) -> tuple[float, Reply | Failure]:
 
 @pytest.fixture
 def crawl(tmp_path: Path) -> VirtualCrawl:
-    """Return a crawl that has come to its end."""
+    """Return a finished crawl."""
     crawl = VirtualCrawl(
         tmp_path, lambda url, now: answer(*FILES.get(url, (HTML, b"")), now), delay=1.0
     )
-    crawl.sow(f"{A}/", f"{B}/")
+    crawl.define(f"{A}/", f"{B}/")
     assert crawl.run()
     return crawl
 
 
-def test_all_pages_are_reached_through_sitemaps_and_feeds_alone(crawl: VirtualCrawl) -> None:
-    asked = [url for _, _, url in crawl.requests]
-    assert {*FILES} <= {*asked}
-    assert len(asked) == len({*asked})
+def test_all_pages_are_discovered_through_sitemaps_and_feeds(crawl: VirtualCrawl) -> None:
+    requested = [url for _, _, url in crawl.requests]
+    assert {*FILES} <= {*requested}
+    assert len(requested) == len({*requested})
     found = crawl._store().table(UrlRow).get((DEFAULT_CRAWL, A), f"{A}/2.xml.gz")
     assert (found.origin.purpose, found.outcome, found.origin.depth) == (Purpose.SITEMAP, "page", 2)
     assert crawl._store().table(UrlRow).get((DEFAULT_CRAWL, A), f"{A}/p5").origin.depth == 2
 
 
-def test_another_sites_sitemap_that_was_not_named_adds_nothing(crawl: VirtualCrawl) -> None:
+def test_entry_of_another_site_in_its_own_sitemap_is_ignored(crawl: VirtualCrawl) -> None:
     assert f"{A}/unasked" not in {url for _, _, url in crawl.requests}
 
 
-def test_a_robots_txt_that_lies_elsewhere_speaks_for_its_own_site(tmp_path: Path) -> None:
+def test_sitemap_in_a_redirected_robots_txt_counts_for_the_redirecting_site(tmp_path: Path) -> None:
     lies, listing = f"{B}/robots-of-a.txt", sitemap([(f"{A}/p1", START)])
 
     def web(url: str, now: float) -> tuple[float, Reply | Failure]:
@@ -106,18 +106,19 @@ def test_a_robots_txt_that_lies_elsewhere_speaks_for_its_own_site(tmp_path: Path
         return answer(*files.get(url, FILES.get(url, (HTML, b""))), now)
 
     crawl = VirtualCrawl(tmp_path, web, delay=1.0)
-    crawl.sow(f"{A}/")
+    crawl.define(f"{A}/")
     assert crawl.run()
     assert {f"{B}/map", f"{A}/p1"} <= {url for _, _, url in crawl.requests}
 
 
-def test_listings_are_no_documents(crawl: VirtualCrawl) -> None:
+def test_listings_are_not_documents(crawl: VirtualCrawl) -> None:
     rows = crawl._store().table(DocumentRow).everything()
     assert {row.url for row in rows} == {f"{A}/", *(f"{A}/p{n}" for n in range(1, PAGES + 1))}
 
 
-class Changing:
-    """Four pages, of which the odd ones change every few days, and a listing that says so."""
+class ChangingWeb:
+    """Four pages, of which two change every few days, and a listing with the dates of the
+    changes."""
 
     def __init__(self, form: str) -> None:
         self.form = sitemap if form == "sitemap" else feed
@@ -141,17 +142,17 @@ def changed_at(page: int, now: float) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["sitemap", "feed"])
-def test_a_date_brings_the_next_visit_forward(tmp_path: Path, form: str) -> None:
-    crawl = VirtualCrawl(tmp_path, Changing(form), delay=1.0)
-    crawl.sow(f"{A}/0", revisit="optimal", budget=8.0)
+def test_date_in_a_listing_moves_the_next_visit_forward(tmp_path: Path, form: str) -> None:
+    crawl = VirtualCrawl(tmp_path, ChangingWeb(form), delay=1.0)
+    crawl.define(f"{A}/0", revisit="optimal", budget=8.0)
     plans, whys = crawl._store().table(PlanRow), list[str]()
     while crawl.now < START + 60 * DAY:
         crawl.run(until=crawl.now + DAY / 4)
         for n in range(4):
             row = plans.get((DEFAULT_CRAWL, A), f"{A}/{n}")
             if row and f"{form} announced a change" in row.why:
-                # That is written only of a visit that is sooner for it.
-                assert n % 2, "of the others nothing was ever said"
+                # The reason is written only for a visit that is earlier because of it.
+                assert n % 2, "the other pages never changed"
                 return
             whys.append(row.why if row else "")
-    pytest.fail(f"no visit was made sooner: {set(whys)}")
+    pytest.fail(f"no visit was moved forward: {set(whys)}")

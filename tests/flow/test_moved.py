@@ -1,5 +1,5 @@
-"""A crawl that is moved from a folder to a fleet of more partitions, and back, as its web sees
-it."""
+"""A crawl that is moved from a folder to a fleet with more partitions, and back, measured at its
+web server."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from tests.flow.virtual import VirtualCrawl
 
 HOSTS, PAGES_EACH, DELAY = 12, 6, 2.0
 BUSY = "https://busy.example/"
-BUSY_FOR = 20_000.0
+RETRY_AFTER = 20_000.0
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
 
 
@@ -35,7 +35,7 @@ def url(host: int, page: int) -> str:
 
 
 def links(address: str) -> list[str]:
-    """Each page leads to the next one of its host, and to those of the next host."""
+    """Return links to the next two pages of the host and to pages of later hosts."""
     found = [url(host, page) for host in range(HOSTS) for page in range(PAGES_EACH)]
     at = found.index(address)
     return [found[(at + step) % len(found)] for step in (1, 2, PAGES_EACH, 3 * PAGES_EACH)]
@@ -45,7 +45,7 @@ ALL = {url(host, page) for host in range(HOSTS) for page in range(PAGES_EACH)} |
 
 
 class Web:
-    """Answers with pages; one host asks to be left alone for hours, once."""
+    """Answers with pages; one host answers once with a Retry-After of hours."""
 
     def __init__(self) -> None:
         self.busy_until = 0.0
@@ -54,8 +54,8 @@ class Web:
         if address.endswith("/robots.txt"):
             return 0.1, Reply(status=404, started_at=now, took=0.1)
         if address == BUSY and not self.busy_until:
-            self.busy_until = now + BUSY_FOR
-            after = (("Retry-After", f"{BUSY_FOR:.0f}"),)
+            self.busy_until = now + RETRY_AFTER
+            after = (("Retry-After", f"{RETRY_AFTER:.0f}"),)
             return 0.1, Reply(status=503, headers=after, started_at=now, took=0.1)
         body = b"<html><title>BUSY</title><body><h1>busy</h1>"
         if address != BUSY:
@@ -72,26 +72,26 @@ def crawl_in(folder: Path, web: Web, partitions: int | None = None) -> VirtualCr
     return VirtualCrawl(folder, web, partitions=partitions, delay=DELAY)
 
 
-def begun(folder: Path, web: Web) -> VirtualCrawl:
-    """Return a crawl that has just begun."""
+def start_crawl(folder: Path, web: Web) -> VirtualCrawl:
+    """Return a crawl that has just started."""
     crawl = crawl_in(folder, web)
     identify(crawl.log, SqliteStore(crawl.database), crawl.now)
-    crawl.sow(url(0, 0), BUSY)
+    crawl.define(url(0, 0), BUSY)
     return crawl
 
 
-def pages_after(crawl: VirtualCrawl, count: int) -> None:
-    """Crawl until there are *count* more requests, and come to rest."""
+def crawl_pages(crawl: VirtualCrawl, count: int) -> None:
+    """Crawl until there are *count* more requests, then pause."""
     wanted = len(crawl.requests) + count
     while len(crawl.requests) < wanted:
         assert not crawl.run(1)
-    crawl.sow(paused=True)
+    crawl.define(paused=True)
     crawl.run(until=crawl.now + 60.0)
     assert crawl.lag() == 0
 
 
-def moved(source: VirtualCrawl, target: VirtualCrawl, name: str, behind: float = 0.0) -> None:
-    """Move the crawl, and start the services of *target*, whose clock is *behind* by seconds."""
+def move_crawl(source: VirtualCrawl, target: VirtualCrawl, name: str, behind: float = 0.0) -> None:
+    """Move the crawl, and start the services of *target*, whose clock is *behind* seconds late."""
     target.now = source.now - behind
     for _ in move(side("the former place", source), side(name, target), source.now):
         pass
@@ -99,38 +99,38 @@ def moved(source: VirtualCrawl, target: VirtualCrawl, name: str, behind: float =
     target.start()
 
 
-def pages_of(*crawls: VirtualCrawl) -> Counter[str]:
-    """Return how often each URL was asked for, but for robots.txt."""
+def request_counts(*crawls: VirtualCrawl) -> Counter[str]:
+    """Return the number of requests for each URL, without robots.txt."""
     addresses = (address for crawl in crawls for _, _, address in crawl.requests)
     return Counter(address for address in addresses if not address.endswith("/robots.txt"))
 
 
-def test_a_crawl_is_moved_to_a_fleet_and_back_without_a_lost_or_repeated_request(
+def test_crawl_moves_to_a_fleet_and_back_without_a_lost_or_repeated_request(
     tmp_path: Path,
 ) -> None:
     web = Web()
-    laptop = begun(tmp_path / "laptop", web)
+    laptop = start_crawl(tmp_path / "laptop", web)
     fleet, later = crawl_in(tmp_path / "fleet", web, 12), crawl_in(tmp_path / "later", web)
-    pages_after(laptop, 20)
+    crawl_pages(laptop, 20)
     rule = BlocklistChanged(at=laptop.now, rule=parse_rule("nobody.example"))
     laptop.log.append([encode(rule)])
     fleet_id = check_identity(laptop.log, SqliteStore(laptop.database))
-    moved(laptop, fleet, "the fleet")
-    pages_after(fleet, 20)
-    moved(fleet, later, "the folder")
+    move_crawl(laptop, fleet, "the fleet")
+    crawl_pages(fleet, 20)
+    move_crawl(fleet, later, "the folder")
     assert later.run()
 
     assert check_identity(later.log, SqliteStore(later.database)) == fleet_id
     assert [*blocklist_of(later.log).rules] == [rule.rule]
-    asked = pages_of(laptop, fleet, later)
-    assert asked == Counter([*ALL, BUSY]), "every page once, and the busy one after its wait"
+    requested = request_counts(laptop, fleet, later)
+    assert requested == Counter([*ALL, BUSY]), "every page once, the busy one twice"
     requests = [*laptop.requests, *fleet.requests, *later.requests]
-    assert len(requests) == asked.total() + HOSTS + 1, "each robots.txt once"
+    assert len(requests) == requested.total() + HOSTS + 1, "each robots.txt once"
     assert min(at for at, _, address in later.requests if address == BUSY) >= web.busy_until
     _check_delays(requests)
     assert {record.key for record in _records(later, PAGES.name)} >= ALL - {BUSY}
     archived = Counter(record.key for record in _records(later, PAGES_ARCHIVED.name))
-    assert archived == asked
+    assert archived == requested
     outcomes = SqliteStore(later.database).table(UrlRow).everything()
     assert {row.url for row in outcomes} == ALL
 
@@ -150,44 +150,44 @@ def _records(crawl: VirtualCrawl, topic: str) -> list[Record]:
     return found
 
 
-def test_a_crawl_that_was_moved_is_refused_where_it_was(tmp_path: Path) -> None:
+def test_moved_crawl_cannot_be_started_or_moved_at_its_former_place(tmp_path: Path) -> None:
     web = Web()
-    laptop, fleet = begun(tmp_path / "laptop", web), crawl_in(tmp_path / "fleet", web, 12)
-    pages_after(laptop, 5)
-    moved(laptop, fleet, "the fleet")
+    laptop, fleet = start_crawl(tmp_path / "laptop", web), crawl_in(tmp_path / "fleet", web, 12)
+    crawl_pages(laptop, 5)
+    move_crawl(laptop, fleet, "the fleet")
     for again in (
         lambda: identify(laptop.log, SqliteStore(laptop.database), laptop.now),
-        lambda: moved(laptop, crawl_in(tmp_path / "other", web, 4), "another fleet"),
+        lambda: move_crawl(laptop, crawl_in(tmp_path / "other", web, 4), "another fleet"),
     ):
-        with pytest.raises(GossamerError, match="was moved to the fleet: continue it there"):
+        with pytest.raises(GossamerError, match="was moved to the fleet: go on there"):
             again()
 
 
-def test_a_move_that_failed_is_repeated_and_nobody_starts_meanwhile(tmp_path: Path) -> None:
+def test_failed_move_is_repeated_and_the_target_does_not_start_before(tmp_path: Path) -> None:
     web = Web()
-    laptop, fleet = begun(tmp_path / "laptop", web), crawl_in(tmp_path / "fleet", web, 12)
-    pages_after(laptop, 10)
+    laptop, fleet = start_crawl(tmp_path / "laptop", web), crawl_in(tmp_path / "fleet", web, 12)
+    crawl_pages(laptop, 10)
     steps = move(side("the laptop", laptop), side("the fleet", fleet), laptop.now)
     assert len([*islice(steps, 8)]) == 8
-    with pytest.raises(GossamerError, match="from the laptop is not finished: run gossamer move"):
+    with pytest.raises(GossamerError, match="from the laptop has not ended: run gossamer move"):
         identify(fleet.log, SqliteStore(fleet.database), fleet.now)
 
-    # Meanwhile, the crawl may go on where it is.
-    laptop.sow()
-    pages_after(laptop, 10)
-    moved(laptop, fleet, "the fleet")
+    # The crawl may continue in the folder after a failed move.
+    laptop.define()
+    crawl_pages(laptop, 10)
+    move_crawl(laptop, fleet, "the fleet")
     assert fleet.run()
-    assert pages_of(laptop, fleet) == Counter([*ALL, BUSY])
+    assert request_counts(laptop, fleet) == Counter([*ALL, BUSY])
     assert not any(
         row.queued or row.condition == "checked out"
         for row in SqliteStore(fleet.database).table(HostRow).everything()
     )
 
 
-def test_a_move_that_failed_at_its_end_is_completed(tmp_path: Path) -> None:
+def test_move_that_failed_at_its_last_step_is_completed(tmp_path: Path) -> None:
     web = Web()
-    laptop, fleet = begun(tmp_path / "laptop", web), crawl_in(tmp_path / "fleet", web, 12)
-    pages_after(laptop, 10)
+    laptop, fleet = start_crawl(tmp_path / "laptop", web), crawl_in(tmp_path / "fleet", web, 12)
+    crawl_pages(laptop, 10)
     append = fleet.log.append
 
     def fail_at_the_end(messages: Iterable[Message]) -> Ends:
@@ -198,36 +198,39 @@ def test_a_move_that_failed_at_its_end_is_completed(tmp_path: Path) -> None:
 
     away = pytest.raises(GossamerError, match="Kafka is away")
     with mock.patch.object(fleet.log, "append", fail_at_the_end), away:
-        moved(laptop, fleet, "the fleet")
+        move_crawl(laptop, fleet, "the fleet")
     with pytest.raises(GossamerError, match="was moved to the fleet"):
         identify(laptop.log, SqliteStore(laptop.database), laptop.now)
-    moved(laptop, fleet, "the fleet")
+    move_crawl(laptop, fleet, "the fleet")
     assert fleet.run()
-    assert pages_of(laptop, fleet) == Counter([*ALL, BUSY])
+    assert request_counts(laptop, fleet) == Counter([*ALL, BUSY])
 
 
-def test_a_fleet_whose_clocks_are_behind_loses_no_url(tmp_path: Path) -> None:
+def test_move_to_a_fleet_with_late_clocks_loses_no_url(tmp_path: Path) -> None:
     web = Web()
     laptop, fleet = crawl_in(tmp_path / "laptop", web), crawl_in(tmp_path / "fleet", web, 12)
     laptop.now += 600.0
     identify(laptop.log, SqliteStore(laptop.database), laptop.now)
-    laptop.sow(url(0, 0), BUSY)
-    pages_after(laptop, 20)
-    moved(laptop, fleet, "the fleet", behind=600.0)
+    laptop.define(url(0, 0), BUSY)
+    crawl_pages(laptop, 20)
+    move_crawl(laptop, fleet, "the fleet", behind=600.0)
     assert fleet.run()
-    assert pages_of(laptop, fleet) == Counter([*ALL, BUSY])
+    assert request_counts(laptop, fleet) == Counter([*ALL, BUSY])
 
 
-def test_dead_letters_stay_beside_new_ones_of_the_same_offset(tmp_path: Path) -> None:
-    laptop, fleet = begun(tmp_path / "laptop", web := Web()), crawl_in(tmp_path / "f", web, 12)
-    pages_after(laptop, 5)
+def test_moved_dead_letter_is_kept_beside_a_new_one_with_the_same_offset(tmp_path: Path) -> None:
+    laptop, fleet = (
+        start_crawl(tmp_path / "laptop", web := Web()),
+        crawl_in(tmp_path / "f", web, 12),
+    )
+    crawl_pages(laptop, 5)
 
     def letter(reason: str) -> Message:
         record = Record("seeds", 0, 7, "", b"nonsense")
         return encode(dead_letter(record, "dedup", reason, laptop.now))
 
     laptop.log.append([letter("in the folder")])
-    moved(laptop, fleet, "the fleet")
+    move_crawl(laptop, fleet, "the fleet")
     fleet.log.append([letter("in the fleet")])
     found = [decode(record) for record in _records(fleet, DEAD_LETTERS.name)]
     assert [one.reason for one in found if isinstance(one, DeadLetter)] == [
@@ -236,18 +239,18 @@ def test_dead_letters_stay_beside_new_ones_of_the_same_offset(tmp_path: Path) ->
     ]
 
 
-def test_what_is_not_empty_or_not_at_rest_is_refused(tmp_path: Path) -> None:
+def test_move_is_refused_unless_the_source_is_paused_and_the_target_empty(tmp_path: Path) -> None:
     web = Web()
-    laptop, other = begun(tmp_path / "laptop", web), begun(tmp_path / "other", web)
-    with pytest.raises(GossamerError, match="records of seeds not consumed yet by dedup"):
-        moved(laptop, crawl_in(tmp_path / "fleet", web, 12), "the fleet")
-    pages_after(laptop, 5)
+    laptop, other = start_crawl(tmp_path / "laptop", web), start_crawl(tmp_path / "other", web)
+    with pytest.raises(GossamerError, match="records of seeds were not read by dedup"):
+        move_crawl(laptop, crawl_in(tmp_path / "fleet", web, 12), "the fleet")
+    crawl_pages(laptop, 5)
     with pytest.raises(GossamerError, match="the other one is not empty"):
-        moved(laptop, other, "the other one")
+        move_crawl(laptop, other, "the other one")
     added = crawl_in(tmp_path / "added", web, 12)
-    added.sow(url(3, 3))
+    added.define(url(3, 3))
     with pytest.raises(GossamerError, match="a fleet with seeds is not empty"):
-        moved(laptop, added, "a fleet with seeds")
+        move_crawl(laptop, added, "a fleet with seeds")
     empty = crawl_in(tmp_path / "empty", web, 12)
-    with pytest.raises(GossamerError, match="has no crawl"):
-        moved(empty, crawl_in(tmp_path / "fleet", web), "the folder")
+    with pytest.raises(GossamerError, match="holds no crawl"):
+        move_crawl(empty, crawl_in(tmp_path / "fleet", web), "the folder")

@@ -1,4 +1,5 @@
-"""Sites whose home page names anew what has changed, or anything: how far it is believed."""
+"""Home pages that add new links to changed articles, or to any article: the weight of such links as
+hints."""
 
 from bisect import bisect_right
 from pathlib import Path
@@ -19,8 +20,9 @@ TRUE, FALSE = "http://true.test", "http://false.test"
 WORDS = ("river", "stone", "house", "light", "paper", "winter", "garden", "engine", "letter")
 
 
-class Linking:
-    """Two sites whose articles change twice; the home page names some in other words."""
+class LinkingSites:
+    """Two sites whose articles change twice. Each home page has new link texts, for changed
+    articles or at random."""
 
     def __init__(self) -> None:
         random = Random(5)
@@ -32,8 +34,8 @@ class Linking:
     def version(self, url: str, at: float) -> int:
         return bisect_right(self.changes[url], at)
 
-    def named(self, url: str, at: float) -> int:
-        """Return how often the home page has found other words for *url*."""
+    def link_version(self, url: str, at: float) -> int:
+        """Return how often the link text for *url* has changed."""
         if url.startswith(TRUE):
             return self.version(url, at)
         return int(at // (2 * DAY)) if int(url[-1]) == int(at // (2 * DAY)) % 6 else 0
@@ -44,7 +46,9 @@ class Linking:
         body = f"<title>{url}</title><p>{' '.join(words.choices(WORDS, k=40))}</p>"
         if url == f"{host}/":
             links = (f"{host}/{n}" for n in range(6))
-            body += "".join(f"<p><a href='{u}'>{self.named(u, now)} news</a></p>" for u in links)
+            body += "".join(
+                f"<p><a href='{u}'>{self.link_version(u, now)} news</a></p>" for u in links
+            )
         elif url not in self.changes:
             return 0.1, Reply(status=404, started_at=now, took=0.1)
         reply = Reply(status=200, headers=HTML, body=body.encode(), started_at=now, took=0.1)
@@ -52,18 +56,20 @@ class Linking:
 
 
 @pytest.mark.slow
-def test_new_links_are_believed_as_far_as_what_they_led_to_had_changed(tmp_path: Path) -> None:
-    crawl = VirtualCrawl(tmp_path, Linking(), delay=1.0)
-    crawl.sow(f"{TRUE}/", f"{FALSE}/", revisit="optimal", budget=8)
+def test_new_links_are_hints_only_on_a_site_where_they_lead_to_changed_pages(
+    tmp_path: Path,
+) -> None:
+    crawl = VirtualCrawl(tmp_path, LinkingSites(), delay=1.0)
+    crawl.define(f"{TRUE}/", f"{FALSE}/", revisit="optimal", budget=8)
     crawl.run(until=START + DAYS * DAY)
     store = crawl._store()
 
-    def likelier(site: str) -> float:
+    def link_likelihood(site: str) -> float:
         row = store.table(SiteRow).get(site)
         assert row
         return revisit.likelihood_ratio(revisit.unpack_site(row.statistics), EvidenceKind.LINK)
 
-    told = likelier("true.test"), likelier("false.test")
-    assert told[0] > 2 and told[1] < 1.5
+    ratios = link_likelihood("true.test"), link_likelihood("false.test")
+    assert ratios[0] > 2 and ratios[1] < 1.5
     spent = [row.spent.get("hint", 0) for row in store.table(PartitionPlansRow).everything()]
     assert sum(spent) > 0

@@ -1,4 +1,4 @@
-"""A page that is asked for only if it has changed: from the order to `pages` and the WARC files."""
+"""Conditional visits to a page, from the order to `pages` and the WARC files."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -50,21 +50,21 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
 
 
 class Listener(Processor):
-    """Hears what is said of the page before those who delete it have read it."""
+    """Records all events about the page before they are deleted."""
 
     name = "listener"
     reads = (PAGES_JUDGED, VISITS_ENDED, PAGES, PAGES_ARCHIVED)
 
     def __init__(self) -> None:
-        self.heard: list[Event] = []
+        self.events: list[Event] = []
 
     def handle(self, event: Event, now: float) -> Answer:
-        self.heard.append(event)
+        self.events.append(event)
         return ()
 
 
-class Visited(VirtualCrawl):
-    """A crawl in which a page is ordered again, by what the last verdict says of it."""
+class OrderedCrawl(VirtualCrawl):
+    """A crawl in which a test orders a page again with the validators of its last verdict."""
 
     def start(self) -> None:
         super().start()
@@ -73,13 +73,13 @@ class Visited(VirtualCrawl):
         self.runners.insert(2, listening)
 
     def all(self, kind: type[E]) -> list[E]:
-        return [event for event in self.listener.heard if isinstance(event, kind)]
+        return [event for event in self.listener.events if isinstance(event, kind)]
 
     def newest(self, kind: type[E]) -> E:
         return self.all(kind)[-1]
 
     def visit_again(self, at: float) -> None:
-        """Order the page if it has changed, by the validators of the last verdict."""
+        """Order a conditional visit to the page with the validators of its last verdict."""
         self.now = at
         number = len(self.all(PageJudged))
         known = self.newest(PageJudged).validators
@@ -100,15 +100,17 @@ class Visited(VirtualCrawl):
 
 
 @pytest.fixture
-def crawl(tmp_path: Path) -> Visited:
-    crawl = Visited(tmp_path / "warc", web)
+def crawl(tmp_path: Path) -> OrderedCrawl:
+    crawl = OrderedCrawl(tmp_path / "warc", web)
     (tmp_path / "warc").mkdir(exist_ok=True)
-    crawl.sow(URL)
+    crawl.define(URL)
     assert crawl.run()
     return crawl
 
 
-def test_a_page_that_is_as_it_was_is_judged_and_archived_and_not_published(crawl: Visited) -> None:
+def test_unmodified_page_has_a_verdict_and_a_capture_and_is_not_published(
+    crawl: OrderedCrawl,
+) -> None:
     assert crawl.newest(PageJudged).validators == Validators('W/"v1"')
     for day in (1, 2):
         crawl.visit_again(START + day * 86400.0)
@@ -125,7 +127,7 @@ def test_a_page_that_is_as_it_was_is_judged_and_archived_and_not_published(crawl
     assert captures == ["response", "revisit", "revisit"]
 
 
-def test_once_it_has_changed_it_comes_whole(crawl: Visited) -> None:
+def test_changed_page_is_sent_and_published_whole(crawl: OrderedCrawl) -> None:
     crawl.visit_again(START + 86400.0)
     crawl.visit_again(CHANGES_AT + 1.0)
     judged, published = crawl.newest(PageJudged), crawl.newest(Page)

@@ -1,4 +1,4 @@
-"""Groups of seeds with limits of their own: what is found from each keeps to its party's."""
+"""Parties: groups of seeds with limits of their own, which hold for the pages found from them."""
 
 from pathlib import Path
 
@@ -26,65 +26,65 @@ WEB: Pages = {
 }
 
 
-def sow(crawl: VirtualCrawl, parties: dict[str, Party], **seeds: str) -> None:
-    """Define the crawl with *parties*, and sow a seed for each that is named."""
+def define(crawl: VirtualCrawl, parties: dict[str, Party], **seeds: str) -> None:
+    """Define the crawl with *parties*, and add a seed for each party that is named."""
     defined = CrawlDefined(at=crawl.now, scope="any()", max_depth=3, parties=parties)
     added = [SeedAdded(url=url, party=party) for party, url in seeds.items()]
     crawl.log.append([encode(event) for event in (defined, *added)])
     assert crawl.run()
 
 
-def visited(crawl: VirtualCrawl) -> set[str]:
+def visited_urls(crawl: VirtualCrawl) -> set[str]:
     urls = (url.removeprefix("http://") for _, _, url in crawl.requests)
     return {url for url in urls if not url.endswith("/robots.txt")}
 
 
-def numbered(name: str, most: int) -> set[str]:
+def numbered_chain(name: str, most: int) -> set[str]:
     return {f"a.test/{name}/{n}" for n in range(most + 1)}
 
 
-def row(crawl: VirtualCrawl, url: str) -> UrlRow:
+def url_row(crawl: VirtualCrawl, url: str) -> UrlRow:
     found = SqliteStore(crawl.database).table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), url)
     assert found
     return found
 
 
-def test_each_party_goes_as_deep_as_it_may_on_one_site(tmp_path: Path) -> None:
+def test_each_party_has_its_own_depth_limit_on_one_site(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
     parties = {"near": Party(max_depth=1), "far": Party(max_depth=5)}
-    sow(crawl, parties, near="http://a.test/near/0", far="http://a.test/far/0")
-    assert visited(crawl) == numbered("near", 1) | numbered("far", 5)
-    assert row(crawl, "http://a.test/far/5").origin.party == "far"
+    define(crawl, parties, near="http://a.test/near/0", far="http://a.test/far/0")
+    assert visited_urls(crawl) == numbered_chain("near", 1) | numbered_chain("far", 5)
+    assert url_row(crawl, "http://a.test/far/5").origin.party == "far"
 
 
-def test_a_party_that_is_made_wider_takes_up_what_it_left_out(tmp_path: Path) -> None:
+def test_party_with_a_wider_scope_visits_its_parked_urls(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
-    sow(crawl, {"near": Party(max_depth=1)}, near="http://a.test/near/0")
-    assert visited(crawl) == numbered("near", 1)
+    define(crawl, {"near": Party(max_depth=1)}, near="http://a.test/near/0")
+    assert visited_urls(crawl) == numbered_chain("near", 1)
     crawl.crash()
     crawl.now += 1
-    sow(crawl, {"near": Party(max_depth=4)})
-    assert visited(crawl) == numbered("near", 4)
+    define(crawl, {"near": Party(max_depth=4)})
+    assert visited_urls(crawl) == numbered_chain("near", 4)
 
 
-def test_a_partys_scope_is_within_the_crawls(tmp_path: Path) -> None:
+def test_scope_of_a_party_is_limited_by_the_scope_of_the_crawl(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
     parties = {"out": Party(scope='prefix("http://a.test/")')}
-    sow(crawl, parties, out="http://a.test/out", other="http://a.test/away")
-    assert visited(crawl) == {"a.test/out", "a.test/out/1", "a.test/away", "b.test/2"}
-    sow(crawl, parties, out="http://b.test/")
+    define(crawl, parties, out="http://a.test/out", other="http://a.test/away")
+    assert visited_urls(crawl) == {"a.test/out", "a.test/out/1", "a.test/away", "b.test/2"}
+    define(crawl, parties, out="http://b.test/")
     (letter,) = map(decode, crawl.log.tail([DEAD_LETTERS.name]).poll(0))
     assert "out of scope of party out, by prefix" in getattr(letter, "reason", "")
 
 
-def test_one_party_stays_on_its_site_while_another_leaves_it(tmp_path: Path) -> None:
+def test_each_party_has_its_own_scope(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
     parties = {"out": Party(external_links="none")}
-    sow(crawl, parties, out="http://a.test/out", away="http://a.test/away")
-    assert visited(crawl) == {"a.test/out", "a.test/out/1", "a.test/away", "b.test/2"}
+    define(crawl, parties, out="http://a.test/out", away="http://a.test/away")
+    assert visited_urls(crawl) == {"a.test/out", "a.test/out/1", "a.test/away", "b.test/2"}
 
 
-def test_what_two_parties_find_is_of_the_first(tmp_path: Path) -> None:
+def test_url_found_by_two_parties_belongs_to_the_first(tmp_path: Path) -> None:
     web: Pages = {
         "http://a.test/1": ["http://a.test/both"],
         "http://a.test/2": ["http://a.test/both"],
@@ -93,7 +93,7 @@ def test_what_two_parties_find_is_of_the_first(tmp_path: Path) -> None:
     }
     crawl = virtual_crawl(tmp_path, web, 0.0)
     parties = {"first": Party(max_depth=1), "second": Party(max_depth=9)}
-    sow(crawl, parties, first="http://a.test/1")
-    sow(crawl, parties, second="http://a.test/2")
-    assert row(crawl, "http://a.test/both").origin.party == "first"
-    assert "a.test/beyond" not in visited(crawl)
+    define(crawl, parties, first="http://a.test/1")
+    define(crawl, parties, second="http://a.test/2")
+    assert url_row(crawl, "http://a.test/both").origin.party == "first"
+    assert "a.test/beyond" not in visited_urls(crawl)

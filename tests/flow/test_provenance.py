@@ -1,4 +1,4 @@
-"""How a URL came to be visited is on everything that is written of it, from seed to outcome."""
+"""The origin of a URL is in every event and row about it, from the seed to the outcome."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +17,8 @@ from services.frontier.rows import Origin, PlanRow, QueuedUrl, UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 CRAWL = "default"
-CARRIERS = {"depth", "origin"}
-"""The fields of a struct that says how a URL came to be visited: one of them."""
+ORIGIN_FIELDS = {"depth", "origin"}
+"""A struct with one of these fields has the origin of a URL."""
 SEED, PAGE, FLAKY, MOVED = (f"http://a.test/{path}" for path in ("", "page", "flaky", "moved"))
 TARGET, DOWN = "http://b.test/target", "http://down.test/"
 LINKS = {SEED: (PAGE, FLAKY, MOVED), PAGE: (DOWN,)}
@@ -34,7 +34,7 @@ EXPECTED: dict[str, dict[str, object]] = {
 
 
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
-    """Answer as each page is to; the host that is down does not even have a robots.txt."""
+    """Answer as each page requires. The host that is down does not serve its robots.txt either."""
     if url.startswith(DOWN):
         return 0.1, Failure(outcome=Outcome.HOST_DOWN, reason="refused", started_at=now, took=0.1)
     status, headers = 200, (("Content-Type", "text/html"),)
@@ -49,12 +49,12 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.1, Reply(status=status, headers=headers, body=body, started_at=now, took=0.1)
 
 
-def crawled(folder: Path) -> tuple[VirtualCrawl, list[Event]]:
-    """Return a crawl that has come to its end, and every event that there was."""
+def run_crawl(folder: Path) -> tuple[VirtualCrawl, list[Event]]:
+    """Return a finished crawl and all of its events."""
     crawl, events = VirtualCrawl(folder, web, retries=1, batch=2), list[Event]()
     for service in crawl.services:
-        _listen(service, events)
-    crawl.sow()
+        _record_events(service, events)
+    crawl.define()
     seed = SeedAdded(url=SEED, crawl=CRAWL, depth=3, via=str(EXPECTED[SEED]["via"]))
     crawl.log.append([encode(seed)])
     assert crawl.run()
@@ -63,7 +63,7 @@ def crawled(folder: Path) -> tuple[VirtualCrawl, list[Event]]:
     return crawl, [*events, *(event for event in read if isinstance(event, Event))]
 
 
-def _listen(service: Any, events: list[Event]) -> None:
+def _record_events(service: Any, events: list[Event]) -> None:
     handle = service.handle
 
     def heard(event: Event, now: float) -> Any:
@@ -73,20 +73,20 @@ def _listen(service: Any, events: list[Event]) -> None:
     service.handle = heard
 
 
-def carriers(part: object) -> Iterator[Any]:
-    """Yield every struct within *part* that says how a page's URL came to be visited."""
+def structs_with_origin(part: object) -> Iterator[Any]:
+    """Yield every struct within *part* that has the origin of a page's URL."""
     if isinstance(part, tuple):
         for one in part:
-            yield from carriers(one)
+            yield from structs_with_origin(one)
     if isinstance(part, msgspec.Struct):
-        if CARRIERS & {*part.__struct_fields__} and not part.url.endswith("/robots.txt"):  # type: ignore[attr-defined]
+        if ORIGIN_FIELDS & {*part.__struct_fields__} and not part.url.endswith("/robots.txt"):  # type: ignore[attr-defined]
             yield part
         for name in part.__struct_fields__:
-            yield from carriers(getattr(part, name))
+            yield from structs_with_origin(getattr(part, name))
 
 
-def stored(crawl: VirtualCrawl) -> Iterator[PlanRow | QueuedUrl | UrlRow]:
-    """Yield the rows of all URLs; a bucket of a queue stays until it has been passed.
+def stored_rows(crawl: VirtualCrawl) -> Iterator[PlanRow | QueuedUrl | UrlRow]:
+    """Yield the rows of all URLs, with the buckets of queues that are not deleted yet.
 
     Pages have a plan although their policy is `none`: another policy may plan them.
     """
@@ -98,37 +98,37 @@ def stored(crawl: VirtualCrawl) -> Iterator[PlanRow | QueuedUrl | UrlRow]:
     yield from store.table(PlanRow).everything()
 
 
-def assert_carried(struct: Any) -> None:
-    """What *struct* has of provenance is what it should be."""
+def assert_origin(struct: Any) -> None:
+    """Assert that the origin in *struct* is the expected one."""
     expected = {**EXPECTED[struct.url], "trace": fingerprint(struct.url), "crawl": CRAWL}
-    said = msgspec.structs.asdict(struct)
-    if "origin" in said:
-        said |= msgspec.structs.asdict(said["origin"])
-    for name in expected.keys() & said.keys():
-        found = said[name]
+    values = msgspec.structs.asdict(struct)
+    if "origin" in values:
+        values |= msgspec.structs.asdict(values["origin"])
+    for name in expected.keys() & values.keys():
+        found = values[name]
         if name == "via" and "@" in found:
-            found = found.partition("@")[2]  # A visit is `epoch.order.index@url`.
+            found = found.partition("@")[2]  # The id of a visit is `epoch.order.index@url`.
         assert found == expected[name], f"{name} of {struct}"
 
 
-def test_nothing_is_lost_between_a_seed_and_its_outcomes(tmp_path: Path) -> None:
-    crawl, heard = crawled(tmp_path)
+def test_origin_is_complete_in_all_events_and_rows(tmp_path: Path) -> None:
+    crawl, heard = run_crawl(tmp_path)
     assert {event.crawl for event in heard if not isinstance(event, events.CrawlDefined)} == {CRAWL}
-    met = [*carriers(tuple(heard)), *stored(crawl)]
-    for struct in met:
-        assert_carried(struct)
+    found_structs = [*structs_with_origin(tuple(heard)), *stored_rows(crawl)]
+    for struct in found_structs:
+        assert_origin(struct)
     kinds = [*vars(events).values(), *vars(rows).values()]
     structs = [k for k in kinds if isinstance(k, type) and issubclass(k, msgspec.Struct)]
-    assert {type(one) for one in met} == {
-        k for k in structs if CARRIERS & {*k.__struct_fields__}
+    assert {type(one) for one in found_structs} == {
+        k for k in structs if ORIGIN_FIELDS & {*k.__struct_fields__}
     } - {Origin}
 
 
-def test_what_is_tried_again_knows_how_often_it_was(tmp_path: Path) -> None:
-    crawl, heard = crawled(tmp_path)
+def test_retried_visit_has_its_attempt_number(tmp_path: Path) -> None:
+    crawl, heard = run_crawl(tmp_path)
     ended = [event.visit for event in heard if isinstance(event, events.VisitEnded)]
     assert [visit.attempt for visit in ended if visit.url == FLAKY] == [0, 1]
-    rows = [*stored(crawl)]
+    rows = [*stored_rows(crawl)]
     known = {row.url: (row.earlier, row.attempt) for row in rows if isinstance(row, UrlRow)}
     assert known == dict.fromkeys((SEED, PAGE, FLAKY, MOVED, TARGET, DOWN), (1, 0))
     queued = [row.attempt for row in rows if isinstance(row, QueuedUrl) and row.url == FLAKY]

@@ -1,4 +1,4 @@
-"""Quiet hours of a site, from the control topic to what its server sees."""
+"""Quiet hours of a site, from the control topic to the requests at its server."""
 
 from pathlib import Path
 
@@ -25,16 +25,16 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
 
 
 @pytest.mark.slow
-def test_nothing_is_asked_of_a_quiet_site_by_any_service(tmp_path: Path) -> None:
+def test_site_receives_no_requests_in_its_quiet_hours(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web, delay=1.0)
     quiet = SiteOverridden(at=START, site="quiet.test", quiet_from=FROM, quiet_until=UNTIL)
     crawl.log.append([encode(quiet)])
-    crawl.sow(f"{QUIET}/", f"{OTHER}/", revisit="fixed:2h")
+    crawl.define(f"{QUIET}/", f"{OTHER}/", revisit="fixed:2h")
     for day in range(1, 5):
         crawl.run(until=START + day * DAY / 2)
         crawl.crash()
-    asked = [(at % DAY, url) for at, _, url in crawl.requests]
-    assert not any(FROM + 60 < at < UNTIL for at, url in asked if url.startswith(QUIET))
-    assert any(FROM + 60 < at < UNTIL for at, url in asked if url.startswith(OTHER))
-    assert sum(url.startswith(QUIET) for _, url in asked) > 20
+    requests = [(at % DAY, url) for at, _, url in crawl.requests]
+    assert not any(FROM + 60 < at < UNTIL for at, url in requests if url.startswith(QUIET))
+    assert any(FROM + 60 < at < UNTIL for at, url in requests if url.startswith(OTHER))
+    assert sum(url.startswith(QUIET) for _, url in requests) > 20
     assert not crawl.log.tail([DEAD_LETTERS.name]).poll(0)

@@ -1,4 +1,4 @@
-"""What the fetcher calls a redirect is a link to the parser, and nothing else is."""
+"""A response is a redirect for the fetcher if and only if the parser finds a link in it."""
 
 import pytest
 
@@ -12,11 +12,11 @@ LOCATIONS = {
     "relative": "../c",
     "elsewhere": "https://other.example/",
     "UTF-8": "/caf\u00e9".encode().decode("latin-1"),
-    "UTF-8 that ends in what Latin-1 calls white space": "/voil\u00e0".encode().decode("latin-1"),
+    "UTF-8 that ends in white space of Latin-1": "/voil\u00e0".encode().decode("latin-1"),
     "Latin-1": "/caf\u00e9",
     "padded": " \t/c ",
-    "no URL": "http://[bad",
-    "no web": "mailto:a@b.example",
+    "invalid URL": "http://[bad",
+    "other scheme": "mailto:a@b.example",
     "too long": "/" + "x" * 3000,
     "empty": "",
     "missing": None,
@@ -31,7 +31,7 @@ def page(reply: Reply) -> PageFetched:
 
 
 @pytest.mark.parametrize("location", LOCATIONS.values(), ids=LOCATIONS)
-def test_a_redirect_is_one_link_and_a_bad_one_is_none(location: str | None) -> None:
+def test_redirect_has_one_link_and_a_bad_redirect_has_none(location: str | None) -> None:
     headers = () if location is None else (("Location", location),)
     for status in {*range(300, 400)} - {304}:
         reply = Reply(status=status, headers=headers)

@@ -1,4 +1,4 @@
-"""Pages that a crawl does not keep are counted and explained, not published, and not archived."""
+"""Pages that are not relevant are counted and explained, not published, and not archived."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from gossamer.store.sqlite import SqliteStore
 from services.fetcher.outcome import Reply
 from services.frontier.rows import VerdictRow
 from tests.flow.test_flow import HTML
-from tests.flow.test_hazards import reported
+from tests.flow.test_hazards import report_counts
 from tests.flow.virtual import VirtualCrawl
 
 HOST = "http://a.test"
@@ -36,33 +36,33 @@ SITE = {
 }
 
 
-def crawled(folder: Path, relevant: str, **fields: object) -> VirtualCrawl:
+def run_crawl(folder: Path, relevant: str, **fields: object) -> VirtualCrawl:
     def web(url: str, now: float) -> tuple[float, Reply]:
         found = SITE.get(url.removeprefix(HOST), Reply(status=404))
         return 0.1, replace(found, started_at=now, took=0.1)
 
     crawl = VirtualCrawl(folder, web)
-    crawl.sow(f"{HOST}/", relevant=relevant, **fields)
+    crawl.define(f"{HOST}/", relevant=relevant, **fields)
     assert crawl.run()
     crawl.archive.close()
     return crawl
 
 
-def visited(crawl: VirtualCrawl) -> set[str]:
+def visited_paths(crawl: VirtualCrawl) -> set[str]:
     return {url.removeprefix(HOST) for _, _, url in crawl.requests} - {"/robots.txt"}
 
 
-def published(crawl: VirtualCrawl) -> set[str]:
+def published_paths(crawl: VirtualCrawl) -> set[str]:
     pages = map(decode, crawl.log.tail([PAGES.name]).poll(0))
     return {page.url.removeprefix(HOST) for page in pages if isinstance(page, Page)}
 
 
-def archived(crawl: VirtualCrawl) -> set[str]:
+def archived_paths(crawl: VirtualCrawl) -> set[str]:
     captures = map(decode, crawl.log.tail([PAGES_ARCHIVED.name]).poll(0))
     return {one.url.removeprefix(HOST) for one in captures if isinstance(one, PageArchived)}
 
 
-def judged(crawl: VirtualCrawl, path: str) -> VerdictRow:
+def verdict_row(crawl: VirtualCrawl, path: str) -> VerdictRow:
     row = SqliteStore(crawl.database).table(VerdictRow).get((DEFAULT_CRAWL, HOST), HOST + path)
     assert row
     return row
@@ -70,7 +70,7 @@ def judged(crawl: VirtualCrawl, path: str) -> VerdictRow:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("relevant", "kept", "in_archive"),
+    ("relevant", "expected", "in_archive"),
     [
         ("", set(SITE), set(SITE)),
         ('language("pt")', set(SITE) - {"/en"}, set(SITE)),
@@ -84,26 +84,28 @@ def judged(crawl: VirtualCrawl, path: str) -> VerdictRow:
         ('type("text/plain") or language("en")', {"/en", "/notes.txt"}, set(SITE)),
     ],
 )
-def test_what_is_not_relevant_is_not_published_nor_archived_if_that_is_known_in_time(
-    tmp_path: Path, relevant: str, kept: set[str], in_archive: set[str]
+def test_irrelevant_page_is_not_published_and_not_archived_if_known_before_parsing(
+    tmp_path: Path, relevant: str, expected: set[str], in_archive: set[str]
 ) -> None:
-    crawl = crawled(tmp_path, relevant)
-    assert visited(crawl) == set(SITE), "links are followed all the same"
-    assert published(crawl) == kept
-    assert archived(crawl) == in_archive
+    crawl = run_crawl(tmp_path, relevant)
+    assert visited_paths(crawl) == set(SITE), "links of irrelevant pages are followed"
+    assert published_paths(crawl) == expected
+    assert archived_paths(crawl) == in_archive
 
 
-def test_links_of_what_is_not_relevant_are_left_alone_on_request(tmp_path: Path) -> None:
-    crawl = crawled(tmp_path, 'language("pt")', follow_irrelevant=False)
-    assert visited(crawl) == set(SITE) - {"/beyond"}
-    assert judged(crawl, "/en").reason == "not relevant, by language('pt'): it is not published"
-    assert judged(crawl, "/").reason == ""
+def test_links_of_irrelevant_pages_are_not_followed_if_the_crawl_says_so(tmp_path: Path) -> None:
+    crawl = run_crawl(tmp_path, 'language("pt")', follow_irrelevant=False)
+    assert visited_paths(crawl) == set(SITE) - {"/beyond"}
+    assert (
+        verdict_row(crawl, "/en").reason == "not relevant, by language('pt'): it is not published"
+    )
+    assert verdict_row(crawl, "/").reason == ""
 
 
-def test_a_document_that_is_no_longer_relevant_is_gone(tmp_path: Path) -> None:
-    crawl = crawled(tmp_path, "")
-    assert "/en" in published(crawl)
-    crawl.sow(relevant='language("pt")')
+def test_document_that_is_no_longer_relevant_has_a_tombstone(tmp_path: Path) -> None:
+    crawl = run_crawl(tmp_path, "")
+    assert "/en" in published_paths(crawl)
+    crawl.define(relevant='language("pt")')
     asked = RefetchRequested(at=crawl.now, site="a.test", host=HOST, urls=(f"{HOST}/en",))
     crawl.log.append([encode(asked)])
     assert crawl.run()
@@ -112,18 +114,18 @@ def test_a_document_that_is_no_longer_relevant_is_gone(tmp_path: Path) -> None:
 
 
 def long_words(page: PageParsed) -> bool:
-    """Stand for somebody's classifier."""
+    """Stand in for an installed classifier."""
     return "harbour" in page.title or page.language == "en"
 
 
 def broken(page: PageParsed) -> bool:
-    """Fail as somebody's classifier may."""
+    """Fail like an installed classifier."""
     raise RuntimeError("no model")
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install the two as a package does, by its metadata."""
+    """Install the two classifiers as entry points of a package."""
     info = tmp_path / "somebodys-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys\nVersion: 1.0\n")
@@ -133,24 +135,24 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_classifier_that_is_installed_decides(tmp_path: Path) -> None:
-    crawl = crawled(tmp_path / "crawl", 'classifier("long_words") or pattern("txt$")')
-    assert published(crawl) == {"/en", "/notes.txt"}
-    assert archived(crawl) == set(SITE), "nobody has read the pages yet when they are archived"
+def test_installed_classifier_decides(tmp_path: Path) -> None:
+    crawl = run_crawl(tmp_path / "crawl", 'classifier("long_words") or pattern("txt$")')
+    assert published_paths(crawl) == {"/en", "/notes.txt"}
+    assert archived_paths(crawl) == set(SITE), "pages are archived before they are parsed"
 
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("name", ["broken", "missing"])
-def test_a_classifier_that_fails_or_is_not_installed_loses_no_page(
+def test_page_is_kept_if_its_classifier_fails_or_is_not_installed(
     tmp_path: Path, name: str
 ) -> None:
-    crawl = crawled(tmp_path / "crawl", f'classifier("{name}")')
-    assert published(crawl) == set(SITE)
+    crawl = run_crawl(tmp_path / "crawl", f'classifier("{name}")')
+    assert published_paths(crawl) == set(SITE)
     why = {
         "broken": "RuntimeError: no model",
-        "missing": "LookupError: gossamer.relevance has no entry point of this name",
+        "missing": "LookupError: no entry point of gossamer.relevance has this name",
     }
-    expected = f"treated as relevant, because the classifier '{name}' failed: {why[name]}"
-    assert judged(crawl, "/").reason == expected
-    assert reported(crawl)["classifier_failed"] == len(SITE)
+    expected = f"kept, because the classifier '{name}' failed: {why[name]}"
+    assert verdict_row(crawl, "/").reason == expected
+    assert report_counts(crawl)["classifier_failed"] == len(SITE)
     assert crawl.log.tail([DEAD_LETTERS.name]).poll(0) == []

@@ -1,4 +1,5 @@
-"""Robots.txt files that lie at other hosts, in whole crawls: asked for there, and politely."""
+"""Robots.txt files that redirect to other hosts, in whole crawls: each is requested there,
+politely."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -20,19 +21,19 @@ ROBOTS = b"User-agent: *\nDisallow: /secret\n"
 DELAY, TOOK = 1.0, 0.4
 
 Leads = dict[str, str]
-"""Host → where its robots.txt redirects to; one that is missing has a file of its own."""
+"""Host → the target of its robots.txt redirect. A host that is missing serves its own file."""
 
 
-def lies(leads: Leads, host: str) -> int:
-    """Return how many redirects lead to the file; more than are followed if there is none."""
+def redirects_to_rules(leads: Leads, host: str) -> int:
+    """Return the number of redirects to the file; `REDIRECTS` + 1 if there is no file."""
     url, hops = f"{host}/robots.txt", 0
     while hops <= REDIRECTS and url.endswith("/robots.txt") and host_key(url) in leads:
         url, hops = leads[host_key(url)], hops + 1
     return hops
 
 
-def in_a_circle(leads: Leads, host: str) -> bool:
-    """Whether hosts wait for each other, *host* among them or behind them."""
+def is_in_circle(leads: Leads, host: str) -> bool:
+    """Return whether the redirects from *host* lead into a circle."""
     met = set[str]()
     while host in leads and host not in met:
         met.add(host)
@@ -40,7 +41,7 @@ def in_a_circle(leads: Leads, host: str) -> bool:
     return host in met
 
 
-def crawled(folder: str, leads: Leads, crashes: list[int]) -> VirtualCrawl:
+def run_crawl(folder: str, leads: Leads, crashes: list[int]) -> VirtualCrawl:
     def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         host = host_key(url)
         reply = Reply(status=200, headers=HTML, body=f"<p>this is {url}".encode())
@@ -53,7 +54,7 @@ def crawled(folder: str, leads: Leads, crashes: list[int]) -> VirtualCrawl:
         )
 
     crawl = VirtualCrawl(Path(folder), web, delay=DELAY, batch=3)
-    crawl.sow(*(f"{host}{path}" for host in HOSTS[:5] for path in ("/", "/secret")))
+    crawl.define(*(f"{host}{path}" for host in HOSTS[:5] for path in ("/", "/secret")))
     for steps in crashes:
         crawl.run(steps)
         crawl.crash()
@@ -68,61 +69,65 @@ def assert_polite(crawl: VirtualCrawl) -> None:
         visits[host_name(url)].append((start, end))
     for host, times in visits.items():
         for (_, before), (after, _) in pairwise(times):
-            assert after - before >= DELAY - 1e-6, f"{host} was asked {after - before} s later"
+            assert after - before >= DELAY - 1e-6, (
+                f"{host} received a request after {after - before} s"
+            )
 
 
 targets = st.sampled_from([f"{host}{path}" for host in HOSTS for path in ("/robots.txt", "/rules")])
 webs = st.dictionaries(st.sampled_from(HOSTS), targets, max_size=len(HOSTS))
-everybody_to_g = {host: f"{HOSTS[-1]}/robots.txt" for host in HOSTS[:-1]}
-two_at_each_other = {HOSTS[0]: f"{HOSTS[1]}/robots.txt", HOSTS[1]: f"{HOSTS[0]}/robots.txt"}
-around = {a: f"{b}/robots.txt" for a, b in zip(HOSTS, [*HOSTS[1:], HOSTS[0]], strict=True)}
+all_to_g = {host: f"{HOSTS[-1]}/robots.txt" for host in HOSTS[:-1]}
+two_in_a_circle = {HOSTS[0]: f"{HOSTS[1]}/robots.txt", HOSTS[1]: f"{HOSTS[0]}/robots.txt"}
+all_in_a_circle = {a: f"{b}/robots.txt" for a, b in zip(HOSTS, [*HOSTS[1:], HOSTS[0]], strict=True)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("leads", [everybody_to_g, two_at_each_other, around])
-def test_rules_come_from_where_they_lie_and_every_host_is_asked_politely(leads: Leads) -> None:
-    assert_kept(leads, [])
+@pytest.mark.parametrize("leads", [all_to_g, two_in_a_circle, all_in_a_circle])
+def test_redirected_rules_are_followed_and_requested_politely(leads: Leads) -> None:
+    assert_rules_followed(leads, [])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.long)])
-def test_so_they_do_wherever_they_lie_and_whatever_dies(examples: int) -> None:
-    # Rules that lie in a circle are waited for a month, which takes seconds.
+def test_redirected_rules_are_followed_for_random_redirects_through_crashes(examples: int) -> None:
+    # Rules in a circle are waited for a month, which takes seconds to simulate.
     @settings(max_examples=examples, phases=(Phase.generate,))
     @given(webs, st.lists(st.integers(1, 60), max_size=3))
-    def are_kept(leads: Leads, crashes: list[int]) -> None:
-        assert_kept(leads, crashes)
+    def check(leads: Leads, crashes: list[int]) -> None:
+        assert_rules_followed(leads, crashes)
 
-    are_kept()
+    check()
 
 
-def assert_kept(leads: Leads, crashes: list[int]) -> None:
-    """The rules were followed, and asked for as often as they had to be."""
+def assert_rules_followed(leads: Leads, crashes: list[int]) -> None:
+    """Assert that the rules were followed, and requested no more often than necessary."""
     with TemporaryDirectory() as folder:
-        crawl = crawled(folder, leads, crashes)
+        crawl = run_crawl(folder, leads, crashes)
     assert_polite(crawl)
-    asked = [url for _, _, url in crawl.requests]
+    requested = [url for _, _, url in crawl.requests]
     for host in HOSTS[:5]:
-        assert 1 <= asked.count(f"{host}/") <= 1 + len(crashes), f"{host} waits for its rules"
-        # A circle that no redirect ends is taken for unreachable: after 30 days all is allowed.
-        if lies(leads, host) <= REDIRECTS and not in_a_circle(leads, host):
-            assert f"{host}/secret" not in asked
-    # Each host's own, and for each of the five that are seeded as many as are followed.
-    robots = [url for url in asked if url.endswith(("/robots.txt", "/rules"))]
-    circles = any(in_a_circle(leads, host) for host in HOSTS)
+        assert 1 <= requested.count(f"{host}/") <= 1 + len(crashes), (
+            f"{host} still waits for its rules"
+        )
+        # A circle that never leaves robots.txt counts as unreachable: after 30 days all is allowed.
+        if redirects_to_rules(leads, host) <= REDIRECTS and not is_in_circle(leads, host):
+            assert f"{host}/secret" not in requested
+    # One for each host, and for each of the five seeded hosts at most `REDIRECTS` more.
+    robots = [url for url in requested if url.endswith(("/robots.txt", "/rules"))]
+    circles = any(is_in_circle(leads, host) for host in HOSTS)
     assert circles or len(robots) <= (len(HOSTS) + 5 * REDIRECTS) * (1 + len(crashes))
 
 
-def test_what_is_known_is_not_asked_for_again() -> None:
+def test_rules_shared_by_hosts_are_requested_rarely() -> None:
     with TemporaryDirectory() as folder:
-        crawl = crawled(folder, everybody_to_g, [])
-    asked = [url for _, _, url in crawl.requests]
-    assert asked.count(f"{HOSTS[-1]}/robots.txt") <= 1 + 5
+        crawl = run_crawl(folder, all_to_g, [])
+    requested = [url for _, _, url in crawl.requests]
+    assert requested.count(f"{HOSTS[-1]}/robots.txt") <= 1 + 5
     took = max(end for _, end, _ in crawl.requests) - min(start for start, _, _ in crawl.requests)
-    assert took < 60, "nobody waited for longer than a few visits take"
+    assert took < 60, "no host waits for longer than a few visits"
 
 
-def test_a_robots_txt_that_redirects_for_ever_ends_also_where_the_delay_is_long(
+def test_endless_robots_txt_redirect_ends_despite_a_long_delay(
     tmp_path: Path,
 ) -> None:
     def web(url: str, now: float) -> tuple[float, Reply | Failure]:
@@ -132,7 +137,7 @@ def test_a_robots_txt_that_redirects_for_ever_ends_also_where_the_delay_is_long(
         return 0.1, Reply(status=200, headers=HTML, body=b"a page", started_at=now, took=0.1)
 
     crawl = VirtualCrawl(tmp_path, web, delay=200.0, lease_slack=300.0)
-    crawl.sow("http://a.example/")
+    crawl.define("http://a.example/")
     assert crawl.run(20_000)
     assert [url for _, _, url in crawl.requests].count("http://a.example/robots.txt") == 6
     assert crawl.requests[-1][2] == "http://a.example/"

@@ -1,4 +1,4 @@
-"""The sitemaps that a robots.txt names become visits: once each, politely, and as what they are."""
+"""Sitemaps in a robots.txt are visited once each, politely, with the purpose sitemap."""
 
 from collections import Counter
 from itertools import pairwise
@@ -25,7 +25,7 @@ DAY = 86400.0
 
 
 class Web:
-    """Says nothing of its first sitemap at first."""
+    """Answers the first request for its first sitemap with 500."""
 
     def __init__(self) -> None:
         self.failing = 1
@@ -46,26 +46,26 @@ class Web:
 @pytest.fixture
 def crawl(tmp_path: Path) -> VirtualCrawl:
     crawl = VirtualCrawl(tmp_path, Web(), delay=1.0)
-    crawl.sow("http://a.test/", "http://b.test/", scope='domain("a.test") or domain("b.test")')
+    crawl.define("http://a.test/", "http://b.test/", scope='domain("a.test") or domain("b.test")')
     crawl.run()
     return crawl
 
 
-def row(crawl: VirtualCrawl, url: str) -> UrlRow | None:
+def url_row(crawl: VirtualCrawl, url: str) -> UrlRow | None:
     found: UrlRow | None = (
         crawl._store().table(UrlRow).get((DEFAULT_CRAWL, url[: url.index("/", 7)]), url)
     )
     return found
 
 
-def test_each_is_visited_once_though_robots_txt_names_it_every_day(crawl: VirtualCrawl) -> None:
+def test_sitemap_is_visited_once_although_robots_txt_is_read_every_day(crawl: VirtualCrawl) -> None:
     crawl.now += 2 * DAY
-    crawl.sow("http://a.test/later", scope='domain("a.test") or domain("b.test")')
+    crawl.define("http://a.test/later", scope='domain("a.test") or domain("b.test")')
     crawl.run()
-    asked = Counter(url for _, _, url in crawl.requests)
-    assert asked["http://a.test/robots.txt"] == 2
-    assert asked["http://b.test/three.xml"] == asked["http://a.test/missing.xml"] == 1
-    assert asked["http://a.test/one.xml.gz"] == 2, "it failed the first time"
+    requested = Counter(url for _, _, url in crawl.requests)
+    assert requested["http://a.test/robots.txt"] == 2
+    assert requested["http://b.test/three.xml"] == requested["http://a.test/missing.xml"] == 1
+    assert requested["http://a.test/one.xml.gz"] == 2, "the first visit failed"
 
 
 @pytest.mark.parametrize(
@@ -77,18 +77,20 @@ def test_each_is_visited_once_though_robots_txt_names_it_every_day(crawl: Virtua
         ("http://a.test/private/two.xml", Outcome.ROBOTS_EXCLUDED),
     ],
 )
-def test_it_is_known_as_what_it_is(crawl: VirtualCrawl, url: str, outcome: Outcome) -> None:
-    found = row(crawl, url)
+def test_sitemap_row_has_its_purpose_and_outcome(
+    crawl: VirtualCrawl, url: str, outcome: Outcome
+) -> None:
+    found = url_row(crawl, url)
     assert found and (found.origin.purpose, found.outcome) == (Purpose.SITEMAP, outcome)
     assert found.origin.via.endswith("@http://a.test/robots.txt")
 
 
-def test_what_is_beyond_the_crawl_is_not_visited(crawl: VirtualCrawl) -> None:
+def test_sitemap_outside_the_scope_is_not_visited(crawl: VirtualCrawl) -> None:
     assert not [url for _, _, url in crawl.requests if "elsewhere" in url]
-    assert row(crawl, "http://elsewhere.test/four.xml") is None
+    assert url_row(crawl, "http://elsewhere.test/four.xml") is None
 
 
-def test_the_delay_is_kept(crawl: VirtualCrawl) -> None:
+def test_sitemap_visits_keep_the_delay(crawl: VirtualCrawl) -> None:
     for host in ("http://a.test/", "http://b.test/"):
-        mine = sorted(request for request in crawl.requests if request[2].startswith(host))
-        assert all(later[0] - earlier[1] >= 1.0 for earlier, later in pairwise(mine))
+        requests = sorted(request for request in crawl.requests if request[2].startswith(host))
+        assert all(later[0] - earlier[1] >= 1.0 for earlier, later in pairwise(requests))

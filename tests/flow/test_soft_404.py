@@ -1,4 +1,5 @@
-"""A host is asked once for a page that nobody has: what answers alike from then on is no page."""
+"""Each host is probed once with a path that cannot exist. Later pages that match this answer are
+soft 404s."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -22,12 +23,12 @@ pytestmark = pytest.mark.slow
 HTML = ("Content-Type", "text/html")
 LINKS = "".join(f"<a href=/{n}>{n}</a>" for n in range(20))
 LOST = [f"/lost{n}" for n in range(3)]
-"""What pages link to that is not there."""
-SORRY = f"<title>Oops</title><p>Sorry, we have no such page. {LINKS}<a href=/sorry>on</a>"
+"""Links of pages to paths that do not exist."""
+MISSING_PAGE = f"<title>Oops</title><p>Sorry, we have no such page. {LINKS}<a href=/sorry>on</a>"
 WORDS = " ".join(f"word{n}" for n in range(80))
 
 
-def known(url: str) -> bool:
+def exists(url: str) -> bool:
     return url.rpartition("/")[2] in {"", *map(str, range(20))}
 
 
@@ -38,9 +39,9 @@ MISSING: dict[str, tuple[int, Headers]] = {
     "fails.test": (500, (HTML,)),
     "shy.test": (200, (HTML,)),
 }
-"""How hosts answer where they have no page."""
+"""The answer of each host for a missing page: status and headers."""
 RULES = "User-agent: *\nAllow: /$\nAllow: /1\nDisallow: /"
-"""Those of the host that lets nobody ask."""
+"""The robots.txt of the host that forbids the probe."""
 
 
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
@@ -48,15 +49,15 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     body = f"<title>{url}</title><p>{url} {WORDS}{LINKS}"
     if url.endswith("/robots.txt"):
         body = RULES if "shy" in url else ""
-    elif not known(url):
-        (status, headers), body = MISSING[host_name(url)], SORRY
+    elif not exists(url):
+        (status, headers), body = MISSING[host_name(url)], MISSING_PAGE
     return 0.1, Reply(status=status, headers=headers, body=body.encode(), started_at=now, took=0.1)
 
 
 @pytest.fixture
 def crawl(tmp_path: Path) -> VirtualCrawl:
     found = VirtualCrawl(tmp_path, web, batch=4, delay=2.0, probe_after=6)
-    found.sow(*(f"http://{name}/" for name in MISSING), max_depth=1)
+    found.define(*(f"http://{name}/" for name in MISSING), max_depth=1)
     assert found.run()
     return found
 
@@ -65,15 +66,17 @@ def requests(crawl: VirtualCrawl, host: str) -> list[tuple[float, float, str]]:
     return [one for one in crawl.requests if host_name(one[2]) == host]
 
 
-def asked(crawl: VirtualCrawl, host: str) -> list[str]:
-    """Return the URLs that were asked for though no page links to them."""
+def probes(crawl: VirtualCrawl, host: str) -> list[str]:
+    """Return the requested URLs that no page links to."""
     urls = [url for _, _, url in requests(crawl, host)]
     return [
-        url for url in urls if not known(url) and not url.endswith(("/robots.txt", "/sorry", *LOST))
+        url
+        for url in urls
+        if not exists(url) and not url.endswith(("/robots.txt", "/sorry", *LOST))
     ]
 
 
-def test_each_host_is_asked_once_and_what_it_answers_is_its_signature(crawl: VirtualCrawl) -> None:
+def test_each_host_is_probed_once_and_its_answer_is_its_signature(crawl: VirtualCrawl) -> None:
     rows = crawl._store().table(HostRow).everything()
     found = {host_name(row.host): row.signature for row in rows}
     honest, soft, moves, fails, shy = (found[name] for name in MISSING)
@@ -81,26 +84,26 @@ def test_each_host_is_asked_once_and_what_it_answers_is_its_signature(crawl: Vir
     assert soft.status == 200 and soft.digest
     assert (moves.status, moves.location, moves.digest) == (302, "/1", "")
     assert (fails.status, fails.digest) == (500, "")
-    # Its robots.txt lets nobody ask, and that is known, too.
+    # Its robots.txt forbids the probe; the row records the attempt.
     assert (shy.status, shy.at > 0) == (0, True)
-    assert [len(asked(crawl, name)) for name in MISSING] == [1, 1, 1, 1, 0]
+    assert [len(probes(crawl, name)) for name in MISSING] == [1, 1, 1, 1, 0]
 
 
-def test_it_is_a_visit_like_any_other(crawl: VirtualCrawl) -> None:
+def test_probe_keeps_the_delay_and_follows_six_visits(crawl: VirtualCrawl) -> None:
     for name in ("honest.test", "soft.test", "fails.test"):
         times = requests(crawl, name)
         assert all(after - end >= 2.0 - 1e-6 for (_, end, _), (after, _, _) in pairwise(times))
         urls = [url for _, _, url in times]
-        # Not before the host was visited six times, robots.txt among them.
-        assert urls.index(asked(crawl, name)[0]) >= 6
-        assert len([url for url in urls if known(url)]) == 21
+        # The probe follows six visits, robots.txt among them.
+        assert urls.index(probes(crawl, name)[0]) >= 6
+        assert len([url for url in urls if exists(url)]) == 21
 
 
-def test_what_comes_back_is_archived_and_is_no_document(
+def test_answer_to_a_probe_is_archived_and_not_published(
     crawl: VirtualCrawl, tmp_path: Path
 ) -> None:
     store = crawl._store()
-    [missing] = asked(crawl, "soft.test")
+    [missing] = probes(crawl, "soft.test")
     published = crawl.log.reader("test", [PAGES.name], store).poll(1000)
     assert published and not any(b"Oops" in record.value for record in published)
     assert not any(url.endswith("/sorry") for _, _, url in crawl.requests)
@@ -109,21 +112,23 @@ def test_what_comes_back_is_archived_and_is_no_document(
     assert any(headers.get("WARC-Target-URI") == missing for headers in archived)
 
 
-def test_no_host_is_asked_where_that_is_turned_off(tmp_path: Path) -> None:
+def test_no_host_is_probed_if_the_setting_is_0(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web, batch=4, probe_after=0)
-    crawl.sow(*(f"http://{name}/" for name in MISSING), max_depth=1)
+    crawl.define(*(f"http://{name}/" for name in MISSING), max_depth=1)
     assert crawl.run()
-    assert [asked(crawl, name) for name in MISSING] == [[]] * 5
+    assert [probes(crawl, name) for name in MISSING] == [[]] * 5
 
 
-def judged(crawl: VirtualCrawl, host: str) -> dict[str, str]:
-    """Return by path why links of *host* were held back, or documents."""
+def verdict_reasons(crawl: VirtualCrawl, host: str) -> dict[str, str]:
+    """Return path → reason of the verdicts on pages of *host*."""
     rows = crawl._store().table(VerdictRow).everything()
     return {row.url.removeprefix(row.host): row.reason for row in rows if host in row.host}
 
 
-def test_what_answers_alike_from_then_on_is_no_page_and_leads_nowhere(tmp_path: Path) -> None:
-    # The last pages of the queue link to what is not there: the host is known by then.
+def test_page_that_matches_the_signature_is_not_published_and_its_links_are_not_followed(
+    tmp_path: Path,
+) -> None:
+    # The last pages of the queue link to missing pages, after the probe.
     lost = "".join(f"<a href={path}>{path}</a>" for path in LOST)
 
     def losing(url: str, now: float) -> tuple[float, Reply | Failure]:
@@ -133,21 +138,21 @@ def test_what_answers_alike_from_then_on_is_no_page_and_leads_nowhere(tmp_path: 
         return took, reply
 
     crawl = VirtualCrawl(tmp_path, losing, batch=4, delay=2.0, probe_after=6)
-    crawl.sow("http://soft.test/", "http://moves.test/", "http://honest.test/", max_depth=4)
+    crawl.define("http://soft.test/", "http://moves.test/", "http://honest.test/", max_depth=4)
     before = hazards()
     assert crawl.run()
     assert hazards() == before + 2 * len(LOST)
     visited = {url for _, _, url in crawl.requests}
     assert {f"http://{name}.test{path}" for name in ("soft", "moves") for path in LOST} <= visited
-    assert {judged(crawl, "soft.test")[path] for path in LOST} == {NO_PAGE}
-    assert set(judged(crawl, "soft.test").values()) == {"", NO_PAGE}
-    assert set(judged(crawl, "moves.test").values()) == {""}
+    assert {verdict_reasons(crawl, "soft.test")[path] for path in LOST} == {NO_PAGE}
+    assert set(verdict_reasons(crawl, "soft.test").values()) == {"", NO_PAGE}
+    assert set(verdict_reasons(crawl, "moves.test").values()) == {""}
     assert "http://soft.test/sorry" not in visited
     published = crawl.log.reader("test", [PAGES.name], crawl._store()).poll(1000)
     assert not any(b"Oops" in record.value for record in published)
 
 
-def test_a_home_page_is_one_whatever_its_host_shows_elsewhere(tmp_path: Path) -> None:
+def test_home_page_that_matches_the_signature_is_published(tmp_path: Path) -> None:
     def app(url: str, now: float) -> tuple[float, Reply | Failure]:
         if url.endswith("/robots.txt"):
             return 0.1, Reply(status=404, started_at=now, took=0.1)
@@ -155,9 +160,9 @@ def test_a_home_page_is_one_whatever_its_host_shows_elsewhere(tmp_path: Path) ->
         return 0.1, Reply(status=200, headers=(HTML,), body=body, started_at=now, took=0.1)
 
     crawl = VirtualCrawl(tmp_path, app, batch=1, probe_after=2)
-    crawl.sow("http://app.test/")
+    crawl.define("http://app.test/")
     assert crawl.run()
-    reasons = judged(crawl, "app.test")
+    reasons = verdict_reasons(crawl, "app.test")
     assert reasons.pop("/") == "" and set(reasons.values()) == {NO_PAGE}
 
 

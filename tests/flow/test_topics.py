@@ -1,4 +1,4 @@
-"""Who appends to which topic is what the topics say of their producers."""
+"""The producers of each topic are the services that append to it."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,22 +22,22 @@ WEB = {
 }
 
 
-class Noted(SqliteLog):
-    """A log that knows which group's advance appended to which topic."""
+class RecordingLog(SqliteLog):
+    """A log that records which group appended to which topic."""
 
     pairs: set[tuple[str, str]]
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> SqliteReader:
-        """Return a reader whose appends are noted."""
+        """Return a reader whose appends are recorded."""
         reader = super().reader(group, topics, store)
         advance = reader.advance
 
-        def noting(records: Iterable[Record], messages: Iterable[Message]) -> bool:
+        def record_and_advance(records: Iterable[Record], messages: Iterable[Message]) -> bool:
             appended = list(messages)
             self.pairs.update((group, message.topic) for message in appended)
             return advance(records, appended)
 
-        reader.advance = noting  # type: ignore[method-assign]
+        reader.advance = record_and_advance  # type: ignore[method-assign]
         return reader
 
 
@@ -45,27 +45,27 @@ def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.1, WEB.get(url, Reply(status=404, headers=HTML))
 
 
-def test_services_append_to_the_topics_that_name_them_and_to_no_others(tmp_path: Path) -> None:
+def test_each_service_appends_only_to_topics_that_list_it_as_a_producer(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, answer, delay=1.0)
-    noted = Noted(crawl.database)
-    noted.pairs, crawl.log = set(), noted
+    recording_log = RecordingLog(crawl.database)
+    recording_log.pairs, crawl.log = set(), recording_log
     crawl.start()
     for topic in TOPICS.values():
         if topic.consumers:
             crawl.log.append([Message(topic.name, "k", b"garbage{", "k")])
-    crawl.sow("http://a.test/", max_depth=0)
+    crawl.define("http://a.test/", max_depth=0)
     assert crawl.run()
-    crawl.sow(max_depth=16)
+    crawl.define(max_depth=16)
     assert crawl.run()
-    crawl.sow("http://c.test/")  # Its rules lie at a.test, and are known there.
+    crawl.define("http://c.test/")  # Its robots.txt redirects to a.test, whose rules are stored.
     assert crawl.run()
     crawl.log.append([encode(ErasureRequested(at=crawl.now, site="c.test"))])
     assert crawl.run()
     crawl.archive.close()
-    assert noted.pairs == {
+    assert recording_log.pairs == {
         (service, topic.name)
         for topic in TOPICS.values()
         for service in topic.producers
         if service != "operators" and topic is not URLS_SEEN
-    }, "a folder has no changelog: its set is a table of the store"
+    }, "a folder has no changelog: its URL-seen set is a table"
     assert crawl.log.lag("nobody", DEAD_LETTERS.name) >= 5

@@ -1,4 +1,4 @@
-"""Sites without an end, and sites that are there twice."""
+"""Endless sites, and mirrored sites."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ CALENDAR = " ".join(
 
 
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
-    """Answer with a site whose pages lie ever deeper, or with a mirrored one."""
+    """Answer with a site of ever deeper pages, or with a mirrored site."""
     body = "<title>Archive</title>The same words <a href='deeper/'>go on</a>"
     if "calendar" in url:
         body = f"<title>Day</title>{CALENDAR} {url.count('/')} <a href='next/'>Tomorrow</a>"
@@ -29,28 +29,28 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.1, Reply(status=status, headers=HTML, body=body.encode(), started_at=now, took=0.1)
 
 
-def crawled(folder: Path, *seeds: str) -> list[Page]:
+def crawl_pages(folder: Path, *seeds: str) -> list[Page]:
     crawl = VirtualCrawl(folder, web, dedup=DedupSettings(duplicates_limit=LIMIT))
-    crawl.sow(*seeds, max_depth=50)
+    crawl.define(*seeds, max_depth=50)
     assert crawl.run()
     crawl.archive.close()
     pages = [decode(record) for record in crawl.log.tail([PAGES.name]).poll(0)]
     return [page for page in pages if isinstance(page, Page)]
 
 
-def test_a_path_of_near_duplicates_ends(tmp_path: Path) -> None:
-    pages = crawled(tmp_path, "http://calendar.test/")
+def test_path_of_near_duplicates_ends(tmp_path: Path) -> None:
+    pages = crawl_pages(tmp_path, "http://calendar.test/")
     verdicts = [page.verdict for page in pages]
     assert verdicts == [Verdict.FIRST] + [Verdict.NEAR_DUPLICATE] * (LIMIT + 1)
 
 
-def test_a_path_of_duplicates_ends(tmp_path: Path) -> None:
-    pages = crawled(tmp_path, "http://endless.test/")
-    # The first, as many duplicates as are followed, and the one that is not.
+def test_path_of_duplicates_ends(tmp_path: Path) -> None:
+    pages = crawl_pages(tmp_path, "http://endless.test/")
+    # The first page, `LIMIT` duplicates that are followed, and one that is not.
     assert len(pages) == 1 + LIMIT + 1
 
 
-def test_of_a_mirror_only_its_door_is_visited(tmp_path: Path) -> None:
-    pages = crawled(tmp_path, "http://origin.test/", "http://mirror.test/")
+def test_only_the_home_page_of_a_mirror_is_visited(tmp_path: Path) -> None:
+    pages = crawl_pages(tmp_path, "http://origin.test/", "http://mirror.test/")
     hosts = sorted(page.site for page in pages)
     assert len(hosts) == 6 + 1 and len(set(hosts)) == 2

@@ -1,4 +1,4 @@
-"""What a crawl takes for one page is visited once, and what leads to it is not lost."""
+"""URLs that are one page for the crawl are visited once, and the pages behind them are not lost."""
 
 from collections import Counter
 from pathlib import Path
@@ -15,7 +15,7 @@ from gossamer.web.url_steps import ALL_STEPS
 from services.dedup.rows import HostStepsRow
 from services.fetcher.outcome import Reply
 from tests.flow.test_flow import HTML
-from tests.flow.test_hazards import counted, reported
+from tests.flow.test_hazards import metric_counts, report_counts
 from tests.flow.virtual import VirtualCrawl
 
 HOST = "http://a.test"
@@ -23,11 +23,11 @@ Site = dict[str, str | Reply]
 """Path → the markup of its page, or another answer."""
 
 
-def visited(
+def count_requests(
     folder: Path, site: Site, seeds: tuple[str, ...] = ("/",), **crawl: object
 ) -> Counter[str]:
-    """Crawl *site*; return how often each path was asked for."""
-    return Counter(path for path, _ in asked(run(folder, site, seeds, **crawl)))
+    """Crawl *site*; return the number of requests for each path."""
+    return Counter(path for path, _ in requested_paths(run(folder, site, seeds, **crawl)))
 
 
 def run(
@@ -41,13 +41,13 @@ def run(
 
     limit = fields.pop("url_limit", 2000)
     crawl = VirtualCrawl(folder, web, dedup=DedupSettings(url_limit=limit))  # type: ignore[arg-type]
-    crawl.sow(*(HOST + path for path in seeds), **{"url_steps": ALL_STEPS, **fields})
+    crawl.define(*(HOST + path for path in seeds), **{"url_steps": ALL_STEPS, **fields})
     assert crawl.run()
     crawl.archive.close()
     return crawl
 
 
-def asked(crawl: VirtualCrawl) -> list[tuple[str, float]]:
+def requested_paths(crawl: VirtualCrawl) -> list[tuple[str, float]]:
     paths = [(url.removeprefix(HOST), start) for start, _, url in crawl.requests]
     return [(path, start) for path, start in paths if path != "/robots.txt"]
 
@@ -56,47 +56,47 @@ def links(*targets: str) -> str:
     return "".join(f"<p><a href='{target}'>to there</a>" for target in targets)
 
 
-def moved(target: str) -> Reply:
+def redirect_to(target: str) -> Reply:
     return Reply(status=302, headers=(("Location", target),))
 
 
-def row(crawl: VirtualCrawl) -> HostStepsRow:
+def host_steps(crawl: VirtualCrawl) -> HostStepsRow:
     return SqliteStore(crawl.database).table(HostStepsRow).get(HOST) or HostStepsRow(HOST)
 
 
-MANY = links(
+LINKS = links(
     "/a?PHPSESSID=1", "/a?PHPSESSID=2&x=1", "/a;jsessionid=3", "/?C=M;O=A", "/index.html",
     "/a?utm_source=b", "/b/c/b/c", "/b/b/b",
 )  # fmt: skip
 
 
-def test_what_only_looks_like_other_pages_is_visited_once(tmp_path: Path) -> None:
-    site: Site = {"/": MANY, "/a": links("/?N=D"), "/a?x=1": "another"}
-    assert visited(tmp_path, site) == Counter({"/": 1, "/a": 1, "/a?x=1": 1})
+def test_urls_with_the_same_canonical_form_are_visited_once(tmp_path: Path) -> None:
+    site: Site = {"/": LINKS, "/a": links("/?N=D"), "/a?x=1": "another"}
+    assert count_requests(tmp_path, site) == Counter({"/": 1, "/a": 1, "/a?x=1": 1})
 
 
-def test_each_step_can_be_left_out(tmp_path: Path) -> None:
-    assert len(visited(tmp_path, {"/": MANY}, url_steps=())) == 9
-    only = visited(tmp_path, {"/": MANY}, url_steps=("tracking",))
+def test_each_step_can_be_disabled(tmp_path: Path) -> None:
+    assert len(count_requests(tmp_path, {"/": LINKS}, url_steps=())) == 9
+    only = count_requests(tmp_path, {"/": LINKS}, url_steps=("tracking",))
     assert "/a" in only and "/a?PHPSESSID=1" in only and "/b/b/b" in only
 
 
-def test_each_is_counted_once_a_page_in_metric_and_report(tmp_path: Path) -> None:
-    before = counted()
-    crawl = run(tmp_path, {"/": MANY, "/a": MANY, "/a?x=1": "another"})
+def test_each_step_is_counted_once_a_page_in_metric_and_report(tmp_path: Path) -> None:
+    before = metric_counts()
+    crawl = run(tmp_path, {"/": LINKS, "/a": LINKS, "/a?x=1": "another"})
     names = ("session_id", "directory_reorder", "default_document", "repeated_path")
-    metric, report = counted() - before, reported(crawl)
+    metric, report = metric_counts() - before, report_counts(crawl)
     assert [metric[name] for name in names] == [report[name] for name in names] == [2] * 4
 
 
-def test_links_that_are_too_long_are_counted_and_left_alone(tmp_path: Path) -> None:
-    before = counted()
+def test_links_above_the_length_limit_are_counted_and_not_visited(tmp_path: Path) -> None:
+    before = metric_counts()
     crawl = run(tmp_path, {"/": links("/" + "x" * 300, "/y"), "/y": ""}, url_limit=200)
-    assert {path for path, _ in asked(crawl)} == {"/", "/y"}
-    assert (counted() - before)["url_too_long"] == reported(crawl)["url_too_long"] == 1
+    assert {path for path, _ in requested_paths(crawl)} == {"/", "/y"}
+    assert (metric_counts() - before)["url_too_long"] == report_counts(crawl)["url_too_long"] == 1
 
 
-def test_documents_name_links_as_the_crawl_knows_them(tmp_path: Path) -> None:
+def test_documents_have_links_in_canonical_form(tmp_path: Path) -> None:
     crawl = run(tmp_path, {"/": links("/a?PHPSESSID=1", "/a?sid=1")})
     (page,) = [decode(record) for record in crawl.log.tail([PAGES.name]).poll(0)]
     assert isinstance(page, Page)
@@ -104,23 +104,23 @@ def test_documents_name_links_as_the_crawl_knows_them(tmp_path: Path) -> None:
     assert page.hazards == ("session_id",)
 
 
-def test_a_redirect_to_what_would_be_itself_is_followed(tmp_path: Path) -> None:
+def test_redirect_to_the_same_canonical_url_is_followed(tmp_path: Path) -> None:
     site: Site = {
-        "/": moved("/index.html"),
+        "/": redirect_to("/index.html"),
         "/index.html": links("/s", "/index.html"),
-        "/s": moved("/s?PHPSESSID=7"),
+        "/s": redirect_to("/s?PHPSESSID=7"),
         "/s?PHPSESSID=7": "words",
     }
-    # The redirect that adds a parameter might have been a cookie wall: its target is tried once.
-    assert visited(tmp_path, site) == Counter(site.keys()) + Counter({"/s?PHPSESSID=7": 1})
+    # A redirect that adds a parameter may be a cookie wall, so its target is visited once.
+    assert count_requests(tmp_path, site) == Counter(site.keys()) + Counter({"/s?PHPSESSID=7": 1})
 
 
-def test_seeds_are_taken_as_the_crawl_knows_them(tmp_path: Path) -> None:
-    assert visited(tmp_path, {"/": "words"}, ("/?PHPSESSID=1", "/?PHPSESSID=2")) == {"/": 1}
+def test_seeds_are_visited_in_canonical_form(tmp_path: Path) -> None:
+    assert count_requests(tmp_path, {"/": "words"}, ("/?PHPSESSID=1", "/?PHPSESSID=2")) == {"/": 1}
 
 
 def sessions(name: str, pages: int, visits: int) -> Site:
-    """A site on which every page has another session in its links each time it is shown."""
+    """Return a site whose pages have a new session in their links at every visit."""
     site: Site = {}
     for n in range(pages):
         for session in range(visits):
@@ -131,51 +131,51 @@ def sessions(name: str, pages: int, visits: int) -> Site:
 
 
 @pytest.mark.slow
-def test_a_perhaps_session_is_dropped_once_texts_have_proven_it(tmp_path: Path) -> None:
+def test_uncertain_session_parameter_is_removed_once_texts_prove_it(tmp_path: Path) -> None:
     site = sessions("sid", pages=6, visits=60)
     crawl = run(tmp_path, site, ("/0?sid=0",))
-    assert row(crawl).holds("session_id sid")
-    counts = Counter(path for path, _ in asked(crawl))
+    assert host_steps(crawl).holds("session_id sid")
+    counts = Counter(path for path, _ in requested_paths(crawl))
     assert max(counts.values()) == 1
     assert {f"/{n}" for n in range(6)} & set(counts)
-    assert len(counts) < 60, "without the proof there are 360"
+    assert len(counts) < 60, "without the proof there are 360 requests"
 
 
 @pytest.mark.slow
-def test_a_parameter_that_means_something_is_kept(tmp_path: Path) -> None:
+def test_parameter_that_selects_the_page_is_kept(tmp_path: Path) -> None:
     site: Site = {f"/story?sid={n}": f"This is story {n}." for n in range(30)}
     site |= {f"/gone?sid={n}": "There is no such story." for n in range(5)}
     site["/gone"] = "There is no such story."
     site["/"] = links(*site)
     crawl = run(tmp_path, site)
-    assert {path for path, _ in asked(crawl)} == set(site)
-    assert row(crawl).proofs.keys() == {"session_id sid"}, "one text, under many URLs"
-    assert not row(crawl).holds("session_id sid")
+    assert {path for path, _ in requested_paths(crawl)} == set(site)
+    assert host_steps(crawl).proofs.keys() == {"session_id sid"}, "one text, under many URLs"
+    assert not host_steps(crawl).holds("session_id sid")
 
 
-def test_a_parameter_that_the_server_needs_is_kept_though_its_value_is_no_matter(
+def test_parameter_that_the_server_requires_with_any_value_is_kept(
     tmp_path: Path,
 ) -> None:
     site = sessions("session", pages=4, visits=4)
     site |= {f"/{n}": "You have no session." for n in range(4)}
     crawl = run(tmp_path, site, ("/0?session=0",))
-    assert not row(crawl).holds("session_id session")
-    assert {path for path, _ in asked(crawl)} > {f"/{n}?session=1" for n in range(4)}
+    assert not host_steps(crawl).holds("session_id session")
+    assert {path for path, _ in requested_paths(crawl)} > {f"/{n}?session=1" for n in range(4)}
 
 
-def test_capitals_make_no_difference_at_a_host_that_has_shown_it(tmp_path: Path) -> None:
+def test_letter_case_is_ignored_at_a_host_once_proven(tmp_path: Path) -> None:
     site: Site = {}
     for n in range(9):
         for name in (f"/Page{n}", f"/page{n}", f"/PAGE{n}"):
             site[name] = f"This is page {n}." + links(f"/page{n + 1}", f"/Page{n + 1}")
     site["/page9"] = "The last one." + links("/PAGE0", "/PAGE1", "/PAGE2")
     crawl = run(tmp_path, site, ("/Page0",))
-    assert row(crawl).holds("letter_case")
-    assert "/PAGE0" not in {path for path, _ in asked(crawl)}
+    assert host_steps(crawl).holds("letter_case")
+    assert "/PAGE0" not in {path for path, _ in requested_paths(crawl)}
 
 
 @pytest.mark.parametrize("first", ["/", "/index.html"])
-def test_a_default_document_is_its_own_where_both_were_met_and_differ(
+def test_default_document_is_a_page_of_its_own_if_its_text_differs(
     tmp_path: Path, first: str
 ) -> None:
     site: Site = {
@@ -188,12 +188,14 @@ def test_a_default_document_is_its_own_where_both_were_met_and_differ(
     }
     second = ({"/", "/index.html"} - {first}).pop()
     crawl = run(tmp_path, site, (first, second))
-    assert row(crawl).refuted == ("default_document",)
-    assert "/b/index.html" in {path for path, _ in asked(crawl)}
+    assert host_steps(crawl).refuted == ("default_document",)
+    assert "/b/index.html" in {path for path, _ in requested_paths(crawl)}
 
 
-def test_a_default_document_with_the_text_of_its_directory_changes_nothing(tmp_path: Path) -> None:
+def test_default_document_with_the_same_text_as_its_directory_refutes_nothing(
+    tmp_path: Path,
+) -> None:
     site: Site = {path: "Welcome." + links("/a/index.html", "/") for path in ("/", "/index.html")}
     crawl = run(tmp_path, site, ("/index.html",))
-    assert row(crawl).refuted == ()
-    assert {path for path, _ in asked(crawl)} == {"/", "/index.html", "/a/"}
+    assert host_steps(crawl).refuted == ()
+    assert {path for path, _ in requested_paths(crawl)} == {"/", "/index.html", "/a/"}

@@ -1,4 +1,4 @@
-"""A wider scope or a larger depth takes up what was left out, from what is stored."""
+"""A wider scope or a larger depth releases parked URLs from the store."""
 
 from collections import Counter
 from contextlib import suppress
@@ -34,67 +34,69 @@ OUT: Pages = {
 }
 
 
-def asked(crawl: VirtualCrawl) -> Counter[str]:
-    """How often each URL was asked for, robots.txt apart."""
+def request_counts(crawl: VirtualCrawl) -> Counter[str]:
+    """Return the number of requests for each URL, without robots.txt."""
     return Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
 
 
-def queued(crawl: VirtualCrawl) -> bool:
-    """Whether a URL of the chain waits for its turn, and none is under way."""
+def is_waiting(crawl: VirtualCrawl) -> bool:
+    """Return whether one URL of the chain is queued, and none in flight."""
     host = SqliteStore(crawl.database).table(HostRow).get("a.test", "http://a.test")
     return host is not None and host.queued == 1 and host.condition is Condition.DELAYED
 
 
-def row(crawl: VirtualCrawl, url: str) -> UrlRow:
+def url_row(crawl: VirtualCrawl, url: str) -> UrlRow:
     found = SqliteStore(crawl.database).table(UrlRow).get((DEFAULT_CRAWL, host_key(url)), url)
     assert found
     return found
 
 
-def test_a_larger_depth_goes_on_where_the_smaller_one_ended(tmp_path: Path) -> None:
+def test_larger_depth_continues_where_the_smaller_one_ended(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, CHAIN, 0.0)
-    crawl.sow("http://a.test/0", max_depth=1)
+    crawl.define("http://a.test/0", max_depth=1)
     assert crawl.run()
-    assert set(asked(crawl)) == {"http://a.test/0", "http://a.test/1"}
+    assert set(request_counts(crawl)) == {"http://a.test/0", "http://a.test/1"}
     for depth in (1, 5, 3, 9):
-        crawl.sow(max_depth=depth)
+        crawl.define(max_depth=depth)
         assert crawl.run()
-    assert asked(crawl) == Counter(CHAIN.keys()), "each once, and all of them"
-    last = row(crawl, "http://a.test/9")
+    assert request_counts(crawl) == Counter(CHAIN.keys()), "all pages, once each"
+    last = url_row(crawl, "http://a.test/9")
     assert (last.origin.depth, last.origin.via.partition("@")[2]) == (9, "http://a.test/8")
 
 
-def test_a_wider_scope_takes_up_links_and_redirects_that_led_out_of_the_old_one(
+def test_wider_scope_visits_parked_links_and_redirects(
     tmp_path: Path,
 ) -> None:
     crawl = virtual_crawl(tmp_path, OUT, 0.0)
-    crawl.sow("http://a.test/", scope="domain('a.test')")
+    crawl.define("http://a.test/", scope="domain('a.test')")
     assert crawl.run()
-    assert {host_key(url) for url in asked(crawl)} == {"http://a.test"}
+    assert {host_key(url) for url in request_counts(crawl)} == {"http://a.test"}
     crawl.crash()
-    crawl.sow(scope="any()")
+    crawl.define(scope="any()")
     assert crawl.run()
-    assert asked(crawl) == Counter(OUT.keys())
-    assert row(crawl, "http://c.test/").origin.depth == 1, "a redirect makes nothing deeper"
+    assert request_counts(crawl) == Counter(OUT.keys())
+    assert url_row(crawl, "http://c.test/").origin.depth == 1, (
+        "a redirect does not increase the depth"
+    )
 
 
-def test_seeds_wait_for_a_definition_and_are_judged_by_it(tmp_path: Path) -> None:
+def test_seeds_wait_for_the_definition_of_the_crawl(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, CHAIN, 0.0)
     frontier = next(one for one in crawl.services if isinstance(one, Frontier))
     crawl.log.append([encode(SeedAdded(url=url)) for url in ("http://a.test/0", "http://b.test/")])
     assert crawl.run()
     assert crawl.requests == []
     assert "no crawl is defined, so nothing is fetched (URLs queued: 2)" in frontier.note()
-    crawl.sow(scope="domain('a.test')")
+    crawl.define(scope="domain('a.test')")
     assert crawl.run()
-    assert asked(crawl) == Counter(CHAIN.keys())
-    assert (row(crawl, "http://b.test/").outcome, frontier.note()) == ("out_of_scope", "")
-    crawl.sow(paused=True)
+    assert request_counts(crawl) == Counter(CHAIN.keys())
+    assert (url_row(crawl, "http://b.test/").outcome, frontier.note()) == ("out_of_scope", "")
+    crawl.define(paused=True)
     assert crawl.run()
     assert frontier.note() == "the crawl is paused"
 
 
-def test_the_smallest_depth_at_which_a_url_was_found_counts(tmp_path: Path) -> None:
+def test_depth_of_a_url_is_the_smallest_at_which_it_was_found(tmp_path: Path) -> None:
     pages: Pages = {
         "http://a.test/": ["http://a.test/1", "http://a.test/2"],
         "http://a.test/1": ["http://a.test/11"],
@@ -102,24 +104,24 @@ def test_the_smallest_depth_at_which_a_url_was_found_counts(tmp_path: Path) -> N
         "http://a.test/2": ["http://b.test/"],
     }
     crawl = virtual_crawl(tmp_path, pages, 0.0)
-    crawl.sow("http://a.test/", scope="domain('a.test')", max_depth=3)
+    crawl.define("http://a.test/", scope="domain('a.test')", max_depth=3)
     assert crawl.run()
-    crawl.sow(scope="any()", max_depth=2)
+    crawl.define(scope="any()", max_depth=2)
     assert crawl.run()
-    assert asked(crawl)["http://b.test/"] == 1
-    assert row(crawl, "http://b.test/").origin.depth == 2
+    assert request_counts(crawl)["http://b.test/"] == 1
+    assert url_row(crawl, "http://b.test/").origin.depth == 2
 
 
-def test_limits_of_pages_and_of_hosts_hold_for_what_is_taken_up(tmp_path: Path) -> None:
+def test_page_limit_and_host_budget_hold_for_released_urls(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, CHAIN, 0.0, url_budget=6)
-    crawl.sow("http://a.test/0", max_depth=0)
+    crawl.define("http://a.test/0", max_depth=0)
     assert crawl.run()
-    crawl.sow(max_depth=9, pages_before=1, max_pages=2)
+    crawl.define(max_depth=9, pages_before=1, max_pages=2)
     assert crawl.run()
-    assert len(asked(crawl)) == 3
-    crawl.sow(max_depth=9)
+    assert len(request_counts(crawl)) == 3
+    crawl.define(max_depth=9)
     assert crawl.run()
-    assert len(asked(crawl)) == 6
+    assert len(request_counts(crawl)) == 6
 
 
 @pytest.mark.parametrize(
@@ -129,21 +131,21 @@ def test_limits_of_pages_and_of_hosts_hold_for_what_is_taken_up(tmp_path: Path) 
         ({"max_depth": 1}, "trap_depth"),
     ],
 )
-def test_what_a_narrower_crawl_leaves_in_the_queues_is_passed_over_until_it_is_wider(
+def test_queued_urls_outside_a_narrower_crawl_are_skipped_until_it_is_wider(
     tmp_path: Path, narrow: dict[str, object], rule: str
 ) -> None:
     crawl = virtual_crawl(tmp_path, CHAIN, 0.0, delay=60.0)
-    crawl.sow("http://a.test/0")
-    while not (asked(crawl)["http://a.test/1"] and queued(crawl)):
+    crawl.define("http://a.test/0")
+    while not (request_counts(crawl)["http://a.test/1"] and is_waiting(crawl)):
         crawl.run(1)
-    crawl.sow(**narrow)
+    crawl.define(**narrow)
     assert crawl.run()
-    assert set(asked(crawl)) == {"http://a.test/0", "http://a.test/1"}
-    left = row(crawl, "http://a.test/2")
+    assert set(request_counts(crawl)) == {"http://a.test/0", "http://a.test/1"}
+    left = url_row(crawl, "http://a.test/2")
     assert left.outcome == rule and left.reason
-    crawl.sow()
+    crawl.define()
     assert crawl.run()
-    assert asked(crawl) == Counter(CHAIN.keys())
+    assert request_counts(crawl) == Counter(CHAIN.keys())
 
 
 scopes = st.sampled_from(
@@ -162,19 +164,19 @@ definitions = st.lists(
     deaths=st.lists(st.integers(0, 80), max_size=6),
     seed=st.integers(0, 1 << 16),
 )
-# The second death leaves the URL in the queue's bucket, and not in the host's row.
+# The second crash leaves the URL in the queue's bucket, and not in the host's row.
 @example({"http://a.test/": []}, [("domain('b.test')", 0, 6)], [21, 43], 0)
-def test_however_it_was_defined_before_a_crawl_of_everything_comes_to_everything(
+def test_all_pages_are_visited_after_random_definitions(
     pages: Pages, definitions: list[tuple[str, int, int]], deaths: list[int], seed: int
 ) -> None:
     start, fate = next(iter(pages)), Fate(seed)
     with TemporaryDirectory() as folder:
         crawl = virtual_crawl(Path(folder), pages, 0.3, fate, lease_slack=10.0)
-        crawl.sow(start)
+        crawl.define(start)
         crawl.run(2)
         left = iter(deaths)
         for scope, depth, steps in [*definitions, ("any()", 99, 1_000_000)]:
-            crawl.sow(scope=scope, max_depth=depth)
+            crawl.define(scope=scope, max_depth=depth)
             fate.left = next(left, None)
             with suppress(Died):
                 crawl.run(steps)
@@ -188,8 +190,8 @@ def test_however_it_was_defined_before_a_crawl_of_everything_comes_to_everything
         fate.left = None
         assert crawl.run()
         crawl.archive.close()
-    wanted = reachable(pages, start)
-    assert set(asked(crawl)) == wanted
-    assert deaths or max(asked(crawl).values(), default=1) == 1
-    kept = {record.key for record in crawl.log.tail([PAGES.name]).poll(0) if record.value}
-    assert kept == {url for url in wanted if url in pages and not redirects(url, pages)}
+    required = reachable(pages, start)
+    assert set(request_counts(crawl)) == required
+    assert deaths or max(request_counts(crawl).values(), default=1) == 1
+    published = {record.key for record in crawl.log.tail([PAGES.name]).poll(0) if record.value}
+    assert published == {url for url in required if url in pages and not redirects(url, pages)}

@@ -1,7 +1,7 @@
-"""A log and a store that are not one transaction, and may die between any two writes.
+"""A log and a store without a common transaction, which may crash between any two writes.
 
-So are Kafka and Cassandra: a flush writes row by row, in the stages that `Store.flush` promises and
-in any order within one; then the outcome goes out, message by message; then the log moves.
+Kafka and Cassandra behave like this: a flush writes row by row, in the stages that `Store.flush`
+promises and in any order within a stage. The messages follow one by one; the offsets come last.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -21,18 +21,18 @@ ALL = "all rows"
 
 
 class Died(Exception):
-    """Every process died, before this write."""
+    """All processes crash before this write."""
 
 
 class Fate:
-    """How many writes there are before all processes die; no end if *left* is None."""
+    """The number of writes until all processes crash; None: they never crash."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.left: int | None = None
 
     def spend(self) -> None:
-        """Let one write happen, or die before it."""
+        """Count one write, or crash before it."""
         if self.left is None:
             return
         if self.left == 0:
@@ -41,7 +41,7 @@ class Fate:
 
 
 class TornStore:
-    """The tables of one service on a disk that all share; see `gossamer.store.Store`."""
+    """The tables of one service on a disk that all services share. See `gossamer.store.Store`."""
 
     def __init__(self, disk: Disk, fate: Fate) -> None:
         self.disk, self._fate = disk, fate
@@ -90,7 +90,7 @@ class TornStore:
 
 
 class TornTable(Generic[R]):
-    """All rows of one class; see `gossamer.store.Table`."""
+    """All rows of one class. See `gossamer.store.Table`."""
 
     def __init__(self, disk: Disk, row: type[R]) -> None:
         self._disk, self._row = disk, row
@@ -177,7 +177,7 @@ class TornTable(Generic[R]):
         self._erased.add((partition, sort))
 
     def writes(self) -> list[tuple[int, tuple[str, Partition], Sort, R | None]]:
-        """Return stage, place and row of each write; a row that is None drops the partition."""
+        """Yield stage, key and row of each write. A row that is None drops the partition."""
         own = DECIDES if self._row.decides else 0
         puts: list[tuple[int, tuple[str, Partition], Sort, R | None]] = [
             (LAST if (partition, sort) in self._late else own, self._at(partition), sort, row)
@@ -189,7 +189,7 @@ class TornTable(Generic[R]):
         return [*puts, *drops, *erased]
 
     def forget(self) -> None:
-        """All of it is written."""
+        """Clear the buffer after all of it is written."""
         self.pending.clear()
         self._late.clear()
         self._dropped.clear()
@@ -197,7 +197,7 @@ class TornTable(Generic[R]):
 
 
 class TornReader:
-    """The member of a group, whose advance may stop anywhere."""
+    """A member of a group whose advance may crash at any point."""
 
     def __init__(self, log: SqliteLog, inner: SqliteReader, store: TornStore, fate: Fate) -> None:
         self._log, self._inner, self._store, self._fate = log, inner, store, fate
@@ -221,7 +221,7 @@ class TornReader:
 
 
 class TornLog(SqliteLog):
-    """A log whose readers are torn."""
+    """A log whose readers may crash while they advance."""
 
     fate: Fate
 

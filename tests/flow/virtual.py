@@ -1,4 +1,4 @@
-"""A crawl in virtual time, in one thread: the real services, log and store, and no sockets."""
+"""A crawl in virtual time and one thread: the real services, log and store, without sockets."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -35,32 +35,27 @@ from services.archive.service import Archive
 from services.dedup.replicated import ReplicatedSeen
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
-from services.fetcher.outcome import (
-    Failure,
-    Reply,
-    accept_types,
-    count_visit,
-    failed_result,
-    make_events,
-)
-from services.fetcher.steps import Conversation, Delay, Emit, Fetch, StepResult, VisitLimits
+from services.fetcher.ending import count_visit, events, failed
+from services.fetcher.outcome import Failure, Reply
+from services.fetcher.steps import Conversation, Emit, Fetch, Rest, StepResult, Terms
 from services.fetcher.visit import converse, refusal
+from services.fetcher.wanted import wanting
 from services.frontier.service import Frontier
+from services.parser.inline import InlineParser
 from services.parser.options import Options
 from tests.flow.torn import Fate, TornLog, TornStore
 from tests.support.conditional import as_asked
-from tests.support.inline_parser import InlineParser
 from tests.support.memory_disk import MemoryDisk
 
 START = 1_700_000_000.0
 VISIT_LIMIT = 60.0
 
 Web = Callable[[str, float], tuple[float, Reply | Failure]]
-"""URL and time → how long the answer takes, and the answer."""
+"""URL and time → seconds until the answer, and the answer."""
 
 
 class VirtualFetcher(Processor):
-    """Carries the fetcher's real conversations out, over a web that is a function."""
+    """Runs the fetcher's real conversations over a web that is a function."""
 
     name = "fetcher"
     reads = (VISITS_ORDERED,)
@@ -71,10 +66,10 @@ class VirtualFetcher(Processor):
         self._web, self._epoch_of, self._requests = web, epoch_of, requests
         self._blocklist = Blocklist()
         self.sent: list[tuple[str, Headers]] = []
-        """The headers of each request that are not those of every request."""
-        self._terms = VisitLimits(
+        """The headers of each request, without those that every request has."""
+        self._terms = Terms(
             product="gossamer",
-            accepts=accept_types(DOCUMENTS),
+            wanted=wanting(DOCUMENTS),
             visit_limit=VISIT_LIMIT,
             body_limit=1 << 20,
             body_limits={},
@@ -90,11 +85,11 @@ class VirtualFetcher(Processor):
             tuple[float, int, Conversation[None], Reply | Failure | None]
         ] = []
         self._count, self._paused = 0, False
-        self._taken: list[HostCheckedOut] = []
+        self._accepted: list[HostCheckedOut] = []
         self._orders: list[HostCheckedOut] = []
 
     def handle(self, event: Event, now: float) -> Iterator[Event]:
-        """Begin an order, or learn whether the crawl is paused."""
+        """Accept an order, or apply an event of the control topic."""
         if isinstance(event, BlocklistChanged):
             self._blocklist.change(event)
         if isinstance(event, SpeedSet):
@@ -104,29 +99,29 @@ class VirtualFetcher(Processor):
         if isinstance(event, CrawlDefined):
             self._paused = event.paused
         if isinstance(event, HostCheckedOut):
-            self._taken.append(event)
+            self._accepted.append(event)
         yield from ()
 
     def settle(self) -> None:
-        """Begin what was taken once the log has moved past it."""
-        self._orders += self._taken
-        self._taken.clear()
+        """Start accepted orders after their offsets are committed."""
+        self._orders += self._accepted
+        self._accepted.clear()
 
     def _begin(self, order: HostCheckedOut, now: float) -> Iterator[Event]:
         if why := refusal(order, self._epoch_of(order.site), now):
             left = Failure(outcome=Outcome.UNVISITED, reason=why)
-            yield from make_events(order, 0, failed_result(left), True, now)
+            yield from events(order, 0, failed(left), True, now)
         else:
             yield from self._go_on(converse(order, self._terms, now), None, now)
 
     def due(self) -> float | None:
-        """Return when a rest or an answer comes next."""
+        """Return the time of the next end of a delay or next answer."""
         if self._orders:
             return 0.0
         return self._conversations[0][0] if self._conversations else None
 
     def wake(self, now: float, most: int = 0) -> Iterator[Event]:
-        """Continue the conversations whose rest is over or whose answer has come."""
+        """Continue the conversations whose delay is over or whose answer has arrived."""
         while self._orders:
             yield from self._begin(self._orders.pop(0), now)
         while self._conversations and self._conversations[0][0] <= now:
@@ -146,9 +141,9 @@ class VirtualFetcher(Processor):
             return
         self._later(conversation, step, now)
 
-    def _later(self, conversation: Conversation[None], step: Delay | Fetch, now: float) -> None:
+    def _later(self, conversation: Conversation[None], step: Rest | Fetch, now: float) -> None:
         at, answer = now, None
-        if isinstance(step, Delay):
+        if isinstance(step, Rest):
             at = now + step.seconds
         else:
             took, answer = self._web(step.url, now)
@@ -160,10 +155,11 @@ class VirtualFetcher(Processor):
 
 
 class VirtualCrawl:
-    """A crawl on one database; `crash` forgets everything that is not in it.
+    """A crawl on one database; `crash` loses everything outside of it.
 
-    With a *fate* it is a fleet of one of each: log and store are apart, and may die at any write.
-    With *partitions* it is one with so many, whose URL-seen set is on the log.
+    With a *fate* it is a fleet with one instance of each service: log and store have no common
+    transaction and may crash at any write. With *partitions* it has that number of partitions, and
+    a changelog for the URL-seen set.
     """
 
     def __init__(
@@ -179,7 +175,7 @@ class VirtualCrawl:
         self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
         self.now = START
         self.requests: list[tuple[float, float, str]] = []
-        """Start, end and URL of every request there was."""
+        """Start, end and URL of every request."""
         self.database = Database(":memory:")
         self.log = TornLog(self.database) if fate else SqliteLog(self.database, records_limit)
         if fate and isinstance(self.log, TornLog):
@@ -188,18 +184,18 @@ class VirtualCrawl:
         self.start()
 
     def start(self) -> None:
-        """Start every service on what is in the database."""
+        """Start every service on the database."""
         stores = [self._store() for _ in range(5)]
         claims = self._store().table(ClaimRow)
         partitions = self.log.partitions
         rows = [claims.get(str(number)) for number in range(partitions)]
         void_through = max((row.epoch for row in rows if row), default=0)
 
-        def claimed_epoch(site: str) -> int:
+        def as_claimed(site: str) -> int:
             claim = claims.get(str(partition_of(site, partitions)))
             return claim.epoch if claim else 0
 
-        epoch_of = claimed_epoch if self.fate else lambda site: void_through + 1
+        epoch_of = as_claimed if self.fate else lambda site: void_through + 1
         self.archive = Archive(self.folder, stores[1], self.archived, "me@example.org", "gossamer")
         self.fetcher = VirtualFetcher(self.web, epoch_of, self.requests)
         seen = (
@@ -240,23 +236,23 @@ class VirtualCrawl:
         return SqliteStore(self.database, partial(lifetime_of, settings=given))
 
     def crash(self) -> None:
-        """Die, and start again; requests under way are broken off."""
+        """Crash, and start again. Requests in flight are aborted."""
         done = [request for request in self.requests if request[0] <= self.now]
         self.requests[:] = [(start, min(end, self.now), url) for start, end, url in done]
         if self.fate:
             self.fate.left = None
         self.start()
 
-    def sow(self, *urls: str, **crawl: object) -> None:
-        """Define the crawl and sow seeds."""
+    def define(self, *urls: str, **crawl: object) -> None:
+        """Define the crawl and add seeds."""
         definition = {"at": self.now, "scope": "any()", "max_depth": 16, **crawl}
         events = [CrawlDefined(**definition), *(SeedAdded(url=url) for url in urls)]  # type: ignore[arg-type]
         self.log.append([encode(event) for event in events])
 
     def run(self, steps: int = 1_000_000, until: float = float("inf")) -> bool:
-        """Take steps, and pass time when nothing moves; return whether nothing is left to do.
+        """Run steps, and advance the time when nothing is to do; return whether all is done.
 
-        Nothing that is due later than *until* is done.
+        Work that is due after *until* is left.
         """
         for _ in range(steps):
             if any([runner.step() for runner in self.runners]):
@@ -271,7 +267,7 @@ class VirtualCrawl:
         return False
 
     def lag(self) -> int:
-        """Return how many records are yet to be read by the services that read their topics."""
+        """Return the number of records that services have not consumed."""
         return sum(
             self.log.lag(reader, topic.name)
             for topic in TOPICS.values()

@@ -198,7 +198,7 @@ def test_forbidden_transition_stops_frontier_without_write_or_dead_letter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crawl = virtual_crawl(tmp_path, {f"{HOST}/": [f"{HOST}/1"], f"{HOST}/1": []}, 0.1)
-    crawl.sow(f"{HOST}/")
+    crawl.define(f"{HOST}/")
     with monkeypatch.context() as patch:
         patch.delitem(conditions._CONDITION_AFTER, (OUT, Trigger.RELEASED))
         with pytest.raises(ForbiddenTransition, match="bug"):

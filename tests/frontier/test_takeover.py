@@ -217,7 +217,7 @@ def test_record_on_wrong_partition_is_poison() -> None:
 
 def test_failing_handler_leaves_hosts_unchanged(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, {"http://a.test/": [], "http://b.test/": []}, 0.1)
-    crawl.sow()
+    crawl.define()
     urls = (Discovery("http://a.test/"), Discovery("no URL"))
     crawl.log.append(
         [

@@ -16,7 +16,7 @@ def test_trace_of_url_is_in_logs_and_events_of_all_services(
     url, other = "http://a.test/", "http://b.test/"
     configure_logs(as_json=True, level="debug")
     crawl = virtual_crawl(tmp_path, {url: [other], other: []}, 0.1)
-    crawl.sow(url)
+    crawl.define(url)
     assert crawl.run()
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     handled = {

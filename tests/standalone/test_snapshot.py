@@ -78,7 +78,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FolderC
     running = FolderCrawl(folder, VirtualCrawl(folder.warc, web, delay=DELAY, batch=2))
     monkeypatch.setattr(clock, "now", lambda: running.crawl.now)
     running.open()
-    running.crawl.sow(SEED)
+    running.crawl.define(SEED)
     running.crawl.run(until=START + 30)
     assert 4 < len(running.crawl.requests) < len(WANTED)
     yield running
