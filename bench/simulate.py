@@ -1,12 +1,12 @@
-"""Many simulated crawls, each of one seed: do the promises hold, whatever happens?
+"""Many simulated crawls, one a seed, and whether the promises hold in each.
 
     python -m bench.simulate --seeds 20000 --cores 2
     python -m bench.simulate --seeds 100 --scenario "torn flushes"
-    python -m bench.simulate --seed 4711          one seed again: what was done, what broke
+    python -m bench.simulate --seed 4711          repeat one seed: its harms and broken promises
     python -m bench.simulate --seed 4711 --log    with every log line of every process
-    python -m bench.simulate --seed 4711 --shrink with as few harms as break the promise
+    python -m bench.simulate --seed 4711 --shrink with the fewest harms that break the promise
 
-`tests/simulation` says what is simulated; a seed is the same run each time.
+`tests/simulation` describes the simulation. A seed is always the same run.
 """
 
 import argparse
@@ -19,36 +19,36 @@ from itertools import count, islice
 from multiprocessing import get_context
 
 from tests.simulation.run import Result, simulate
-from tests.simulation.scenarios import ANYTHING, OTHERS, SCENARIOS, seeds_of
-from tests.simulation.shrink import kind_of, shrunk, story
+from tests.simulation.scenarios import ANYTHING, RARE_SCENARIOS, SCENARIOS, seeds_of
+from tests.simulation.shrink import kind_of, shrink_run, story
 
-NAMES = [scenario.name for scenario in (ANYTHING, *OTHERS.values(), *SCENARIOS)]
+NAMES = [scenario.name for scenario in (ANYTHING, *RARE_SCENARIOS.values(), *SCENARIOS)]
 
 
 def main() -> int:
-    """Run the seeds asked for; return 1 if a promise was broken, 0 otherwise."""
+    """Run the requested seeds; return 1 if a promise was broken, 0 otherwise."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=200, help="how many to run")
-    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--seeds", type=int, default=200, help="number of seeds")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--scenario", choices=NAMES, help="only seeds of this scenario")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seed", type=int, help="run this one, and say what happened")
+    parser.add_argument("--seed", type=int, help="run this seed, and print its report")
     parser.add_argument("--log", action="store_true", help="print what the processes log")
-    parser.add_argument("--stop", action="store_true", help="stop at the first that fails")
-    parser.add_argument("--shrink", action="store_true", help="leave out harms; tell the story")
+    parser.add_argument("--stop", action="store_true", help="stop at the first broken promise")
+    parser.add_argument("--shrink", action="store_true", help="omit harms, and print the story")
     options = parser.parse_args()
     if options.seed is not None:
         result = simulate(options.seed, log=print if options.log else None)
-        print(story(shrunk(result)) if result.broken and options.shrink else result.report())
+        print(story(shrink_run(result)) if result.broken and options.shrink else result.report())
         return 1 if result.broken else 0
     seeds = seeds_of(options.scenario, options.first) if options.scenario else count(options.first)
     return run([*islice(seeds, options.seeds)], options.cores, options.stop)
 
 
 def run(seeds: Sequence[int], cores: int, stop: bool) -> int:
-    """Run *seeds* on *cores*; print those that break a promise, and in the end how many did."""
+    """Run *seeds* on *cores*; print runs that break a promise, and their number."""
     began, failed, kinds = time.monotonic(), 0, Counter[str]()
     requests = seconds = done = 0.0
     for result in results(seeds, cores):
@@ -57,7 +57,9 @@ def run(seeds: Sequence[int], cores: int, stop: bool) -> int:
             failed += 1
             kinds.update({kind_of(line) for line in result.broken})
             print(result.report())
-            print(f"  again: python -m bench.simulate --seed {result.seed} --shrink", flush=True)
+            print(
+                f"  repeat with: python -m bench.simulate --seed {result.seed} --shrink", flush=True
+            )
             if stop:
                 break
     took = time.monotonic() - began
@@ -71,7 +73,7 @@ def run(seeds: Sequence[int], cores: int, stop: bool) -> int:
 
 
 def results(seeds: Sequence[int], cores: int) -> Iterator[Result]:
-    """Yield how each run went, as they end."""
+    """Yield the results of runs in the order in which they end."""
     if cores == 1:
         yield from map(simulate, seeds)
         return

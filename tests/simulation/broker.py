@@ -1,7 +1,7 @@
 """Kafka, simulated: topics, groups and their coordinators. Its clients are in `clients.py`.
 
-Partitions with offsets; groups with generations, cooperative rebalances, static members, sessions
-and a longest time between polls.
+It has partitions with offsets, and groups with generations, cooperative rebalances, static members,
+session timeouts and a maximum poll interval.
 """
 
 from collections import defaultdict
@@ -20,20 +20,20 @@ At = tuple[str, int]
 
 
 class Client(Protocol):
-    """What a coordinator knows of a consumer."""
+    """A consumer, as its coordinator sees it."""
 
     process: Process
     polled_at: float
     closed: bool
 
     def tell(self, kind: str, partitions: set[int]) -> None:
-        """Hear something from the coordinator, with the next poll."""
+        """Receive a message of the coordinator with the next poll."""
 
     def fence(self) -> None:
-        """Learn that another has taken its place."""
+        """Be fenced by a consumer with the same instance id."""
 
     def hear(self, at: At) -> None:
-        """Learn that a record was appended while it waits in a poll."""
+        """Learn that a record was appended while the consumer waits in a poll."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Group:
         self._numbers = count(1)
 
     def join(self, consumer: Client, instance: str) -> str:
-        """Let a consumer in; one with the instance of another takes its place at once."""
+        """Add a consumer. It replaces a consumer with the same instance id at once."""
         name = f"{self.name}-{next(self._numbers)}"
         member = Member(consumer, instance, seen=self._sim.now)
         for old_name, old in list(self.members.items()):
@@ -74,27 +74,27 @@ class Group:
         return name
 
     def leave(self, name: str) -> None:
-        """Let a member go."""
+        """Remove a member."""
         if self.members.pop(name, None):
             self._sim.later(0.1, self._rebalance)
 
     def check(self, session: float) -> None:
-        """Evict who has given no sign of life for a session, or has not polled for too long."""
+        """Evict members without a heartbeat for a session, or without a poll for too long."""
         for name, member in list(self.members.items()):
             process = member.consumer.process
             if not (process.dead or process.frozen or process.cut_off or member.consumer.closed):
                 member.seen = self._sim.now
-            # One that is closed has lost Kafka: its process waits, and is not stuck.
+            # A closed consumer has lost Kafka: its process waits, and is not stuck.
             silent = self._sim.now - member.consumer.polled_at
             slow = silent > self._broker.longest_poll and not member.consumer.closed
             if self._sim.now - member.seen > session or slow:
                 if slow and not (process.dead or process.frozen):
-                    self._broker.thrown_out.append(f"{process.name} from {self.name}")
+                    self._broker.evicted.append(f"{process.name} from {self.name}")
                 del self.members[name]
                 self._rebalance()
 
     def _rebalance(self) -> None:
-        """Share the partitions out evenly, taking as few away from their owners as that needs."""
+        """Balance the partitions, and revoke as few as possible."""
         if not self.members:
             return
         partitions = range(self._broker.partitions)
@@ -125,7 +125,7 @@ class Group:
                 member.consumer.tell("assign", fresh)
 
     def revoked(self, name: str, partitions: set[int]) -> None:
-        """Learn that a member has given *partitions* up."""
+        """Learn that a member has released *partitions*."""
         if member := self.members.get(name):
             member.owned -= partitions
             self._sim.later(0.05, self._share_out)
@@ -133,30 +133,31 @@ class Group:
 
 @dataclass(frozen=True)
 class Backup:
-    """What a broker has on its disks."""
+    """The data on the disks of a broker."""
 
     logs: dict[At, list[tuple[bytes | None, bytes | None]]]
     appended_at: dict[At, list[float]]
     starts: dict[At, int]
     offsets: dict[str, dict[At, int]]
-    """By group."""
+    """Committed offsets by group."""
 
 
 class Broker:
-    """The topics and groups of a cluster; it may be *away* for a while."""
+    """The topics and groups of a cluster, which may be *away* for a while."""
 
     def __init__(self, sim: Sim, partitions: int, session: float, longest_poll: float) -> None:
         self.sim, self.partitions, self.longest_poll = sim, partitions, longest_poll
         self._session = session
         self.away = False
         self.slow = 1.0
-        """How many times longer everything takes."""
+        """The factor by which every request takes longer."""
         self.fetched = sim.random.choice([2, 20, 100])
-        """Most records of a partition in one answer to a fetch."""
-        self.left_out = 0.0
-        """How likely the client of a member leaves a record out that it has fetched."""
-        self.thrown_out: list[str] = []
-        """Who was put out of a group because it did not poll, though nothing kept it from that."""
+        """The maximum number of records of a partition in one fetch response."""
+        self.skip_probability = 0.0
+        """The probability that a client of a group skips a record that it has fetched."""
+        self.evicted: list[str] = []
+        """The members that were evicted because they did not poll, although nothing prevented
+        it."""
         counts = {name: 1 if name == CONTROL.name else partitions for name in TOPICS}
         self.logs: dict[At, list[tuple[bytes | None, bytes | None]]] = {
             (name, number): [] for name, most in counts.items() for number in range(most)
@@ -164,17 +165,17 @@ class Broker:
         self.counts = counts
         self.appended_at: dict[At, list[float]] = defaultdict(list)
         self.starts: dict[At, int] = defaultdict(int)
-        """Where a partition begins, once records were deleted."""
+        """The first offset of each partition after records were deleted."""
         self.delivered: dict[tuple[str, At], set[int]] = defaultdict(set)
-        """By group: the offsets that its members have fetched."""
+        """The offsets that the members of each group have fetched."""
         self.groups: dict[str, Group] = {}
         self.on_append: list[Callable[[str, int, bytes | None], None]] = []
         self.waiting: dict[Client, None] = {}
-        """The consumers that wait in a poll, in the order in which they began to."""
+        """The consumers that wait in a poll, in the order in which they started to wait."""
         self._check()
 
     def topic(self, name: str, partitions: int) -> None:
-        """Make another topic, or give one more partitions."""
+        """Create a topic, or add partitions to one."""
         self.counts[name] = partitions
         if name == VISITS_ENDED.name:
             self.partitions = partitions
@@ -182,7 +183,7 @@ class Broker:
             self.logs.setdefault((name, number), [])
 
     def back_up(self) -> Backup:
-        """Return a copy of all records, and of what groups have committed."""
+        """Return a copy of all records and committed offsets."""
         return Backup(
             {at: [*records] for at, records in self.logs.items()},
             {at: [*times] for at, times in self.appended_at.items()},
@@ -190,8 +191,8 @@ class Broker:
             {name: dict(group.offsets) for name, group in self.groups.items()},
         )
 
-    def put_back(self, backup: Backup) -> None:
-        """Go back to *backup*; no group has a member."""
+    def restore(self, backup: Backup) -> None:
+        """Restore *backup*. No group has a member then."""
         self.logs = {at: [*records] for at, records in backup.logs.items()}
         self.appended_at = defaultdict(list, {at: [*t] for at, t in backup.appended_at.items()})
         self.starts = defaultdict(int, backup.starts)
@@ -199,7 +200,7 @@ class Broker:
             group.offsets = dict(backup.offsets.get(name, {}))
 
     def remove(self, name: str) -> None:
-        """Delete a topic, and what groups have committed of it."""
+        """Delete a topic and the offsets that groups have committed for it."""
         for at in [(name, number) for number in range(self.counts.pop(name))]:
             del self.logs[at]
             self.starts.pop(at, None)
@@ -208,13 +209,13 @@ class Broker:
                 group.offsets.pop(at, None)
 
     def group(self, name: str) -> Group:
-        """Return the group of that name."""
+        """Return the group with that name."""
         if name not in self.groups:
             self.groups[name] = Group(self, name)
         return self.groups[name]
 
     def unread(self, group: str, at: At) -> list[int]:
-        """Return the offsets of which *group* knows, and that none of its members has fetched."""
+        """Return the offsets that *group* can read and that none of its members has fetched."""
         offsets, delivered = self.group(group).offsets, self.delivered[group, at]
         known = (
             range(max(offsets[at], self.starts[at]), len(self.logs[at])) if at in offsets else ()
@@ -228,11 +229,12 @@ class Broker:
         self.sim.later(self._session / 4, self._check)
 
     def reachable(self, process: Process) -> bool:
-        """Return whether *process* gets an answer now."""
+        """Return whether *process* can reach the broker now."""
         return not self.away and not process.cut_off
 
     def answer(self, process: Process) -> None:
-        """Take the time of a request and its answer; raise KafkaException if none comes."""
+        """Take the time of a request and its response; raise KafkaException if there is no
+        response."""
         self.sim.effect(self.sim.between(0.001, 0.01) * self.slow)
         if not self.reachable(process):
             self.sim.wait(1.0)

@@ -1,8 +1,8 @@
-"""The client's classes of Kafka, simulated: `gossamer.log.kafka` runs on them unchanged.
+"""Kafka's client classes, simulated: `gossamer.log.kafka` runs on them unchanged.
 
-Producers are idempotent: what one sends to a partition arrives in order and once; but what goes to
-several partitions arrives in any order, late, or with its acknowledgement lost, and a sender that
-dies may have been heard all the same.
+Producers are idempotent: the messages of one producer arrive once and in order in a partition.
+Messages to several partitions arrive in any order, late, or with their acknowledgement lost, and
+the messages of a producer that crashes may arrive as well.
 """
 
 from bisect import bisect_left
@@ -26,7 +26,7 @@ from tests.simulation.kernel import Process, Strand
 
 LATEST, EARLIEST = -1, -2
 CALL = 0.0005
-"""Seconds that a poll takes that finds nothing and does not wait."""
+"""Seconds of a poll that finds nothing and does not wait."""
 
 
 class SimMessage:
@@ -61,7 +61,7 @@ class SimMessage:
 
 
 class SimConsumer:
-    """Stands for `confluent_kafka.Consumer`."""
+    """Stands in for `confluent_kafka.Consumer`."""
 
     def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
         self._broker, self._sim = broker, broker.sim
@@ -79,11 +79,11 @@ class SimConsumer:
         self._at_end: set[At] = set()
         self._buffer: deque[SimMessage] = deque()
         self._paused: set[At] = set()
-        self._left_out: set[tuple[At, int]] = set()
+        self._skipped: set[tuple[At, int]] = set()
         self._strand: Strand | None = None
         """The strand that waits in a poll."""
         self._asked = False
-        """Whether an answer to a fetch is on its way."""
+        """Whether a fetch response is on its way."""
         self.polled_at = self._sim.now
         self.closed = False
 
@@ -92,19 +92,19 @@ class SimConsumer:
         self._topic, self._callbacks, self._joins = topics[0], (on_assign, on_revoke), True
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Read these, without a group."""
+        """Read these partitions without a group."""
         self._positions = {
             (one.topic, one.partition): 0 if one.offset == OFFSET_BEGINNING else one.offset
             for one in partitions
         }
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        """Read these too, from where the group stands."""
+        """Read these partitions as well, from the committed offsets."""
         for one in partitions:
             self._positions[one.topic, one.partition] = None
 
     def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
-        """Read these no longer."""
+        """Stop reading these partitions."""
         gone = {(one.topic, one.partition) for one in partitions}
         for at in gone:
             self._positions.pop(at, None)
@@ -112,7 +112,7 @@ class SimConsumer:
         self._paused -= gone
 
     def pause(self, partitions: list[TopicPartition]) -> None:
-        """Fetch nothing of these for now, and forget what was fetched."""
+        """Stop fetching these partitions, and drop fetched records."""
         for one in partitions:
             at = (one.topic, one.partition)
             self._paused.add(at)
@@ -122,17 +122,17 @@ class SimConsumer:
                 self._buffer = deque(m for m in self._buffer if m not in dropped)
 
     def resume(self, partitions: list[TopicPartition]) -> None:
-        """Fetch these again."""
+        """Fetch these partitions again."""
         self._paused -= {(one.topic, one.partition) for one in partitions}
 
     def seek(self, place: TopicPartition) -> None:
-        """Go on from an offset; forget what was fetched."""
+        """Continue at an offset, and drop fetched records."""
         at = (place.topic, place.partition)
         self._positions[at] = place.offset
         self._buffer = deque(m for m in self._buffer if (m.topic(), m.partition()) != at)
 
     def poll(self, timeout: float) -> SimMessage | None:
-        """Serve callbacks, then return the next record, waiting at most *timeout* seconds."""
+        """Serve callbacks, then return the next record, after at most *timeout* seconds."""
         self.polled_at = self._sim.now
         self._serve()
         until = self._sim.now + timeout
@@ -141,7 +141,7 @@ class SimConsumer:
             left = until - self._sim.now
             if left <= 0:
                 if timeout < CALL:
-                    # So short a wait would not change the time.
+                    # A wait of this length does not change a float of the time.
                     self._sim.effect(CALL)
                 return None
             self._wait(min(left, 1.0) if self._news or not self._broker_up() else left)
@@ -149,7 +149,7 @@ class SimConsumer:
         return self._buffer.popleft()
 
     def _wait(self, seconds: float) -> None:
-        """Wait until there is an answer to a fetch, or news of the group."""
+        """Wait until a fetch response or a message of the coordinator arrives."""
         self._strand = self._sim.current
         self._broker.waiting[self] = None
         try:
@@ -159,7 +159,7 @@ class SimConsumer:
             del self._broker.waiting[self]
 
     def hear(self, at: At) -> None:
-        """Fetch the record that was appended, if it is one of ours."""
+        """Fetch the appended record, if its partition is assigned."""
         if at not in self._positions or at in self._paused:
             return
         if self._broker_up():
@@ -176,7 +176,7 @@ class SimConsumer:
         if self._joins and not self._member:
             self._sim.effect(self._sim.between(0.005, 0.05))
             if self._positions and self._callbacks[1]:
-                # It was put out of the group: what it had is lost.
+                # It was evicted from the group: its partitions are lost.
                 lost = {number for _, number in self._positions}
                 self._call(1, lost)
             self._news.clear()
@@ -192,7 +192,7 @@ class SimConsumer:
             if kind == "assign":
                 self._call(0, partitions)
             else:
-                # The coordinator hears of it even if the callback raises.
+                # The coordinator is informed even if the callback raises.
                 self._group.revoked(self._member, partitions)
                 self._call(1, partitions)
 
@@ -201,19 +201,19 @@ class SimConsumer:
         self._callbacks[which](self, [TopicPartition(topic, n) for n in sorted(partitions)])
 
     def tell(self, kind: str, partitions: set[int]) -> None:
-        """Let the coordinator say something, which the next poll hears."""
+        """Queue a message of the coordinator, which the next poll applies."""
         self._news.append((kind, set(partitions)))
         if self._strand and not self.process.dead:
             self._sim.wake(self._strand)
 
     def fence(self) -> None:
-        """Another has taken its place."""
+        """Another consumer has taken its place."""
         self._member, self._joins = "", False
         self._news.clear()
         self.tell("fatal", set())
 
     def _ask(self) -> None:
-        """Fetch what there is: the answer comes while its process does something else."""
+        """Send a fetch request; the response arrives while the process does something else."""
         if self._asked or not self._broker_up() or not self._ready():
             return
         self._asked = True
@@ -229,12 +229,12 @@ class SimConsumer:
             return
         if self._broker_up():
             ready = self._ready()
-            # Not all of them are at one broker.
+            # Not all partitions are at one broker.
             most = 1 if self.process.trickle else self._sim.random.randint(0, len(ready))
             for at in self._sim.random.sample(ready, min(most, len(ready))):
                 self._take(at, 1 if self.process.trickle else self._broker.fetched)
             if not self._buffer:
-                # As a client does by itself, whether or not it is polled.
+                # Real clients rejoin by themselves, polled or not.
                 self._ask()
         if self._strand:
             self._sim.wake(self._strand)
@@ -268,21 +268,21 @@ class SimConsumer:
             self._buffer.append(SimMessage(at, len(log), None, None, KafkaError._PARTITION_EOF))
 
     def _leaves_out(self, at: At, offset: int) -> bool:
-        """Return whether a fault of the client costs the record; none costs it twice."""
-        chance = self._broker.left_out if self._joins else 0.0
-        if not chance or (at, offset) in self._left_out or not self._sim.chance(chance):
+        """Return whether the client skips the record by a fault. It skips none twice."""
+        chance = self._broker.skip_probability if self._joins else 0.0
+        if not chance or (at, offset) in self._skipped or not self._sim.chance(chance):
             return False
-        self._left_out.add((at, offset))
+        self._skipped.add((at, offset))
         return True
 
     def memberid(self) -> str | None:
-        """Return the name in the group; None if we are no member, as far as we know."""
+        """Return the member id; None without a membership, as far as the client knows."""
         if self._member and self._member not in self._group.members and self._broker_up():
             return None
         return self._member or None
 
     def commit(self, offsets: list[TopicPartition], asynchronous: bool = True) -> Any:
-        """Let the group remember *offsets*; raise if it does not accept that."""
+        """Commit *offsets*; raise if the group does not accept them."""
         self._broker.answer(self.process)
         member = self._group.members.get(self._member)
         if member is None or member.consumer is not self:
@@ -291,12 +291,12 @@ class SimConsumer:
             self._group.offsets[one.topic, one.partition] = one.offset
         self._sim.effect(self._sim.between(0.001, 0.005))
         if not self._broker_up():
-            # Done, and the answer is lost.
+            # Committed, and the response is lost.
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         return offsets
 
     def committed(self, partitions: list[TopicPartition], timeout: float = 0) -> Any:
-        """Return how far the group stands in each."""
+        """Return the committed offset of each partition."""
         self._broker.answer(self.process)
         offsets = self._group.offsets
         return [
@@ -322,7 +322,7 @@ class SimConsumer:
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = 0, cached: bool = False
     ) -> tuple[int, int]:
-        """Return where the partition begins and ends."""
+        """Return the first offset and the end of a partition."""
         self._broker.answer(self.process)
         at = partition.topic, partition.partition
         return self._broker.starts[at], len(self._broker.logs[at])
@@ -332,7 +332,7 @@ class SimConsumer:
         return metadata(self._broker, self.process)
 
     def close(self) -> None:
-        """End; a static member's place is kept for a session."""
+        """Close the consumer; the place of a static member is reserved for a session."""
         self.closed = True
         self._joins = False
         if self._member and not self._instance:
@@ -340,7 +340,7 @@ class SimConsumer:
 
 
 class SimProducer:
-    """Stands for `confluent_kafka.Producer`."""
+    """Stands in for `confluent_kafka.Producer`."""
 
     def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
         self._broker, self._sim = broker, broker.sim
@@ -357,7 +357,7 @@ class SimProducer:
         partition: int,
         **others: Any,
     ) -> None:
-        """Take a message; `flush` sends it. Its headers are for consumers outside."""
+        """Queue a message, which `flush` sends. Headers are ignored."""
         self._queue.append(((topic, partition), key, value))
 
     def poll(self, timeout: float = 0) -> int:
@@ -365,7 +365,7 @@ class SimProducer:
         return 0
 
     def flush(self, timeout: float = 0) -> int:
-        """Wait until each message is acknowledged or given up."""
+        """Wait until each message is acknowledged or has timed out."""
         if not self._queue:
             return 0
         by_partition: dict[At, list[tuple[bytes | None, bytes | None]]] = defaultdict(list)
@@ -374,7 +374,7 @@ class SimProducer:
         self._queue = []
         until = self._sim.now + self._timeout
         self._sim.effect(0.0)
-        # As librdkafka does: what was queued before a long pause is too old when it is over.
+        # Like librdkafka: messages that were queued before a long pause have timed out after it.
         in_time = self._sim.now <= until
         send = _Sending(self._broker, self._process, by_partition if in_time else {}, until)
         given_up = {*send.wait(), *(() if in_time else by_partition)}
@@ -393,13 +393,13 @@ class SimProducer:
 
 
 class SimAdmin:
-    """Stands for `confluent_kafka.admin.AdminClient`."""
+    """Stands in for `confluent_kafka.admin.AdminClient`."""
 
     def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
         self._broker = broker
 
     def delete_records(self, asked: list[TopicPartition], request_timeout: float = 0) -> Any:
-        """Delete what lies before these offsets."""
+        """Delete the records before these offsets."""
         self._broker.answer(self._broker.sim.process)
         for one in asked:
             at = one.topic, one.partition
@@ -415,7 +415,7 @@ class SimAdmin:
         return metadata(self._broker, self._broker.sim.process)
 
     def describe_consumer_groups(self, names: list[str], request_timeout: float = 0) -> Any:
-        """Say which members groups have."""
+        """Return the members of groups."""
         self._broker.answer(self._broker.sim.process)
         groups = {name: self._broker.group(name) for name in names}
         return {
@@ -423,21 +423,21 @@ class SimAdmin:
         }
 
     def create_partitions(self, asked: list[NewPartitions]) -> Any:
-        """Give topics more partitions."""
+        """Add partitions to topics."""
         self._broker.answer(self._broker.sim.process)
         for one in asked:
             self._broker.topic(one.topic, one.new_total_count)
         return {one.topic: _done(None) for one in asked}
 
     def delete_topics(self, names: list[str]) -> Any:
-        """Delete topics, and what groups have committed of them."""
+        """Delete topics and the offsets that groups have committed for them."""
         self._broker.answer(self._broker.sim.process)
         for name in names:
             self._broker.remove(name)
         return {name: _done(None) for name in names}
 
     def create_topics(self, asked: list[NewTopic], operation_timeout: float = 0) -> Any:
-        """Make topics."""
+        """Create topics."""
         self._broker.answer(self._broker.sim.process)
         for one in asked:
             self._broker.topic(one.topic, one.num_partitions)
@@ -446,7 +446,7 @@ class SimAdmin:
     def alter_consumer_group_offsets(
         self, asked: list[ConsumerGroupTopicPartitions], request_timeout: float = 0
     ) -> Any:
-        """Move groups that have no members."""
+        """Set offsets of groups without members."""
         self._broker.answer(self._broker.sim.process)
         found = {}
         for one in asked:
@@ -466,7 +466,7 @@ def _done(result: Any) -> Future[Any]:
 
 
 class _Sending:
-    """Messages on their way, a batch a partition, until all are acknowledged or given up."""
+    """Messages in flight, one batch a partition, until all are acknowledged or have timed out."""
 
     def __init__(
         self,
@@ -493,7 +493,7 @@ class _Sending:
         if at not in self._open:
             return
         if not self._broker.reachable(self._process):
-            # A sender that is alive tries again until its time is up.
+            # A running producer retries until the timeout.
             if not self._process.dead:
                 self._sim.later(0.3, self._attempt, at)
             return
@@ -505,7 +505,7 @@ class _Sending:
 
     def _acknowledge(self, at: At) -> None:
         if not self._broker.reachable(self._process):
-            # Heard, but the acknowledgement is lost: sent again, it is known to be there.
+            # Appended, but the acknowledgement is lost: the retry is recognized as a duplicate.
             self._sim.later(0.3, self._attempt, at)
             return
         self._open.discard(at)
@@ -520,7 +520,7 @@ class _Sending:
 
 
 def metadata(broker: Broker, process: Process) -> Any:
-    """Return what `list_topics` does."""
+    """Return the response of `list_topics`."""
     broker.answer(process)
     return SimpleNamespace(
         topics={

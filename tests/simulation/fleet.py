@@ -1,7 +1,7 @@
-"""The processes of a simulated fleet: the services' own programs, with what they stand on replaced.
+"""The processes of a simulated fleet: the services' own programs on simulated backends.
 
-What `python -m services.<name>` does runs here as it is: its retries, its loops, its log and its
-store. Replaced are the clients of Kafka and Cassandra, the Web, the children of the parser, and
+The code of `python -m services.<name>` runs here unchanged: its retries, loops, log and store. The
+simulation replaces the clients of Kafka and Cassandra, the Web, the parser's child processes, and
 the disk of dedup, which runs on its own engine and not on Faust.
 """
 
@@ -55,11 +55,11 @@ MAINS: dict[str, Callable[[Backends], None]] = {
     "dedup": dedup_main.work,
 }
 BACK_OFF = 5.0
-"""Seconds until an orchestrator starts again what ended with an error."""
+"""Seconds until an orchestrator restarts a process that ended with an error."""
 
 
 class SimStop:
-    """Stands for the `threading.Event` that ends a process."""
+    """Stands in for the `threading.Event` that stops a process."""
 
     def __init__(self, sim: Sim) -> None:
         self._sim, self._set = sim, False
@@ -76,7 +76,7 @@ class SimStop:
 
 
 class SimPool:
-    """Stands for the parser's children: the same work, in simulated time."""
+    """Stands in for the parser's child processes: the same work, in simulated time."""
 
     def __init__(self, sim: Sim, *sizes: Any) -> None:
         self._sim = sim
@@ -93,20 +93,20 @@ class SimPool:
 
 
 class SimDisk(MemoryDisk):
-    """Stands for RocksDB: the map in *folder*, which outlives the process."""
+    """Stands in for RocksDB: the map in *folder*, which outlives the process."""
 
     def __init__(self, fleet: "Fleet", folder: Path) -> None:
         super().__init__(fleet.disks[str(folder)])
         self._sim = fleet.sim
 
     def write(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Write all, or die before."""
+        """Write all, or crash before."""
         self._sim.effect(self._sim.between(0.0001, 0.001))
         super().write(rows)
 
 
 class Fleet:
-    """All processes, and what they stand on."""
+    """All processes, and their backends."""
 
     def __init__(self, sim: Sim, broker: Broker, nodes: Nodes, sites: Sites, folder: Path) -> None:
         self.sim, self.broker, self.nodes, self.sites, self.folder = (
@@ -118,24 +118,25 @@ class Fleet:
         self.wanted: set[str] = set()
         self.skews: dict[str, float] = {}
         self.disks: defaultdict[str, dict[bytes, bytes]] = defaultdict(dict)
-        """Of the dedups, by folder."""
+        """The disks of all dedups, by folder."""
         self.newer: set[str] = set()
-        """The processes that are of a newer version."""
+        """The processes of a newer version."""
         self.exits: list[tuple[float, str, int]] = []
         self.gaps: list[str] = []
-        """What processes said of records that are missing."""
+        """Reports of missing records, by the processes."""
         self.benches: list[Workbench] = []
-        """Of all frontiers that there were."""
+        """The workbenches of all frontiers, past ones included."""
         self.steps: list[tuple[str, float]] = []
-        """Process and seconds of each step of a loop; time in which it was stopped is left out."""
+        """Process and seconds of each step of a loop, without the time in which the process was
+        stopped."""
 
     @property
     def is_newer(self) -> bool:
-        """Whether the present process is of the newer version."""
+        """Whether the current process is of the newer version."""
         return self.sim.current is not None and self.sim.process.name in self.newer
 
     def start(self, name: str) -> None:
-        """Start the process *name*, such as `frontier-1`; its orchestrator keeps it running."""
+        """Start the process *name*, for example `frontier-1`. Its orchestrator restarts it."""
         self.wanted.add(name)
         if name in self.running and not self.running[name].dead:
             return
@@ -145,7 +146,7 @@ class Fleet:
         process.spawn(partial(self._main, process, name))
 
     def kill(self, name: str, away: float) -> None:
-        """Kill *name*; it is started again after *away* seconds."""
+        """Kill *name*. It is restarted after *away* seconds."""
         process = self.running.get(name)
         if process and not process.dead:
             process.kill()
@@ -156,19 +157,19 @@ class Fleet:
             self.start(name)
 
     def die_soon(self, name: str, effects: int, away: float) -> None:
-        """Let *name* die before its next but so many effects."""
+        """Let *name* crash after that number of effects."""
         process = self.running.get(name)
         if process and not process.dead:
             process.die_after(effects)
             process.at_death.append(lambda: self.sim.later(away, self._again, name))
 
     def note_step(self, metric: str, seconds: float, **labels: str) -> None:
-        """Take note of a step that ends now, as the loop reports it to its *metric*."""
+        """Record the duration of a step that ends now, as the loop reports it to its *metric*."""
         process, began = self.sim.process, self.sim.now - seconds
         self.steps.append((process.name, seconds - process.frozen_since(began)))
 
     def remove(self, name: str) -> None:
-        """Stop *name* in good order, for good."""
+        """Stop *name* gracefully, for good."""
         self.wanted.discard(name)
         if name in self.stops:
             self.stops[name].set()
@@ -192,38 +193,38 @@ class Fleet:
 
         code = retry(process_of, attempt)
         process.kill()
-        # One that was removed may have been added again while it stopped.
+        # A removed process may have been added again while it stopped.
         if code or not self.stops[name].is_set():
             self.exits.append((self.sim.now, name, code))
         self.sim.later(BACK_OFF, self._again, name)
 
 
 PACE: dict[str, object] = {
-    # Nobody looks so often that a run takes long, nor waits so long that it has to last for days.
+    # Intervals are long enough for a fast run and short enough for a short one.
     "gossamer.runtime.concurrent.IDLE_WAIT": 2.0,
     "gossamer.runtime.concurrent.IDLE_POLL": 2.0,
     "gossamer.runtime.loop.HOLD_INTERVAL": 10.0,
     "gossamer.log.throttling.LIMITS": dict.fromkeys(LIMITS, 5),
-    "gossamer.log.kafka.trimming.TRIM_INTERVAL": 20.0,
-    "gossamer.runtime.loop.PAUSED_POLL_TIMEOUT": 1.0,
-    "gossamer.runtime.quiescing.POLL_INTERVAL": 0.01,
+    "gossamer.log.kafka.trimming.EVERY": 20.0,
+    "gossamer.runtime.loop.REST_TURN": 1.0,
+    "gossamer.runtime.quiescing.LOOK": 0.01,
     "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
     "services.frontier.politeness.RETRY_WAIT": 20.0,
     "services.frontier.politeness.SHORT_WAIT": 10.0,
-    # Sites move as often as they may.
-    "services.frontier.balance.MAX_LOAD_FACTOR": 1.0,
-    "services.frontier.balance.MAX_EXTRA_ORDERS": 0,
+    # Sites may move at any time.
+    "services.frontier.balance.FULL": 1.0,
+    "services.frontier.balance.SOME": 0,
 }
 
 TURNS = (
-    "gossamer.runtime.process.POLL_TIMEOUT",
-    "gossamer.log.kafka.reader.MAX_WAIT",
-    "gossamer.log.kafka.tail.MAX_WAIT",
+    "gossamer.runtime.process.TURN",
+    "gossamer.log.kafka.reader.SLICE",
+    "gossamer.log.kafka.tail.SLICE",
 )
 
 
 def _stand_ins(fleet: Fleet) -> dict[str, object]:
-    """Return what stands in the place of clocks, clients and the Web."""
+    """Return the replacements of clocks, clients and the Web."""
     sim, broker = fleet.sim, fleet.broker
     consumer = partial(SimConsumer, broker)
 
@@ -247,7 +248,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.log.kafka.trimming.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.trimming.Consumer": consumer,
         "gossamer.store.cassandra.store.Cassandra": partial(_session, fleet.nodes),
-        "gossamer.store.cassandra.store.read_tables": lambda *_: {},
+        "gossamer.store.cassandra.store.found_tables": lambda *_: {},
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
         "gossamer.runtime.event_loop.asyncio.run": lambda main: run_simulated(sim, lambda: main),
         "services.frontier.partition.Workbench": bench,
@@ -261,9 +262,9 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
 
 @contextmanager
 def replaced(fleet: Fleet, turn: float) -> Iterator[None]:
-    """Put the simulation in the place of what the services stand on.
+    """Replace the backends of the services by the simulation.
 
-    They wait up to *turn* seconds for records before they look at anything else.
+    Services wait up to *turn* seconds for records before they check anything else.
     """
     with ExitStack() as stack:
         turns = dict.fromkeys(TURNS, turn)
@@ -274,7 +275,7 @@ def replaced(fleet: Fleet, turn: float) -> Iterator[None]:
 
 @contextmanager
 def logged(show: Callable[[str], None] | None) -> Iterator[None]:
-    """Give *show* what the processes log, with the time that each believes in; None: drop it."""
+    """Pass *show* each log line with the process's own time; None: drop the lines."""
 
     def line(logger: Any, method: str, event: Any) -> Any:
         sim = getattr(clock.now, "__self__", None)

@@ -1,4 +1,5 @@
-"""What is done to a simulated fleet: each kind of harm, once, to whoever it meets."""
+"""The kinds of harm to a simulated fleet. Each function does one harm, once, to a random
+process."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,8 +11,8 @@ from tests.simulation.nodes import COPIES
 from tests.simulation.restores import (
     lose_control,
     move_away_and_back,
-    put_back,
     resize,
+    restore_parts,
     snapshot,
 )
 
@@ -19,14 +20,15 @@ if TYPE_CHECKING:
     from tests.simulation.run import Run
 
 SKEW = 1.5
-"""The most by which a clock is wrong, where that is not the harm itself: two clocks differ by a
-third of the least lease slack, less than the slack is for."""
+"""The maximum error of a clock when that is not the harm itself. Two clocks differ by at most a
+third of the smallest lease slack."""
 TRICKLE, SLOW_FOR = 120.0, 1500.0
-"""Seconds that a slow archive takes to read a record, and for how long: longer than a crawl."""
+"""Seconds in which a slow archive reads one record, and seconds for which it is slow: longer than a
+crawl."""
 DYING = 400.0
-"""Seconds until which frontiers die whenever they have come back and queue something."""
+"""Seconds until which frontiers crash whenever they have restarted and queue URLs."""
 PUBLISHING = 90.0
-"""Seconds in which dedups that have come back die of what they publish."""
+"""Seconds in which restarted dedups crash when they publish."""
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
 
 
@@ -57,7 +59,7 @@ def _die_writing(run: "Run") -> None:
     def die(process: Process, table: str) -> None:
         if table == QueuedUrl.table and run.sim.chance(0.5):
             away = run.sim.random.choice([0.5, 10.0, 10.0, 10.0, 25.0])
-            run.note(f"{process.name} killed as it has queued something, away for {away} s")
+            run.note(f"{process.name} killed as it queues URLs, away for {away} s")
             run.fleet.kill(process.name, away)
             run.nodes.at_write = None
             run.sim.later(away + 15.0, _die_writing, run)
@@ -69,7 +71,7 @@ def _die_writing(run: "Run") -> None:
 def _lose_disk(run: "Run") -> None:
     if name := run.victim("dedup"):
         away = run.sim.random.choice([0.5, 15.0, 60.0])
-        run.note(f"{name} killed, away for {away} s, comes back with an empty disk")
+        run.note(f"{name} killed, away for {away} s, restarts with an empty disk")
         run.fleet.kill(name, away)
         for folder, rows in run.fleet.disks.items():
             if name in folder:
@@ -77,7 +79,7 @@ def _lose_disk(run: "Run") -> None:
 
 
 def _dedups_late(run: "Run") -> None:
-    """Keep all dedups away while pages are visited again, and kill them as they publish that."""
+    """Keep all dedups stopped while pages are revisited, and kill them when they publish."""
     away = run.sim.random.choice([90.0, 150.0])
     run.note(f"all dedups killed, away for {away} s")
 
@@ -104,7 +106,7 @@ def _frontier_away(run: "Run") -> None:
 
 
 def _slow_from(run: "Run", when: float, slow: float = 100.0) -> None:
-    """Let Kafka be slow when somebody comes back, which is when all that waited is read."""
+    """Make Kafka slow when a process restarts, which then reads all waiting records."""
     run.sim.later(when, setattr, run.broker, "slow", slow)
     run.sim.later(when + 10.0, setattr, run.broker, "slow", 1.0)
 
@@ -162,11 +164,11 @@ def _kafka_slow(run: "Run") -> None:
     run.sim.later(20.0, setattr, run.broker, "slow", 1.0)
 
 
-def _left_out(run: "Run") -> None:
+def _skip_records(run: "Run") -> None:
     seconds = run.sim.random.choice([10.0, 60.0])
-    run.note(f"the clients of Kafka leave records out for {seconds} s")
-    run.broker.left_out = 0.05
-    run.sim.later(seconds, setattr, run.broker, "left_out", 0.0)
+    run.note(f"the clients of Kafka skip records for {seconds} s")
+    run.broker.skip_probability = 0.05
+    run.sim.later(seconds, setattr, run.broker, "skip_probability", 0.0)
 
 
 def _node_away(run: "Run") -> None:
@@ -197,7 +199,7 @@ def _archive_slow(run: "Run") -> None:
         run.note(f"{name} reads a record each {TRICKLE:.0f} s for {SLOW_FOR:.0f} s")
         run.slow = name
         run.fleet.running[name].trickle = TRICKLE
-        run.sim.later(SLOW_FOR, run.unhindered, name)
+        run.sim.later(SLOW_FOR, run.check_slow_archive, name)
 
 
 def _store_slow(run: "Run") -> None:
@@ -240,7 +242,7 @@ def _remove(run: "Run") -> None:
 
 
 def _clock_steps(run: "Run") -> None:
-    # One that has jumped is set right again by the same step back.
+    # A clock that has jumped is set right by the opposite step.
     if (name := run.victim()) and abs(run.fleet.skews[name]) <= SKEW:
         skew = run.sim.between(-SKEW, SKEW)
         run.note(f"the clock of {name} steps: it is wrong by {skew:+.1f} s from now on")
@@ -270,7 +272,8 @@ def _jump(run: "Run", name: str | None, step: float) -> None:
             run.fleet.skews[name] += by
             run.fleet.running[name].skew += by
 
-        # Where a step takes longer than a lease, orders go out whose lease is over by that clock.
+        # If a step takes longer than a lease, orders are sent whose lease has expired by that
+        # clock.
         run.losses += name.startswith("fetcher") or "Cassandra very slow" in run.kinds
         wrong(step)
         run.sim.later(seconds, wrong, -step)
@@ -296,7 +299,7 @@ HARMS: dict[str, Callable[["Run"], None]] = {
     "Kafka away": _kafka_away,
     "cut off": _cut_off,
     "Kafka slow": _kafka_slow,
-    "records left out": _left_out,
+    "records skipped": _skip_records,
     "node away": _node_away,
     "Cassandra away": _store_away,
     "Cassandra hiccup": _store_hiccup,
@@ -314,15 +317,15 @@ HARMS: dict[str, Callable[["Run"], None]] = {
     "no names": _no_names,
 }
 RESTORES: dict[str, Callable[["Run"], None]] = {
-    "store put back": partial(put_back, parts=("store",)),
-    "log put back": partial(put_back, parts=("log",)),
-    "all put back": partial(put_back, parts=("store", "log", "disks")),
+    "store restored": partial(restore_parts, parts=("store",)),
+    "log restored": partial(restore_parts, parts=("log",)),
+    "all restored": partial(restore_parts, parts=("store", "log", "disks")),
     "snapshot": snapshot,
     "control lost": lose_control,
     "resized": resize,
     "moved": move_away_and_back,
 }
-"""Done in scenarios of their own: all services are stopped for it."""
+"""These harms stop all services, and have scenarios of their own."""
 SLOWING = frozenset(
     {
         "Cassandra slow",
@@ -336,9 +339,9 @@ SLOWING = frozenset(
         "cut off",
         "die writing",
         "frontiers away",
-        "node away",  # Two at once are too many.
+        "node away",  # Two nodes away are too many.
     }
 )
-"""What makes a single request take seconds, or has it repeated: no step is shorter than that."""
+"""Harms that make a single request take seconds or be retried: the step limit does not hold."""
 MILD = frozenset({"Cassandra hiccup", "node away", "overloaded", "undecided"})
-"""What every order survives: it may wait, and is carried out or handed back all the same."""
+"""Harms that every order survives: it may wait, but it is carried out or returned."""

@@ -1,11 +1,12 @@
-"""The simulation's heart: one true time, processes with clocks of their own, one thing at a time.
+"""The core of the simulation: one true time, processes with clocks of their own, one strand at a
+time.
 
-A strand is a thread of a process, as a greenlet: the services' code runs in it unchanged, and every
-effect on the world outside (`Sim.effect`) hands the turn to whatever comes next in true time. Who
-comes first where several could is drawn from the seed. So one seed is one run, the same each time.
+A strand is a thread of a process, implemented as a greenlet. The services' code runs in it
+unchanged. Every effect on the outside world (`Sim.effect`) passes control to the next event in true
+time. The seed decides the order of simultaneous events, so a seed is always the same run.
 
-A process dies between any two effects, or stops for a while, as `kill -9` and SIGSTOP have it: what
-it has sent may arrive all the same, and it cleans up nothing.
+A process is killed or stopped between any two effects, like by SIGKILL and SIGSTOP: its sent
+messages may still arrive, and it cleans up nothing.
 """
 
 from asyncio import events
@@ -20,11 +21,11 @@ from typing import Any
 from greenlet import greenlet
 
 START = 1_700_000_000.0
-"""Epoch seconds of true time at which a run begins."""
+"""True time at the start of a run, in epoch seconds."""
 
 
 class Killed(BaseException):
-    """Ends a strand of a process that has died; nothing that it does any more has an effect."""
+    """Ends a strand of a killed process. It has no effects afterwards."""
 
 
 class Strand:
@@ -33,10 +34,10 @@ class Strand:
     def __init__(self, process: "Process", body: Callable[[], object]) -> None:
         self.process = process
         self.turn = 0
-        """Grows each time it goes on: a wake-up for an earlier wait is void."""
+        """Increases whenever the strand continues. A wake-up for an earlier wait is ignored."""
         self.greenlet = greenlet(partial(self._run, body))
         process.strands.append(self)
-        # Python would end one that nobody refers to at some time, in the middle of another.
+        # Python would collect an unreferenced strand at any time, in the middle of another one.
         process.sim.graveyard.append(self)
 
     def _run(self, body: Callable[[], object]) -> None:
@@ -56,19 +57,19 @@ class Process:
         self.strands: list[Strand] = []
         self.dead = self.frozen = False
         self.freezes: list[tuple[float, float]] = []
-        """From when until when it was stopped, or will be."""
+        """Start and end of each time in which it was or will be stopped."""
         self.trickle = 0.0
-        """Seconds that each record takes until it is here; 0: as the broker has it."""
+        """Seconds until a fetched record arrives; 0: the broker's time."""
         self.cut_off = False
-        """Whether nothing that it sends to Kafka arrives, nor any answer."""
+        """Whether its messages to Kafka and the responses are lost."""
         self.effects_left: int | None = None
-        """Before the effect after these comes its `fate`."""
+        """The number of effects until its `fate` is called."""
         self.fate = self.kill
         self.at_death: list[Callable[[], None]] = []
         self._late: list[Callable[[], None]] = []
 
     def clock(self) -> float:
-        """Return what it takes for the time, in epoch seconds."""
+        """Return the process's own time, in epoch seconds."""
         return self.sim.now + self.skew
 
     def spawn(self, body: Callable[[], object]) -> Strand:
@@ -78,7 +79,7 @@ class Process:
         return strand
 
     def kill(self) -> None:
-        """Let it die here and now."""
+        """Kill the process now."""
         if self.dead:
             return
         self.dead = True
@@ -89,21 +90,21 @@ class Process:
             self.sim.at(self.sim.now, partial(_throw, strand))
 
     def die_after(self, effects: int) -> None:
-        """Let it die between two effects."""
+        """Kill the process after some effects."""
         self.effects_left, self.fate = effects, self.kill
 
     def freeze_after(self, effects: int, seconds: float) -> None:
-        """Let it stop between two effects, for *seconds*."""
+        """Stop the process for *seconds* after some effects."""
         self.effects_left, self.fate = effects, partial(self.freeze, seconds)
 
     def freeze(self, seconds: float) -> None:
-        """Stop it for *seconds*; what happens meanwhile it learns then."""
+        """Stop the process for *seconds*; events are delivered when it continues."""
         self.frozen = True
         self.freezes.append((self.sim.now, self.sim.now + seconds))
         self.sim.at(self.sim.now + seconds, self._thaw)
 
     def frozen_since(self, when: float) -> float:
-        """Return for how many seconds since *when* it was stopped."""
+        """Return the seconds since *when* in which it was stopped."""
         now = self.sim.now
         return sum(max(0.0, min(end, now) - max(start, when)) for start, end in self.freezes)
 
@@ -114,7 +115,7 @@ class Process:
             self.sim.at(self.sim.now, call)
 
     def postpone(self, call: Callable[[], None]) -> None:
-        """Call it once the process is no longer stopped."""
+        """Call a function when the process is no longer stopped."""
         self._late.append(call)
 
 
@@ -125,27 +126,27 @@ def _throw(strand: Strand) -> None:
 
 
 class Sim:
-    """True time, and what is to happen in it."""
+    """True time, and the events in it."""
 
     def __init__(self, seed: int) -> None:
         self.seed, self.random = seed, Random(seed)
         self.now = START
         self.current: Strand | None = None
         self.graveyard: list[object] = []
-        """What dead processes have left."""
+        """Objects that killed processes have left."""
         self.numbers = count()
-        """Numbers of the tasks of all event loops."""
+        """Numbers for the tasks of all event loops."""
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self._hub = greenlet.getcurrent()
 
     def at(self, when: float, call: Callable[[], None]) -> None:
-        """Call *call* when it is *when*; in the order of these calls where times are equal."""
+        """Call *call* at *when*; simultaneous calls run in the order of registration."""
         self._count += 1
         heappush(self._agenda, (when, self._count, call))
 
     def run(self, until: float, over: Callable[[], bool] = lambda: False) -> None:
-        """Let time pass until then, or until nothing is to happen, or until it is *over*."""
+        """Advance time until then, until there are no events, or until *over* is true."""
         self._hub = greenlet.getcurrent()
         while self._agenda and self._agenda[0][0] <= until and not over():
             self.now, _, call = heappop(self._agenda)
@@ -153,23 +154,23 @@ class Sim:
 
     @property
     def process(self) -> Process:
-        """The process whose strand runs now."""
+        """The process of the running strand."""
         if self.current is None:
             raise Killed
         return self.current.process
 
     def clock(self) -> float:
-        """Return the time that the running process believes in; true time outside of all."""
+        """Return the time of the running process; true time outside of all processes."""
         return self.current.process.clock() if self.current else self.now
 
     def wait(self, seconds: float | None) -> None:
-        """Let others go on; come back after *seconds*, or when woken before."""
+        """Let other strands run; continue after *seconds*, or when woken earlier."""
         strand = self.current
         if strand is None or strand.process.dead:
             raise Killed
         if seconds is not None:
             self.at(self.now + max(0.0, seconds), partial(self.resume, strand, strand.turn))
-        # An event loop that blocks, as at its start, stays the running one of its strand alone.
+        # An event loop that blocks while it starts stays the running loop of its strand alone.
         if loop := events._get_running_loop():
             events._set_running_loop(None)
         self._hub.switch()
@@ -179,7 +180,7 @@ class Sim:
             raise Killed
 
     def effect(self, seconds: float) -> None:
-        """Do what takes *seconds* and changes the world at its end, or die before that."""
+        """Do something that takes *seconds* and has its effect at the end, or be killed before."""
         process = self.process
         if process.effects_left is not None:
             process.effects_left -= 1
@@ -189,7 +190,7 @@ class Sim:
         self.wait(seconds)
 
     def resume(self, strand: Strand, turn: int) -> None:
-        """Let a strand go on, unless it has done so since that *turn*."""
+        """Continue a strand, unless it has continued since that *turn*."""
         process = strand.process
         if strand.turn != turn or process.dead or strand.greenlet.dead:
             return
@@ -204,7 +205,7 @@ class Sim:
             self.current = before
 
     def wake(self, strand: Strand) -> None:
-        """Let a strand that waits go on now."""
+        """Continue a waiting strand now."""
         self.at(self.now, partial(self.resume, strand, strand.turn))
 
     def between(self, least: float, most: float) -> float:
@@ -216,5 +217,5 @@ class Sim:
         return self.random.random() < probability
 
     def later(self, seconds: float, call: Callable[..., None], *parts: Any) -> None:
-        """Call *call* after *seconds*, whatever becomes of the process that asks for it."""
+        """Call *call* after *seconds*, even if the calling process is killed."""
         self.at(self.now + seconds, partial(call, *parts))

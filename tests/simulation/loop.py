@@ -1,4 +1,4 @@
-"""An event loop of asyncio in simulated time, for the services that do many things at once."""
+"""An asyncio event loop in simulated time, for services that do several things at once."""
 
 import asyncio
 from asyncio import events
@@ -9,7 +9,8 @@ from tests.simulation.kernel import Sim, Strand
 
 
 class _Task(asyncio.Task[Any]):
-    """A task whose place in a set depends on its *number*, and not on its address in memory."""
+    """A task that is hashed by its *number*, not by its address in memory, so that sets have a
+    stable order."""
 
     def __init__(self, number: int, *parts: Any, **named: Any) -> None:
         self._number = number
@@ -24,7 +25,7 @@ class _Task(asyncio.Task[Any]):
 
 
 class _Selector:
-    """What the loop waits at: nothing but time passes there."""
+    """A selector without file descriptors: time passes while the loop waits."""
 
     def __init__(self, loop: "SimLoop") -> None:
         self._loop = loop
@@ -36,7 +37,7 @@ class _Selector:
 
 
 class SimLoop(asyncio.BaseEventLoop):
-    """Runs in one strand; what it gives to an executor runs in strands of their own."""
+    """An event loop in one strand. Functions for an executor run in strands of their own."""
 
     def __init__(self, sim: Sim) -> None:
         super().__init__()
@@ -44,18 +45,18 @@ class SimLoop(asyncio.BaseEventLoop):
         self._strand: Strand | None = None
         self._waiting = self._woken = False
         self._selector = _Selector(self)
-        self._clock_resolution = 1e-6  # Epoch seconds as a float are no finer.
+        self._clock_resolution = 1e-6  # A float of epoch seconds has no finer resolution.
         self.set_task_factory(
             lambda loop, coro, **named: _Task(next(sim.numbers), coro, loop=loop, **named)
         )
         self.set_exception_handler(lambda loop, context: None)
 
     def time(self) -> float:
-        """Return true time: no correction of a clock moves it."""
+        """Return true time, which no clock step changes."""
         return self._sim.now
 
     def idle(self, timeout: float | None) -> None:
-        """Let others go on until there is something to do."""
+        """Let other strands run until there is something to do."""
         if self._woken:
             self._woken = False
             return
@@ -77,7 +78,7 @@ class SimLoop(asyncio.BaseEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, call: Callable[..., Any], *parts: Any
     ) -> Any:
-        """Run *call* in a strand; the executor is not asked."""
+        """Run *call* in a strand, without the executor."""
         future = self.create_future()
         process = self._sim.process
 
@@ -97,7 +98,7 @@ class SimLoop(asyncio.BaseEventLoop):
         return future
 
     def work(self, main: Coroutine[Any, Any, None]) -> None:
-        """Run *main* in the present strand until it ends."""
+        """Run *main* in the current strand until it ends."""
         self._strand = self._sim.current
         task = self.create_task(main)
         events._set_running_loop(self)
@@ -106,12 +107,13 @@ class SimLoop(asyncio.BaseEventLoop):
                 self._run_once()  # type: ignore[attr-defined]
         finally:
             events._set_running_loop(None)
-            # Kept: Python would end what is half done at some time, in the middle of another's.
+            # Python would collect an unfinished coroutine at any time, in the middle of another
+            # one's run.
             self._sim.graveyard.append((self, asyncio.all_tasks(self)))
         task.result()
 
 
 def run_simulated(sim: Sim, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Do what `asyncio.run` does, in simulated time."""
+    """Stand in for `asyncio.run`, in simulated time."""
     loop = SimLoop(sim)
     loop.work(work())

@@ -1,9 +1,9 @@
 """Cassandra, simulated behind the store's session: `gossamer.store.cassandra` runs on it unchanged.
 
-Three copies of every row. A write lands on each of them at its own time, and counts when as many
-have it as the consistency level asks for; a read asks as many, and the newest stamp wins, whoever
-wrote it last. A write that nobody acknowledged may land later all the same. A conditional write
-may time out undecided: the next serial read settles it, either way.
+There are three copies of every row. A write arrives at each copy at its own time, and is
+acknowledged when the consistency level is reached. A read asks as many copies, and the newest
+timestamp wins. A write without an acknowledgement may still arrive later. A conditional write may
+time out undecided; the next serial read settles it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,14 +43,14 @@ KINDS = (
     "erase",
 )
 Keys = tuple[tuple[Any, ...], Any]
-"""Partition and sort key."""
+"""Partition key and sort key."""
 Stamped = tuple[int, tuple[Any, ...]]
 Applies = Callable[[tuple[Any, ...] | None], bool]
-"""Whether a conditional write applies to the row that is there."""
+"""Whether a conditional write applies to the stored row."""
 
 
 class Partition:
-    """One partition on one node: rows with their stamps, and the stamp of the last drop."""
+    """A partition on one node: rows with their timestamps, and the timestamp of the last drop."""
 
     __slots__ = ("dropped", "erased", "rows")
 
@@ -58,7 +58,7 @@ class Partition:
         self.dropped = -1
         self.rows: dict[Any, Stamped] = {}
         self.erased: dict[Any, int] = {}
-        """By sort key, the stamp of the last time that a row was erased."""
+        """Sort key → timestamp of the last erasure of the row."""
 
     def put(self, sort: Any, stamp: int, values: tuple[Any, ...]) -> None:
         if stamp <= self.erased.get(sort, -1):
@@ -79,30 +79,30 @@ class Partition:
 
 
 class Nodes:
-    """The nodes of a cluster: each may be *away*; all may be *slow*, or *overloaded*."""
+    """The nodes of a cluster. Each may be *away*; all may be *slow* or *overloaded*."""
 
     def __init__(self, sim: Sim) -> None:
         self.sim = sim
         self.away: set[int] = set()
         self.slow = 1.0
         self.ahead = 0.0
-        """Seconds that their clocks are ahead: those stamp the conditional writes."""
+        """Seconds by which the nodes' clocks are ahead. These clocks stamp conditional writes."""
         self.undecided = 0.0
-        """How likely it is that a conditional write times out without saying what it did."""
+        """The probability that a conditional write times out undecided."""
         self.overloaded = 0.0
-        """How likely it is that a node refuses a request because it has too many."""
+        """The probability that a node refuses a request as overloaded."""
         self.at_claim: Callable[[Process], None] | None = None
-        """Is called, once, when somebody is about to claim."""
+        """Called once, when a process is about to claim a partition."""
         self.at_write: Callable[[Process, str], None] | None = None
-        """Is called when part of a write has landed, with who writes, and the table's name."""
+        """Called with the process and the table's name when a part of a write has arrived."""
         self.columns: dict[str, list[str]] = {}
         self.data: list[dict[tuple[str, Any], Partition]] = [{} for _ in range(COPIES)]
-        """By node: what it has on its disk."""
+        """The data on the disk of each node."""
         self._hints: list[list[Any]] = [[] for _ in range(COPIES)]
         self._pending: dict[tuple[str, Keys], tuple[Any, ...]] = {}
 
     def answer(self, needed: int, time: float) -> list[int]:
-        """Take the time of a request; return the nodes that answer it."""
+        """Take the time of a request; return the nodes that respond."""
         self.sim.effect(time * self.slow)
         if self.overloaded and self.sim.chance(self.overloaded):
             raise OverloadedErrorMessage(0x1001, "too many requests", None)
@@ -114,7 +114,7 @@ class Nodes:
         return alive
 
     def rows(self, nodes: Iterable[int], table: str, partition: Any) -> dict[Any, tuple[Any, ...]]:
-        """Return the rows of a partition, as these nodes have them together."""
+        """Return the rows of a partition, merged over these nodes."""
         copies = [self.data[node].get((table, partition)) for node in nodes]
         found = [copy for copy in copies if copy is not None]
         if len(found) == 2 and found[0].rows == found[1].rows and not found[0].erased:
@@ -130,28 +130,28 @@ class Nodes:
         return {sort: values for sort, (_, values) in merged.items()}
 
     def land(self, node: int, call: Any) -> None:
-        """Let a write reach a node, now or when it is back."""
+        """Apply a write to a node, now or when it is back."""
         if node in self.away:
             self._hints[node].append(call)
         else:
             call(self.data[node])
 
     def back(self, node: int) -> None:
-        """A node is there again, and hears what it missed."""
+        """Bring a node back, and apply the writes that it missed."""
         self.away.discard(node)
         hints, self._hints[node] = self._hints[node], []
         for call in hints:
             call(self.data[node])
 
-    def put_back(self, data: list[dict[tuple[str, Any], Partition]]) -> None:
-        """Have the nodes restart with *data* on their disks, and nothing in mind."""
+    def restore(self, data: list[dict[tuple[str, Any], Partition]]) -> None:
+        """Restart all nodes with *data* on their disks and empty memory."""
         self.data, self._hints = data, [[] for _ in range(COPIES)]
         self._pending.clear()
 
     def write(self, needed: int, calls: list[Any], side_by_side: int = 1) -> None:
-        """Let writes reach the nodes; return once *needed* of them have each.
+        """Send writes to the nodes; return once each has arrived at *needed* nodes.
 
-        So many of them are under way *side_by_side*, and share the time.
+        *side_by_side* writes are in flight at once, and share the time.
         """
         time = self.sim.between(0.001, 0.01) / side_by_side
         nodes = self.answer(needed, time)
@@ -165,13 +165,13 @@ class Nodes:
                 self.sim.later(late, self.land, node, call)
 
     def all_rows(self, table: str) -> dict[Any, dict[Any, tuple[Any, ...]]]:
-        """Return all that is stored of a table, by partition, for who looks on from outside."""
+        """Return all stored rows of a table by partition, without a simulated request."""
         keys = {key for data in self.data for key in data if key[0] == table}
         everywhere = range(COPIES)
         return {at: found for _, at in sorted(keys) if (found := self.rows(everywhere, table, at))}
 
     def all_named(self, table: str) -> dict[Any, list[dict[str, Any]]]:
-        """Return the same with the columns by name."""
+        """Return all stored rows of a table by partition, with the columns by name."""
         columns = self.columns.get(table, [])
         return {
             at: [dict(zip(columns, values, strict=False)) for values in rows.values()]
@@ -181,7 +181,8 @@ class Nodes:
     def decide(
         self, table: str, keys: Keys, values: tuple[Any, ...], applies: Applies
     ) -> tuple[Any, ...] | None:
-        """Put a row if that *applies* to what is there; else return that. It may be undecided."""
+        """Put a row if that *applies* to the stored row, else return that. The write may be
+        undecided."""
         nodes = self.answer(2, self.sim.between(0.004, 0.03))
         self._settle(table, keys, True)
         partition, sort = keys
@@ -197,7 +198,7 @@ class Nodes:
         return None if applied else found
 
     def serial(self, table: str, keys: Keys) -> tuple[Any, ...] | None:
-        """Read a row, once what was undecided of it is settled."""
+        """Read a row after undecided writes to it are settled."""
         nodes = self.answer(2, self.sim.between(0.004, 0.03))
         self._settle(table, keys, self.sim.chance(0.5))
         partition, sort = keys
@@ -246,7 +247,7 @@ def erase(at: tuple[str, Any], sort: Any, stamp: int, data: dict[Any, Partition]
 
 
 class Meaning:
-    """What a statement is about: a row class, and what is done."""
+    """A parsed statement: the row class and the operation."""
 
     def __init__(self, row: type[Row], kind: str) -> None:
         self.table, self.kind = row.table, kind
@@ -259,12 +260,12 @@ class Meaning:
         self.newest_first, self.has_buckets = row.newest_first, row.buckets > 1
 
     def keys(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-        """Return the partition and the sort key of a row."""
+        """Return the partition key and the sort key of a row."""
         sort = "" if self._sort is None else values[self._sort]
         return tuple(values[at] for at in self._partition), sort
 
     def decided(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Applies]:
-        """Return the row that a conditional write puts, and its condition."""
+        """Return the row of a conditional write, and its condition."""
         if self.kind == "put_if_absent":
             return values, lambda found: found is None
         row = tuple(values[at] for at in self._replaced)
@@ -272,12 +273,12 @@ class Meaning:
         return row, lambda found: found is not None and [found[at] for at in self._holder] == holder
 
     def split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
-        """Return the partition that a question names, and what else it says."""
+        """Return the partition key of a query, and its other values."""
         count = len(self._partition)
         return tuple(values[:count]), list(values[count:])
 
     def read(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the columns that a question asks for."""
+        """Return the columns of a query."""
         return row[: len(self.columns)]
 
 
@@ -305,7 +306,7 @@ def _rows(base: type[Row]) -> list[type[Row]]:
 
 
 class SimCassandra(Cassandra):
-    """Stands for a session with the driver."""
+    """Stands in for a session with the driver."""
 
     def __init__(self, nodes: Nodes, keyspace: str, settings: CassandraSettings) -> None:
         self.where = "Cassandra (simulated)"
@@ -316,14 +317,14 @@ class SimCassandra(Cassandra):
         self._claims = Statements(keyspace, ClaimRow).get
         nodes.columns = {meaning.table: meaning.columns for meaning in self._meanings.values()}
         self.answers: dict[str, list[tuple[Any, ...]]] = {}
-        """What questions about the cluster itself are answered."""
+        """Responses to queries about the cluster itself."""
         self._needed = {"ONE": 1, "LOCAL_ONE": 1, "ALL": 3}.get(settings.consistency, 2)
 
     def close(self) -> None:
         pass
 
     def query(self, cql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of the answer."""
+        """Return all rows of the response."""
         with self._errors():
             if cql == self._claims and self._nodes.at_claim and _claims(self.process):
                 call, self._nodes.at_claim = self._nodes.at_claim, None
@@ -343,7 +344,7 @@ class SimCassandra(Cassandra):
                 yield from map(meaning.read, rows.values())
 
     def query_all(self, cql: str, each: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """Return all rows of all answers, as many at a time as the driver has in flight."""
+        """Return the rows of all responses, with the driver's number of requests in flight."""
         found = []
         with self._errors():
             for first in range(0, len(each), IN_FLIGHT):
@@ -383,7 +384,7 @@ class SimCassandra(Cassandra):
         return [meaning.read(rows[sort]) for sort in sorts if sort in rows]
 
     def write(self, writes: Iterable[Write]) -> None:
-        """Return once all *writes* are acknowledged; partitions land in any order."""
+        """Return once all *writes* are acknowledged. Partitions arrive in any order."""
         batches: dict[tuple[str, Any], list[Any]] = {}
         for write in writes:
             meaning = self._meanings[write.cql]
@@ -407,7 +408,7 @@ class SimCassandra(Cassandra):
         order = list(batches.items())
         self._sim.random.shuffle(order)
         with self._errors():
-            # All are in flight at once; dying in between leaves some landed and some not.
+            # All writes are in flight at once. After a kill some have arrived and some have not.
             for (table, _), calls in order:
                 self._nodes.write(self._needed, calls, min(len(order), IN_FLIGHT))
                 if self._nodes.at_write:

@@ -1,5 +1,5 @@
-"""What operators and sites do to a simulated crawl while it runs, and whether operators are obeyed
-at the servers."""
+"""Actions of operators and sites in a simulated crawl, and whether the servers see that operators'
+instructions hold."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -29,72 +29,77 @@ if TYPE_CHECKING:
     from tests.simulation.run import Run
 
 IN_FORCE = 10.0
-"""Seconds after which everybody goes by what was said: twice what is promised, since what takes
-milliseconds takes seconds here, and clocks differ."""
+"""Seconds after which an instruction must hold: twice the promised time, since requests are slower
+here and clocks differ."""
 SLOWER = 6.0
-"""The delay of a site that is to be slower, in seconds."""
+"""The delay of a site that is made slower, in seconds."""
 JITTER = 0.001
 LISTED, HINTED = 50_000, 1000
-"""Pages of the longest sitemap that sitemaps.org allows, and how many of them one event names."""
+"""Pages in the largest sitemap that sitemaps.org allows, and hints in one event."""
 
 
 @dataclass(frozen=True)
-class Said:
-    """What an operator has said of some URLs, and from when until when it holds, in true time."""
+class Instruction:
+    """An instruction of an operator about some URLs, and the true times at which it begins and ends
+    to hold."""
 
-    what: str
+    text: str
     begins: float
     ends: float
     concerns: Callable[[str], bool]
     delay: float | None = None
-    """What is least between two requests to a host; None: there are to be none."""
+    """The minimum seconds between two requests to a host; None: there must be no requests."""
 
 
-def _say(run: "Run", said: Said, event: Event, lifting: Event) -> None:
-    if any(one.what == said.what and one.ends > said.begins for one in run.said):
+def _instruct(run: "Run", instruction: Instruction, event: Event, lifting: Event) -> None:
+    if any(
+        one.text == instruction.text and one.ends > instruction.begins for one in run.instructions
+    ):
         return
-    run.note(f"{said.what} until {said.ends - START:.0f}")
-    run.said.append(said)
+    run.note(f"{instruction.text} until {instruction.ends - START:.0f}")
+    run.instructions.append(instruction)
     run.append(event)
 
     def lift() -> None:
         run.append(replace(lifting, at=run.sim.now))
 
-    run.sim.later(said.ends - said.begins, lift)
+    run.sim.later(instruction.ends - instruction.begins, lift)
 
 
-def _drawn(run: "Run") -> tuple[str, float, float]:
-    """Return a host, and from when until when something is to hold."""
+def _draw_host_and_times(run: "Run") -> tuple[str, float, float]:
+    """Return a host, and the begin and end of an instruction."""
     now = run.sim.now
     host = run.sim.random.choice(sorted(run.sites.sites))
     return host, now, now + run.sim.random.choice([10.0, 30.0, 60.0])
 
 
 def _site_off(run: "Run") -> None:
-    host, now, ends = _drawn(run)
+    host, now, ends = _draw_host_and_times(run)
     site = site_of(f"{host}/")
-    said = Said(f"{site} off", now, ends, lambda url: site_of(url) == site)
+    instruction = Instruction(f"{site} off", now, ends, lambda url: site_of(url) == site)
     event = SiteOverridden(at=now, site=site, off=True)
-    if not _overridden(run, site):
-        _say(run, said, event, SiteOverridden(at=now, site=site))
+    if not _is_overridden(run, site):
+        _instruct(run, instruction, event, SiteOverridden(at=now, site=site))
 
 
 def _site_slower(run: "Run") -> None:
-    host, now, ends = _drawn(run)
+    host, now, ends = _draw_host_and_times(run)
     site = site_of(f"{host}/")
-    said = Said(f"{site} slower", now, ends, lambda url: site_of(url) == site, SLOWER)
+    instruction = Instruction(f"{site} slower", now, ends, lambda url: site_of(url) == site, SLOWER)
     event = SiteOverridden(at=now, site=site, delay=SLOWER)
-    if not _overridden(run, site):
-        _say(run, said, event, SiteOverridden(at=now, site=site))
+    if not _is_overridden(run, site):
+        _instruct(run, instruction, event, SiteOverridden(at=now, site=site))
 
 
-def _overridden(run: "Run", site: str) -> bool:
-    """Return whether something is set for *site*, which the next would replace."""
-    return any(one.what.startswith(f"{site} ") and one.ends > run.sim.now for one in run.said)
+def _is_overridden(run: "Run", site: str) -> bool:
+    """Return whether an override holds for *site*, which another would replace."""
+    return any(
+        one.text.startswith(f"{site} ") and one.ends > run.sim.now for one in run.instructions
+    )
 
 
 def _blocked(run: "Run") -> None:
-    host, now, ends = _drawn(run)
+    host, now, ends = _draw_host_and_times(run)
     name = host.partition("://")[2]
     rule = name if ":" in name or run.sim.chance(0.5) else f"{name}/p*"
 
@@ -105,19 +110,21 @@ def _blocked(run: "Run") -> None:
         return authority == name or (":" not in name and host_name(host_key(url)) == name)
 
     event = BlocklistChanged(at=now, rule=rule)
-    _say(run, Said(f"{rule} blocked", now, ends, concerns), event, replace(event, lifted=True))
+    _instruct(
+        run, Instruction(f"{rule} blocked", now, ends, concerns), event, replace(event, lifted=True)
+    )
 
 
 def _paused(run: "Run") -> None:
-    _, now, ends = _drawn(run)
+    _, now, ends = _draw_host_and_times(run)
     going_on = run.definition()
-    said = Said("the crawl paused", now, ends, lambda url: True)
-    _say(run, said, replace(going_on, paused=True), going_on)
+    instruction = Instruction("the crawl paused", now, ends, lambda url: True)
+    _instruct(run, instruction, replace(going_on, paused=True), going_on)
 
 
 def _long_sitemap(run: "Run") -> None:
-    """Say of many pages of a host, as dedup does of a sitemap's, that they have changed."""
-    host, now, _ = _drawn(run)
+    """Append hints that many pages of a host have changed, as dedup does for a sitemap."""
+    host, now, _ = _draw_host_and_times(run)
     run.note(f"a sitemap of {host} lists {LISTED} pages")
     for start in range(0, LISTED, HINTED):
         urls = (f"{host}/listed/{number}" for number in range(start, start + HINTED))
@@ -127,7 +134,7 @@ def _long_sitemap(run: "Run") -> None:
 
 @dataclass(frozen=True)
 class Deleted:
-    """Records that an operator, or a broker that lost its disk, has deleted unread."""
+    """Records that were deleted before a group consumed them."""
 
     group: str
     at: At
@@ -135,11 +142,11 @@ class Deleted:
     """Their offsets."""
 
 
-def _forget(run: "Run") -> None:
-    """Have a host forgotten, while every process of the fleet is killed."""
-    host, now, _ = _drawn(run)
-    run.note(f"{host} is forgotten")
-    run.forgotten[host] = now
+def _erase(run: "Run") -> None:
+    """Erase a host, while every process of the fleet is killed."""
+    host, now, _ = _draw_host_and_times(run)
+    run.note(f"{host} is erased")
+    run.erased[host] = now
     away = run.sim.random.choice([0.5, 15.0])
     for name in [*run.fleet.running]:
         run.losses += name.startswith("fetcher")
@@ -168,45 +175,47 @@ def _delete_unread(run: "Run") -> None:
     broker.starts[at] = end
 
 
-DEEDS: dict[str, Callable[["Run"], None]] = {
+ACTIONS: dict[str, Callable[["Run"], None]] = {
     "site off": _site_off,
     "site slower": _site_slower,
     "blocked": _blocked,
     "paused": _paused,
     "long sitemap": _long_sitemap,
-    "forgotten": _forget,
+    "erased": _erase,
     "records deleted": _delete_unread,
     "upgraded": upgrade,
 }
 
 
-def missed(deleted: Iterable[Deleted], broker: Broker, gaps: Iterable[str]) -> Iterator[str]:
-    """Yield each deletion of unread records that did not stop the group that lacks them."""
+def check_gaps(deleted: Iterable[Deleted], broker: Broker, gaps: Iterable[str]) -> Iterator[str]:
+    """Yield each deletion of unconsumed records that did not stop the group."""
     for one in deleted:
-        what = f"records of {one.at[0]}, partition {one.at[1]}, that were deleted unread"
+        text = f"records of {one.at[0]}, partition {one.at[1]}, that nobody had consumed"
         if broker.group(one.group).offsets[one.at] > one.missing[0]:
-            yield f"{one.group} has jumped over {what}"
-        # One gap keeps a group from meeting the next.
-        elif not any(f"{one.group} has not consumed: " in gap for gap in gaps):
-            yield f"{one.group} was not stopped at {what}"
+            yield f"{one.group} has skipped {text}"
+        # A gap keeps a group from reaching the next one.
+        elif not any(f"{one.group} has not read: " in gap for gap in gaps):
+            yield f"{one.group} was not stopped at {text}"
 
 
-def obeyed(requests: Iterable[Request], said: list[Said]) -> Iterator[str]:
-    """Yield each request that was made although an operator had said otherwise."""
+def check_instructions(
+    requests: Iterable[Request], instructions: list[Instruction]
+) -> Iterator[str]:
+    """Yield each request that an instruction of an operator forbids."""
     by_name: dict[str, list[Request]] = defaultdict(list)
     for request in sorted(requests, key=lambda request: request.start):
         by_name[host_name(request.host)].append(request)
-        for one in said:
+        for one in instructions:
             if one.delay is None and _holds(one, request):
                 after = request.start - one.begins
-                yield f"{request.url} asked {after:.1f} s after: {one.what} ({request.process})"
+                yield f"{request.url} requested {after:.1f} s after: {one.text} ({request.process})"
     for of_host in by_name.values():
-        for one in (one for one in said if one.delay is not None):
+        for one in (one for one in instructions if one.delay is not None):
             concerned = [request for request in of_host if _holds(one, request)]
             for earlier, later in pairwise(concerned):
                 if later.start - earlier.end < (one.delay or 0.0) - JITTER:
-                    yield f"{later.url} asked too soon after {earlier.url}: {one.what}"
+                    yield f"{later.url} requested too soon after {earlier.url}: {one.text}"
 
 
-def _holds(one: Said, request: Request) -> bool:
+def _holds(one: Instruction, request: Request) -> bool:
     return one.begins + IN_FORCE < request.start < one.ends and one.concerns(request.url)

@@ -1,7 +1,8 @@
-"""Faults that once broke a promise, to be planted again: does the simulation still see them?
+"""Planted faults: faults that once broke a promise, to check that the simulation still detects
+them.
 
-A fault replaces functions of the services, its seams, with faulty versions. A seam that was renamed
-or has other parameters is an error: a refactoring must not turn a fault into one that does nothing.
+A fault replaces functions of the services, its seams, by faulty versions. A seam that was renamed
+or has other parameters is an error, so that a refactoring cannot disable a fault.
 """
 
 import inspect
@@ -20,11 +21,11 @@ from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessa
 
 from gossamer.errors import GossamerError, Newer, Poison, Unavailable
 from gossamer.events import Event, SeedAdded, UrlsAdmitted, UrlsDiscovered
-from gossamer.log import At, GroupPosition, Log, Record
-from gossamer.log.codec import E, decode, decode_valid
+from gossamer.log import At, Log, Record, Standing
+from gossamer.log.codec import E, decode, validated
 from gossamer.log.kafka.gaps import GapCheck
 from gossamer.log.throttling import far_behind
-from gossamer.runtime.alignment import Alignment
+from gossamer.runtime.alignment import Aligned
 from gossamer.runtime.loop import Blocking, Loop
 from gossamer.runtime.positions import PositionRow, Positions
 from gossamer.runtime.processor import Key
@@ -46,20 +47,20 @@ PRIORITY = re.compile(rb'"priority": ?(-?\d+)')
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault, and how it is found."""
+    """A fault, and how the simulation detects it."""
 
     name: str
     sentence: str
     scenario: str
-    """Of the seeds in which it is looked for."""
+    """The scenario whose seeds are run."""
     seeds: int
-    """How many of these, at most, are run until it is found."""
+    """The maximum number of seeds that are run."""
     report: str
-    """A pattern of a line in the report of the run that breaks a promise."""
+    """A pattern of the line that reports the broken promise."""
     seams: Mapping[str, Callable[..., Any] | property]
     """Dotted name of a function of the services → its faulty version."""
     first: int = 0
-    """The first seed that may be run: one that finds it, when this was written."""
+    """The first seed that is run. It detected the fault when this was written."""
 
 
 @contextmanager
@@ -85,8 +86,8 @@ def _shape(function: Any) -> tuple[object, ...]:
 
 
 def _any_priority(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
-    """Decode *value* without the bounds of its priorities."""
-    event = decode_valid(PRIORITY.sub(b'"priority":0', value), kind)
+    """Decode *value* without limits for priorities."""
+    event = validated(PRIORITY.sub(b'"priority":0', value), kind)
     priorities = map(int, PRIORITY.findall(value))
     match event:
         case SeedAdded():
@@ -131,9 +132,9 @@ def _unguarded(self: CassandraStore, check: Callable[[], None]) -> None:
     pass
 
 
-def _one_by_one(self: Partition, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
-    found = {key: self._host_rows.get(*key) for key in keys}
-    return {key: Host(row) for key, row in found.items() if row}
+def _one_by_one(self: Partition, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
+    found = {place: self._host_rows.get(*place) for place in places}
+    return {place: Host(row) for place, row in found.items() if row}
 
 
 def _never_leaves(url: str, target: str) -> bool:
@@ -162,12 +163,12 @@ def _all_if_any(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
 
 
 def _in_step(
-    group: str, standing: Mapping[At, GroupPosition], rows: Iterable[PositionRow], may_lack: bool
-) -> Alignment:
-    return Alignment(group, {})
+    group: str, standing: Mapping[At, Standing], rows: Iterable[PositionRow], may_lack: bool
+) -> Aligned:
+    return Aligned(group, {})
 
 
-def _never_compares(self: Positions, at: At, standing: GroupPosition) -> None:
+def _never_compares(self: Positions, at: At, standing: Standing) -> None:
     pass
 
 
@@ -194,8 +195,8 @@ def _not_if_overloaded(error: Exception) -> bool:
 
 
 def _bound_after_a_visit(self: Balance, partition: Partition, site: str, now: float) -> int | None:
-    last = self._last_visits.get(site)
-    if last is None or not self._is_recent(last, now):
+    last = self._last.get(site)
+    if last is None or not self._is_late(last, now):
         return None
     return partition.topic_partition(last.sent_to)
 
@@ -205,7 +206,7 @@ def _never_overtaken(row: DocumentRow, at: float) -> bool:
 
 
 def _not_read(store: Store, groups: Iterable[Iterable[Key]]) -> None:
-    """Have the handlers read row by row."""
+    """Make the handlers read row by row."""
 
 
 def _row_by_row(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterator[Sequence[Any]]:
@@ -217,75 +218,75 @@ def _row_by_row(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterator
 
 def _noted_at_once(self: Loop, timeout: float = 0.0) -> Blocking[None]:
     while news := (yield partial(self._control.poll, timeout)):
-        self._quiesce_request.learn(news)
-        self._control_records += news
+        self._asked.learn(news)
+        self._news += news
         timeout = 0.0
-        if self._strategy.positions and self._quiesce_request.id and not self._paused_by:
-            self._strategy.positions.note_quiesced(self._quiesce_request.id)
+        if self._strategy.positions and self._asked.id and not self._rests:
+            self._strategy.positions.note_quiesced(self._asked.id)
             yield partial(self._reader.advance, (), ())
 
 
 FAULTS = (
     Fault(
         "priority",
-        "A seed's priority has no bounds: the number of its request exceeds 64 bits.",
+        "The priority of a seed is not limited: its request number exceeds 64 bits.",
         scenario="anything",
         seeds=3,
-        report="in no dead letter",
-        seams={"gossamer.log.codec.decode_valid": _any_priority},
+        report="has no dead letter",
+        seams={"gossamer.log.codec.validated": _any_priority},
     ),
     Fault(
         "torn flush",
-        "What lies beyond a queue's end, left by a flush that was cut short, is ordered.",
+        "URLs beyond the end of a queue, left by a torn flush, are ordered.",
         scenario="torn flushes",
         seeds=100,
         first=50733,
-        report="admitted, and has no outcome|did not come to its end|for what was answered before",
+        report="admitted and has no outcome|did not finish|for URLs that were answered before",
         seams={
             "services.frontier.rows.QueueEnds.readable": _beyond_the_end,
             "services.frontier.partition.Partition.was_visited_before": _never_before,
         },
     ),
     Fault(
-        "unread",
-        "Leases end before outcomes that came in time were read.",
-        scenario="nobody reads the outcomes",
+        "outcomes not consumed",
+        "Leases end before outcomes that arrived in time are consumed.",
+        scenario="outcomes not consumed",
         seeds=10,
         first=2181,
-        report="Retry-After of .* broken|requests for what was answered before",
+        report="Retry-After of .* broken|requests for URLs that were answered before",
         seams={
             "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
-            "services.frontier.partition.Partition._adjust_times": _as_written,
+            "services.frontier.partition.Partition._adjusted": _as_written,
             "services.frontier.service.Frontier.must_catch_up": _never_catches_up,
             "services.frontier.service.Frontier._leases_may_end_until": _until_now,
         },
     ),
     Fault(
         "timestamps",
-        "Owners stamp their writes by their own clocks alone, and no flush checks the claims.",
+        "Owners stamp writes by their own clocks, and no flush checks claims.",
         scenario="frontiers' clocks",
         seeds=80,
         first=457,
-        report="admitted, and has no outcome|did not come to its end",
+        report="admitted and has no outcome|did not finish",
         seams={
             "gossamer.store.cassandra.store.CassandraStore.stamp": _by_its_own_clock,
             "gossamer.store.cassandra.store.CassandraStore.guard": _unguarded,
         },
     ),
     Fault(
-        "one by one",
-        "A frontier that takes over reads one host after the other, and does not poll meanwhile.",
-        scenario="taking over slowly",
+        "serial takeover",
+        "A frontier that takes over a partition reads its hosts one by one, without a poll.",
+        scenario="slow takeovers",
         seeds=5,
-        report="was put out for not polling",
+        report="was evicted for not polling",
         seams={
             "services.frontier.partition.Partition.read_all": _one_by_one,
             "services.frontier.loading.read_ahead": _not_read,
         },
     ),
     Fault(
-        "elsewhere",
-        "A redirect of robots.txt is followed within the visit, to any host.",
+        "robots redirect",
+        "A visit follows a redirect of robots.txt to any host.",
         scenario="anything",
         seeds=10,
         first=93,
@@ -293,8 +294,8 @@ FAULTS = (
         seams={"services.fetcher.robots_visit.leaves_host": _never_leaves},
     ),
     Fault(
-        "heaps",
-        "A heap grows by an entry with every change of a host.",
+        "growing heap",
+        "A heap grows by one entry with every change of a host.",
         scenario="many links",
         seeds=16,
         first=183,
@@ -302,17 +303,17 @@ FAULTS = (
         seams={"services.frontier.workbench.Schedule.put": _heap_only_grows},
     ),
     Fault(
-        "hiccup",
-        "A store that is away for a moment ends the fetcher's order.",
-        scenario="hiccups of the store",
+        "short outage",
+        "A short outage of the store ends the fetcher's order.",
+        scenario="short store outages",
         seeds=10,
         first=317,
-        report="was never answered: it cost a lease|fetcher-. ended with status",
+        report="was never answered: its lease expired|fetcher-. ended with status",
         seams={"services.fetcher.service.Fetcher._refusal": _ends_at_once},
     ),
     Fault(
         "hot loop",
-        "An order that a fetcher's clock refuses is made again after two seconds, however often.",
+        "An order that a fetcher refuses by its clock is repeated every two seconds.",
         scenario="fetchers' clocks",
         seeds=8,
         first=189,
@@ -321,23 +322,23 @@ FAULTS = (
     ),
     Fault(
         "long step",
-        "A step reads what its records need row by row: a sitemap's are more than a minute's.",
+        "A step reads rows one by one, which takes more than a minute for a sitemap.",
         scenario="listings",
         seeds=3,
-        report="was put out for not polling",
+        report="was evicted for not polling",
         seams={"gossamer.runtime.sequential.read_ahead": _not_read},
     ),
     Fault(
         "small requests",
-        "A request reads one row: what a sitemap's records need takes seconds, though read ahead.",
+        "Each request reads one row, which takes seconds for a sitemap despite read-ahead.",
         scenario="listings",
         seeds=3,
         report="a step of .* took",
         seams={"gossamer.store.cassandra.store._by_partition": _row_by_row},
     ),
     Fault(
-        "one archive",
-        "An archive that is behind stops all hosts, not only those of its partitions.",
+        "slow archive",
+        "A slow archive stops the hosts of all partitions.",
         scenario="one slow archive",
         seeds=10,
         first=33,
@@ -346,71 +347,71 @@ FAULTS = (
     ),
     Fault(
         "overloaded",
-        "A node that has too many requests ends the service that asks.",
-        scenario="hiccups of the store",
+        "An overloaded node stops the service that sends a request.",
+        scenario="short store outages",
         seeds=3,
         report="ended with status 1",
         seams={"gossamer.store.cassandra.errors.is_temporary": _not_if_overloaded},
     ),
     Fault(
         "gap",
-        "A reader goes on behind a gap.",
+        "A reader continues after a gap.",
         scenario="records deleted",
         seeds=3,
-        report="has jumped over records",
+        report="has skipped records",
         seams={"gossamer.log.kafka.gaps.GapCheck.check": _never_missing},
     ),
     Fault(
         "not aligned",
-        "A group goes on where it stood, though an older store was put back.",
-        scenario="restored",
+        "A group continues at its offsets although an older store was restored.",
+        scenario="store restored",
         seeds=5,
-        report="admitted, and has no outcome|never judged|never archived",
+        report="admitted and has no outcome|has no verdict|was not archived",
         seams={
             "gossamer.runtime.alignment.align": _in_step,
             "gossamer.runtime.positions.Positions._compare": _never_compares,
         },
     ),
     Fault(
-        "newer buried",
+        "newer dead letter",
         "A record that only a newer version can read becomes a dead letter.",
         scenario="upgraded",
         seeds=5,
         first=420,
         report="dead letter: ",
-        seams={"gossamer.log.codec._try_decode": _buried},
+        seams={"gossamer.log.codec._decoded": _buried},
     ),
     Fault(
-        "left out",
-        "A reader goes on where its client goes on.",
-        scenario="records left out",
+        "skipped records",
+        "A reader does not notice records that its client skips.",
+        scenario="records skipped",
         seeds=5,
-        report="admitted, and has no outcome|did not come to its end|never judged|never archived",
+        report="admitted and has no outcome|did not finish|has no verdict|was not archived",
         seams={"gossamer.log.kafka.reader.KafkaReader._go_back": _goes_on},
     ),
     Fault(
-        "pages go back",
-        "A visit is published though `pages` has what a later visit found.",
+        "older document",
+        "A visit is published although `pages` has the document of a later visit.",
         scenario="late pages",
         seeds=10,
         report="on `pages` goes back",
         seams={"services.dedup.documents.is_overtaken": _never_overtaken},
     ),
     Fault(
-        "noted first",
-        "A service notes that it writes no more before it has written what its step has handled.",
+        "early quiesce",
+        "A service reports that it is quiesced before it has written its last step.",
         scenario="quiesced",
         seeds=3,
         first=278,
-        report="no snapshot: services went on|half written|has no outcome|come to its end",
+        report="no snapshot: services went on|half written|has no outcome|did not finish",
         seams={"gossamer.runtime.loop.Loop._read_control": _noted_at_once},
     ),
     Fault(
         "two fetchers",
-        "A site moves to another partition while orders of it are unanswered.",
+        "A site moves to another partition while it has orders in flight.",
         scenario="wide",
         seeds=3,
         report="had orders at two partitions at once",
-        seams={"services.frontier.balance.Balance._current_partition": _bound_after_a_visit},
+        seams={"services.frontier.balance.Balance._bound_to": _bound_after_a_visit},
     ),
 )

@@ -1,6 +1,7 @@
-"""What must hold after every run: the promises, looked at from outside.
+"""The promises that must hold after every run, checked from outside.
 
-Politeness by the record of the servers; the rest by what is on the log, in the store, and on disk.
+Politeness is checked on the servers' records, the other promises on the log, the store and the
+disks.
 """
 
 import json
@@ -20,18 +21,19 @@ from tests.simulation.nodes import Nodes
 from tests.simulation.web import Request, Sites
 
 JITTER = 0.001
-"""Seconds that count for nothing."""
-IN_VAIN = 20
-"""Orders that fetchers refuse; each time a host rests for twice as long."""
-CIRCLE = 10.0
-"""Seconds from one to the next that are too few; after a lease there are more."""
+"""Seconds of tolerance."""
+MAX_UNUSED_ORDERS = 20
+"""Consecutive orders without a request that are too many. Each refused order doubles the host's
+wait."""
+ORDER_INTERVAL = 10.0
+"""Mean seconds between such orders that are too few; after a lease there are more."""
 GRACE = 5.0
-"""Seconds in which a frontier reads what is on the log."""
+"""Seconds in which a frontier reads records of the log."""
 
 
 @dataclass
 class Story:
-    """What was appended to the topics that the promises are about, with the true time."""
+    """The events of the topics that the promises are about, with their true times."""
 
     orders: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
     outcomes: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
@@ -40,30 +42,30 @@ class Story:
     archived: list[dict[str, Any]] = field(default_factory=list)
     admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
     admitted_at: dict[str, float] = field(default_factory=dict)
-    """URL → when it was admitted last."""
+    """URL → time of its last admission."""
     letters: list[dict[str, Any]] = field(default_factory=list)
     published: dict[str, float] = field(default_factory=dict)
-    """URL → when the newest document on `pages` was fetched."""
+    """URL → time of the fetch of its newest document on `pages`."""
     went_back: list[str] = field(default_factory=list)
 
     def copy(self) -> "Story":
-        """Return the story up to now."""
-        return Story(**{name: copy(told) for name, told in vars(self).items()})
+        """Return a copy of the story."""
+        return Story(**{name: copy(value) for name, value in vars(self).items()})
 
-    def put_back(self, earlier: "Story") -> None:
-        """Forget what was appended since *earlier* was told, but what was published."""
+    def restore(self, earlier: "Story") -> None:
+        """Remove the events since *earlier*, except published documents."""
         published = self.published
         vars(self).update(vars(earlier.copy()))
         self.published = published
 
     def listen(self, broker: Broker) -> None:
-        """Note what is appended from now on."""
+        """Record events that are appended from now on."""
 
-        def hear(topic: str, partition: int, value: bytes | None) -> None:
-            if topic in _HEARD and value:
-                getattr(self, _HEARD[topic])(broker.sim.now, json.loads(value))
+        def handle(topic: str, partition: int, value: bytes | None) -> None:
+            if topic in HANDLERS and value:
+                getattr(self, HANDLERS[topic])(broker.sim.now, json.loads(value))
 
-        broker.on_append.append(hear)
+        broker.on_append.append(handle)
 
     def order(self, now: float, event: dict[str, Any]) -> None:
         self.orders.append((now, event))
@@ -99,7 +101,7 @@ class Story:
         self.letters.append(event)
 
 
-_HEARD = {
+HANDLERS = {
     "visits.ordered": "order",
     "visits.ended": "outcome",
     "pages.fetched": "page",
@@ -127,21 +129,23 @@ ABOUT = {
     "guesses": ("host",),
     "host_names": ("host", "original"),
 }
-"""The tables that have rows about a URL or a host, and the columns that name it."""
+"""The tables with rows about a URL or a host, and the columns with its name."""
 
 
-def forgotten(story: Story, nodes: Nodes, broker: Broker, hosts: dict[str, float]) -> Iterator[str]:
-    """Yield each row and document of a forgotten host, but for what was admitted afterwards."""
+def check_erased(
+    story: Story, nodes: Nodes, broker: Broker, hosts: dict[str, float]
+) -> Iterator[str]:
+    """Yield each row and document of an erased host, except of URLs that were admitted later."""
     for host in hosts:
         since = {url for url, at in story.admitted_at.items() if at > hosts[host]}
         for table, columns in ABOUT.items():
             rows = [row for rows in nodes.all_named(table).values() for row in rows]
-            # Errands are visits for other hosts.
+            # Visits on behalf of another host belong to that host.
             rows = [row for row in rows if not row.get("on_behalf_of")]
             for name in (str(row[column]) for row in rows for column in columns):
                 again = name in since or any(name == host_key(url) for url in since)
                 if (name == host or name.startswith(f"{host}/")) and not again:
-                    yield f"{name} was forgotten, and is in {table}"
+                    yield f"{name} was erased and is in {table}"
         newest = {
             (key or b"").decode(): value
             for (topic, _), records in broker.logs.items()
@@ -150,11 +154,11 @@ def forgotten(story: Story, nodes: Nodes, broker: Broker, hosts: dict[str, float
         }
         for url in (url for url, value in newest.items() if value):
             if url.startswith(f"{host}/") and url not in since:
-                yield f"{url} was forgotten, and is on `pages`"
+                yield f"{url} was erased and is on `pages`"
 
 
-def polite(sites: Sites) -> Iterator[str]:
-    """Yield each breach of politeness, by the host's name and whoever fetched."""
+def check_delays(sites: Sites) -> Iterator[str]:
+    """Yield each breach of politeness at a host name, by any fetcher."""
     by_name: dict[str, list[Request]] = defaultdict(list)
     for request in sites.requests:
         by_name[host_name(request.host)].append(request)
@@ -171,8 +175,8 @@ def polite(sites: Sites) -> Iterator[str]:
                 yield f"{request.url} is forbidden by robots.txt"
 
 
-def apart(sites: Sites, gap: float) -> Iterator[str]:
-    """Yield each request that one fetcher sent to a site within the gap after another."""
+def check_site_gap(sites: Sites, gap: float) -> Iterator[str]:
+    """Yield each request of one fetcher to a site within the gap after its previous one."""
     last: dict[tuple[str, int], Request] = {}
     for request in sorted(sites.requests, key=lambda request: request.sent_at):
         key = site_of(request.url), id(request.by)
@@ -182,8 +186,8 @@ def apart(sites: Sites, gap: float) -> Iterator[str]:
         last[key] = request
 
 
-def modest(sites: Sites, at_once: int) -> Iterator[str]:
-    """Yield each request beside more than so many others to its site."""
+def check_site_concurrency(sites: Sites, at_once: int) -> Iterator[str]:
+    """Yield each request that exceeds *at_once* concurrent requests to its site."""
     under_way: dict[str, list[Request]] = defaultdict(list)
     for request in sorted(sites.requests, key=lambda request: request.start):
         site = site_of(request.url)
@@ -197,8 +201,8 @@ def _both(one: Request, other: Request) -> str:
     return f"{one.url} by {one.process}, {other.url} by {other.process}"
 
 
-def patient(story: Story, skew: float) -> Iterator[str]:
-    """Yield each order of a host that has asked for time, made when the frontier could know it."""
+def check_retry_after(story: Story, skew: float) -> Iterator[str]:
+    """Yield each order within a Retry-After, unless the frontier could not know of it yet."""
     for ended_at, ended in story.outcomes:
         if ended["event"] == "visit_ended" and (wait := ended.get("retry_after", 0.0)):
             until = ended_at + wait - GRACE - skew
@@ -208,18 +212,20 @@ def patient(story: Story, skew: float) -> Iterator[str]:
                     yield f"Retry-After of {ended['host']} broken: ordered {early:.0f} s early"
 
 
-def complete(story: Story, nodes: Nodes, sites: Sites, hosts: Container[str] = ()) -> Iterator[str]:
-    """Yield what was lost, but for forgotten *hosts*.
+def check_complete(
+    story: Story, nodes: Nodes, sites: Sites, hosts: Container[str] = ()
+) -> Iterator[str]:
+    """Yield lost URLs and pages, except those of erased *hosts*.
 
-    Of what robots.txt excludes, only some have a row of their own.
+    Only some of the URLs that robots.txt excludes have a row of their own.
     """
     outcomes = {row["url"]: row for rows in nodes.all_named("urls").values() for row in rows}
     for url in story.admitted:
         if host_key(url) in hosts:
             continue
         if url not in outcomes and not sites.forbids(url):
-            yield f"{url} was admitted, and has no outcome"
-    # A page may be fetched twice, and its copies are judged each: by the page, not by the visit.
+            yield f"{url} was admitted and has no outcome"
+    # A page may be fetched twice; each copy has a verdict of its own.
     poison = " ".join(str(letter) for letter in story.letters)
     judged = story.judged
     captured = {one["url"] for one in story.archived}
@@ -232,13 +238,13 @@ def complete(story: Story, nodes: Nodes, sites: Sites, hosts: Container[str] = (
             and page["status"] in (200, 304)
             and visit["url"] not in poison
         ):
-            yield f"{visit['url']} was fetched, and never judged"
+            yield f"{visit['url']} was fetched and has no verdict"
         if visit["url"] not in captured:
-            yield f"{visit['url']} was fetched, and never archived"
+            yield f"{visit['url']} was fetched and was not archived"
 
 
-def archived(story: Story, folder: Path) -> Iterator[str]:
-    """Yield each capture that was published and is not where it was said to be."""
+def check_archived(story: Story, folder: Path) -> Iterator[str]:
+    """Yield each published capture that is not at its place in the archive."""
     sizes: dict[str, bytes] = {}
     for one in story.archived:
         file = one["file"]
@@ -250,30 +256,33 @@ def archived(story: Story, folder: Path) -> Iterator[str]:
             yield f"the capture of {one['url']} is not in {file}"
 
 
-def calm(story: Story, sites: Sites) -> Iterator[str]:
-    """Yield each host that was ordered again and again, and never asked."""
+def check_fruitless_orders(story: Story, sites: Sites) -> Iterator[str]:
+    """Yield each host that was ordered again and again without a request."""
     said = [(at, order["host"], 1) for at, order in story.orders]
     said += [(request.start, request.host, 0) for request in sites.requests]
-    in_vain: dict[str, list[float]] = defaultdict(list)
+    unanswered: dict[str, list[float]] = defaultdict(list)
     for at, host, ordered in sorted(said):
         if not ordered:
-            in_vain[host].clear()
+            unanswered[host].clear()
             continue
-        times = in_vain[host]
+        times = unanswered[host]
         times.append(at)
-        if len(times) == IN_VAIN and at - times.pop(0) < CIRCLE * IN_VAIN:
-            yield f"{host} was ordered {IN_VAIN} times in a row until {at:.0f}, and never asked"
+        if (
+            len(times) == MAX_UNUSED_ORDERS
+            and at - times.pop(0) < ORDER_INTERVAL * MAX_UNUSED_ORDERS
+        ):
+            yield f"{host} was ordered {MAX_UNUSED_ORDERS} times in a row until {at:.0f}, unused"
 
 
-def together(story: Story, skew: float) -> Iterator[str]:
-    """Yield each site of which two partitions had orders at one time that fetchers have begun."""
+def check_one_partition(story: Story, skew: float) -> Iterator[str]:
+    """Yield each site with running orders in two partitions at once."""
     ends: dict[tuple[str, str], float] = {}
     for at, ended in story.outcomes:
         if ended.get("started_at"):
             ends[ended["order"], ended["host"]] = at
     by_site: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
     for at, order in story.orders:
-        # After its lease a host may have another order.
+        # A host may have another order after its lease.
         end = min(ends.get((order["order"], order["host"]), at), order["expires_at"] - skew)
         by_site[order["site"]].append((at, end, order.get("sent_to", -1)))
     for site, orders in by_site.items():
@@ -282,18 +291,18 @@ def together(story: Story, skew: float) -> Iterator[str]:
                 yield f"{site} had orders at two partitions at once"
 
 
-def answered(story: Story) -> Iterator[str]:
-    """Yield each order that nobody answered to its end."""
+def check_answered(story: Story) -> Iterator[str]:
+    """Yield each order without a last outcome."""
     ended = {event["order"] for _, event in story.outcomes if event.get("last")}
     for _, order in story.orders:
         if order["order"] not in ended:
-            yield f"an order of {order['host']} was never answered: it cost a lease"
+            yield f"an order of {order['host']} was never answered: its lease expired"
 
 
-def sparing(sites: Sites, allowed: int, interval: float = 0.0) -> Iterator[str]:
-    """Yield more requests for what had been answered already than harm excuses.
+def check_repeats(sites: Sites, allowed: int, interval: float = 0.0) -> Iterator[str]:
+    """Yield a report if more answered URLs were requested again than the harms excuse.
 
-    Where pages are visited again after an *interval*: answered so lately that it was too soon.
+    With an *interval* between visits, only requests within half of it count.
     """
     answered: dict[str, float] = {}
     again = []
@@ -301,40 +310,41 @@ def sparing(sites: Sites, allowed: int, interval: float = 0.0) -> Iterator[str]:
         if request.url in answered:
             lately = request.start < answered[request.url] + interval / 2
             again += [request.url] if lately or not interval else []
-        if request.heard and request.status in (200, 301, 304, 404):
+        if request.is_received and request.status in (200, 301, 304, 404):
             robots = request.url == f"{host_key(request.url)}/robots.txt"
             answered |= {} if robots else {request.url: request.end}
     if len(again) > allowed:
-        yield f"{len(again)} requests for what was answered before, {allowed} are excused: {again}"
+        count = f"{len(again)} requests, {allowed} of them excused,"
+        yield f"{count} for URLs that were answered before: {again}"
 
 
-def fresh(rows: Iterable[dict[str, Any]], sites: Sites, latest: float) -> Iterator[str]:
-    """Yield each page that nobody has come back to since *latest*."""
+def check_fresh(rows: Iterable[dict[str, Any]], sites: Sites, latest: float) -> Iterator[str]:
+    """Yield each page that was not visited since *latest*."""
     asked = {request.url: request.start for request in sites.requests}
     for row in rows:
         page = row["outcome"] in ("page", "not_modified")
         if page and (at := asked[row["url"]]) < latest:
-            yield f"{row['url']} was not come back to: it was visited at {at - START:.0f}"
+            yield f"{row['url']} was not revisited: its last visit was at {at - START:.0f}"
 
 
-def letters(story: Story, nonsense: int) -> Iterator[str]:
-    """Yield each dead letter of a sound record; nonsense has to be there."""
+def check_dead_letters(story: Story, invalid_seeds: int) -> Iterator[str]:
+    """Yield each dead letter of a valid record, and a report if an invalid record has none."""
     reasons = [letter["reason"] for letter in story.letters]
     expected = [reason for reason in reasons if "priority" in reason]
     yield from (f"dead letter: {reason}" for reason in reasons if reason not in expected)
-    if len(expected) < nonsense:
-        yield "a seed that makes no sense is in no dead letter"
+    if len(expected) < invalid_seeds:
+        yield "an invalid seed has no dead letter"
 
 
-def brief(steps: Iterable[tuple[str, float]], limit: float) -> Iterator[str]:
+def check_step_times(steps: Iterable[tuple[str, float]], limit: float) -> Iterator[str]:
     """Yield each step of a process that took more than *limit* seconds."""
     for name, seconds in steps:
         if seconds > limit:
             yield f"a step of {name} took {seconds:.1f} s, more than {limit:.0f} s"
 
 
-def bounded(benches: Iterable[Workbench]) -> Iterator[str]:
-    """Yield each workbench that holds more than a few entries a host."""
+def check_memory(benches: Iterable[Workbench]) -> Iterator[str]:
+    """Yield each workbench with more than a few entries a host."""
     for bench in benches:
         entries = sum(_entries(part) for part in vars(bench).values())
         if entries > 8 * len(bench) + 250:

@@ -1,7 +1,9 @@
-"""What is done to a simulated fleet while all of its services are stopped: a part of it is put back
-to an older state, a snapshot or nothing, and `gossamer restore` brings the fleet together again; or
-it is given another number of partitions; or its crawl is moved to a folder, and from there to a new
-fleet."""
+"""Operations on a simulated fleet while all of its services are stopped.
+
+A part of the fleet is restored to an older state, a snapshot or nothing, and `gossamer restore`
+aligns the fleet; or the fleet is resized; or its crawl is moved to a folder, and from there to a
+new fleet.
+"""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -19,11 +21,11 @@ from gossamer.events.control import Speed
 from gossamer.events.topics import CONTROL, TOPICS
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.quiescing import QuiescedFleet
+from gossamer.runtime.quiescing import Quiesced
 from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.rate_limits import AddressSlot
+from services.fetcher.turns import AddressSlot
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import Partition
 
@@ -31,23 +33,23 @@ if TYPE_CHECKING:
     from tests.simulation.run import Run
 
 Job = Callable[[Settings], None]
-"""What an operator does; it is done once more if it fails."""
+"""A command of an operator, which is repeated if it fails."""
 AGE = (2.0, 60.0)
-"""Seconds between the backup and its return, from and to."""
+"""Minimum and maximum seconds between the backup and the restore."""
 APART = 5.0
-"""Most seconds between the backups of two parts."""
+"""Maximum seconds between the backups of two parts."""
 SET_UP = 15.0
-"""Seconds until the fleet works: nobody replaces a part of it before."""
+"""Seconds until the fleet works. No part of it is replaced before."""
 LANDED = 5.0
-"""Seconds after which the last of the copies has heard of a write."""
+"""Seconds after which a write has arrived at the last copy."""
 LIMIT = 120.0
-"""Seconds after which services go on, whatever became of the command that takes a snapshot."""
+"""Seconds after which services continue, whatever became of the snapshot command."""
 STOPPED = 5.0
-"""Seconds between two looks whether the groups have no members any more."""
+"""Seconds between two checks whether the groups still have members."""
 
 
-def put_back(run: "Run", parts: Iterable[str]) -> None:
-    """Put these parts of the fleet back to what they are about now, in a while."""
+def restore_parts(run: "Run", parts: Iterable[str]) -> None:
+    """Back up these parts of the fleet soon, and restore them later."""
     backups: list[tuple[str, Callable[[], None]]] = []
     requests = len(run.sites.requests)
 
@@ -59,7 +61,7 @@ def put_back(run: "Run", parts: Iterable[str]) -> None:
         for part, put in backups:
             put()
             run.note(f"the backup of the {part} is put back")
-        # What is not known of any more is asked for again.
+        # URLs without an outcome in the store are visited again.
         run.excused += len(run.sites.requests) - requests
 
     for part in parts:
@@ -69,17 +71,17 @@ def put_back(run: "Run", parts: Iterable[str]) -> None:
 
 def _store(run: "Run") -> Callable[[], None]:
     data = deepcopy(run.nodes.data)
-    return lambda: run.nodes.put_back(deepcopy(data))
+    return lambda: run.nodes.restore(deepcopy(data))
 
 
 def _log(run: "Run") -> Callable[[], None]:
     log, story = run.broker.back_up(), run.story.copy()
 
     def put() -> None:
-        run.broker.put_back(log)
-        # What was found since then may be lost, and so may what it led to.
-        run.story.put_back(story)
-        run.lacks_links = True
+        run.broker.restore(log)
+        # URLs that were discovered since then may be lost, with the URLs that they link to.
+        run.story.restore(story)
+        run.links_lost = True
 
     return put
 
@@ -96,11 +98,11 @@ def _disks(run: "Run") -> Callable[[], None]:
 
 
 BACKUPS = {"store": _store, "log": _log, "disks": _disks}
-"""Part → makes a backup of it; what is returned puts that back."""
+"""Part → function that backs it up and returns a function that restores it."""
 
 
 def snapshot(run: "Run") -> None:
-    """Take a snapshot of the fleet while it runs, and put it back in a while."""
+    """Take a snapshot of the fleet while it runs, and restore it later."""
     if run.sim.now < START + SET_UP or run.unrestored:
         run.sim.later(STOPPED, snapshot, run)
         return
@@ -109,7 +111,7 @@ def snapshot(run: "Run") -> None:
 
 
 class _Snapshot:
-    """A snapshot that an operator takes, and puts back."""
+    """A snapshot that an operator takes and restores."""
 
     def __init__(self, run: "Run") -> None:
         self._run, self._sim = run, run.sim
@@ -118,18 +120,18 @@ class _Snapshot:
         self._backup = [dict[tuple[str, Any], Partition]() for _ in run.nodes.data]
         self._requests = 0
         self._changed: list[str] = []
-        """The tables that were written to while they were copied."""
+        """The tables that were written while they were copied."""
         self._is_checked = False
 
     def take(self) -> None:
-        """Take it; where that fails, another one later."""
+        """Take the snapshot; if that fails, take another one later."""
         settings, run = Settings.model_validate(self._run.fleet.settings), self._run
         try:
             with open_fleet(settings, "snapshot") as (log, store):
                 take_fleet_snapshot(log, store, settings, self._folder, LIMIT, self._copy)
         except GossamerError as error:
             run.note(f"an operator is told: {error}")
-            if "continued before" in str(error):
+            if "went on before" in str(error):
                 run.result.broken.append(f"no snapshot: {error}")
             self._sim.later(self._sim.between(*AGE), snapshot, run)
         else:
@@ -137,11 +139,11 @@ class _Snapshot:
             run.unrestored += 1
             run.over_at = None
             run.result.broken += [f"a snapshot has {one} half written" for one in self._changed]
-            self._sim.later(self._sim.between(*AGE), _stop, run, self._put_back, self._restored)
+            self._sim.later(self._sim.between(*AGE), _stop, run, self._restore, self._restored)
         self.process.kill()
 
-    def _copy(self, delayed: QuiescedFleet) -> None:
-        """Copy one table of one node after the other, as nodes do."""
+    def _copy(self, delayed: Quiesced) -> None:
+        """Copy the tables node by node, one after the other."""
         run, random = self._run, self._sim.random
         run.note("the fleet is quiesced")
         self._requests = len(run.sites.requests)
@@ -154,7 +156,7 @@ class _Snapshot:
             self._sim.wait(self._sim.between(0.0, 0.2))
             found = {at: one for at, one in run.nodes.data[node].items() if at[0] == table}
             self._backup[node] |= deepcopy(found)
-        # Fetchers go on, and lease addresses.
+        # Fetchers continue, and lease slots of addresses.
         kept = before.keys() - {AddressSlot.table}
         self._changed = [one for one in kept if run.nodes.all_rows(one) != before[one]]
 
@@ -164,10 +166,10 @@ class _Snapshot:
             self.process.kill()
             self._sim.later(self._sim.between(*AGE), snapshot, self._run)
 
-    def _put_back(self) -> None:
+    def _restore(self) -> None:
         run = self._run
-        run.nodes.put_back(deepcopy(self._backup))
-        # What the store does not know of is asked for again.
+        run.nodes.restore(deepcopy(self._backup))
+        # URLs without an outcome in the store are visited again.
         run.excused += len(run.sites.requests) - self._requests
         run.note("the snapshot is put back")
 
@@ -182,7 +184,7 @@ class _Snapshot:
 
 
 def lose_control(run: "Run") -> None:
-    """Lose the topic `control`, of which a frontier has made a copy."""
+    """Lose the topic `control`, of which a frontier has a copy in the store."""
     if not run.nodes.all_named("control"):
         run.sim.later(STOPPED, lose_control, run)
         return
@@ -195,7 +197,7 @@ def lose_control(run: "Run") -> None:
 
 
 def resize(run: "Run") -> None:
-    """Have the fleet come to rest, and give it another number of partitions."""
+    """Pause the fleet, and change its number of partitions."""
 
     def begin() -> Job:
         wanted = run.sim.random.choice([n for n in (1, 2, 3, 8, 12) if n != run.broker.partitions])
@@ -206,11 +208,11 @@ def resize(run: "Run") -> None:
 
         return change
 
-    _at_rest(run, begin)
+    _while_stopped(run, begin)
 
 
 def move_away_and_back(run: "Run") -> None:
-    """Have the fleet come to rest, move its crawl to a folder, and from there to new servers."""
+    """Pause the fleet, move its crawl to a folder, and from there to new servers."""
     wanted = run.sim.random.choice([1, 2, 3, 4, 8, 12])
     database, is_away = Database(":memory:"), False
     folder = Side("the folder", SqliteLog(database), SqliteStore(database), is_folder=True)
@@ -218,7 +220,7 @@ def move_away_and_back(run: "Run") -> None:
 
     def change(settings: Settings) -> None:
         nonlocal is_away
-        # What is copied was told of before.
+        # The copied events are part of the story already.
         listeners, run.broker.on_append = run.broker.on_append, []
         try:
             if not is_away:
@@ -235,7 +237,7 @@ def move_away_and_back(run: "Run") -> None:
         finally:
             run.broker.on_append = listeners
 
-    _at_rest(run, lambda: change)
+    _while_stopped(run, lambda: change)
 
 
 def _new_servers(run: "Run", partitions: int, has_disks: bool) -> None:
@@ -244,23 +246,23 @@ def _new_servers(run: "Run", partitions: int, has_disks: bool) -> None:
         run.broker.remove(name)
         run.broker.topic(name, 1 if name == CONTROL.name else partitions)
     run.broker.delivered.clear()
-    run.nodes.put_back([{} for _ in run.nodes.data])
+    run.nodes.restore([{} for _ in run.nodes.data])
     if not has_disks:
         run.fleet.disks.clear()
 
 
-def _at_rest(run: "Run", begin: Callable[[], Job]) -> None:
-    """Have the fleet come to rest, stop all services, do what *begin* returns, and start them."""
-    if run.sim.now < START + SET_UP or run.is_resting or not run.fleet.wanted:
-        run.sim.later(STOPPED, _at_rest, run, begin)
+def _while_stopped(run: "Run", begin: Callable[[], Job]) -> None:
+    """Pause the fleet, stop all services, run the job that *begin* returns, and start them."""
+    if run.sim.now < START + SET_UP or run.is_pausing or not run.fleet.wanted:
+        run.sim.later(STOPPED, _while_stopped, run, begin)
         return
-    run.is_resting, change = True, begin()
+    run.is_pausing, change = True, begin()
     run.append(SpeedSet(at=run.sim.now, speeds=(Speed(when="", pages=0.0),)))
     run.note("the speed of the crawl is 0")
 
     def job(settings: Settings) -> None:
         change(settings)
-        run.is_resting = False
+        run.is_pausing = False
         run.append(SpeedSet(at=run.sim.now))
 
     def look() -> None:
@@ -289,11 +291,11 @@ def _aligned(run: "Run", settings: Settings) -> None:
 def _stop(
     run: "Run", replace: Callable[[], None], then: Callable[[Settings], None] | None = None
 ) -> None:
-    """Stop all services; when Kafka knows that, *replace* something and do what comes *then*: align
-    the fleet, if nothing else."""
+    """Stop all services. When their groups are empty, *replace* a part of the fleet and run the job
+    *then*, by default the alignment of the fleet."""
     names = sorted(run.fleet.wanted)
     if not names or run.sim.now < START + SET_UP:
-        # Another part of the fleet is being replaced, or the fleet has not begun.
+        # Another part of the fleet is being replaced, or the fleet has not started.
         run.sim.later(STOPPED, _stop, run, replace, then)
         return
     for name in names:
@@ -313,7 +315,7 @@ def _stop(
 
 
 def _operate(run: "Run", names: list[str], job: Callable[[Settings], None]) -> None:
-    """Have an operator do *job* until it is done, and start the services again."""
+    """Let an operator repeat *job* until it succeeds, and start the services again."""
     process = Process(run.sim, "operator-1")
 
     def operate() -> None:

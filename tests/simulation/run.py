@@ -1,4 +1,4 @@
-"""One seed, one run: a world, a fleet, what is done to it, and whether the promises held."""
+"""The run of one seed: a world, a fleet, harms, and the promises that must hold."""
 
 import gc
 import signal
@@ -24,59 +24,59 @@ from tests.simulation.fleet import Fleet, logged, replaced
 from tests.simulation.harms import HARMS, MILD, RESTORES, SKEW, SLOW_FOR, SLOWING
 from tests.simulation.kernel import START, Sim
 from tests.simulation.nodes import Nodes
-from tests.simulation.operators import DEEDS, Deleted, Said, missed, obeyed
+from tests.simulation.operators import ACTIONS, Deleted, Instruction, check_gaps, check_instructions
 from tests.simulation.scenarios import scenario_of
 from tests.simulation.web import change, make_sites
 
 PARTITIONS, SESSION = 4, 6.0
 SERVICE = ServiceSettings()
 INSTANCES = {"frontier": 3, "fetcher": 3, "parser": 2, "dedup": 2, "archive": 2}
-"""The most of each service."""
+"""The maximum number of instances of each service."""
 HARM_ENDS = 100.0
 DEADLINE = 2 * 3600.0
-"""Seconds after the beginning at which every crawl must be over."""
+"""Seconds after which every crawl must have finished."""
 CPU_LIMIT = 30.0
 """Seconds of CPU that a run may take; most take half a second."""
-HOPELESS = 30
-"""So often may processes end with errors before the run is given up."""
-READ = ("page", "redirect", "not_modified")
-"""The outcomes of URLs whose links are known."""
-REPORTED = 12
-"""Broken promises that a report lists."""
-LOOK, WEIGH = 15.0, 2.0
-SETTLED = 30.0
+MAX_FAILED_PROCESSES = 30
+"""The number of processes that end with errors after which the run is aborted."""
+PAGE_OUTCOMES = ("page", "redirect", "not_modified")
+"""The outcomes of pages whose links are known."""
+MAX_REPORTED = 12
+"""Maximum number of broken promises in a report."""
+IDLE_CHECK_INTERVAL, MEMORY_CHECK_INTERVAL = 15.0, 2.0
+SETTLE_SECONDS = 30.0
 
 
 @dataclass
 class Result:
-    """How a run went."""
+    """The result of a run."""
 
     seed: int
     scenario: str = ""
     broken: list[str] = field(default_factory=list)
     harms: list[str] = field(default_factory=list)
     planned: int = 0
-    """How many harms the seed has, in the order in which they were drawn."""
+    """The number of harms of the seed, in the order in which they were drawn."""
     chosen: tuple[int, ...] | None = None
-    """Those that were done, by number; None: all."""
+    """The numbers of the harms that were done; None: all."""
     requests: int = 0
     seconds: float = 0.0
 
     def report(self) -> str:
-        """Return what was done in the run, and what broke."""
+        """Return the harms of the run, and the broken promises."""
         lines = [
             f"seed {self.seed} ({self.scenario}): {self.requests} requests in "
             f"{self.seconds:.0f} simulated seconds",
             *(f"  {harm}" for harm in self.harms),
-            *(f"  ! {broken}" for broken in self.broken[:REPORTED]),
+            *(f"  ! {broken}" for broken in self.broken[:MAX_REPORTED]),
         ]
-        if len(self.broken) > REPORTED:
-            lines.append(f"  ! … and {len(self.broken) - REPORTED} more")
+        if len(self.broken) > MAX_REPORTED:
+            lines.append(f"  ! … and {len(self.broken) - MAX_REPORTED} more")
         return "\n".join(lines)
 
 
 class Run:
-    """A run of one seed; with *chosen*, only these of its harms are done, by number."""
+    """A run of one seed. With *chosen*, only the harms with these numbers are done."""
 
     def __init__(self, seed: int, folder: Path, chosen: Container[int] | None = None) -> None:
         self._chosen = chosen
@@ -100,28 +100,29 @@ class Run:
             self.fleet.settings[group] |= values
         self.batch = int(str(self.fleet.settings["frontier"]["batch"]))
         self.losses = 0
-        """How often something was done that may cost what was fetched and not yet told."""
-        self.lacks_links = False
-        """Whether pages were lost unread with the end of the log, and their links with them."""
-        self.is_resting = False
-        """Whether the fleet is brought to rest, for what needs that."""
+        """The number of harms that may lose fetched pages whose outcomes were not yet appended."""
+        self.links_lost = False
+        """Whether pages at the end of the log were lost before they were consumed, with their
+        links."""
+        self.is_pausing = False
+        """Whether the fleet is being paused for an operation."""
         self.unrestored = 0
-        """Snapshots that are to be put back."""
+        """The number of snapshots that are to be restored."""
         self.excused = 0
-        """Requests that may be repeated besides."""
+        """The number of additional requests that may be repeated."""
         self.slow: str | None = None
         """The archive that is slow."""
         self.kinds: list[str] = []
-        """What kinds of harm are done."""
-        self.nonsense = 0
-        """Records that have to become dead letters."""
+        """The kinds of harms of the run."""
+        self.invalid_seeds = 0
+        """The number of records that must become dead letters."""
         self.far = self.right_at = 0.0
-        """By how much a clock was wrong; when all are right again."""
+        """The largest error of a clock, and the time at which all clocks are right again."""
         self.over_at: float | None = None
-        self.forgotten: dict[str, float] = {}
-        """Hosts that an operator has had forgotten, and when."""
+        self.erased: dict[str, float] = {}
+        """Host → time at which an operator erased it."""
         self.deleted: list[Deleted] = []
-        """What was deleted unread: the crawl ends where it is missing."""
+        """Records that were deleted before they were consumed. The crawl stops at the gap."""
 
     def _settings(self, folder: Path) -> dict[str, dict[str, object]]:
         random = self.sim.random
@@ -160,29 +161,29 @@ class Run:
         }
 
     def begin(self) -> None:
-        """Start the fleet, sow the seeds, and plan what is done to it."""
+        """Start the fleet, add the seeds, and schedule the harms."""
         random = self.sim.random
-        self.said: list[Said] = []
-        """What operators say while it runs."""
+        self.instructions: list[Instruction] = []
+        """Instructions of operators."""
         for service, most in INSTANCES.items():
             for number in range(1, random.randrange(1, most + 1) + 1):
                 name = f"{service}-{number}"
                 self.fleet.skews[name] = random.choice([0.0, 0.0, random.uniform(-SKEW, SKEW)])
                 self.sim.later(random.uniform(0, 3), self.fleet.start, name)
-        self._sow()
-        self._sow_nonsense()
-        some = random.sample(list(HARMS), random.randrange(4))
-        self.kinds = list(self.scenario.harms) or some
+        self._add_seeds()
+        self._add_invalid_seeds()
+        drawn = random.sample(list(HARMS), random.randrange(4))
+        self.kinds = list(self.scenario.harms) or drawn
         for kind in self.kinds:
             for _ in range(random.randint(*self.scenario.times)):
                 at = random.uniform(1, self.scenario.until)
                 if self._chosen is None or self.result.planned in self._chosen:
-                    self.sim.later(at, {**HARMS, **RESTORES, **DEEDS}[kind], self)
+                    self.sim.later(at, {**HARMS, **RESTORES, **ACTIONS}[kind], self)
                 self.result.planned += 1
-        self.sim.later(LOOK, self._look)
-        self.sim.later(WEIGH, self._weigh)
+        self.sim.later(IDLE_CHECK_INTERVAL, self._check_idle)
+        self.sim.later(MEMORY_CHECK_INTERVAL, self._check_memory)
 
-    def _sow(self) -> None:
+    def _add_seeds(self) -> None:
         urls = self.sites.all_urls() if self.scenario.all_added else self.sites.seeds()
         events = [
             self.definition(),
@@ -191,46 +192,49 @@ class Run:
         for event in events:
             self.append(event)
         if self.scenario.interval:
-            self.sim.later(self.scenario.lasts, self._come_back_no_more)
+            self.sim.later(self.scenario.lasts, self._stop_revisits)
 
     def definition(self, again: bool = True) -> CrawlDefined:
-        """Return the crawl as it is defined; not *again*: in which no page is visited again."""
+        """Return the definition of the crawl; without *again* its policy never revisits."""
         interval = self.scenario.interval if again else 0.0
         policy = f"fixed:{interval:.0f}s" if interval else "none"
         return CrawlDefined(at=self.sim.now, scope="any()", max_depth=64, revisit=policy)
 
     def append(self, event: Event) -> None:
-        """Put *event* on its topic."""
+        """Append *event* to its topic."""
         message = encode(event)
         number = partition_of(message.partition_key, self.broker.counts[message.topic])
         self.broker.append((message.topic, number), message.key.encode(), message.value)
 
-    def _come_back_no_more(self) -> None:
-        """See that everything is as fresh as it should be, and end that."""
+    def _stop_revisits(self) -> None:
+        """Check that all pages are fresh, and stop revisits."""
         latest = self.sim.now - 3 * self.scenario.interval
-        # What a clock that was ahead has planned is due when it said; and hosts whose orders were
-        # refused for clocks that differ rest for a while longer.
+        # Plans that were made by a clock ahead are late, and hosts whose orders were refused for
+        # clock skew wait longer.
         if not self.slow and latest > self.right_at + self.far + REFUSED_WAIT_LIMIT:
-            self.result.broken += promises.fresh(self._outcomes().values(), self.sites, latest)
+            self.result.broken += promises.check_fresh(
+                self._outcomes().values(), self.sites, latest
+            )
         self.append(self.definition(again=False))
 
-    def _sow_nonsense(self) -> None:
-        """Sow what no service can take: each becomes a dead letter, and nothing else happens."""
+    def _add_invalid_seeds(self) -> None:
+        """Add seeds that no service can process. Each becomes a dead letter, without other
+        effects."""
         url = self.sites.seeds()[0]
         for priority in self.sim.random.choice([[], [], [], [10**6], [10**9]]):
             value = f'{{"event": "seed_added", "v": 1, "url": "{url}x", "priority": {priority}}}'
             self.broker.append(("seeds", 0), None, value.encode())
-            self.nonsense += 1
+            self.invalid_seeds += 1
 
     def _priority(self) -> int:
         return self.sim.random.choice([0, 0, 0, 5, -5, 100, -100])
 
     def note(self, what: str) -> None:
-        """Write down what is done."""
+        """Record a harm."""
         self.result.harms.append(f"{self.sim.now - START:7.2f} {what}")
 
     def victim(self, *services: str) -> str | None:
-        """Draw a process that runs."""
+        """Draw a running process."""
         names = [
             name
             for name, process in sorted(self.fleet.running.items())
@@ -239,35 +243,35 @@ class Run:
         ]
         return self.sim.random.choice(names) if names else None
 
-    def unhindered(self, slow: str) -> None:
-        """See that only what a slow archive has to read has waited for it."""
+    def check_slow_archive(self, slow: str) -> None:
+        """Check that a slow archive delayed only the hosts of its partitions."""
         self.fleet.running[slow].trickle = 0.0
         frontier = self.fleet.settings["frontier"]
         if len(self.kinds) > 1 or frontier["loaded_limit"] < frontier["checked_out_limit"]:
-            return  # Where memory has room for fewer hosts than are ordered, these fill it.
+            return  # Hosts that wait may fill a memory with fewer hosts than slots.
         members = self.broker.group("archive").members.values()
         others = {n for m in members if m.consumer.process.name != slow for n in m.owned}
         done = self._outcomes()
         for url, event in self.story.admitted.items():
             if self.sites.sites[host_key(url)].robots[0] == 301:
-                continue  # Its robots.txt lies at another host, which may have to wait.
+                continue  # Its robots.txt redirects to another host, which may have to wait.
             if event["at"] > self.sim.now - SLOW_FOR / 4:
-                continue  # It was found on a page that was fetched late.
+                continue  # It was discovered on a page that was fetched late.
             if url not in done and partition_of(event["site"], PARTITIONS) in others:
                 self.result.broken.append(f"{url} waits for {slow}, which does not read its pages")
 
-    def _weigh(self) -> None:
-        self.result.broken += promises.bounded(self.fleet.benches)
+    def _check_memory(self) -> None:
+        self.result.broken += promises.check_memory(self.fleet.benches)
         if not self.result.broken:
-            self.sim.later(WEIGH, self._weigh)
+            self.sim.later(MEMORY_CHECK_INTERVAL, self._check_memory)
 
-    def _look(self) -> None:
+    def _check_idle(self) -> None:
         if not self._idle():
             self.over_at = None
         elif self.sim.now - START > max(HARM_ENDS, self.scenario.lasts):
-            # Unless something comes back till then: a URL that waits looks done while it is queued.
-            self.over_at = self.over_at or self.sim.now + SETTLED
-        self.sim.later(LOOK, self._look)
+            # Unless work arrives until then: a queued URL that waits for a retry looks done.
+            self.over_at = self.over_at or self.sim.now + SETTLE_SECONDS
+        self.sim.later(IDLE_CHECK_INTERVAL, self._check_idle)
 
     def _idle(self) -> bool:
         if self.unrestored:
@@ -284,9 +288,9 @@ class Run:
         admitted = {
             url
             for url in self.story.admitted
-            if not self.sites.forbids(url) and host_key(url) not in self.forgotten
+            if not self.sites.forbids(url) and host_key(url) not in self.erased
         }
-        return admitted <= done and (self.lacks_links or self._required(outcomes) <= done)
+        return admitted <= done and (self.links_lost or self._required(outcomes) <= done)
 
     def _outcomes(self) -> dict[str, dict[str, Any]]:
         rows = self.nodes.all_named("urls").values()
@@ -298,19 +302,19 @@ class Run:
         return {one["url"] for one in plans if one["attempt"] and one["at"] and not one["queued"]}
 
     def _required(self, outcomes: dict[str, dict[str, Any]]) -> set[str]:
-        read = {url for url, row in outcomes.items() if row["outcome"] in READ}
+        read = {url for url, row in outcomes.items() if row["outcome"] in PAGE_OUTCOMES}
         required = self.sites.required(read)
-        return {url for url in required if host_key(url) not in self.forgotten}
+        return {url for url in required if host_key(url) not in self.erased}
 
     def execute(self) -> Result:
-        """Let it happen; return how it went."""
+        """Simulate the run; return its result."""
         with replaced(self.fleet, self.scenario.turn):
             self.begin()
             try:
                 self.sim.run(START + DEADLINE, self._over)
-                self._judge()
+                self._check_promises()
             except Hung:
-                self.result.broken.append("a process goes round and round, and time stands still")
+                self.result.broken.append("a process loops without end")
             finally:
                 for process in self.fleet.running.values():
                     process.kill()
@@ -318,73 +322,74 @@ class Run:
         return self.result
 
     def _over(self) -> bool:
-        if len(self.fleet.exits) > HOPELESS or self.broker.thrown_out:
+        if len(self.fleet.exits) > MAX_FAILED_PROCESSES or self.broker.evicted:
             return True
         return self.over_at is not None and self.sim.now > self.over_at
 
-    def _judge(self) -> None:
+    def _check_promises(self) -> None:
         result, sites = self.result, self.sites
         result.requests, result.seconds = len(sites.requests), self.sim.now - START
         skews = [*self.fleet.skews.values(), 0.0]
         skew = max(skews) - min(skews) + self.far
         if self.deleted:
-            # Whoever lacks them has stopped: the crawl has no end, and only that is judged.
-            result.broken += missed(self.deleted, self.broker, self.fleet.gaps)
+            # The group that lacks the records has stopped: the crawl does not finish, and only the
+            # stop is checked.
+            result.broken += check_gaps(self.deleted, self.broker, self.fleet.gaps)
             return
         if self.over_at is None:
-            result.broken.append("the crawl did not come to its end")
-        result.broken += promises.polite(sites)
-        result.broken += promises.apart(sites, FrontierSettings().site_gap * self.delay)
-        result.broken += promises.modest(sites, self.site_at_once)
-        result.broken += obeyed(sites.requests, self.said)
-        result.broken += promises.forgotten(self.story, self.nodes, self.broker, self.forgotten)
-        result.broken += promises.patient(self.story, skew)
-        result.broken += promises.together(self.story, skew)
-        result.broken += promises.complete(self.story, self.nodes, self.sites, self.forgotten)
-        result.broken += promises.archived(self.story, self.fleet.folder)
-        result.broken += promises.calm(self.story, sites)
+            result.broken.append("the crawl did not finish")
+        result.broken += promises.check_delays(sites)
+        result.broken += promises.check_site_gap(sites, FrontierSettings().site_gap * self.delay)
+        result.broken += promises.check_site_concurrency(sites, self.site_at_once)
+        result.broken += check_instructions(sites.requests, self.instructions)
+        result.broken += promises.check_erased(self.story, self.nodes, self.broker, self.erased)
+        result.broken += promises.check_retry_after(self.story, skew)
+        result.broken += promises.check_one_partition(self.story, skew)
+        result.broken += promises.check_complete(self.story, self.nodes, self.sites, self.erased)
+        result.broken += promises.check_archived(self.story, self.fleet.folder)
+        result.broken += promises.check_fruitless_orders(self.story, sites)
         excused = self.excused + self.losses * self.batch * len(sites.sites)
         if self.far and self.scenario.interval:
             excused += sum(len(site.paths) for site in sites.sites.values())
-        result.broken += promises.sparing(sites, excused, self.scenario.interval)
+        result.broken += promises.check_repeats(sites, excused, self.scenario.interval)
         result.broken += [f"{name} ended with status {code}" for _, name, code in self.fleet.exits]
-        required = set() if self.lacks_links else self._required(self._outcomes())
+        required = set() if self.links_lost else self._required(self._outcomes())
         lost = required - set(self.story.admitted)
-        result.broken += [f"{url} is linked, and was never admitted" for url in sorted(lost)]
+        result.broken += [f"{url} is linked and was never admitted" for url in sorted(lost)]
         result.broken += self.story.went_back
         slow = not SLOWING.isdisjoint(self.kinds)
         limit = SERVICE.stuck_after if slow else SERVICE.step_limit
-        result.broken += promises.brief(self.fleet.steps, limit)
-        result.broken += promises.letters(self.story, self.nonsense)
+        result.broken += promises.check_step_times(self.fleet.steps, limit)
+        result.broken += promises.check_dead_letters(self.story, self.invalid_seeds)
         if MILD.issuperset(self.kinds):
-            result.broken += promises.answered(self.story)
-        result.broken += [f"{who} was put out for not polling" for who in self.broker.thrown_out]
+            result.broken += promises.check_answered(self.story)
+        result.broken += [f"{who} was evicted for not polling" for who in self.broker.evicted]
 
 
 class Hung(BaseException):
-    """Ends a run that takes too long."""
+    """Ends a run that takes too much CPU."""
 
 
 def simulate(
     seed: int, log: Callable[[str], None] | None = None, chosen: Container[int] | None = None
 ) -> Result:
-    """Run *seed* in a folder of its own, in memory where the system has such a place.
+    """Run *seed* in a folder of its own, in memory if the system supports it.
 
-    *log* is given each line that a process logs. With *chosen*, only these of the seed's harms are
-    done, by number.
+    *log* receives each line that a process logs. With *chosen*, only the seed's harms with these
+    numbers are done.
     """
     memory = Path("/dev/shm")
     place = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
-    with place as folder, contained(), limited(CPU_LIMIT), logged(log):
+    with place as folder, collect_at_end(), limit_cpu(CPU_LIMIT), logged(log):
         return Run(seed, Path(folder), chosen).execute()
 
 
 @contextmanager
-def contained() -> Iterator[None]:
-    """Destroy at the end of the block, and not before, what the block leaves in cycles.
+def collect_at_end() -> Iterator[None]:
+    """Collect the garbage of the block at its end, and not before.
 
-    Dead processes leave coroutines half done. Python complains of each as it destroys it, and would
-    do so in the middle of another process. To collect garbage as usual costs a fifth of the time.
+    Killed processes leave unfinished coroutines. Python reports each when it destroys it, and would
+    do so in the middle of another process. Collecting garbage as usual takes a fifth more time.
     """
     hook, enabled = sys.unraisablehook, gc.isenabled()
     gc.freeze()
@@ -401,8 +406,8 @@ def contained() -> Iterator[None]:
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise Hung where the block takes more than *seconds* of CPU: a loop without an end."""
+def limit_cpu(seconds: float) -> Iterator[None]:
+    """Raise Hung if the block takes more than *seconds* of CPU."""
 
     def end(*_: object) -> None:
         raise Hung

@@ -1,7 +1,8 @@
-"""What a run is like: every other seed is of any kind, the others dwell on one trouble, in turn.
+"""The scenarios of runs: every other seed has random harms, the others concentrate on one kind of
+failure each, in turn.
 
-Chance alone rarely brings together what one fault needs: a host that asks for time just before all
-frontiers are away for longer than a lease. (Groce and others, *Swarm testing*, 2012.)
+Chance alone rarely combines the events that one fault needs, for example a Retry-After just before
+all frontiers are away for longer than a lease. (Groce and others, *Swarm testing*, 2012.)
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,49 +14,50 @@ Setting = int | float
 
 @dataclass(frozen=True)
 class Scenario:
-    """The world of a run, and what is done to it."""
+    """The world of a run, and its harms."""
 
     name: str
     harms: tuple[str, ...] = ()
-    """What is done, all of it; if nothing is named, any three kinds at the most."""
+    """The kinds of harm, all of which are done; empty: up to three random kinds."""
     times: tuple[int, int] = (1, 3)
-    """How often each is done, from and to."""
+    """Minimum and maximum number of harms of each kind."""
     until: float = 100.0
-    """Seconds in which it is done."""
+    """Seconds in which the harms are done."""
     hosts: tuple[int, int] = (2, 8)
     pages: tuple[int, int] = (2, 8)
-    """The most pages of a host, from and to."""
+    """Minimum and maximum of the largest number of pages of a host."""
     fan: int = 3
-    """How many pages of its host a page leads to that no other does."""
+    """The number of pages of its host to which only this page links."""
     all_added: bool = False
-    """Whether each page is a seed, so that each is met by itself."""
+    """Whether each page is a seed, so that each is discovered by itself."""
     delay: float = 0.0
-    """Seconds between two requests to a host; 0: any."""
+    """Seconds between two requests to a host; 0: random."""
     mood: str = ""
-    """What half of the hosts are like."""
+    """The failure that half of the hosts show."""
     settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
     rounds: int = 1
-    """It has its turn in every so many rounds: a large world takes ten times as long."""
+    """The scenario is run only in each `rounds`-th round of scenarios: a large world takes ten
+    times as long."""
     turn: float = 15.0
-    """Seconds that services wait for records; more than they do, so that a run is short."""
+    """Seconds that services wait for records; more than in production, so that a run is short."""
     interval: float = 0.0
-    """Seconds after which pages are visited again; 0: never."""
+    """Seconds between two visits to a page; 0: pages are not revisited."""
     lasts: float = 0.0
-    """Seconds until nothing is visited again any more."""
+    """Seconds after which revisits stop."""
 
 
 ANYTHING = Scenario("anything")
 WIDE = Scenario("wide", hosts=(60, 60), pages=(2, 2))
-COMING_BACK = Scenario(
-    "coming back",
+REVISITS = Scenario(
+    "revisits",
     until=150.0,
     hosts=(2, 4),
     pages=(2, 5),
     interval=60.0,
-    # All that was done is over by then, and what a server asked for in its trouble.
+    # All harms and backoffs of servers are over by then.
     lasts=1000.0,
 )
-LATE_PAGES = replace(COMING_BACK, name="late pages", harms=("dedups late",), times=(1, 2))
+LATE_PAGES = replace(REVISITS, name="late pages", harms=("dedups late",), times=(1, 2))
 OPERATORS = Scenario(
     "operators",
     ("site off", "site slower", "blocked", "paused", "kill"),
@@ -67,11 +69,13 @@ LISTINGS = Scenario("listings", ("long sitemap",), (1, 2), until=20.0)
 RECORDS_DELETED = Scenario(
     "records deleted", ("records deleted", "frontiers away"), (1, 2), until=40.0
 )
-FORGOTTEN = Scenario("forgotten", ("forgotten", "kill"), (1, 1), hosts=(3, 6), until=30.0)
-LEFT_OUT = Scenario("records left out", ("records left out", "kill"), (1, 2), until=30.0)
-RESTORED = Scenario("restored", ("store put back", "control lost", "kill"), (1, 1), until=60.0)
-LOG_RESTORED = Scenario("log restored", ("log put back", "kill"), (1, 1), until=60.0)
-ALL_RESTORED = Scenario("all restored", ("all put back", "kill"), (1, 1), until=60.0)
+ERASED = Scenario("erased", ("erased", "kill"), (1, 1), hosts=(3, 6), until=30.0)
+RECORDS_SKIPPED = Scenario("records skipped", ("records skipped", "kill"), (1, 2), until=30.0)
+STORE_RESTORED = Scenario(
+    "store restored", ("store restored", "control lost", "kill"), (1, 1), until=60.0
+)
+LOG_RESTORED = Scenario("log restored", ("log restored", "kill"), (1, 1), until=60.0)
+ALL_RESTORED = Scenario("all restored", ("all restored", "kill"), (1, 1), until=60.0)
 QUIESCED = Scenario(
     "quiesced",
     ("snapshot", "kill", "frontier killed"),
@@ -80,7 +84,7 @@ QUIESCED = Scenario(
     hosts=(6, 9),
     pages=(6, 15),
     delay=0.5,
-    turn=1.0,  # The last one to rest is one that works.
+    turn=1.0,  # The last service to quiesce is one that works.
 )
 UPGRADED = Scenario("upgraded", ("upgraded", "kill"), (1, 1), until=30.0, pages=(5, 15))
 RESIZED = Scenario("resized", ("resized", "kill"), (1, 2), until=60.0, hosts=(4, 12))
@@ -93,13 +97,13 @@ SCENARIOS = (
         until=20.0,
         hosts=(2, 4),
         pages=(40, 60),
-        fan=1,  # Queues stay short: what lies beyond their ends is soon reached.
+        fan=1,  # Queues are short, so that URLs beyond their ends are soon reached.
         delay=0.5,
         mood="flaky",
         settings={"frontier": {"batch": 4}},
     ),
     Scenario(
-        "nobody reads the outcomes",
+        "outcomes not consumed",
         ("frontiers away",),
         (1, 2),
         until=50.0,
@@ -108,7 +112,7 @@ SCENARIOS = (
         settings={"frontier": {"lease_slack": 9.0}},
     ),
     Scenario(
-        "taking over slowly",
+        "slow takeovers",
         ("Cassandra very slow", "frontiers away"),
         (1, 2),
         hosts=(120, 120),
@@ -128,7 +132,7 @@ SCENARIOS = (
         rounds=8,
     ),
     Scenario(
-        "hiccups of the store",
+        "short store outages",
         ("Cassandra hiccup", "overloaded", "node away"),
         (3, 6),
         settings={"frontier": {"lease_slack": 60.0}},
@@ -140,7 +144,7 @@ SCENARIOS = (
         until=20.0,
         hosts=(5, 8),
         pages=(6, 9),
-        # Less memory than slots would be filled by the hosts that wait.
+        # With less memory than slots, waiting hosts would fill it.
         settings={"fetcher": {"unparsed_limit": 3}, "frontier": {"loaded_limit": 50}},
     ),
     Scenario("fetchers' clocks", ("fetcher ahead",), (2, 4), until=30.0, pages=(6, 10)),
@@ -157,24 +161,24 @@ SCENARIOS = (
 )
 
 
-OTHERS = {
-    2: RESTORED,
+RARE_SCENARIOS = {
+    2: STORE_RESTORED,
     6: OPERATORS,
     28: RESIZED,
     10: WIDE,
     14: LISTINGS,
     22: QUIESCED,
     18: LATE_PAGES,
-    26: COMING_BACK,
-    20: FORGOTTEN,
+    26: REVISITS,
+    20: ERASED,
     30: RECORDS_DELETED,
-    12: LEFT_OUT,
+    12: RECORDS_SKIPPED,
     8: LOG_RESTORED,
     16: ALL_RESTORED,
     24: MOVED,
     4: UPGRADED,
 }
-"""Those that have a turn in 32 seeds, in place of anything."""
+"""Scenarios with one seed of 32 each, instead of random harms."""
 
 
 def scenario_of(seed: int) -> Scenario:
@@ -182,7 +186,7 @@ def scenario_of(seed: int) -> Scenario:
     turn, place = divmod(seed // 2, len(SCENARIOS))
     if seed % 2 and turn % SCENARIOS[place].rounds == 0:
         return SCENARIOS[place]
-    return OTHERS.get(seed % 32, ANYTHING)
+    return RARE_SCENARIOS.get(seed % 32, ANYTHING)
 
 
 def seeds_of(name: str, first: int = 0) -> Iterator[int]:

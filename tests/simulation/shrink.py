@@ -1,48 +1,55 @@
-"""Shrinks a failing run: to the harms that break the promise, and to a short story of it."""
+"""Shrinks a failing run to the harms that break the promise, and to a short story of it."""
 
 from collections import deque
 from dataclasses import replace
 
 from tests.simulation.run import Result, simulate
 
-LINES = 20
-"""Lines of a story beside the harms and the broken promises."""
+MAX_LINES = 20
+"""Lines of a story besides the harms and the broken promises."""
 WIDTH = 180
-TELLING = ("rebalance", "waiting", "failed", "dead letter", "the clock was set", "stopped")
-"""What the processes log of why something went another way."""
+EXPLAINING_WORDS = (
+    "rebalance",
+    "waiting",
+    "cannot go on",
+    "dead letter",
+    "the clock was set",
+    "stopped",
+)
+"""Words of log lines that explain the course of a run."""
 
 
 def kind_of(line: str) -> str:
-    """Return a broken promise without what differs from run to run."""
+    """Return a broken promise without the parts that differ from run to run."""
     words = (word for word in line.split() if "/" not in word and not any(map(str.isdigit, word)))
     return " ".join(words)[:60]
 
 
-def shrunk(result: Result) -> Result:
+def shrink_run(result: Result) -> Result:
     """Return a run of the same seed that breaks one of the same promises with fewer harms.
 
-    Harms are left out one after another, the last one first, until each is needed.
+    Harms are omitted one after another, the last one first, until each is needed.
     """
     kinds = {kind_of(line) for line in result.broken}
-    kept, best, again = [*range(result.planned)], result, True
-    while again:
-        again = False
+    kept, best, is_shrinking = [*range(result.planned)], result, True
+    while is_shrinking:
+        is_shrinking = False
         for number in reversed(kept):
             fewer = [one for one in kept if one != number]
             found = simulate(result.seed, chosen=fewer)
             if kinds & {kind_of(line) for line in found.broken}:
-                kept, best, again = fewer, replace(found, chosen=tuple(fewer)), True
+                kept, best, is_shrinking = fewer, replace(found, chosen=tuple(fewer)), True
     return best
 
 
 def story(result: Result) -> str:
-    """Return what was done in a run, what broke, and the last lines that tell how."""
-    lines: deque[str] = deque(maxlen=LINES)
+    """Return the harms of a run, the broken promises, and the last log lines that explain them."""
+    lines: deque[str] = deque(maxlen=MAX_LINES)
 
     def note(line: str) -> None:
-        if any(repr(word) in line for word in TELLING):
+        if any(repr(word) in line for word in EXPLAINING_WORDS):
             lines.append(f"  {line[:WIDTH]}")
 
     simulate(result.seed, log=note, chosen=result.chosen)
-    again = f"again: python -m bench.simulate --seed {result.seed} --shrink"
-    return "\n".join([result.report(), *lines, f"  {again}"])
+    is_shrinking = f"repeat with: python -m bench.simulate --seed {result.seed} --shrink"
+    return "\n".join([result.report(), *lines, f"  {is_shrinking}"])

@@ -1,5 +1,5 @@
-"""The store on simulated nodes that are away, and dedup's content test on nodes whose clocks are
-not those of the processes."""
+"""The store on simulated nodes that are away, and dedup's content test on nodes with wrong
+clocks."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -32,7 +32,7 @@ def page(url: str, at: float, canonical: str = "") -> PageParsed:
 
 @contextmanager
 def on_nodes(nodes: Nodes) -> Iterator[None]:
-    """Put *nodes* in the place of Cassandra, and their simulation's clock in that of ours."""
+    """Replace Cassandra by *nodes*, and our clock by the clock of their simulation."""
 
     def session(settings: CassandraSettings) -> SimCassandra:
         opened = SimCassandra(nodes, settings.keyspace, settings)
@@ -45,7 +45,7 @@ def on_nodes(nodes: Nodes) -> Iterator[None]:
         "gossamer.clock.pause": nodes.sim.wait,
         "gossamer.clock.steady": lambda: nodes.sim.now,
         "gossamer.store.cassandra.store.Cassandra": session,
-        "gossamer.store.cassandra.store.read_tables": lambda *_: {},
+        "gossamer.store.cassandra.store.found_tables": lambda *_: {},
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
     }
     with ExitStack() as stack:
@@ -55,7 +55,7 @@ def on_nodes(nodes: Nodes) -> Iterator[None]:
 
 
 def run(nodes: Nodes, body: Callable[[CassandraStore], None]) -> None:
-    """Let one process do *body* on a store of its own, to its end."""
+    """Run *body* in one process with a store of its own, to its end."""
     ended = []
 
     def main() -> None:
@@ -79,15 +79,15 @@ REQUESTS: dict[str, Callable[[CassandraStore], object]] = {
 }
 
 
-def away(nodes: Nodes, seconds: float) -> None:
-    """Let all nodes be away from now on."""
+def take_nodes_away(nodes: Nodes, seconds: float) -> None:
+    """Take all nodes away from now on, for *seconds*."""
     for node in range(COPIES):
         nodes.away.add(node)
         nodes.sim.later(seconds, nodes.back, node)
 
 
 @pytest.mark.parametrize("request_of", REQUESTS.values(), ids=REQUESTS)
-def test_store_that_is_away_for_a_second_is_asked_again(
+def test_requests_are_retried_if_the_store_is_away_for_a_second(
     request_of: Callable[[CassandraStore], object],
 ) -> None:
     nodes = Nodes(Sim(3))
@@ -95,7 +95,7 @@ def test_store_that_is_away_for_a_second_is_asked_again(
     def body(store: CassandraStore) -> None:
         for row in DOCUMENTS:
             store.table(DocumentRow).put(row)
-        away(nodes, 1.0)
+        take_nodes_away(nodes, 1.0)
         request_of(store)
         store.flush()
         assert store.table(DocumentRow).get((DEFAULT_CRAWL, A)) == DOCUMENTS[0]
@@ -104,26 +104,26 @@ def test_store_that_is_away_for_a_second_is_asked_again(
 
 
 @pytest.mark.parametrize("request_of", REQUESTS.values(), ids=REQUESTS)
-def test_store_that_stays_away_is_unavailable_before_the_loop_looks_dead(
+def test_store_that_stays_away_is_unavailable_before_the_liveness_limit(
     request_of: Callable[[CassandraStore], object],
 ) -> None:
     nodes = Nodes(Sim(4))
 
     def body(store: CassandraStore) -> None:
         store.table(DocumentRow).put(DOCUMENTS[1])
-        away(nodes, 60.0)
-        began = nodes.sim.now
-        for _ in range(5):  # What a step waits for is bounded, not each request.
+        take_nodes_away(nodes, 60.0)
+        started_at = nodes.sim.now
+        for _ in range(5):  # The wait of a step is limited, not only that of each request.
             with pytest.raises(Unavailable):
                 request_of(store)
-        assert nodes.sim.now - began < 10.0
+        assert nodes.sim.now - started_at < 10.0
 
     run(nodes, body)
 
 
 @pytest.mark.parametrize("undecided", [0.0, 0.5])
 @pytest.mark.parametrize("ahead", SKEWS)
-def test_who_takes_a_leaders_place_has_it_whatever_the_nodes_take_for_the_time(
+def test_new_leader_replaces_the_former_one_for_any_clocks_of_the_nodes(
     ahead: float, undecided: float
 ) -> None:
     nodes = Nodes(Sim(1))
@@ -133,31 +133,34 @@ def test_who_takes_a_leaders_place_has_it_whatever_the_nodes_take_for_the_time(
         content = Content(DedupSettings(), store)
 
         def leader(url: str, canonical: str = "") -> str:
-            found = content.decide(page(url, nodes.sim.now, canonical), None, None, nodes.sim.now)
+            found = content.judge(page(url, nodes.sim.now, canonical), None, None, nodes.sim.now)
             store.flush()
             return found.original
 
         assert leader(A, canonical=B) == ""
         assert leader(C) == A
-        assert leader(B) == "", "its leader names it as the canonical one"
+        assert leader(B) == "", "its leader names it as the canonical URL"
         assert leader(A, canonical=B) == leader(C) == B
 
     run(nodes, body)
 
 
 @pytest.mark.parametrize("ahead", SKEWS)
-def test_a_leader_that_is_gone_is_replaced_by_one_and_no_other(ahead: float) -> None:
+def test_leader_that_is_gone_is_replaced_by_one_url(ahead: float) -> None:
     nodes = Nodes(Sim(2))
     nodes.ahead = ahead
 
     def body(store: CassandraStore) -> None:
         content, documents = Content(DedupSettings(), store), store.table(DocumentRow)
-        began = nodes.sim.now
-        content.decide(page(A, began), None, None, began)
-        documents.put(DocumentRow(DEFAULT_CRAWL, A, began + 1.0, "another text"))
+        started_at = nodes.sim.now
+        content.judge(page(A, started_at), None, None, started_at)
+        documents.put(DocumentRow(DEFAULT_CRAWL, A, started_at + 1.0, "another text"))
         store.flush()
         for url, of in ((B, ""), (C, B)):
-            assert content.decide(page(url, began + 2.0), None, None, began + 2.0).original == of
+            assert (
+                content.judge(page(url, started_at + 2.0), None, None, started_at + 2.0).original
+                == of
+            )
             store.flush()
         row = store.table(DigestRow).get((DEFAULT_CRAWL, "text"))
         assert row and row.url == B

@@ -1,4 +1,4 @@
-"""The simulation sees: a fault that once broke a promise breaks one again within so many seeds."""
+"""The simulation detects each planted fault within a number of seeds."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.simulation.run import simulate
 from tests.simulation.scenarios import seeds_of
 
 NORMAL_SEEDS = 10
-"""A fault that needs more seeds is looked for in the long run."""
+"""The maximum number of seeds in a normal run. Faults that need more are tested in the long run."""
 
 
 def faults() -> Iterator[ParameterSet]:

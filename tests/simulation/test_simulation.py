@@ -10,28 +10,29 @@ import pytest
 from tests.simulation.planted import FAULTS, planted
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import seeds_of
-from tests.simulation.shrink import LINES, shrunk, story
+from tests.simulation.shrink import MAX_LINES, shrink_run, story
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = 10
-"""Seeds of one test: five seconds of CPU."""
-SHORT = range(2, 7)
-"""The blocks of the suite. The first two are the dearest of all: they take half a minute of CPU."""
+BLOCK_SIZE = 10
+"""Seeds of one test, which take five seconds of CPU."""
+NORMAL_BLOCKS = range(2, 7)
+"""The blocks of a normal run. The first two take the longest: half a minute of CPU."""
 BLOCKS = [
-    block if block in SHORT else pytest.param(block, marks=pytest.mark.long) for block in range(60)
+    block if block in NORMAL_BLOCKS else pytest.param(block, marks=pytest.mark.long)
+    for block in range(60)
 ]
-SHRUNK = 2
-"""Failing seeds of a block that are shrunk."""
+MAX_SHRUNK = 2
+"""The number of failing seeds of a block that are shrunk."""
 BUSY_SEED = 19
 """A seed with takeovers, in which every service logs."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS)
-def test_promises_hold_whatever_is_done_to_the_fleet(block: int) -> None:
-    results = map(simulate, range(block * BLOCK, (block + 1) * BLOCK))
+def test_promises_hold_for_a_block_of_seeds(block: int) -> None:
+    results = map(simulate, range(block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE))
     broken = [result for result in results if result.broken]
-    assert not broken, "\n".join(story(shrunk(result)) for result in broken[:SHRUNK])
+    assert not broken, "\n".join(story(shrink_run(result)) for result in broken[:MAX_SHRUNK])
 
 
 @pytest.mark.slow
@@ -55,12 +56,12 @@ def test_seed_is_the_same_run_in_every_process(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.slow
 def test_failing_seed_is_shrunk_to_the_harms_that_break_the_promise() -> None:
-    fault = next(one for one in FAULTS if one.name == "unread")
+    fault = next(one for one in FAULTS if one.name == "outcomes not consumed")
     with planted(fault):
         failing = (simulate(seed) for seed in seeds_of(fault.scenario, fault.first))
         result = next(one for one in failing if one.broken)
-        small = shrunk(result)
-        told = story(small)
+        small = shrink_run(result)
+        printed_story = story(small)
     assert small.broken and len(small.chosen or ()) <= min(5, result.planned)
-    assert f"--seed {result.seed}" in told and small.broken[0] in told
-    assert len(told.splitlines()) <= LINES + len(small.harms) + len(small.broken) + 3
+    assert f"--seed {result.seed}" in printed_story and small.broken[0] in printed_story
+    assert len(printed_story.splitlines()) <= MAX_LINES + len(small.harms) + len(small.broken) + 3

@@ -1,5 +1,5 @@
-"""Two versions of a simulated fleet, side by side: it is upgraded, and perhaps rolled back, one
-process after the other and in the order of docs/operations/changes.md.
+"""Two versions of a simulated fleet at once: it is upgraded, and perhaps rolled back, process by
+process in the order of docs/operations/changes.md.
 
 The newer version is the same code, and gives the events of its services a higher version.
 """
@@ -29,18 +29,20 @@ if TYPE_CHECKING:
 
 READERS_FIRST = ("frontier", "dedup", "parser", "archive", "fetcher")
 RAISED = (VISITS_ENDED, PAGES_FETCHED, PAGES_PARSED, PAGES_JUDGED, URLS_ADMITTED)
-"""Not `urls.discovered` and `urls.seen`: no dedup can have read all of what dedups write."""
+"""Topics with raised versions. Not `urls.discovered` and `urls.seen`: dedup writes them itself, so
+it can never have read all of them."""
 KINDS = {kind.type: kind.event for topic in RAISED for kind in topic.events}
 Step = Callable[[], Callable[[], bool]]
-"""Does something, and returns what says whether it is done."""
+"""Does one step of the upgrade, and returns a function that tests whether it is complete."""
 SET_UP = 5.0
 """Seconds until all processes have been started."""
 APART, LOOK = (0.5, 8.0), 1.0
-"""Seconds between two processes, from and to; and between two looks whether all was read."""
+"""Minimum and maximum seconds between two processes, and seconds between two checks whether all is
+consumed."""
 
 
 class Versions(dict[Any, int]):
-    """The versions that the present process knows, by kind."""
+    """The versions that the current process supports, by kind."""
 
     def __init__(self, fleet: "Fleet", known: Mapping[Any, int]) -> None:
         super().__init__(known)
@@ -52,7 +54,7 @@ class Versions(dict[Any, int]):
 
 
 class Encoder:
-    """Gives what a process says the version that the process knows."""
+    """Encodes events with the version that the current process supports."""
 
     def __init__(self, versions: Versions) -> None:
         self._versions, self._inner = versions, msgspec.json.Encoder()
@@ -65,7 +67,7 @@ class Encoder:
 
 
 def stand_ins(fleet: "Fleet") -> dict[str, object]:
-    """Return what stands in the place of the codec's own."""
+    """Return the replacements of the codec's functions."""
     known = {topic: Versions(fleet, kinds) for topic, kinds in codec._known_versions.items()}
     versions = Versions(fleet, codec._versions)
     return {
@@ -76,7 +78,7 @@ def stand_ins(fleet: "Fleet") -> dict[str, object]:
 
 
 def upgrade(run: "Run") -> None:
-    """Upgrade the fleet, at times in the wrong order; half of the time, roll it back."""
+    """Upgrade the fleet, sometimes in the wrong order; half of the time, roll it back."""
     if run.sim.now < START + SET_UP:
         run.sim.later(LOOK, upgrade, run)
         return
@@ -119,7 +121,7 @@ def _bring(run: "Run", name: str, newer: bool) -> Callable[[], bool]:
 
 
 def _await_read(run: "Run", service: str) -> Callable[[], bool]:
-    """Wait until all has been read that *service* can have written in the newer version."""
+    """Wait until all records are consumed that *service* can have written in the newer version."""
     ends = {
         at: len(records) for at, records in run.broker.logs.items() if at[0] in _WRITTEN[service]
     }

@@ -1,7 +1,7 @@
-"""The Web, simulated: hosts with their moods, and the record of what each was asked, and when.
+"""The Web, simulated: hosts with their failures, and the record of all requests.
 
-The record is the server's: true times, whoever asked. What the fetcher sees of an answer comes
-later, or not at all, and by a clock of its own.
+The record is the server's: true times of all requests. The fetcher receives an answer later, or not
+at all, and has a clock of its own.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from tests.simulation.kernel import START, Process, Sim
 EXCLUDES = (200, "User-agent: *\nDisallow: /p1\n")
 SLOWER = (200, "User-agent: *\nCrawl-delay: 3\n")
 Window = tuple[float, float]
-"""From and until, in true time."""
+"""Begin and end, in true time."""
 
 
 @dataclass
 class Request:
-    """A request as its server saw it. It lasts until it is answered, or nobody listens any more."""
+    """A request as its server sees it. It lasts until it is answered or aborted."""
 
     host: str
     url: str
@@ -42,57 +42,57 @@ class Request:
     process: str
     retry_after: float = 0.0
     tag: str = ""
-    """The entity tag of what it is answered with."""
+    """The entity tag of the answer."""
     sent_at: float = 0.0
     by: Process | None = None
-    """The process that sent it, which is another one after a restart."""
-    heard: bool = False
-    """Whether the fetcher got the answer."""
+    """The process that sent it. A restarted process is another one."""
+    is_received: bool = False
+    """Whether the fetcher received the answer."""
 
     def break_off(self, sim: Sim) -> None:
-        """Nobody listens any more."""
+        """Abort the request."""
         self.end = min(self.end, max(self.start, sim.now))
 
 
 @dataclass
 class Site:
-    """A host: what its paths answer, and its moods."""
+    """A host with the answers of its paths and its failures."""
 
     host: str
     paths: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Path → status, and body or Location."""
     robots: tuple[int, str] = (404, "")
     forbidden: str = ""
-    """The path that its robots.txt disallows, which may lie at another host."""
+    """The path that its robots.txt disallows. The file may be on another host."""
     down: Window = (0.0, 0.0)
     nameless: Window = (0.0, 0.0)
     """When its name does not resolve in time."""
     failing: Window = (0.0, 0.0)
-    """When it answers 500 to everything."""
+    """When it answers 500 to all requests."""
     flaky: Window = (0.0, 0.0)
-    """When it answers 500 to every third request or so."""
+    """When it answers 500 to about every third request."""
     busy: Window = (0.0, 0.0)
     """When it answers 429."""
     retry_after: int = 0
     silent: Window = (0.0, 0.0)
     speed: float = 0.05
-    """Seconds that an answer takes, more or less."""
+    """Mean seconds of an answer."""
     changes: dict[str, float] = field(default_factory=dict)
-    """Path → seconds from one version to the next, of pages that change."""
+    """Path → seconds between two versions, for pages that change."""
 
     def tag(self, path: str, now: float) -> str:
-        """Return the entity tag of what *path* is at a true time."""
+        """Return the entity tag of *path* at a true time."""
         period = self.changes.get(path, 0.0)
         return f'"{int((now - START) // period) if period else 0}"'
 
 
 def within(window: Window, now: float) -> bool:
-    """Return whether it is that time, in seconds since the beginning."""
+    """Return whether the current time is in the window, in seconds since the start."""
     return window[0] <= now - START < window[1]
 
 
 class Sites:
-    """All hosts, and the record."""
+    """All hosts, and the record of requests."""
 
     def __init__(self, sim: Sim, sites: list[Site], delay: float) -> None:
         self.sim, self.delay = sim, delay
@@ -102,11 +102,11 @@ class Sites:
         """When no name resolves."""
 
     def seeds(self) -> list[str]:
-        """Return the home pages to begin with."""
+        """Return the home pages to start from."""
         return [f"{host}/" for host in sorted(self.sites)][::3]
 
     def all_urls(self) -> list[str]:
-        """Return the URLs of all pages, in some order."""
+        """Return the URLs of all pages, in a random order."""
         return [f"{host}{path}" for host, site in sorted(self.sites.items()) for path in site.paths]
 
     def forbids(self, url: str) -> bool:
@@ -116,9 +116,9 @@ class Sites:
         return bool(forbidden) and url.removeprefix(host).startswith(forbidden)
 
     def required(self, read: Container[str]) -> set[str]:
-        """Return the URLs that a crawl from the seeds has to visit: linked, and not forbidden.
+        """Return the URLs that a crawl from the seeds must visit: linked, and not forbidden.
 
-        Links count of those that were *read*: some hosts are away for longer than anybody waits.
+        Only links of pages that were *read* count: some hosts are away for longer than the retries.
         """
         found, coming = set[str](), self.seeds()
         while coming:
@@ -138,9 +138,9 @@ class Sites:
         return found
 
     def request(self, url: str, process: Process, known: str = "") -> Request:
-        """Send a request: it arrives, and is answered, whatever becomes of who has sent it.
+        """Send a request, which arrives and is answered whatever becomes of the sender.
 
-        *known*: the entity tag that it is about to be compared with.
+        *known* is the entity tag of the condition.
         """
         now, host = self.sim.now + self.sim.between(0.002, 0.05), host_key(url)
         site = self.sites[host]
@@ -181,12 +181,12 @@ class Sites:
 
 
 def links_of(body: str) -> list[str]:
-    """Return the links of a page of ours."""
+    """Return the links of a simulated page."""
     return [part.split('"', 1)[0] for part in body.split('href="')[1:]]
 
 
 class SimWeb:
-    """Stands for `services.fetcher.http.client.Web` in one process."""
+    """Stands in for `services.fetcher.http.client.Web` in one process."""
 
     def __init__(
         self, sites: Sites, settings: FetcherSettings, clock: Any, slots: Any = None
@@ -226,11 +226,11 @@ class SimHostClient:
         if within(site.down, sim.now):
             await asyncio.sleep(sim.between(0.002, 0.05))
             return _failure(Outcome.HOST_DOWN, Hazard.HOST_DOWN, started_at, sim.now - begun)
-        # The lookup and the connection: the fetcher may be stopped meanwhile, or be slow.
+        # Seconds of the lookup and the connection, in which the fetcher may be stopped or slow.
         slow = sim.chance(0.1)
         await asyncio.sleep(sim.between(0.3, 3.0) if slow else sim.between(0.002, 0.05))
         await admission.reach(Stage.SEND)
-        # Sent at once: the limiters have just let it pass.
+        # Sent at once, since the limiters have just let it pass.
         known = dict(step.headers).get("If-None-Match", "")
         made = sites.request(step.url, self._web.process, known)
         limit = self._web.settings.first_byte_limit
@@ -245,7 +245,7 @@ class SimHostClient:
         except asyncio.CancelledError:
             made.break_off(sim)
             raise
-        made.heard = True
+        made.is_received = True
         headers, body = sites.answer(made)
         return Reply(
             status=made.status,
@@ -264,7 +264,8 @@ def _failure(outcome: Outcome, hazard: Hazard, started_at: float, took: float) -
 
 
 def make_sites(sim: Sim, hosts: int, pages: int, delay: float, fan: int, mood: str) -> Sites:
-    """Draw hosts and their pages, each with *fan* children; half of them are in that *mood*."""
+    """Draw hosts and their pages, each with *fan* children. Half of the hosts show the failure
+    *mood*."""
     random = sim.random
     names = []
     for number in range(hosts):
@@ -281,7 +282,7 @@ def make_sites(sim: Sim, hosts: int, pages: int, delay: float, fan: int, mood: s
 
 
 def _forbidden(site: Site, sites: dict[str, Site]) -> str:
-    """Return what the robots.txt of *site* disallows, wherever that lies."""
+    """Return the path that the robots.txt of *site* disallows, on whatever host the file is."""
     for _ in range(REDIRECTS + 1):
         status, text = site.robots
         if status != 301:
@@ -309,7 +310,7 @@ def _site(sim: Sim, host: str, names: list[str], pages: int, fan: int, mood: str
 
 
 def change(sim: Sim, sites: Sites) -> None:
-    """Have pages change, and be told apart by their tags: often, rarely or never."""
+    """Let some pages change, often, rarely or never, with new entity tags."""
     for site in sites.sites.values():
         for path in site.paths:
             site.changes[path] = sim.random.choice([0.0, 45.0, 200.0, 600.0])
