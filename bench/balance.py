@@ -1,10 +1,11 @@
-"""Fetchers of unequal speed and hosts of unequal size, with and without balancing: who is idle?
+"""Idle time of fetchers with unequal speeds and hosts of unequal sizes, with and without balancing.
 
     .venv/bin/python -m bench.balance [--sites 600] [--pages 30000]
 
-Figures 7 and 8 of SCrawler's paper (section 3.3), as tables: how many orders each of four fetchers
-has, and for which share of the time it could have made more requests than it did. In virtual time,
-with the real frontier and the conversations of the fetcher, until all is fetched.
+It reproduces figures 7 and 8 of SCrawler's paper (section 3.3) as tables: the number of orders of
+each of four fetchers, and the fraction of the time in which it could have made more requests. It
+runs in virtual time, with the real frontier and the fetcher's conversations, until all pages are
+fetched.
 """
 
 import argparse
@@ -19,9 +20,9 @@ from tests.frontier.simulation import START
 
 PARTITIONS, DELAY, SLOTS = 12, 1.0, 256
 ALIKE, ONE_SLOW = (0.5, 0.5, 0.5, 0.5), (0.5, 0.5, 0.5, 2.0)
-"""Seconds that a request takes at each fetcher, eight of them at once."""
-LARGE = 10
-"""How much larger the hosts are of which one fetcher has most."""
+"""Seconds of a request at each fetcher, which makes eight at once."""
+LARGE_FACTOR = 10
+"""The factor by which the hosts of one fetcher's partitions are larger."""
 
 
 def equal(sites: int, pages: int) -> dict[str, int]:
@@ -30,18 +31,18 @@ def equal(sites: int, pages: int) -> dict[str, int]:
 
 
 def unequal(sites: int, pages: int) -> dict[str, int]:
-    """Return hosts of which those of the first fetcher's partitions are so much larger."""
+    """Return hosts of two sizes: the first fetcher's are `LARGE_FACTOR` times as large."""
     hosts = equal(sites, pages)
     weights = {
-        host: LARGE if partition_of(site_of(host), PARTITIONS) % len(ALIKE) == 0 else 1
+        host: LARGE_FACTOR if partition_of(site_of(host), PARTITIONS) % len(ALIKE) == 0 else 1
         for host in hosts
     }
     total = sum(weights.values())
     return {host: max(1, pages * weight // total) for host, weight in weights.items()}
 
 
-def crawled(hosts: Mapping[str, int], speeds: tuple[float, ...], balanced: bool) -> Fleet:
-    """Return a crawl of *hosts* that has come to its end."""
+def run_crawl(hosts: Mapping[str, int], speeds: tuple[float, ...], balanced: bool) -> Fleet:
+    """Return a finished crawl of *hosts*."""
     fleet = Fleet(
         [Fetcher(took) for took in speeds],
         PARTITIONS,
@@ -68,13 +69,13 @@ def table(fleet: Fleet) -> Iterator[str]:
     seconds, moved = fleet.now - START, sum(order.sent_to >= 0 for order in fleet.sent)
     yield (
         f"{len(fleet.pages):,} pages in {seconds:,.0f} s: {len(fleet.pages) / seconds:.1f} a "
-        f"second; {moved:,} of {len(fleet.sent):,} orders went elsewhere; two requests to a host "
-        f"were at least {closest(fleet):.2f} s apart"
+        f"second; {moved:,} of {len(fleet.sent):,} orders were moved; requests to a host "
+        f"were at least {shortest_gap(fleet):.2f} s apart"
     )
 
 
-def closest(fleet: Fleet) -> float:
-    """Return the least time between the end of a request to a host and the next one."""
+def shortest_gap(fleet: Fleet) -> float:
+    """Return the shortest time between the end of a request to a host and the next request."""
     by_site: dict[str, list[tuple[float, float]]] = {}
     for request in fleet.requests:
         by_site.setdefault(site_of(request.url), []).append((request.start, request.end))
@@ -85,7 +86,7 @@ def closest(fleet: Fleet) -> float:
 
 
 def main() -> None:
-    """Print the tables, without and with."""
+    """Print the tables, without and with balancing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sites", type=int, default=600)
     parser.add_argument("--pages", type=int, default=30_000)
@@ -97,7 +98,7 @@ def main() -> None:
     ):
         for balanced in (False, True):
             print(f"\n{title}, {'balanced' if balanced else 'each order to its own partition'}")
-            print("\n".join(table(crawled(hosts, speeds, balanced))), flush=True)
+            print("\n".join(table(run_crawl(hosts, speeds, balanced))), flush=True)
 
 
 if __name__ == "__main__":

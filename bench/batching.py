@@ -1,10 +1,10 @@
-"""What pages cost on the log by codec, by size of batch and by size of fetch.
+"""CPU and disk of pages on the log by codec, batch size and fetch size.
 
     .venv/bin/python -m bench.batching --pages FOLDER [--each 2000]
 
-FOLDER has real pages, `NAME.html.gz`. Each line is one producer, or one consumer, of so many
-`pages.fetched` against one broker of this machine, whose own CPU stands beside: milliseconds a
-page, and bytes on its disk.
+FOLDER has real pages, `NAME.html.gz`. Each line shows one producer or consumer of `--each` records
+of `pages.fetched`, on one broker of this machine: milliseconds of its CPU and of the broker's CPU a
+page, and bytes on disk.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from bench.processes import cpu, family
-from bench.reading import fetched
+from bench.reading import page_of
 from gossamer.log.codec import encode
 from gossamer.log.kafka.client import consumer_config, producer_config
 from gossamer.settings.servers import KafkaSettings
@@ -28,9 +28,9 @@ from tests.servers import Server, running
 
 PARTITIONS = 6
 QUIET = {"log_level": 2}
-"""Says nothing of a broker that ends."""
+"""Logs nothing when a broker stops."""
 GROUP = 32
-"""Pages between two flushes, as a busy fetcher appends them."""
+"""Pages between two flushes, like a busy fetcher."""
 NONE: dict[str, Any] = {}
 CODECS: dict[str, Mapping[str, Any]] = {
     "zstd 1, not warm": NONE,
@@ -56,7 +56,7 @@ FETCHES: dict[str, Mapping[str, Any]] = {
 
 
 class Broker:
-    """One broker, and what it spends."""
+    """One broker, with its CPU and disk usage."""
 
     def __init__(self, server: Server) -> None:
         self.servers, self._server = f"127.0.0.1:{server.port}", server
@@ -64,7 +64,7 @@ class Broker:
         self._made = 0
 
     def topic(self) -> str:
-        """Make one more."""
+        """Create another topic."""
         self._made += 1
         name = f"pages-{self._made}"
         given = NewTopic(name, PARTITIONS, 1, config={"max.message.bytes": str(64 << 20)})
@@ -77,13 +77,13 @@ class Broker:
         return cpu(family(self._server.process.pid))
 
     def stored(self, topic: str) -> int:
-        """Return the bytes of its log files on *topic*."""
+        """Return the bytes of its log files for *topic*."""
         files = self._server.data.rglob(f"{topic}-*/*.log")
         return sum(file.stat().st_size for file in files)
 
 
-def produced(broker: Broker, values: list[bytes], changes: Mapping[str, Any]) -> str:
-    """Append *values*; print what it took; return the topic."""
+def produce(broker: Broker, values: list[bytes], changes: Mapping[str, Any]) -> str:
+    """Append *values*; print the cost; return the topic."""
     settings, topic = KafkaSettings(servers=broker.servers), broker.topic()
     client = Producer(
         {"bootstrap.servers": broker.servers, **QUIET, **producer_config(settings), **changes}
@@ -99,8 +99,8 @@ def produced(broker: Broker, values: list[bytes], changes: Mapping[str, Any]) ->
     return topic
 
 
-def consumed(broker: Broker, topic: str, count: int, changes: Mapping[str, Any]) -> None:
-    """Read *count* records of *topic*; print what it took."""
+def consume(broker: Broker, topic: str, count: int, changes: Mapping[str, Any]) -> None:
+    """Read *count* records of *topic*; print the cost."""
     client: Any = Consumer(
         {"bootstrap.servers": broker.servers, **QUIET, **consumer_config("bench"), **changes}
     )
@@ -117,13 +117,13 @@ def consumed(broker: Broker, topic: str, count: int, changes: Mapping[str, Any])
 
 def _show(took: float, own: float, brokers: float, count: int) -> None:
     each = [f"{1000 * seconds / count:8.3f}" for seconds in (took, own, brokers)]
-    print(f"  {each[0]} ms, of CPU {each[1]} and the broker's {each[2]}", end="")
+    print(f"  {each[0]} ms; CPU: client {each[1]} ms, broker {each[2]} ms", end="")
 
 
 def pages(folder: Path) -> Iterator[bytes]:
     """Yield the pages of *folder* as the fetcher appends them."""
     for path in sorted(folder.glob("*.html.gz")):
-        yield encode(fetched(gzip.decompress(path.read_bytes()))).value
+        yield encode(page_of(gzip.decompress(path.read_bytes()))).value
 
 
 def main() -> None:
@@ -140,10 +140,10 @@ def main() -> None:
             broker, topic = Broker(server), ""
             for name, changes in CODECS.items():
                 print(f"{name:24}", end="")
-                topic = produced(broker, values, changes)
+                topic = produce(broker, values, changes)
             for name, changes in FETCHES.items():
                 print(f"fetches of {name:24}", end="")
-                consumed(broker, topic, len(values), changes)
+                consume(broker, topic, len(values), changes)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
-"""Faults while a crawl is under way, one after another, and what its web server saw of them.
+"""Faults during a crawl, one after another, and their effects at its web server.
 
     sudo .venv/bin/python -m bench.faults [--duration 3600] [--interval 20] [--instances 3]
     .venv/bin/python -m bench.faults --embedded [--kills 200]
 
-The first has three brokers and three Cassandra nodes in network namespaces, each on a small disk of
-its own, and so many instances of each service. Processes and nodes are killed, stopped, cut off,
-slowed, run out of disk, and have clocks that are ten minutes ahead. The second kills one embedded
-crawl at any moment. After each, all promises are judged at the web server's record.
+The first command runs three brokers and three Cassandra nodes in network namespaces, each on a
+small disk of its own, and `--instances` instances of each service. Processes and nodes are killed,
+stopped, cut off, slowed, run out of disk, and have clocks that are ten minutes ahead. The second
+command kills one embedded crawl at random times. After each fault all promises are checked on the
+web server's record.
 
-In the table, `silent` is the longest time without a page from the harm until work was seen again;
-`ended` counts processes that gave up by themselves and were started again, as an orchestrator does.
+In the table, `silent` is the longest time without a page from the fault until work continues;
+`ended` counts processes that stopped by themselves and were restarted, as an orchestrator does.
 """
 
 import argparse
@@ -43,18 +44,18 @@ SETTINGS = {
     "GOSSAMER_FRONTIER__DELAY": str(DELAY),
 }
 LEASE = 2.0 + 3 * (DELAY + 4.0)
-"""Seconds after which an order that nobody answers is over."""
+"""Seconds after which an unanswered order expires."""
 HOSTS = 8
 TEN_MINUTES = 600
 NODE_DISK, ARCHIVE_DISK = 2048, 512
 """Megabytes."""
 SEEN = 10
-"""Pages after which work counts as seen again."""
+"""Pages after which work counts as continued."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is done, and undone after *held* seconds."""
+    """A fault, and its end after *held* seconds."""
 
     name: str
     harm: Callable[[], None]
@@ -72,7 +73,7 @@ class Faults:
         self._chance, self._held = chance, held
 
     def all(self) -> list[Fault]:
-        """One of each, in any order, each at one process or node that chance names."""
+        """Return one fault of each kind in random order, each at a random process or node."""
         found = [fault for service in SERVICES for fault in self._of_service(service)]
         for kind in self._nodes.of:
             found += self._of_node(kind)
@@ -92,7 +93,7 @@ class Faults:
         def mistaken() -> None:
             member.kill()
             member.start(**wrong)
-            # What it does with its clock is seen once it works.
+            # The effect of its clock shows once it works.
             until(lambda: member.get("/readyz")[0] == 200 or not member.running, "its readiness")
 
         return [
@@ -131,7 +132,7 @@ class Faults:
 
 
 def each(nodes: tuple[Node, ...], do: Callable[[Node], None]) -> Callable[[], None]:
-    """Return what does it to all of them."""
+    """Return a function that applies a fault to all nodes."""
 
     def all_of_them() -> None:
         for node in nodes:
@@ -140,8 +141,8 @@ def each(nodes: tuple[Node, ...], do: Callable[[Node], None]) -> Callable[[], No
     return all_of_them
 
 
-class Sufferer:
-    """Makes a fleet suffer, and prints a line of the table for each fault."""
+class FaultRunner:
+    """Applies faults to a fleet, and prints a line of the table for each."""
 
     def __init__(self, there: Fleet, interval: float) -> None:
         self._there, self._interval = there, interval
@@ -149,12 +150,12 @@ class Sufferer:
         print(f"{'fault':24}{'held':>6}{'silent':>8}{'repeated':>10}{'broken':>8}{'ended':>7}")
 
     def over(self) -> bool:
-        """Whether all was asked for already."""
+        """Return whether all URLs were requested."""
         web = self._there.web
         return web.truth.required <= measure.asked(web.requests())
 
     def suffer(self, fault: Fault) -> None:
-        """Do it, undo it, wait until work is seen again and the interval is over."""
+        """Apply and end the fault; wait until work continues and the interval is over."""
         began = time.time()
         fault.harm()
         time.sleep(fault.held)
@@ -185,19 +186,19 @@ class Sufferer:
 
 
 def silence(pages: list[Request], since: float) -> float:
-    """Return the longest time without a page after *since*."""
+    """Return the longest time without a page since *since*."""
     times = [since, *(page.at for page in pages if page.at > since)]
     return max((later - earlier for earlier, later in pairwise(times)), default=0.0)
 
 
 def repeats(requests: list[Request], truth: Truth) -> int:
-    """Return how often a URL was asked for again."""
+    """Return the number of repeated requests."""
     again = measure.twice(requests)
     return sum(times - 1 for url, times in again.items() if url not in truth.retried)
 
 
 def violations(requests: list[Request], truth: Truth) -> int:
-    """Return how many requests were impolite or uncalled for."""
+    """Return the number of requests that broke a delay or were not required."""
     early = sum(
         later.at - earlier.at < max(DELAY, truth.delays.get(host, 0.0)) - CLOCKS
         for host, own in measure.by_host(requests).items()
@@ -208,7 +209,7 @@ def violations(requests: list[Request], truth: Truth) -> int:
 
 
 def in_a_fleet(duration: float, interval: float, instances: int, seed: int, folder: Path) -> None:
-    """Crawl on three nodes of each kind; raise AssertionError if a promise was broken."""
+    """Crawl on three nodes of each kind; raise AssertionError if a promise is broken."""
     pages = max(60, int(0.7 * duration / DELAY))
     world = World(
         seed=seed, hosts=HOSTS, pages=pages, silent=0, stuck=0, retries=0, delays=0, jitter=0.05
@@ -228,14 +229,14 @@ def in_a_fleet(duration: float, interval: float, instances: int, seed: int, fold
         there.seed()
         until(lambda: len(page_answers(web)) >= SEEN, "the first pages")
         faults = Faults(there, nodes, disks, random.Random(seed), 0.75 * interval)
-        suffer_all(Sufferer(there, interval), faults, duration)
+        suffer_all(FaultRunner(there, interval), faults, duration)
         crawl_to_the_end(there)
-        print(f"{len(page_answers(web))} pages, all there", flush=True)
+        print(f"{len(page_answers(web))} pages, all published", flush=True)
         print(f"{assert_whole(there, DELAY)} requests repeated, no promise broken")
 
 
-def suffer_all(sufferer: Sufferer, faults: Faults, duration: float) -> None:
-    """Do all faults, and again, until *duration* is over or the crawl is."""
+def suffer_all(sufferer: FaultRunner, faults: Faults, duration: float) -> None:
+    """Apply all faults repeatedly until *duration* is over or the crawl is finished."""
     until_ = time.monotonic() + duration
     while True:
         for fault in faults.all():
@@ -245,7 +246,8 @@ def suffer_all(sufferer: Sufferer, faults: Faults, duration: float) -> None:
 
 
 def embedded(kills: int, seed: int, folder: Path) -> None:
-    """Kill one crawl so often, then let it end; raise AssertionError if a promise was broken."""
+    """Kill one crawl *kills* times, then let it finish; raise AssertionError if a promise is
+    broken."""
     chance = random.Random(seed)
     world = World(seed=13, hosts=40, pages=max(8, kills), silent=0, stuck=0, jitter=0.1)
     with SynthWeb(world) as web:
@@ -267,7 +269,7 @@ def embedded(kills: int, seed: int, folder: Path) -> None:
 
 
 def main() -> None:
-    """Do harm, and judge."""
+    """Apply faults, and check the promises."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,12 @@
-"""What a page costs a fleet, by process, on warm servers: CPU, rows, records, commits.
+"""The cost of a page in a fleet by process, on warm servers: CPU, rows, records, commits.
 
     .venv/bin/python -m bench.fleet [--pages 10000] [--each 6] [--counts 1 2] [--texts no yes]
 
-A Kafka and a Cassandra are started and made warm by a crawl that is not shown. Then fleets of one
-and of two of each service crawl a synthetic web, without main text and with it, and wait for a
-while with nothing to do; at last the same web is crawled in a folder. What Java compiles meanwhile
-is counted by itself, as it ends some day. The web itself takes part of the same cores, and so does
-whatever else runs here: compare CPU, and runs with each other.
+Kafka and Cassandra are started and warmed up by a crawl that is not shown. Then fleets with one and
+with two instances of each service crawl a synthetic web, without and with main text, and wait
+without work for a while. Last, the same web is crawled in a folder. The CPU of Java's compilers is
+shown separately, since they stop some time. The web and other processes use the same cores: compare
+CPU, and compare runs with each other.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.fleet_servers import Servers
-from bench.processes import compiling, cpu, family
+from bench.processes import compiler_cpu, cpu, family
 from tests.servers import Server, running
 from tests.synthweb import SynthWeb, World
 from tests.system.by_hand import of_servers
@@ -27,9 +27,9 @@ from tests.system.fleet import Fleet, fleet
 
 DELAY = 0.05
 IDLE = 15.0
-"""Seconds of a fleet that waits."""
-PATIENCE = 180.0
-"""Seconds without a request until a crawl counts as stuck."""
+"""Seconds for which the fleet waits."""
+STUCK_TIMEOUT = 180.0
+"""Seconds without a request after which a crawl counts as stuck."""
 LOOK = 0.5
 JAVA = "compilers of Java"
 FIXED = "-XX:-UseDynamicNumberOfCompilerThreads"
@@ -37,37 +37,37 @@ Counts = dict[str, float]
 
 
 @dataclass
-class Measured:
-    """One crawl; times in seconds, the rest as counted from its begin to its end."""
+class Cost:
+    """The result of one crawl. Times are in seconds; counts are from its start to its end."""
 
     name: str
     pages: int = 0
     took: float = 0.0
     cpu: Counts = field(default_factory=dict)
-    """By process; those of one kind together."""
+    """By kind of process."""
     reads: Counts = field(default_factory=dict)
-    """Of Cassandra, by table."""
+    """Cassandra's reads by table."""
     writes: Counts = field(default_factory=dict)
     records: Counts = field(default_factory=dict)
-    """Kafka's, by topic."""
+    """Kafka's records by topic."""
     commits: Counts = field(default_factory=dict)
-    """By group."""
+    """Commits by group."""
     requests: Counts = field(default_factory=dict)
-    """To Kafka, by process."""
+    """Requests to Kafka by process."""
     idle_cpu: Counts = field(default_factory=dict)
-    """Per cent of a core."""
+    """Percent of a core while the fleet waits."""
     idle_requests: Counts = field(default_factory=dict)
-    """To Kafka, a second."""
+    """Requests to Kafka a second while the fleet waits."""
 
 
 def since(before: Counts, after: Counts) -> Counts:
-    """Return by how much each count has grown, if it has."""
+    """Return the increase of each count that has grown."""
     grown = {name: count - before.get(name, 0.0) for name, count in after.items()}
     return {name: count for name, count in grown.items() if count > 0}
 
 
-class Crawled:
-    """A fleet on servers, while it is measured."""
+class MeasuredFleet:
+    """A fleet on servers, during a measurement."""
 
     def __init__(self, there: Fleet, servers: Servers, prefix: str, keyspace: str) -> None:
         self._there, self._servers = there, servers
@@ -77,7 +77,7 @@ class Crawled:
         """Return the CPU seconds of each kind of process until now."""
         spent: dict[str, float] = defaultdict(float)
         for name, pids in self.pids().items():
-            used = cpu(pids), compiling(pids)
+            used = cpu(pids), compiler_cpu(pids)
             spent[name] += used[0] - used[1]
             spent[JAVA] += used[1]
         return spent
@@ -94,7 +94,7 @@ class Crawled:
             found[f"{member.service} children"] += children
         return found
 
-    def crawl(self, name: str) -> Measured:
+    def crawl(self, name: str) -> Cost:
         """Crawl to the end."""
         web, servers = self._there.web, self._servers
         spent, rows = self.spent(), servers.rows(self._keyspace)
@@ -107,7 +107,7 @@ class Crawled:
             since(before, after)
             for before, after in zip(rows, servers.rows(self._keyspace), strict=True)
         )
-        return Measured(
+        return Cost(
             name,
             pages=sum(one.status == 200 and one.path != "/robots.txt" for one in web.requests()),
             took=took,
@@ -121,11 +121,11 @@ class Crawled:
 
     def _await_end(self) -> None:
         web, record = self._there.web, self._there.web.record / "requests.jsonl"
-        size, latest = 0, time.monotonic() + PATIENCE
+        size, latest = 0, time.monotonic() + STUCK_TIMEOUT
         least = len(web.truth.required)
         while True:
             if (now := record.stat().st_size) != size:
-                size, latest = now, time.monotonic() + PATIENCE
+                size, latest = now, time.monotonic() + STUCK_TIMEOUT
             assert time.monotonic() < latest, f"nothing more is asked for: {self._there.lag()}"
             enough = len(record.read_bytes().splitlines()) >= least
             if enough and web.truth.required <= {one.url for one in web.requests()}:
@@ -134,8 +134,8 @@ class Crawled:
         while any(self._there.lag().values()):
             time.sleep(LOOK)
 
-    def wait(self, measured: Measured, seconds: float = IDLE) -> None:
-        """Measure what it costs to wait."""
+    def wait(self, measured: Cost, seconds: float = IDLE) -> None:
+        """Measure the cost of waiting without work."""
         time.sleep(3.0)
         spent, asked, began = self.spent(), self._requests(), time.monotonic()
         time.sleep(seconds)
@@ -150,8 +150,8 @@ class Crawled:
         return {name: sum(map(sent.__getitem__, pids)) for name, pids in self.pids().items()}
 
 
-def in_a_fleet(servers: Servers, world: World, count: int, text: bool, idle: float) -> Measured:
-    """Crawl *world* with *count* of each service."""
+def crawl_in_fleet(servers: Servers, world: World, count: int, text: bool, idle: float) -> Cost:
+    """Crawl *world* with *count* instances of each service."""
     corner = of_servers(servers.kafka, servers.cassandra_port)
     settings = {
         **corner,
@@ -165,14 +165,14 @@ def in_a_fleet(servers: Servers, world: World, count: int, text: bool, idle: flo
         fleet(web, Path(folder), count, **settings) as there,
     ):
         prefix = corner["GOSSAMER_KAFKA__PREFIX"]
-        crawled = Crawled(there, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
+        crawled = MeasuredFleet(there, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
         measured = crawled.crawl(f"{count} of each, {'with' if text else 'without'} text")
         if idle:
             crawled.wait(measured, idle)
         return measured
 
 
-def in_a_folder(world: World, text: bool) -> Measured:
+def crawl_in_folder(world: World, text: bool) -> Cost:
     """Crawl *world* in a folder."""
     name = f"in a folder, {'with' if text else 'without'} text"
     with tempfile.TemporaryDirectory() as folder, SynthWeb(world) as web:
@@ -184,10 +184,10 @@ def in_a_folder(world: World, text: bool) -> Measured:
                 time.sleep(LOOK)
         took = time.monotonic() - began
         pages = sum(one.status == 200 and one.path != "/robots.txt" for one in web.requests())
-        return Measured(name, pages, took, spent)
+        return Cost(name, pages, took, spent)
 
 
-def show(measured: Measured) -> None:
+def show(measured: Cost) -> None:
     """Print a crawl's tables."""
     pages = max(measured.pages, 1)
     compiled = measured.cpu.pop(JAVA, 0.0)
@@ -234,12 +234,16 @@ def main() -> None:
         kafka, cassandra = (Server(kind, Path(folder) / kind) for kind in ("kafka", "cassandra"))
         with running(kafka, cassandra), Servers(kafka, cassandra) as servers:
             if given.warm_up:
-                in_a_fleet(servers, world(given.warm_up), 1, False, 0.0)
+                crawl_in_fleet(servers, world(given.warm_up), 1, False, 0.0)
             for text in given.texts:
                 for count in given.counts:
-                    show(in_a_fleet(servers, world(given.pages), count, text == "yes", given.idle))
+                    show(
+                        crawl_in_fleet(
+                            servers, world(given.pages), count, text == "yes", given.idle
+                        )
+                    )
     for text in () if given.no_folder else given.texts:
-        show(in_a_folder(world(given.pages), text == "yes"))
+        show(crawl_in_folder(world(given.pages), text == "yes"))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What Kafka and Cassandra themselves say of a fleet: rows, records, commits, requests.
+"""The load of a fleet as Kafka and Cassandra report it: rows, records, commits, requests.
 
-Nothing here asks the services, so that what they do not know of themselves is counted as well.
+The services are not asked, so that costs that they do not know are counted as well.
 """
 
 import logging
@@ -21,13 +21,13 @@ _SILENT = logging.getLogger("bench.fleet")
 _SILENT.setLevel(logging.CRITICAL)
 COMMITS = "__consumer_offsets"
 PAXOS = "paxos"
-"""The table of Cassandra's own in which it decides on conditional writes."""
+"""Cassandra's table for decisions about conditional writes."""
 SEGMENTS = re.compile(r"data_segs_out:(\d+)")
 OWNERS = re.compile(r"pid=(\d+)")
 
 
 class Servers:
-    """One of each, and how they are asked."""
+    """One Kafka and one Cassandra, and their counters."""
 
     def __init__(self, kafka: Server, cassandra: Server) -> None:
         self._servers = {"Kafka": kafka, "Cassandra": cassandra}
@@ -44,11 +44,11 @@ class Servers:
         self._cluster.shutdown()
 
     def pids(self) -> dict[str, list[int]]:
-        """Return the processes of each: the keeper's child is the server."""
+        """Return the processes of each server: children of their keepers."""
         return {name: _family(server) for name, server in self._servers.items()}
 
     def rows(self, keyspace: str) -> tuple[dict[str, float], dict[str, float]]:
-        """Return how often each table was read, and how many mutations it took."""
+        """Return the reads and the mutations of each table."""
         reads, writes = (
             self._by_table(view, keyspace) for view in ("local_read_latency", "local_write_latency")
         )
@@ -65,7 +65,7 @@ class Servers:
         }
 
     def records(self, prefix: str) -> dict[str, float]:
-        """Return how many records each topic has had."""
+        """Return the number of records of each topic."""
         found: dict[str, float] = defaultdict(float)
         for topic, ends in self._ends(prefix).items():
             found[topic.removeprefix(prefix)] = float(sum(ends.values()))
@@ -87,7 +87,8 @@ class Servers:
         return ends
 
     def commits(self, prefix: str) -> dict[str, float]:
-        """Return how often each group has committed: offsets written at one time are one commit."""
+        """Return the number of commits of each group. Offsets written at one time are one
+        commit."""
         ends = self._ends(COMMITS)[COMMITS]
         reading: Any = Consumer({"bootstrap.servers": self.kafka, "group.id": "bench"})
         reading.assign([TopicPartition(COMMITS, number, 0) for number, end in ends.items() if end])
@@ -103,7 +104,8 @@ class Servers:
         return {**Counter(group.removeprefix(prefix) for group, _ in found)}
 
     def requests(self) -> Counter[int]:
-        """Return how many segments with data each process has sent to Kafka, mostly a request."""
+        """Return the segments with data that each process has sent to Kafka, each mostly one
+        request."""
         listed = subprocess.run(
             ["ss", "-OtinpH", f"dport = :{self.kafka_port}"],
             capture_output=True, text=True, check=True,
@@ -123,6 +125,6 @@ def _family(server: Server) -> list[int]:
 
 
 def _group(key: bytes) -> str:
-    """Return the group of a commit, "" of another record; see Kafka's `OffsetCommitKey`."""
+    """Return the group of a commit, "" for another record. See Kafka's `OffsetCommitKey`."""
     version, length = struct.unpack_from(">hh", key)
     return key[4 : 4 + length].decode() if version in (0, 1) else ""

@@ -1,18 +1,19 @@
-"""How fresh is what a policy keeps, and how fresh could it be? Years in minutes, in virtual time.
+"""The freshness of copies under each revisit policy, compared with the best constant rates. Years
+are simulated in minutes.
 
     python -m bench.freshness --policy all --web all
     python -m bench.freshness --policy optimal --web periodic --budget 300 --days 180 --warm 60
     python -m bench.freshness --histories FILE --budget 60 --days 730   recorded pages
     python -m bench.freshness --web bursty --plot bursty.png            needs the extra bench
-    python -m bench.freshness --paper   the experiment that selective-incremental was published with
+    python -m bench.freshness --paper   the experiment of the paper on selective-incremental
 
-Every policy runs through its real modules and has the same budget; due pages that it cannot pay for
-wait, the most overdue first. Beside them `constant`: the rates that are best for the *true* change
-rates at constant intervals, if changes have no memory, under the same budget and politeness. `of
-constant` is freshness as a share of that. Of recorded histories the true rate is what is seen in
-hindsight. `expected` is what the crawl itself believed its freshness to be, `lost` are visits to
-pages which the best rates never visit, as they change too fast. `1d` is the first day, when pages
-are found, and `1w` … are the first weeks.
+Every policy runs through its real modules with the same budget. Due pages beyond the budget wait,
+the most overdue first. The row `constant` has the best rates at constant intervals for the *true*
+change rates of memoryless changes, within the same budget and delays. `of constant` is the
+freshness as a fraction of that row. For recorded histories the true rate is the rate in hindsight.
+`expected` is the freshness that the crawl itself estimates. `lost` are visits to pages that the
+best rates never visit, since they change too fast. `1d` is the first day, in which pages are
+discovered, and `1w` … are the first weeks.
 """
 
 import argparse
@@ -30,7 +31,7 @@ POLICIES = ("fixed", "selective_incremental", "adaptive", "optimal")
 
 
 def measure(web: Web, names: list[str], options: argparse.Namespace) -> dict[str, Result]:
-    """Return what came of each policy, and of the best constant rates."""
+    """Return the result of each policy, and of the best constant rates."""
     rates = best_rates(web, options.budget)
     lost = {page.url for page, rate in zip(web.pages, rates, strict=True) if page.rate and not rate}
     best = Tally(web, options.warm, lost)
@@ -42,7 +43,7 @@ def measure(web: Web, names: list[str], options: argparse.Namespace) -> dict[str
 
 
 def _at_equal_budget(name: str, days: float) -> str:
-    """Return the policy with an interval at which all pages take the whole budget."""
+    """Return the policy with the interval at which all pages use the whole budget."""
     return name if ":" in name or name in ("none", "optimal") else f"{name}:{days:.4f}d"
 
 
@@ -64,7 +65,7 @@ def show(title: str, results: dict[str, Result]) -> None:
 
 
 def plot(file: Path, title: str, results: dict[str, Result], warm: float) -> None:
-    """Draw freshness week by week to *file*; the first *warm* days do not count."""
+    """Plot freshness by week to *file*, without the first *warm* days."""
     try:
         from matplotlib import pyplot
     except ImportError:
@@ -85,7 +86,7 @@ def plot(file: Path, title: str, results: dict[str, Result], warm: float) -> Non
 
 
 def webs_of(options: argparse.Namespace) -> dict[str, Web]:
-    """Return the webs that are asked for, by name."""
+    """Return the requested webs by name."""
     if options.histories:
         return {options.histories.name.split(".")[0]: recorded(options.histories, options.days)}
     names = list(WEBS) if options.web == "all" else options.web.split(",")

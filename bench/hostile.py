@@ -1,12 +1,12 @@
-"""What hostile pages, and mutants of real ones, do to the parser: crashes, kills, the slowest.
+"""The parser on hostile pages and on mutants of real pages: crashes, kills, the slowest pages.
 
     .venv/bin/python -m bench.hostile [--mutants 10000] [--seed 1] [--pages FOLDER]
 
-Each page is read by a child of the pool, under the limits of a crawl, as pages of a crawl are. A
-mutant is a real page of which pieces were cut out, doubled, moved, overwritten with random bytes or
-with what parsers stumble over. A page that a child crashed at, or took too long for, is named with
-its number: the same seed makes the same page. FOLDER has the real
-pages, `*.html.gz`; by default they are those that `scripts/suites` fetches.
+Each page is parsed by a child of the pool, under the limits of a crawl. A mutant is a real page in
+which pieces were deleted, doubled, moved, or overwritten with random bytes or with known problems
+of parsers. A page at which a child crashed or exceeded its time is printed with its number: the
+same seed makes the same page. FOLDER has real pages, `*.html.gz`, by default those of
+`scripts/suites`.
 """
 
 import argparse
@@ -34,12 +34,12 @@ STUMBLES = (
     b"<select>", b"</p>", b"<meta charset=utf-16>", b"<base href=//x>", b"<frameset>", b"<a " * 50,
     b"<div>" * 300, b"\xf0\x9f\x92", b"<math><mi>", b"<option>" * 100, b"<", b">", b"=",
 )  # fmt: skip
-MOST = 12
-"""Changes to a mutant."""
+MAX_CHANGES = 12
+"""The maximum number of changes in a mutant."""
 
 
-class Ended(NamedTuple):
-    """What became of a page."""
+class ParseResult(NamedTuple):
+    """The result for a page."""
 
     name: str
     seconds: float
@@ -50,7 +50,7 @@ def mutant(pages: list[bytes], number: int, seed: int) -> bytes:
     """Return the mutant *number*."""
     chance = random.Random(f"{seed}.{number}")
     page = bytearray(chance.choice(pages))
-    for _ in range(chance.randint(1, MOST)):
+    for _ in range(chance.randint(1, MAX_CHANGES)):
         _change(page, chance, pages)
     return bytes(page)
 
@@ -74,15 +74,15 @@ def _change(page: bytearray, chance: random.Random, pages: list[bytes]) -> None:
 
 
 def mutants(pages: list[bytes], count: int, seed: int) -> Iterator[tuple[str, bytes]]:
-    """Yield names and bodies."""
+    """Yield names and bodies of mutants."""
     for number in range(count):
         yield f"mutant {number}", mutant(pages, number, seed)
 
 
-async def read_all(pages: Iterable[tuple[str, bytes]], settings: Settings) -> list[Ended]:
-    """Have all *pages* read, as many at once as there are children."""
+async def read_all(pages: Iterable[tuple[str, bytes]], settings: Settings) -> list[ParseResult]:
+    """Parse all *pages*, as many at once as there are children."""
     wanted, queue = settings.parser, iter(pages)
-    found: list[Ended] = []
+    found: list[ParseResult] = []
     async with Pool(2, wanted.page_limit, wanted.memory_limit) as pool:
 
         async def worker() -> None:
@@ -93,7 +93,7 @@ async def read_all(pages: Iterable[tuple[str, bytes]], settings: Settings) -> li
     return found
 
 
-async def _read(pool: Pool, name: str, body: bytes, settings: Settings) -> Ended:
+async def _read(pool: Pool, name: str, body: bytes, settings: Settings) -> ParseResult:
     request = Request(_fetched(body), options_of(settings), 0.0)
     began = time.perf_counter()
     try:
@@ -101,7 +101,7 @@ async def _read(pool: Pool, name: str, body: bytes, settings: Settings) -> Ended
         how = "cut" if "malformed_html" in parsed.hazards else "read"
     except Poison as error:
         how = str(error)
-    return Ended(name, time.perf_counter() - began, how)
+    return ParseResult(name, time.perf_counter() - began, how)
 
 
 def _fetched(body: bytes) -> PageFetched:
@@ -120,7 +120,7 @@ def _fetched(body: bytes) -> PageFetched:
 
 
 def main() -> None:
-    """Print what became of hostile pages and mutants."""
+    """Print the results for hostile pages and mutants."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--pages", type=Path, default=data_folder() / "pages")
     parser.add_argument("--mutants", type=int, default=10_000)
@@ -135,7 +135,7 @@ def main() -> None:
     _report("mutants", asyncio.run(read_all(mutants(pages, given.mutants, given.seed), settings)))
 
 
-def _report(what: str, ended: list[Ended]) -> None:
+def _report(what: str, ended: list[ParseResult]) -> None:
     print(f"{len(ended)} {what}")
     for how, count in Counter(one.how for one in ended).most_common():
         print(f"  {count:6}  {how}")

@@ -1,11 +1,11 @@
-"""How soon a seed is a document: seconds from a seed's acknowledgement to its record on `pages`.
+"""Seconds from a seed's acknowledgement to its document on `pages`.
 
     .venv/bin/python -m bench.latency [--seeds 100] [--count 1] [--rounds 2]
 
-On a fleet that waits, seeds of hosts that it has never met are added one at a time. What a host is
-asked for is robots.txt and the page, a twentieth of a second apart. The servers' own time is what
-the web server took to answer both. Below that stands when each topic had its first and its last
-record of a seed. The first round makes the servers warm and is not shown.
+A fleet without work receives seeds of new hosts, one at a time. Each host is requested for
+robots.txt and the page, a twentieth of a second apart. The web server's own time for both is shown
+separately, and below it the times of the first and the last record of a seed on each topic. The
+first round warms up the servers and is not shown.
 """
 
 import argparse
@@ -20,28 +20,28 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.servers import Server, running
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import HANG_TIMEOUT
 from tests.synthweb import SynthWeb, World
 from tests.system.by_hand import of_servers
 from tests.system.fleet import fleet
 
 DELAY = 0.05
-REST = 0.5
+PAUSE = 0.5
 """Seconds between a document and the next seed."""
 
 
 class Wait(NamedTuple):
-    """Seconds that a seed took to be a document."""
+    """The latency of a seed in seconds."""
 
     took: float
     server: float
-    """How many of them the web server took."""
+    """The part of the web server."""
     topics: dict[str, list[float]]
-    """How many after the seed each record was made, by topic."""
+    """Topic → seconds from the seed to each of its records."""
 
 
 class Topics:
-    """All topics of a fleet, as they grow."""
+    """All topics of a fleet, read to their ends."""
 
     def __init__(self, servers: str, prefix: str) -> None:
         self._prefix = prefix
@@ -59,9 +59,9 @@ class Topics:
         )
 
     def await_document(self, url: str) -> dict[str, list[float]]:
-        """Return when each record was made until the document at *url* was there, by topic."""
+        """Return the times of all records by topic, up to the document of *url*."""
         found: dict[str, list[float]] = defaultdict(list)
-        latest = time.monotonic() + PATIENCE
+        latest = time.monotonic() + HANG_TIMEOUT
         while time.monotonic() < latest:
             message = self._consumer.poll(0.1)
             if message and not message.error():
@@ -72,12 +72,12 @@ class Topics:
         raise TimeoutError(f"{url} is not on pages")
 
     def close(self) -> None:
-        """Leave."""
+        """Close the consumer."""
         self._consumer.close()
 
 
 def waits(servers: str, corner: dict[str, str], count: int, seeds: int) -> Iterator[Wait]:
-    """Sow one seed after the other."""
+    """Add one seed after the other; return their latencies."""
     prefix = corner["GOSSAMER_KAFKA__PREFIX"]
     settings = {
         **corner,
@@ -102,12 +102,12 @@ def waits(servers: str, corner: dict[str, str], count: int, seeds: int) -> Itera
             asked = web.requests()[before:]
             late = {topic: [at - added for at in times] for topic, times in found.items()}
             yield Wait(took, sum(one.ended - one.at for one in asked), late)
-            time.sleep(REST)
+            time.sleep(PAUSE)
         topics.close()
 
 
 def main() -> None:
-    """Print the median, the 95th percentile and the longest."""
+    """Print the median, the 95th percentile and the maximum."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--count", type=int, default=1, help="of each service")
@@ -124,18 +124,18 @@ def main() -> None:
 
 
 def show(found: list[Wait]) -> None:
-    """Print how long it took, and how far each topic was when."""
+    """Print the latencies, and the times of each topic."""
     for name, times in (
         ("seed to document", [one.took for one in found]),
         ("of it the web server", [one.server for one in found]),
     ):
         last = quantiles(times, n=20)[-1]
-        print(f"{name:22} median {median(times):.3f} s, 95 % {last:.3f} s, most {max(times):.3f} s")
+        print(f"{name:22} median {median(times):.3f} s, 95 % {last:.3f} s, max {max(times):.3f} s")
     firsts: dict[str, list[float]] = defaultdict(list)
     lasts: dict[str, list[float]] = defaultdict(list)
     for one in found:
         for topic, times in one.topics.items():
-            # What was made before the seed is of the seed before.
+            # Records from before the seed belong to the previous one.
             if late := [at for at in times if at >= 0]:
                 firsts[topic].append(min(late))
                 lasts[topic].append(max(late))

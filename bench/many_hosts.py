@@ -1,11 +1,11 @@
-"""Many hosts at a polite pace: what one fetcher asks of them, and how closely it keeps their delay.
+"""One fetcher with many polite hosts: its request rate, and how exactly it keeps their delays.
 
     .venv/bin/python -m bench.many_hosts [--hosts 2000] [--seconds 120] [--delay 1]
 
-Each host has an address of its own on loopback and always has another order waiting, so a fetcher
-that loses no time asks each of them once a delay and a visit. The server is a process of its own
-and measures: requests a second, and at each host the time from the end of an answer to the next
-request. Names are not looked up. The machine serves, too: see how busy both processes are.
+Each host has its own loopback address and always has a waiting order, so a perfect fetcher requests
+a page of each host once a delay and a visit. The server is a process of its own and measures
+requests a second, and the time from the end of an answer to the next request of its host. Names are
+not looked up. The server uses the same machine: check the CPU of both processes.
 """
 
 import argparse
@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from ipaddress import ip_network
 from multiprocessing.connection import Connection
 
-from bench.fetching import BODY, HEAD
 from gossamer.events import Event, HostCheckedOut, OrderId, Visit
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
@@ -27,20 +26,26 @@ from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff
 from services.fetcher.service import Fetcher
 from services.fetcher.wiring import fixed_epoch, raise_descriptor_limit
 
+BODY = b"<!DOCTYPE html><title>a page</title><p>" + b"some words " * 900
+HEAD = (
+    b"HTTP/1.1 200 OK\r\nServer: bench\r\nDate: Mon, 23 Nov 2026 00:00:00 GMT\r\n"
+    b"Content-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\nETag: \"x\"\r\n"
+    b"Cache-Control: max-age=60\r\nVary: Accept-Encoding\r\n\r\n"
+) % len(BODY)  # fmt: skip
 BATCH = 10
 FIRST = (127 << 24) + (1 << 16)
 
 
 class Record:
-    """What the server has seen."""
+    """The server's measurements."""
 
     def __init__(self) -> None:
         self.requests = 0
         self.ended: dict[str, float] = {}
         self.gaps: list[float] = []
 
-    def asked(self, address: str) -> None:
-        """A request has come, and is answered at once."""
+    def record_request(self, address: str) -> None:
+        """Record a request, which is answered at once."""
         now = time.monotonic()
         if address in self.ended:
             self.gaps.append(now - self.ended[address])
@@ -54,19 +59,19 @@ class Server(asyncio.Protocol):
         self._record = record
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember where the answers go."""
+        """Store the transport of the answers."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._address = transport.get_extra_info("sockname")[0]
 
     def data_received(self, data: bytes) -> None:
-        """Answer a head."""
-        self._record.asked(self._address)
+        """Answer a request."""
+        self._record.record_request(self._address)
         self._transport.write(HEAD + BODY)
 
 
 def serve(channel: Connection, hosts: int) -> None:
-    """Serve until told to stop; send the port, and in the end what was measured."""
+    """Serve until a message arrives; send the port, and at the end the measurements."""
 
     async def run() -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -82,7 +87,7 @@ def serve(channel: Connection, hosts: int) -> None:
 
 @contextmanager
 def serving(hosts: int) -> Iterator[tuple[int, Connection]]:
-    """Serve in a process of its own; yield the port and where to ask for what it saw."""
+    """Serve in a process of its own; yield the port and the channel for the measurements."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.Process(target=serve, args=(there, hosts), daemon=True)
     process.start()
@@ -110,7 +115,7 @@ def order(host: str, number: int, delay: float) -> HostCheckedOut:
 
 
 async def fetch(hosts: int, seconds: float, delay: float, port: int) -> float:
-    """Visit all hosts for so long; return how many seconds of CPU that took."""
+    """Visit all hosts for *seconds*; return the seconds of CPU."""
     settings = FetcherSettings(
         contact="bench@example.org",
         allow_networks=(ip_network("127.0.0.0/8"),),
@@ -125,10 +130,10 @@ async def fetch(hosts: int, seconds: float, delay: float, port: int) -> float:
     def emit(*events: Event) -> None:
         pass
 
-    async def visit(place: int) -> None:
-        address = ".".join(map(str, (FIRST + place).to_bytes(4, "big")))
-        # As they come from a frontier: not all at one instant.
-        await asyncio.sleep(delay * place / hosts)
+    async def visit(number_of_host: int) -> None:
+        address = ".".join(map(str, (FIRST + number_of_host).to_bytes(4, "big")))
+        # Orders of a frontier do not start at one instant either.
+        await asyncio.sleep(delay * number_of_host / hosts)
         number = 0
         while time.monotonic() < until:
             await fetcher.work(order(f"http://{address}:{port}", number, delay), emit)
@@ -136,7 +141,7 @@ async def fetch(hosts: int, seconds: float, delay: float, port: int) -> float:
             number += 1
 
     before = time.process_time()
-    visits = [asyncio.create_task(visit(place)) for place in range(hosts)]
+    visits = [asyncio.create_task(visit(number_of_host)) for number_of_host in range(hosts)]
     await asyncio.sleep(seconds)
     took = time.process_time() - before
     for task in visits:
@@ -147,7 +152,7 @@ async def fetch(hosts: int, seconds: float, delay: float, port: int) -> float:
 
 
 def main() -> None:
-    """Measure, and print a line for each thing that was."""
+    """Measure, and print the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -162,7 +167,7 @@ def main() -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{options.hosts} hosts, {options.delay:g} s between visits, {options.seconds:g} s")
     print(f"requests a second     {requests / options.seconds:8.0f}")
-    print(f"at most, by the delay {options.hosts / options.delay:8.0f}")
+    print(f"maximum by the delay  {options.hosts / options.delay:8.0f}")
     print(f"CPU: fetcher, server  {took / options.seconds:8.0%} {served / options.seconds:.0%}")
     print(f"memory                {memory:8.0f} MiB")
     for name, share in (("smallest", 0.0), ("median", 0.5), ("99 %", 0.99), ("largest", 1.0)):

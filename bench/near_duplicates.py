@@ -1,12 +1,13 @@
-"""What near duplicates and changes are told by, measured on texts that others have collected.
+"""Precision and recall of near-duplicate detection, and the accuracy of sketches, on third-party
+texts.
 
     .venv/bin/python -m bench.near_duplicates [--pairs FILE.jsonl.gz] [--pages FOLDER]
 
 FILE has pairs of texts, `{"a", "b", "similarity", "kind"}` a line, FOLDER real pages, `*.html.gz`;
-by default they are those of the suites (`scripts/suites`).
-Two texts are near duplicates if nine of ten words are the same. Printed are precision and recall by
-how many bits of the simhashes may differ: on the pairs, and on the pages' main texts beside edited
-copies of themselves and beside each other. Last, how well sketches tell how much has changed.
+by default those of the suites (`scripts/suites`). Two texts are near duplicates if nine of ten
+words are the same. The tables show precision and recall by the number of bits in which simhashes
+may differ: for the pairs, and for the pages' main texts with edited copies and with each other.
+Last comes the accuracy of the change that sketches estimate.
 """
 
 import argparse
@@ -27,12 +28,12 @@ from services.parser.html.document import read_document
 from services.parser.html.text import extract_main_text
 from services.parser.simhash import simhash_of
 from services.parser.wiring import options_of
-from tests.conformance.measures import SIMHASH_WORDS, Compared, compare_pairs, count_found
+from tests.conformance.measures import SIMHASH_WORDS, TextPair, compare_pairs, count_found
 from tests.suites import data_folder
 
 DISTANCES = range(9)
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
-"""Parts of a text's words that an edit replaces."""
+"""Fractions of a text's words that an edit replaces."""
 
 
 def main() -> None:
@@ -45,7 +46,7 @@ def main() -> None:
     pairs = list(map(json.loads, gzip.decompress(arguments.pairs.read_bytes()).splitlines()))
     compared = compare_pairs(arguments.pairs)
     _table(f"{len(compared)} pairs of texts", compared)
-    _table("Real pages: edited copies, and each other", list(_edited(_texts(arguments.pages))))
+    _table("Real pages: with edited copies, and pairs", list(_edit_pairs(_texts(arguments.pages))))
     _sketches(pairs)
 
 
@@ -58,7 +59,7 @@ def _texts(folder: Path) -> list[str]:
     return [text for text in found if simhash_of(text, SIMHASH_WORDS)]
 
 
-def _edited(texts: list[str]) -> Iterator[Compared]:
+def _edit_pairs(texts: list[str]) -> Iterator[TextPair]:
     chance = random.Random(1)
     whole = [simhash_of(text, SIMHASH_WORDS) for text in texts]
     others = [word for text in texts for word in text.split()]
@@ -68,10 +69,10 @@ def _edited(texts: list[str]) -> Iterator[Compared]:
                 copy = simhash_of(
                     " ".join(edit(text.split(), share, others, chance)), SIMHASH_WORDS
                 )
-                if copy:  # A copy with shorter words may be too short for one.
-                    yield Compared(distance(simhash, copy), 1 - share)
+                if copy:  # A copy with shorter words may be too short for a simhash.
+                    yield TextPair(distance(simhash, copy), 1 - share)
     for at, one in enumerate(whole):
-        yield from (Compared(distance(one, other), 0.0) for other in whole[:at])
+        yield from (TextPair(distance(one, other), 0.0) for other in whole[:at])
 
 
 def _scattered(
@@ -91,7 +92,7 @@ def _in_one_piece(
     return words
 
 
-def _table(title: str, compared: list[Compared]) -> None:
+def _table(title: str, compared: list[TextPair]) -> None:
     near = count_found(compared, 0).near
     print(f"\n{title}: {near} of {len(compared)} are near duplicates")
     print(f"{'distance':>10} {'found':>7} {'precision':>10} {'recall':>7}")

@@ -1,14 +1,15 @@
-"""What a page costs a crawl in a folder, beside Scrapy and beside a bare loop of the libraries.
+"""The cost of a page in a crawl in a folder, compared with Scrapy and with a bare loop of the
+libraries.
 
     .venv/bin/python -m bench.page [--pages 5000] [--hosts 200] [--scrapy PYTHON] [--text]
-                                   [--profile PY-SPY]
+    [--profile PY-SPY]
 
-Needs nginx, which serves pages of 45 kB from so many hosts on loopback, without delay. Each crawler
-finds them by their links from one page of each host, obeys robots.txt and keeps all bodies. Scrapy
-is run where `--scrapy` names a Python that has it (with `--text`, trafilatura as well). CPU seconds
-are those of all processes of a crawler, nginx's not; memory is the most that they had together
-(PSS). All run in turn, on the same pages. With `--profile` our crawl runs once more below py-spy,
-which says what part of its CPU time each stage takes (`bench.stages`).
+It needs nginx, which serves pages of 45 kB from `--hosts` hosts on loopback, without delay. Each
+crawler finds them by links from one page of each host, obeys robots.txt and stores all bodies.
+Scrapy runs if `--scrapy` names a Python with it (and with trafilatura for `--text`). CPU seconds
+are those of all processes of a crawler, without nginx. Memory is the maximum of all its processes
+together (PSS). The crawlers run in turn, on the same pages. With `--profile` our crawl runs once
+more under py-spy, and a table shows the CPU time of each stage (`bench.stages`).
 """
 
 import argparse
@@ -37,8 +38,8 @@ from tests.servers import free_ports
 
 FIRST = "127.1"
 SIZE, WORDS = 45_000, 5000
-COMMON = [1 / rank for rank in range(1, WORDS + 1)]
-"""How often each word comes, as Zipf has it: what a text costs depends on it."""
+WORD_FREQUENCIES = [1 / rank for rank in range(1, WORDS + 1)]
+"""Word frequencies by Zipf's law, since the cost of a text depends on them."""
 LINKS = 40
 CONCURRENCY = 32
 LOOK = 0.25
@@ -91,7 +92,7 @@ process.start()
 
 
 class Cost(NamedTuple):
-    """What a crawler took."""
+    """The cost of a crawl."""
 
     pages: int
     wall: float
@@ -117,7 +118,7 @@ def write_pages(folder: Path, pages: int, hosts: int) -> list[str]:
 
 def _page(draw: random.Random, words: list[str], address: str, number: int, each: int) -> str:
     def prose(count: int) -> str:
-        return " ".join(draw.choices(words, COMMON, k=count)).capitalize() + "."
+        return " ".join(draw.choices(words, WORD_FREQUENCIES, k=count)).capitalize() + "."
 
     linked = [(number * 3 + offset) % each for offset in range(1, LINKS)]
     menu = "".join(f'<li class="item"><a href="/page-{n}.html">{prose(3)}</a></li>' for n in linked)
@@ -135,7 +136,7 @@ def _page(draw: random.Random, words: list[str], address: str, number: int, each
 
 @contextmanager
 def nginx(folder: Path) -> Iterator[int]:
-    """Serve *folder* meanwhile; return the port."""
+    """Serve *folder* within a block; yield the port."""
     port = free_ports(1)
     user = "" if os.geteuid() else "user root;"
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, user=user))
@@ -148,8 +149,8 @@ def nginx(folder: Path) -> Iterator[int]:
         process.wait()
 
 
-def measured(command: list[str], served: Path) -> Cost:
-    """Run a crawler; its pages are those that nginx has served meanwhile."""
+def measure(command: list[str], served: Path) -> Cost:
+    """Run a crawler; its pages are counted by nginx."""
     before, began = _used(), time.monotonic()
     start = served.stat().st_size
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
@@ -184,7 +185,7 @@ def _memory(session: int) -> float:
 
 
 async def bare(seeds: list[str], bodies: Path, text: bool) -> None:
-    """Fetch, read and keep all pages with nothing but the libraries."""
+    """Fetch, parse and store all pages with the libraries alone."""
     queue, seen = asyncio.Queue[str](), set(seeds)
     for seed in seeds:
         queue.put_nowait(seed)
@@ -221,7 +222,7 @@ def _extractor() -> Callable[[str], str | None]:
 
 
 def bench(pages: int, hosts: int, scrapy: str, text: bool, rounds: int, profile: str) -> None:
-    """Print a table; with *profile*, which is py-spy's command, one of the stages as well."""
+    """Print a table; with *profile*, the command of py-spy, also a table of the stages."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         addresses = write_pages(folder, pages, hosts)
@@ -231,13 +232,13 @@ def bench(pages: int, hosts: int, scrapy: str, text: bool, rounds: int, profile:
             print(f"{'':10} {'pages':>6} {'pages/s':>8} {'pages/CPU s':>12} {'MiB':>6}")
             for _ in range(rounds):
                 costs = {
-                    kind: _shown(kind, measured(command, folder / "access.log"))
+                    kind: _shown(kind, measure(command, folder / "access.log"))
                     for kind, command in _commands(folder, seeds, scrapy, text).items()
                 }
             if profile:
                 crawl, samples = _commands(folder, seeds, "", text)["gossamer"], folder / "samples"
                 how = ["-s", "-F", "-f", "raw", "-r", "200", "-o", str(samples)]
-                measured([profile, "record", *how, "--", *crawl], folder / "access.log")
+                measure([profile, "record", *how, "--", *crawl], folder / "access.log")
                 cost = costs["gossamer"]
                 each = 1000 * cost.cpu / cost.pages
                 print(table_of(stages_of(samples.read_text().splitlines()), each))
@@ -268,7 +269,7 @@ def _commands(folder: Path, seeds: Path, scrapy: str, text: bool) -> dict[str, l
 
 
 def main() -> None:
-    """Measure; with --bare, be measured."""
+    """Measure; with --bare, run the measured loop."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=5000)
     parser.add_argument("--hosts", type=int, default=200)

@@ -1,4 +1,4 @@
-"""The CPU that processes, their children and some of their threads have used, as /proc says."""
+"""The CPU time of processes, of their children and of some of their threads, from /proc."""
 
 import os
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ COMPILERS = ("C1 Compiler", "C2 Compiler")
 
 
 def cpu(pids: Iterable[int]) -> float:
-    """Return the CPU seconds of processes that are alive, and of their children that are not."""
+    """Return the CPU seconds of running processes, and of their ended children."""
     total = 0.0
     for pid in pids:
         try:
@@ -32,10 +32,10 @@ def family(pid: int) -> list[int]:
     return found
 
 
-def compiling(pids: Iterable[int]) -> float:
-    """Return the CPU seconds of the threads in which Java compiles what runs often.
+def compiler_cpu(pids: Iterable[int]) -> float:
+    """Return the CPU seconds of the threads of Java's compilers.
 
-    They must not come and go: `-XX:-UseDynamicNumberOfCompilerThreads`.
+    Their number must be fixed: `-XX:-UseDynamicNumberOfCompilerThreads`.
     """
     total = 0.0
     for pid in pids:

@@ -1,11 +1,11 @@
-"""What reading a page costs, step by step, and how well its main text is found.
+"""The CPU of each step of parsing a page, and the F1 of its main text.
 
     .venv/bin/python -m bench.reading --pages FOLDER --truth FILE.json.gz
 
-FOLDER has real pages, `NAME.html.gz`; FILE their true texts, `{NAME: {"articleBody": …}}`, as in
-scrapinghub's article-extraction-benchmark, whose score this is: precision and recall of the runs of
-four words, averaged over the pages. Milliseconds are CPU of this process, the best of the rounds;
-a step's are without those of the steps within it.
+FOLDER has real pages, `NAME.html.gz`; FILE their true texts, `{NAME: {"articleBody": …}}`. The
+score is that of scrapinghub's article-extraction-benchmark: precision and recall of runs of four
+words, averaged over the pages. Milliseconds are CPU of this process in the best round; a step's
+time does not include the steps within it.
 """
 
 import argparse
@@ -49,9 +49,9 @@ STEPS: tuple[tuple[str, ModuleType | type, str], ...] = (
     ("sketch", html, "make_sketch"),
     ("blocks", document, "make_blocks"),
     ("simhash", html, "simhash_of"),
-    ("all the rest", page, "parse"),
+    ("rest", page, "parse"),
 )
-"""The name of each step, and what takes it: a function of a module or a class."""
+"""The name of each step, and its function: in a module or a class."""
 
 _word = re.compile(r"\w+")
 
@@ -63,8 +63,8 @@ class Stopwatch:
         self.spent: defaultdict[str, float] = defaultdict(float)
         self._inner = [0.0]
 
-    def timed(self, step: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return *function*, whose calls are added to *step*."""
+    def measure_step(self, step: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return *function* with its calls added to *step*."""
 
         @wraps(function, updated=())
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     pages = {
-        path.name.split(".")[0]: fetched(gzip.decompress(path.read_bytes()))
+        path.name.split(".")[0]: page_of(gzip.decompress(path.read_bytes()))
         for path in sorted(arguments.pages.glob("*.html.gz"))
     }
     options = options_of(Settings())
@@ -98,8 +98,8 @@ def main() -> None:
     _costs(pages, options, arguments.rounds)
 
 
-def fetched(body: bytes) -> PageFetched:
-    """Return a page of *body* in UTF-8."""
+def page_of(body: bytes) -> PageFetched:
+    """Return a page with *body* in UTF-8."""
     headers = (("Content-Type", "text/html; charset=utf-8"),)
     return PageFetched(
         at=0, site="", host="", visit=Visit("", "http://page.test/"), started_at=0, took=0,
@@ -126,7 +126,7 @@ def runs(words: str) -> Counter[tuple[str, ...]]:
 
 
 def share(of: Counter[tuple[str, ...]], found: Counter[tuple[str, ...]]) -> float:
-    """Return the part of the runs *of* a text that are *found* in another."""
+    """Return the fraction of the runs *of* a text that are in *found*."""
     return (of & found).total() / of.total()
 
 
@@ -137,7 +137,7 @@ def _mean(values: list[float]) -> float:
 def _costs(pages: Mapping[str, PageFetched], options: Options, rounds: int) -> None:
     watch = Stopwatch()
     for step, owner, name in STEPS:
-        setattr(owner, name, watch.timed(step, getattr(owner, name)))
+        setattr(owner, name, watch.measure_step(step, getattr(owner, name)))
     best: dict[str, float] = {}
     for _ in range(rounds):
         watch.spent.clear()
@@ -147,7 +147,7 @@ def _costs(pages: Mapping[str, PageFetched], options: Options, rounds: int) -> N
             best[step] = min(best.get(step, spent), spent)
     for step, spent in best.items():
         print(f"{step:>22} {1000 * spent / len(pages):7.3f} ms")
-    print(f"{'in all':>22} {1000 * sum(best.values()) / len(pages):7.3f} ms")
+    print(f"{'total':>22} {1000 * sum(best.values()) / len(pages):7.3f} ms")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""CPU of a revisit in the frontier, beside that of a first visit, on SQLite and on Cassandra.
+"""The frontier's CPU for a revisit and for a first visit, on SQLite and on Cassandra.
 
     .venv/bin/python -m bench.revisit_cost [--pages 4000] [--policy optimal] [--cassandra]
 
-The frontier alone, in virtual time: what fetcher and dedup would say is made up here, and not
-counted. Each step of the log takes in what came of some hundred visits and flushes once. CPU
-seconds are those of this process; the node's are not counted.
+The frontier runs alone in virtual time. The events of fetcher and dedup are simulated and not
+counted. Each step of the log handles the outcomes of some hundred visits and flushes once. CPU
+seconds are those of this process, without the node's.
 """
 
 import argparse
@@ -46,7 +46,7 @@ RULES = RobotsRules(fetched_at=START, expires_at=START + 10_000 * DAY)
 
 
 class Bench:
-    """A frontier whose visits are over at once."""
+    """A frontier whose visits take no time."""
 
     def __init__(self, store: Store, policy: str) -> None:
         self.store, self.now, self.visits, self.spent = store, START, 0, 0.0
@@ -58,7 +58,7 @@ class Bench:
         self.frontier.handle(defined, self.now)
 
     def admit(self, pages: int) -> None:
-        """Admit so many URLs."""
+        """Admit *count* URLs."""
         for number in range(pages):
             url = f"http://www.site{number // A_HOST}.example/a/path/page-{number}.html"
             found = (Discovery(url, depth=2),)
@@ -68,7 +68,7 @@ class Bench:
                 self._timed(self._settle)
 
     def run(self, until: float) -> None:
-        """Let virtual time pass."""
+        """Advance virtual time."""
         while self.now < until:
             orders: list[HostCheckedOut] = []
             self._timed(lambda: orders.extend(self._orders()))  # noqa: B023
@@ -86,11 +86,11 @@ class Bench:
 
     def _answer(self, order: HostCheckedOut) -> None:
         for index, visit in enumerate(order.visits):
-            events = self._said(order, index, visit)
+            events = self._outcomes_of(order, index, visit)
             self._timed(lambda events=events: [self.frontier.handle(e, self.now) for e in events])
         self.visits += sum(visit.purpose is Purpose.PAGE for visit in order.visits)
 
-    def _said(
+    def _outcomes_of(
         self, order: HostCheckedOut, index: int, visit: Visit
     ) -> list[VisitEnded | PageJudged]:
         ended = VisitEnded(
@@ -131,15 +131,15 @@ class Bench:
         work()  # type: ignore[operator]
         self.spent += time.process_time() - began
 
-    def measured(self) -> tuple[int, float]:
-        """Return the visits since the last call, and microseconds of CPU for each."""
+    def take_measurement(self) -> tuple[int, float]:
+        """Return the visits since the last call, and the microseconds of CPU for each."""
         visits, spent, self.visits, self.spent = self.visits, self.spent, 0, 0.0
         return visits, 1e6 * spent / max(1, visits)
 
 
 @contextmanager
 def cassandra_store(folder: Path) -> Iterator[Store]:
-    """A store on a node of its own."""
+    """Yield a store on a node of its own."""
     server = Server("cassandra", folder)
     server.start()
     try:
@@ -155,13 +155,13 @@ def cassandra_store(folder: Path) -> Iterator[Store]:
 
 
 def measure(store: Store, name: str, given: argparse.Namespace) -> None:
-    """Print what first visits and revisits cost on *store*."""
+    """Print the cost of first visits and revisits on *store*."""
     bench = Bench(store, given.policy)
     bench.admit(given.pages)
     bench.run(START + STEP)
-    visits, first = bench.measured()
+    visits, first = bench.take_measurement()
     bench.run(START + given.days * DAY)
-    again, each = bench.measured()
+    again, each = bench.take_measurement()
     print(
         f"{name:10} {visits:6} first visits {first:7.0f} us each   {again:6} revisits {each:7.0f} "
         f"us each: {each / first:.2f} of a first visit",
@@ -170,7 +170,7 @@ def measure(store: Store, name: str, given: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Measure both, one after the other."""
+    """Measure both stores, one after the other."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -24,14 +24,14 @@ from services.frontier.revisit.price import next_token_at, refill_tokens, spend_
 
 
 class Freshness:
-    """What of the time from *begin* to *end* the copies of all pages were as their pages."""
+    """The freshness of all copies from *begin* to *end*."""
 
     def __init__(self, begin: float, end: float) -> None:
         self.begin, self.end = begin, end
         self.total = self.fresh = self.aged = 0.0
 
     def add(self, page: Page, visit: float, until: float) -> None:
-        """Count a copy of *page* made at *visit* and kept *until*, when the next one was made."""
+        """Add a copy of *page* made at *visit* and replaced at *until*."""
         begin, until = max(visit, self.begin), min(until, self.end)
         if until <= begin:
             return
@@ -45,36 +45,36 @@ class Freshness:
 
     @property
     def freshness(self) -> float:
-        """The share of the time that a copy was fresh, by the pages' weights."""
+        """The fraction of the time in which copies were fresh, weighted by page."""
         return self.fresh / self.total if self.total else 0.0
 
     @property
     def age(self) -> float:
-        """For how many days a copy had been out of date, on the average over all time."""
+        """The mean age of copies in days, over all time."""
         return self.aged / self.total / DAY if self.total else 0.0
 
 
 @dataclass
 class Result:
-    """How a policy, or a plan, has done."""
+    """The result of a policy or of a plan."""
 
     freshness: float
     age: float
     visits: int
     lost_visits: int
-    """To pages that cannot be followed: the best constant rates never visit them."""
+    """Visits to pages that change too fast: the best constant rates never visit them."""
     first_day: float
-    """Freshness in the first day, as soon as pages are found…"""
+    """Freshness in the first day, in which pages are discovered."""
     weeks: list[float]
-    """…and week by week from the beginning."""
+    """Freshness by week from the start."""
     expected: float = 0.0
-    """The freshness that the crawl itself expected, by what it believed…"""
+    """The freshness that the crawl itself estimates."""
     expected_age: float = 0.0
-    """…and the age, in days."""
+    """The mean age that the crawl itself estimates, in days."""
 
 
 class Tally:
-    """Freshness after the warm-up, in the first day, and week by week."""
+    """Freshness after the warm-up, in the first day, and by week."""
 
     def __init__(self, web: Web, warm: float, lost: set[str]) -> None:
         self._after = web.begin + warm * DAY
@@ -89,14 +89,14 @@ class Tally:
         self._asked = self._fresh = self._age = 0.0
 
     def expect(self, crawl: CrawlState, at: float) -> None:
-        """Count what *crawl* expects *at* a time."""
+        """Add the estimates of *crawl* at a time."""
         if at >= self._after and crawl.weights:
             self._asked += 1
             self._fresh += crawl.fresh / crawl.weights
             self._age += crawl.age / crawl.weights
 
     def add(self, page: Page, visit: float, until: float) -> None:
-        """Count a visit, and the copy that it made."""
+        """Add a visit, and the copy that it made."""
         if visit >= self._after:
             self._visits += 1
             self._lost_visits += page.url in self._lost
@@ -107,7 +107,7 @@ class Tally:
             week.add(page, visit, until)
 
     def result(self) -> Result:
-        """Return what came of it."""
+        """Return the result."""
         return Result(
             self._whole.freshness,
             self._whole.age,
@@ -121,7 +121,7 @@ class Tally:
 
 
 class Crawl:
-    """A frontier in small: what is due, one visit a site at a time, a token a visit."""
+    """A small frontier: due visits, one at a time a site, one token a visit."""
 
     def __init__(self, web: Web, policy: Policy, budget: float) -> None:
         self._web, self._policy = web, policy
@@ -145,7 +145,7 @@ class Crawl:
         self._random = Random(1)
 
     def run(self, tally: Tally) -> Result:
-        """Make all visits; return what came of them."""
+        """Make all visits; return their result."""
         web = self._web
         last = [0.0] * len(web.pages)
         for at, number in self.visits():
@@ -159,7 +159,8 @@ class Crawl:
         return tally.result()
 
     def visits(self) -> Iterator[tuple[float, int]]:
-        """Yield when which page is visited: at first when it is found, then as planned."""
+        """Yield time and page of each visit: at first when the page is discovered, then as
+        planned."""
         found = sorted((page.first, n) for n, page in enumerate(self._web.pages))
         read = [(self._web.begin + DAY, site) for site in sorted(self._of_site)]
         now, reading, finding = self._web.begin, 0, 0
@@ -188,7 +189,8 @@ class Crawl:
             self._visit(number, now)
 
     def _next_at(self, now: float) -> float:
-        """Return when the next planned visit is due, allowed and paid for."""
+        """Return the time at which the next planned visit is due, permitted and within the
+        budget."""
         self._crawl = refill_tokens(self._crawl, now)
         while self._hosts:
             at, site = self._hosts[0]
@@ -198,7 +200,7 @@ class Crawl:
         return self._web.end
 
     def _list(self, site: str) -> None:
-        """Have *site* where its first due page may be visited."""
+        """Add *site* to the queue at the time of its first due page."""
         due = self._due[site]
         at = max(due[0][0], self._free_at[site]) if due else self._web.end
         if self._listed.get(site) != at:
@@ -213,7 +215,7 @@ class Crawl:
         return number
 
     def _is_left_out(self, number: int, now: float) -> bool:
-        """Return whether the policy makes another plan for a visit that is due."""
+        """Return whether the policy skips a due visit and makes another plan."""
         page, state = self._web.pages[number], self._pages[number]
         states = States(state, self._sites[page.site], self._crawl)
         if decision := self._policy.at_due(states, page.url, now):
@@ -238,7 +240,7 @@ class Crawl:
             self._read_links(of_site[1:], state.at, now)
 
     def _read_links(self, numbers: list[int], since: float, now: float) -> None:
-        """Hear from a site's first page of those that it links to anew since it was visited."""
+        """Read a site's first page: its new links since the last visit are hints."""
         site = self._web.pages[numbers[0]].site
         new = [n for n in numbers if self._has_changed(n, since, now)][:MAX_NEW_LINKS]
         if not self._web.lists[site]:
@@ -257,22 +259,22 @@ class Crawl:
     def _last_modified(self, page: Page, now: float) -> tuple[Evidence, ...]:
         if page.site not in self._web.sitemaps:
             return ()
-        return (Evidence(Kind.LAST_MODIFIED, self._said(page, now)),)
+        return (Evidence(Kind.LAST_MODIFIED, self._date_of(page, now)),)
 
-    def _said(self, page: Page, now: float) -> float:
-        """Return the date that the site gives for the last change of *page*."""
+    def _date_of(self, page: Page, now: float) -> float:
+        """Return the Last-Modified date of *page*; its site may lie."""
         if not self._web.sitemaps[page.site]:
             return now
         changes = bisect_right(page.changes, now)
         return page.changes[changes - 1] if changes else page.first - DAY
 
     def _read_sitemap(self, site: str, now: float) -> None:
-        """Hear from a site's sitemap of pages that have changed since their last visit."""
+        """Read a site's sitemap: pages that changed since their last visit are hints."""
         for number in self._of_site[site]:
             page, state = self._web.pages[number], self._pages[number]
             if not state.visits:
                 continue
-            hint = Hint(page.url, now, Evidence(Kind.SITEMAP, self._said(page, now)))
+            hint = Hint(page.url, now, Evidence(Kind.SITEMAP, self._date_of(page, now)))
             states = States(state, self._sites[site], self._crawl)
             self._keep(number, *self._policy.record_hint(states, hint))
 

@@ -1,13 +1,13 @@
-"""A crawl as it grows: URLs admitted and visited a CPU second, memory and disk, decade by decade.
+"""Growth of a crawl in one folder: URLs admitted and visited a CPU second, memory and disk by size.
 
     .venv/bin/python -m bench.scale [--urls 1000000] [--hosts 200000] [--visits 50000] [--one-site]
 
-Links to hosts whose sizes have a heavy tail (the largest a tenth of all) go through dedup and
-frontier, as a crawl in a folder runs them, twenty of a site at a time. Then a frontier begins anew
-on the file, and its orders are answered at once, without pages; last, the file's free pages are
-counted, and it is written anew without them. Only the two are measured, in CPU seconds of this
-process; the links are put on the log beside them. Hosts may be large here: budgets are as high as
-the crawl. `--one-site` has them all be of one site; `--hosts 1` is one host.
+Links to hosts of a heavy-tailed size distribution (the largest host has a tenth of all) go through
+dedup and frontier as in a crawl in a folder, twenty links of a site at a time. Then a new frontier
+opens the file, and its orders are answered at once, without pages. Last, the free pages of the file
+are counted, and the file is compacted. Only dedup and frontier are measured, in CPU seconds of this
+process. Budgets are as large as the crawl, so that hosts may be large. With `--one-site` all hosts
+are of one site; `--hosts 1` is one host.
 """
 
 import argparse
@@ -44,10 +44,10 @@ from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier
 
-TOGETHER = 20
+LINKS_PER_EVENT = 20
 """Links of one page to one site."""
-AT_A_TIME = 200
-"""Such events that are put on the log at once."""
+EVENTS_PER_APPEND = 200
+"""Events that are appended to the log at once."""
 SEED, TAIL = 1, 1.2
 HUGE = 1 << 40
 
@@ -65,7 +65,7 @@ class Crawl:
         self.dedup = self._runner(
             Dedup(SeenTable(stores[0]), stores[0], DedupSettings()), stores[0]
         )
-        with self.measured():
+        with self.measure_cpu():
             self.frontier = self._frontier(stores[1])
 
     def _frontier(self, store: SqliteStore) -> Loop:
@@ -80,18 +80,18 @@ class Crawl:
         return sequential_loop(processor, self.log, store, lambda: self.now)
 
     @contextmanager
-    def measured(self) -> Iterator[None]:
-        """Count the CPU seconds meanwhile."""
+    def measure_cpu(self) -> Iterator[None]:
+        """Count the CPU seconds of a block."""
         before = time.process_time()
         yield
         self.cpu += time.process_time() - before
 
     def admit(self, events: Iterator[UrlsDiscovered]) -> int:
-        """Have some links admitted, all that are left if there are few; return how many."""
-        some = [*islice(events, AT_A_TIME)]
+        """Admit some links, or all if few are left; return their number."""
+        some = [*islice(events, EVENTS_PER_APPEND)]
         self.log.append([encode(event) for event in some])
         self.now += 0.01 * len(some)
-        with self.measured():
+        with self.measure_cpu():
             while self.dedup.step():
                 pass
             while self.frontier.step() and self.log.lag("frontier", "urls.admitted"):
@@ -100,21 +100,21 @@ class Crawl:
 
     @property
     def disk(self) -> int:
-        """Bytes of the file, and of what is not yet in it."""
+        """Return the bytes of the file and of its journal."""
         files = self.file.parent.glob("gossamer.db*")
         return sum(file.stat().st_size for file in files)
 
 
-def discovered(urls: int, hosts: int, one_site: bool) -> Iterator[UrlsDiscovered]:
-    """Yield links to *hosts* hosts in random order, about *urls* of them."""
+def discovered_links(urls: int, hosts: int, one_site: bool) -> Iterator[UrlsDiscovered]:
+    """Yield links to *hosts* hosts in random order, about *urls* in all."""
     random = np.random.default_rng(SEED)
     weights = 1.0 / np.arange(1, hosts + 1) ** TAIL
     sizes = np.maximum(1, (urls * weights / weights.sum()).astype(np.int64))
-    order = np.repeat(np.arange(hosts), -(-sizes // TOGETHER)).astype(np.int32)
+    order = np.repeat(np.arange(hosts), -(-sizes // LINKS_PER_EVENT)).astype(np.int32)
     random.shuffle(order)
     done = np.zeros(hosts, dtype=np.int64)
     for n, number in enumerate(order.tolist()):
-        first, last = int(done[number]), int(min(done[number] + TOGETHER, sizes[number]))
+        first, last = int(done[number]), int(min(done[number] + LINKS_PER_EVENT, sizes[number]))
         done[number] = last
         site = "site.example" if one_site else f"host{number}.example"
         host = f"host{number}.{site}" if one_site else site
@@ -128,7 +128,7 @@ def _event(number: int, site: str, host: str, pages: range) -> UrlsDiscovered:
 
 
 def admit_all(crawl: Crawl, events: Iterator[UrlsDiscovered], until: int) -> None:
-    """Have *until* URLs admitted; print the table."""
+    """Admit URLs until there are *until*; print the table."""
     print(f"{'URLs':>10} {'URLs/CPU s':>11} {'MiB':>6} {'bytes on disk/URL':>18}", flush=True)
     total, step, mark, spent, more = 0, 100_000, 0, crawl.cpu, 1
     while total < until and more:
@@ -145,7 +145,7 @@ def admit_all(crawl: Crawl, events: Iterator[UrlsDiscovered], until: int) -> Non
 
 
 def visit(folder: Path, visits: int, loaded: int) -> Crawl:
-    """Begin anew on the file; print how long until the first order, and how visits go."""
+    """Open the file with a new frontier; print the time to the first order, and the visit rate."""
     began = time.process_time()
     crawl = Crawl(folder, loaded)
     crawl.log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=16))])
@@ -153,7 +153,7 @@ def visit(folder: Path, visits: int, loaded: int) -> Crawl:
     made = first = 0
     while made < visits:
         crawl.now += 1.0
-        with crawl.measured():
+        with crawl.measure_cpu():
             crawl.frontier.step()
         given = [decode(record) for record in orders.poll(0.0, 100_000)]
         if given and not first:
@@ -171,7 +171,7 @@ def visit(folder: Path, visits: int, loaded: int) -> Crawl:
 
 
 def compact(crawl: Crawl) -> None:
-    """Write the file anew; print how much of it was free, and what that has saved."""
+    """Compact the file; print its free pages and the saving."""
     [(free,)], [(size,)] = (
         crawl.database.read(f"PRAGMA {name}", ()) for name in ("freelist_count", "page_size")
     )
@@ -202,7 +202,7 @@ def _resident() -> float:
 
 
 def main() -> None:
-    """Measure in a folder that is removed."""
+    """Measure in a temporary folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--until", type=int, help="stop there; by default all are admitted")
@@ -213,7 +213,7 @@ def main() -> None:
     parser.add_argument("--folder", help="on which disk")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        events = discovered(options.urls, options.hosts, options.one_site)
+        events = discovered_links(options.urls, options.hosts, options.one_site)
         crawl = Crawl(Path(folder), options.loaded)
         admit_all(crawl, events, options.until or options.urls)
         compact(visit(Path(folder), options.visits, options.loaded))

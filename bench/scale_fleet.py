@@ -1,10 +1,10 @@
-"""A fleet's dedup and frontier as their crawl grows: URLs admitted a CPU second, memory, disk.
+"""Growth of a fleet's dedup and frontier: URLs admitted a CPU second, memory, disk.
 
     .venv/bin/python -m bench.scale_fleet [--urls 1000000] [--hosts 200000]
 
-One of each, Faust and Cassandra and Kafka beside them, with one copy of everything; the links are
-those of `bench.scale`. The crawl stands still: nothing is ordered. CPU is what each process uses
-until all that was found is admitted, without the compilers of Java, which end some day.
+There is one instance of each, on Faust, Cassandra and Kafka, with one copy of all data. The links
+are those of `bench.scale`. The crawl is paused: nothing is ordered. CPU is that of each process
+until all discovered URLs are admitted, without Java's compilers, which stop some time.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.fleet import FIXED, JAVA, LOOK, Counts, Crawled, since
+from bench.fleet import FIXED, JAVA, LOOK, Counts, MeasuredFleet, since
 from bench.fleet_servers import Servers
-from bench.scale import AT_A_TIME, discovered
+from bench.scale import EVENTS_PER_APPEND, discovered_links
 from gossamer.events import UrlsDiscovered
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
@@ -31,43 +31,43 @@ from tests.system.fleet import Fleet
 
 SERVICES = ("dedup", "frontier")
 FIRST = 100_000
-PATIENCE = 1800.0
-"""Seconds until so much should be admitted."""
+ADMISSION_TIMEOUT = 1800.0
+"""Seconds in which a step of the growth must be admitted."""
 
 
-class Grown(NamedTuple):
-    """A crawl, some URLs further on."""
+class GrowthRow(NamedTuple):
+    """A crawl at some number of URLs."""
 
     urls: int
     more: int
-    """Of them, those that came since the time before."""
+    """URLs since the previous row."""
     cpu: Counts
-    """Seconds since the time before, by process."""
+    """CPU seconds since the previous row, by process."""
     memory: Counts
-    """MiB, of the services."""
+    """MiB of the services."""
     disk: Counts
-    """Bytes: of Cassandra's data, of dedup's folder."""
+    """Bytes of Cassandra's data, and of dedup's folder."""
 
 
 def grow(there: Fleet, servers: Servers, corner: dict[str, str], data: Path, urls: int,
-         hosts: int) -> Iterator[Grown]:  # fmt: skip
-    """Let about so many URLs be found; yield how it goes."""
+         hosts: int) -> Iterator[GrowthRow]:  # fmt: skip
+    """Discover URLs in steps; yield a row for each."""
     prefix = corner["GOSSAMER_KAFKA__PREFIX"]
-    crawled = Crawled(there, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
+    crawled = MeasuredFleet(there, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
     log = KafkaLog(KafkaSettings(servers=servers.kafka, prefix=prefix))
-    events, total, step = discovered(urls, hosts, one_site=False), 0, FIRST
+    events, total, step = discovered_links(urls, hosts, one_site=False), 0, FIRST
     while True:
         spent, more = crawled.spent(), 0
-        while more < step and (some := [*islice(events, AT_A_TIME)]):
+        while more < step and (some := [*islice(events, EVENTS_PER_APPEND)]):
             log.append([encode(event) for event in some])
             more += _urls_of(some)
         if not more:
             return
-        # How far they are behind is told every few seconds.
-        until(lambda: any(there.lag().values()), "that so many URLs are met", PATIENCE)
-        until(lambda: _is_admitted(there), f"admission of {more} URLs", PATIENCE)
+        # Lags are updated every few seconds.
+        until(lambda: any(there.lag().values()), "that so many URLs are met", ADMISSION_TIMEOUT)
+        until(lambda: _is_admitted(there), f"admission of {more} URLs", ADMISSION_TIMEOUT)
         total += more
-        yield Grown(
+        yield GrowthRow(
             total,
             more,
             since(spent, crawled.spent()),
@@ -82,7 +82,7 @@ def _urls_of(events: list[UrlsDiscovered]) -> int:
 
 
 def _is_admitted(there: Fleet) -> bool:
-    # To be asked costs them something, too.
+    # Requests for metrics cost CPU as well.
     time.sleep(LOOK)
     lag = there.lag()
     return bool(lag) and not any(lag.values())
@@ -97,7 +97,7 @@ def _size(folder: Path) -> float:
     return float(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()))
 
 
-def show(grown: Grown) -> None:
+def show(grown: GrowthRow) -> None:
     """Print a line."""
     used = {name: seconds for name, seconds in grown.cpu.items() if name != JAVA}
     each = ", ".join(f"{name} {1e6 * seconds / grown.more:.0f}" for name, seconds in used.items())
@@ -111,7 +111,7 @@ def show(grown: Grown) -> None:
 
 
 def bench(kafka: Server, cassandra: Server, servers: Servers, urls: int, hosts: int) -> None:
-    """Print how the crawl grows."""
+    """Print the growth."""
     corner = of_servers(servers.kafka, servers.cassandra_port)
     settings = {
         **corner,
@@ -140,7 +140,7 @@ def bench(kafka: Server, cassandra: Server, servers: Servers, urls: int, hosts: 
 
 
 def main() -> None:
-    """Start the servers, and grow."""
+    """Start the servers, and measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--hosts", type=int, default=200_000)

@@ -1,11 +1,11 @@
-"""URLs a second through the URL-seen test, beside the same loop written plainly on Faust.
+"""URLs a second through the URL-seen test, compared with a plain loop on Faust.
 
     .venv/bin/python -m bench.seen [--events 5000] [--rounds 2]
 
-Each event brings ten URLs that nobody has met. Both read it, test and remember the URLs, and send
-what is new, by turns, in processes of their own against one broker of this machine, each with a new
-group and an empty table. Measured is from the first URL to the last one admitted; CPU seconds are
-those of the process, the broker's are not counted.
+Each event has ten new URLs. Both loops read it, test and store the URLs, and append the new ones.
+They run in turn, in processes of their own on one broker of this machine, each with a new group and
+an empty table. The time is from the first URL to the last one admitted; CPU seconds are those of
+the process, without the broker's.
 """
 
 import argparse
@@ -47,7 +47,7 @@ LOOK = 0.02
 
 
 def fill(settings: KafkaSettings, events: int) -> None:
-    """Put what is to be read on the topic."""
+    """Append the events to the topic."""
     list(Topics(settings).apply())
     encoder = msgspec.json.Encoder()
     with closing(KafkaLog(settings)) as log:
@@ -64,7 +64,7 @@ def _discovered(n: int, encoder: msgspec.json.Encoder) -> Message:
     return Message("urls.discovered", site, encoder.encode(event), site)
 
 
-def timed(admitted: Callable[[], float], total: int) -> None:
+def measure(admitted: Callable[[], float], total: int) -> None:
     """Print the seconds and the CPU seconds from the first URL to the last."""
     while not (first := admitted()):
         time.sleep(LOOK)
@@ -75,8 +75,8 @@ def timed(admitted: Callable[[], float], total: int) -> None:
     print(json.dumps({"urls": now - first, "wall": wall, "cpu": cpu}), flush=True)
 
 
-def ours(settings: KafkaSettings, folder: Path, total: int) -> None:
-    """Run dedup as it is in a fleet, with SQLite for the store that it does not ask here."""
+def run_dedup(settings: KafkaSettings, folder: Path, total: int) -> None:
+    """Run dedup as in a fleet, with SQLite as its store, which is not used here."""
     configure_logs(True, "warning")
     all_settings = Settings(
         kafka=settings,
@@ -92,13 +92,13 @@ def ours(settings: KafkaSettings, folder: Path, total: int) -> None:
     )
     thread = threading.Thread(target=work, args=(backends,))
     thread.start()
-    timed(lambda: REGISTRY.get_sample_value("gossamer_urls_admitted_total") or 0.0, total)
+    measure(lambda: REGISTRY.get_sample_value("gossamer_urls_admitted_total") or 0.0, total)
     stop.set()
     thread.join()
 
 
-def plain(settings: KafkaSettings, folder: Path, total: int) -> None:
-    """Run the loop as Faust's documentation would have it written."""
+def run_plain(settings: KafkaSettings, folder: Path, total: int) -> None:
+    """Run the loop as in Faust's documentation."""
     app = faust.App(
         f"{settings.prefix}plain",
         broker=f"kafka://{settings.servers}",
@@ -136,12 +136,12 @@ def plain(settings: KafkaSettings, folder: Path, total: int) -> None:
 
     app.agent(source)(admit)
     threading.Thread(target=lambda: asyncio.run(serve()), daemon=True).start()
-    timed(lambda: float(done[0]), total)
-    os._exit(0)  # Faust would have to be asked from its own loop.
+    measure(lambda: float(done[0]), total)
+    os._exit(0)  # Faust may be called only from its own loop.
 
 
 def run(kind: str, settings: KafkaSettings, events: int) -> dict[str, float]:
-    """Run one of both in a process of its own; return what it measured."""
+    """Run one kind in a process of its own; return its result."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "bench.seen", "--kind", kind, "--events", str(events)]
         where = ["--servers", settings.servers, "--prefix", settings.prefix, "--folder", folder]
@@ -166,12 +166,12 @@ def bench(servers: str, events: int, rounds: int) -> None:
 
 
 def settings_of(servers: str, prefix: str) -> KafkaSettings:
-    """Return the settings of one run: topics of its own."""
+    """Return the settings of one run, with topics of its own."""
     return KafkaSettings(servers=servers, prefix=prefix, partitions=PARTITIONS, replication=1)
 
 
 def main() -> None:
-    """Start a broker and measure; with --kind, be measured."""
+    """Start a broker and measure; with --kind, run one measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=2)
@@ -180,7 +180,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.kind:
         settings = settings_of(options.servers, options.prefix)
-        kind = {"ours": ours, "plain": plain}[options.kind]
+        kind = {"ours": run_dedup, "plain": run_plain}[options.kind]
         kind(settings, Path(options.folder), options.events * URLS)
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -4,11 +4,11 @@ Two pages have 586 and 718 internal pages (table 2). Of ten crawls, nine find th
 and one the second. A crawl finds 10 % of the internal pages of the first changed, and 89 % of those
 of the second. They are compared with a crawler that downloads every page in every round.
 
-The paper does not say how it counted the 28 % "after two times of crawling", nor where the internal
-pages link to. Two readings are computed. A page is downloaded together with all its internal pages,
-and the second is left out of one round of two: that is arithmetic. Or each page is planned by
-itself, as our crawler does it, through the modules of the policy; an internal page links to the
-first page and to three others.
+The paper does not state how it counted the 28 % "after two times of crawling", nor the links of the
+internal pages. Two interpretations are computed. In the first, a page is downloaded with all its
+internal pages, and the second page is skipped in one round of two: that is arithmetic. In the
+second, each page is planned by itself through the modules of our policy; an internal page links to
+the first page and to three others.
 """
 
 from array import array
@@ -30,13 +30,13 @@ INTERNAL_PAGES = (586, 718)
 CHANGES = (9, 1)
 """Crawls out of ten that find the page changed."""
 INTERNAL_CHANGES = (0.10, 0.89)
-"""The share of its internal pages that a crawl finds changed."""
+"""The fraction of its internal pages that a crawl finds changed."""
 DELAY = 15.0
 """Seconds between two requests to a site: "accessed every 15 seconds"."""
 ROUNDS = 20
-"""After the first, which visits every page. A round is a day."""
+"""Rounds after the first one, which visits every page. A round is a day."""
 AFTER_TWO_VISITS = (3, 4)
-"""The rounds after two visits to each page: fr_max begins at 2."""
+"""Rounds after two visits to each page; fr_max starts at 2."""
 WINDOWS = ((1, 2), AFTER_TWO_VISITS, (1, 10), (11, 20))
 
 
@@ -56,12 +56,12 @@ def paper_web(seed: int) -> Web:
 
 
 def _changes(random: Random, number: int, share: float, day: int) -> bool:
-    """Return whether a page changes on a *day*: the two pages of the table in a fixed rhythm."""
+    """Return whether a page changes on a *day*: the two pages of the table at fixed intervals."""
     return random.random() < share if number else day % 10 < round(10 * share)
 
 
 def fewer_downloads(seed: int) -> dict[tuple[int, int], float]:
-    """Return which share of all downloads each window of rounds saves, page by page."""
+    """Return the fraction of downloads that each window of rounds saves, page by page."""
     web, policy = paper_web(seed), make_policy("selective-incremental:1d")
     rounds = Counter(int((at - BEGIN) / DAY) for at, _ in Crawl(web, policy, 0.0).visits())
     return {
@@ -72,10 +72,9 @@ def fewer_downloads(seed: int) -> dict[tuple[int, int], float]:
 
 
 def together(rounds: int, fr_max: tuple[int, int]) -> float:
-    """Return the share of downloads that is saved in *rounds* rounds.
+    """Return the fraction of downloads that is saved in *rounds* rounds.
 
-    A page is downloaded together with its internal pages in the first round, and then every
-    *fr_max* rounds.
+    A page is downloaded with its internal pages in the first round, and then every *fr_max* rounds.
     """
     pages = [1 + count for count in INTERNAL_PAGES]
     made = sum(n * -(-rounds // every) for n, every in zip(pages, fr_max, strict=True))

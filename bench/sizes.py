@@ -1,11 +1,11 @@
-"""Bytes on disk of everything that grows: each table, the URL-seen set, and what stays on the log.
+"""Bytes on disk of all data that grows: each table, the URL-seen set, and retained topics.
 
     .venv/bin/python -m bench.sizes [--urls 50000]
 
-Rows and records of made-up URLs of usual length, with words and digests that compress as real ones
-do, are written through the store and the log to a Cassandra and a Kafka of this machine; then the
-files are measured. On Cassandra after a major compaction, as compressed as its tables are made; on
-Kafka as compressed as our producer sends them, in batches of a hundred. For one copy.
+Rows and records of generated URLs of typical length, with words and digests that compress like real
+ones, are written through the store and the log to a Cassandra and a Kafka of this machine. Then the
+files are measured: on Cassandra after a major compaction, with the compression of its tables; on
+Kafka with our producer's compression, in batches of a hundred. Sizes are of one copy.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def urls(count: int) -> Iterator[tuple[str, str]]:
 
 
 def rows(count: int) -> Iterator[Row]:
-    """Yield what *count* URLs leave in the store, each a page with a next visit."""
+    """Yield the rows of *count* URLs, each a page with a next visit."""
     via, before = "1790000000123456.812.0@", "https://www.first.example/"
     states = list(urls(count))
     for n, (host, url) in enumerate(states):
@@ -145,7 +145,7 @@ def rows(count: int) -> Iterator[Row]:
 
 
 def planned(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
-    """Yield when a page is visited next, as it stands after some visits."""
+    """Yield the plan of a page after some visits."""
     policy, site = make_policy("optimal"), site_of(url)
     states = States(PageState(weight=0.3), SiteState(), CrawlState(budget=1000.0))
     at, every = NOW, 86400 * random.uniform(0.5, 30)
@@ -166,7 +166,7 @@ def planned(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
 
 
 def fill(store: Store, count: int) -> None:
-    """Write the rows, flushed step by step."""
+    """Write the rows, with a flush after each step."""
     for n, row in enumerate(rows(count)):
         store.table(type(row)).put(row)
         if n % STEP == STEP - 1:
@@ -202,7 +202,7 @@ def cassandra(folder: Path, count: int) -> dict[str, float]:
 
 
 def nodetool(port: int, *words: str) -> str:
-    """Return what nodetool says."""
+    """Return the output of nodetool."""
     done = subprocess.run(
         [NODETOOL, *words],
         env={"PORT": str(port), "PATH": "/usr/bin:/bin", "HOME": str(Path.home())},
@@ -214,7 +214,7 @@ def nodetool(port: int, *words: str) -> str:
 
 
 def sqlite(folder: Path, count: int) -> dict[str, float]:
-    """Return the same of a crawl's own file."""
+    """Return the bytes of a row of each table in a crawl's SQLite file."""
     database = Database(folder / "crawl.db")
     fill(SqliteStore(database), count)
     with database.reading() as db:
@@ -222,7 +222,7 @@ def sqlite(folder: Path, count: int) -> dict[str, float]:
 
 
 def seen(folder: Path, count: int) -> float:
-    """Return the bytes that the URL-seen set takes on dedup's disk."""
+    """Return the bytes of the URL-seen set on dedup's disk."""
     table = rocksdict.Rdict(str(folder / "seen"), rocksdict.Options(raw_mode=True))
     for _, url in urls(count):
         table[mapping_key(DEFAULT_CRAWL, fingerprint(url)).encode()] = hash_finder(url).encode()
@@ -233,7 +233,7 @@ def seen(folder: Path, count: int) -> float:
 
 
 def documents(count: int) -> Iterator[tuple[Event, Event]]:
-    """Yield what is published of each page: the document, and where its capture lies."""
+    """Yield the published records of each page: the document, and the place of its capture."""
     prose = " ".join(topics.values())
     states = list(urls(count + 60))
     for n, (_, url) in enumerate(states[:count]):
@@ -259,7 +259,7 @@ def documents(count: int) -> Iterator[tuple[Event, Event]]:
 
 
 def kafka(folder: Path, count: int) -> dict[str, float]:
-    """Return the bytes of each topic that grows, and of a changelog as dedup writes it."""
+    """Return the bytes of each retained topic, and of dedup's changelog."""
     server = Server("kafka", folder / "kafka")
     server.start()
     try:
@@ -277,7 +277,7 @@ def kafka(folder: Path, count: int) -> dict[str, float]:
                 (mapping_key(DEFAULT_CRAWL, fingerprint(url)), hash_finder(url))
                 for _, url in urls(count)
             ]
-            # Any topic will do that is not compacted before it is measured.
+            # Any topic is suitable that is not compacted before the measurement.
             for start in range(0, count, 100):
                 log.append(
                     Message("visits.ended", key, value.encode(), "")
@@ -293,7 +293,7 @@ def kafka(folder: Path, count: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, and print bytes for each URL that is visited once and found to be a page."""
+    """Measure, and print the bytes for each URL that is visited once as a page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--urls", type=int, default=50_000)
     count = parser.parse_args().urls

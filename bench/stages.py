@@ -1,9 +1,9 @@
-"""Where the CPU time of a crawl goes: samples of all its processes, by stage.
+"""CPU time of a crawl by stage, from samples of all its processes.
 
-Made of what `py-spy record --subprocesses --format raw` writes: a line for each stack that was met,
-outermost frame first, with how often. A stack is of the stage of its innermost frame that belongs
-to one, so the stages add up to the whole. What waits in a call that py-spy takes for work is left
-out.
+The input is the output of `py-spy record --subprocesses --format raw`: a line for each sampled
+stack, outermost frame first, with its number of samples. A stack counts for the stage of its
+innermost frame that belongs to one, so the stages add up to the whole. Stacks that wait in a call
+that py-spy counts as running are skipped.
 """
 
 import re
@@ -20,9 +20,9 @@ STAGES: tuple[tuple[str, str], ...] = (
     ("text", r"services/parser/(text|html/text)|trafilatura|justext|lxml"),
     ("simhash", r"services/parser/simhash"),
     ("digest", r"digest_of|gossamer/text/(sketch|blocks)"),
-    ("what a page says", r"services/parser/"),
+    ("metadata", r"services/parser/"),
     ("seen", r"services/dedup/seen"),
-    ("judge", r"services/dedup/|gossamer/text/"),
+    ("verdict", r"services/dedup/|gossamer/text/"),
     ("frontier", r"services/frontier/"),
     ("WARC", r"services/archive/|isal/|fastwarc"),
     ("commit", r"(_leave|_enter|flush) \(gossamer/(sqlite|store)"),
@@ -31,7 +31,7 @@ STAGES: tuple[tuple[str, str], ...] = (
     ("event loops", r"gossamer/runtime/|asyncio/|selectors|concurrent/futures"),
     ("start", r"importlib|standalone/|multiprocessing/|console/"),
 )
-"""The name of each stage, and what its frames look like: `function (file:line)`."""
+"""The name of each stage, and a pattern of its frames, `function (file:line)`."""
 
 _waits = re.compile(r"^(EpollSelector\.select|Connection\._recv|\S+_do_waitpid|_worker) \(")
 _import = re.compile(r"_find_and_load|_find_spec")
@@ -39,7 +39,7 @@ _stages = [(name, re.compile(pattern)) for name, pattern in STAGES]
 
 
 def stages_of(raw: Iterable[str]) -> Counter[str]:
-    """Return how many samples each stage has, of the lines that py-spy wrote."""
+    """Return the number of samples of each stage in py-spy's output."""
     found = Counter[str]()
     for line in raw:
         stack, _, times = line.rstrip().rpartition(" ")
@@ -52,14 +52,14 @@ def stages_of(raw: Iterable[str]) -> Counter[str]:
 def _stage_of(frames: list[str]) -> str:
     if any(map(_import.search, frames)):
         return STAGES[-1][0]
-    met = (name for frame in reversed(frames) for name, its in _stages if its.search(frame))
-    return next(met, REST)
+    stages = (name for frame in reversed(frames) for name, its in _stages if its.search(frame))
+    return next(stages, REST)
 
 
 def table_of(stages: Counter[str], milliseconds: float) -> str:
-    """Return a table of the parts that *stages* have in so many *milliseconds*, in their order."""
+    """Return a table that divides *milliseconds* among the *stages*, in their order."""
     names = [*dict.fromkeys([*(name for name, _ in STAGES), REST])]
     whole = stages.total()
     rows = [(name, milliseconds * stages[name] / whole) for name in names]
-    lines = [f"{name:18} {took:6.2f} ms" for name, took in [*rows, ("all", milliseconds)]]
+    lines = [f"{name:18} {share:6.2f} ms" for name, share in [*rows, ("all", milliseconds)]]
     return "\n".join(lines)

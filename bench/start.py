@@ -1,13 +1,13 @@
-"""What a crawl costs before its first request and while it waits, and how soon commands answer.
+"""CPU of a crawl before its first request and while it waits, and the latency of commands.
 
     .venv/bin/python -m bench.start [--gossamer .venv/bin/gossamer] [--runs 5] [--settle 60]
-                                    [--seconds 30]
+    [--seconds 30]
 
-A server on loopback has ten pages. *start* is the CPU that all processes of `gossamer crawl` have
-used when the first request reaches that server. *commands* are timed on the folder of that crawl.
-*idle* is a crawl with `--revisit fixed:1d` that has visited everything, `--settle` seconds ago: its
-CPU for so many `--seconds`, and the memory of all its processes. CPU depends little on what else
-runs here; seconds by the clock do. `--gossamer` names the command of another tree to compare with.
+A server on loopback has ten pages. *start* is the CPU of all processes of `gossamer crawl` until
+the first request reaches that server. *commands* are timed on the folder of that crawl. *idle* is a
+crawl with `--revisit fixed:1d` that visited everything `--settle` seconds ago: its CPU in
+`--seconds` seconds, and the memory of all its processes. CPU depends little on other processes;
+wall-clock time depends on them. `--gossamer` names the command of another tree, for a comparison.
 """
 
 import argparse
@@ -33,7 +33,7 @@ OF_A_URL = ("why", "history")
 
 
 class Site(ThreadingHTTPServer):
-    """A home page that links to the others; counts requests for pages."""
+    """A home page that links to the other pages, and a counter of requests for pages."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answer)
@@ -68,7 +68,7 @@ class Answer(BaseHTTPRequestHandler):
 def crawl(
     gossamer: str, site: Site, folder: Path, *options: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a crawl of *site* into *folder* meanwhile."""
+    """Run a crawl of *site* into *folder* within a block."""
     command = [gossamer, "crawl", "--data", str(folder), "--contact", "bench@example.org"]
     command += ["--allow-network", "127.0.0.0/8", "--delay", "0.05", "--quiet", *options, site.url]
     with subprocess.Popen(command, env=environment()) as process:
@@ -81,7 +81,7 @@ def crawl(
 
 @contextmanager
 def serving() -> Iterator[Site]:
-    """Serve the site meanwhile."""
+    """Serve the site within a block."""
     with Site() as site:
         thread = threading.Thread(target=site.serve_forever, daemon=True)
         thread.start()
@@ -108,13 +108,13 @@ def start(gossamer: str, site: Site, folder: Path) -> tuple[float, float]:
 
 
 def environment() -> dict[str, str]:
-    """Return ours without settings, and without a path that leads to another tree."""
+    """Return our environment without settings, and without the path of another tree."""
     left_out = ("GOSSAMER_", "PYTHONPATH")
     return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
 
 
 def wait_for_pages(site: Site) -> None:
-    """Wait until every page was asked for."""
+    """Wait until every page was requested."""
     until = time.monotonic() + PATIENCE
     while len({*site.paths} - {"/robots.txt"}) < PAGES:
         if time.monotonic() > until:
@@ -122,8 +122,8 @@ def wait_for_pages(site: Site) -> None:
         time.sleep(0.1)
 
 
-def timed(command: list[str]) -> tuple[float, float]:
-    """Return CPU seconds and seconds that *command* takes."""
+def time_command(command: list[str]) -> tuple[float, float]:
+    """Return the CPU seconds and the seconds of *command*."""
     before, began = os.times(), time.monotonic()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment())
     took, after = time.monotonic() - began, os.times()
@@ -142,7 +142,7 @@ def idle(gossamer: str, site: Site, folder: Path, settle: float, seconds: float)
         time.sleep(seconds)
         used = cpu(pids) - before
         asked = len(site.paths)
-        pids = family(process.pid)  # A parser without pages may have ended its children.
+        pids = family(process.pid)  # A parser without pages may have stopped its children.
         pss, rss = memory(pids, "Pss:"), memory(pids, "Rss:")
     return (
         f"idle      {used / seconds:6.2%} of a core, {pss:.0f} MB (PSS), {rss:.0f} MB (RSS), "
@@ -151,7 +151,7 @@ def idle(gossamer: str, site: Site, folder: Path, settle: float, seconds: float)
 
 
 def memory(pids: list[int], what: str) -> float:
-    """Return megabytes of *what* that processes have together."""
+    """Return the megabytes of *what* of all processes together."""
     total = 0
     for pid in pids:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -174,14 +174,14 @@ def main() -> None:
         for name in COMMANDS:
             url = [site.url] if name in OF_A_URL else []
             command = [gossamer, name, "--data", str(folders[0]), *url]
-            show(name, [timed(command) for _ in folders])
+            show(name, [time_command(command) for _ in folders])
         print(idle(gossamer, site, Path(held, "idle"), options.settle, options.seconds))
 
 
 def show(name: str, found: list[tuple[float, float]]) -> None:
     """Print the medians."""
     used, took = (median(values) for values in zip(*found, strict=True))
-    print(f"{name:<9} {used:6.2f} s of CPU, {took:6.2f} s by the clock", flush=True)
+    print(f"{name:<9} {used:6.2f} s of CPU, {took:6.2f} s wall clock", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""How many URLs a second one core takes from a link to what the URL-seen test asks for.
+"""URLs a second and core from a link to the key of the URL-seen test.
 
     .venv/bin/python -m bench.urls [FILE]
 
-FILE has a URL a line; without one they are made up, 70 characters long as those of real crawls are.
-A link is resolved and made canonical, taken through all steps of a crawl and of its host, and has
-its site and its fingerprint told. The least of five runs counts; time is this process's own.
+FILE has a URL a line; without FILE, URLs of 70 characters are generated, the mean length in real
+crawls. A link is resolved, canonicalized and rewritten by all steps of a crawl and of its host;
+then its site and its fingerprint are computed. The fastest of five runs counts, in CPU time of this
+process.
 """
 
 import sys
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.web.url import canonicalize, fingerprint, site_of
-from gossamer.web.url_steps import ALL_STEPS, merge_url, rewrite_by_rules
+from gossamer.web.url_steps import ALL_STEPS, host_images, merged
 
 COUNT = 20_000
 SHAPES = (
@@ -28,20 +29,20 @@ SHAPES = (
 
 
 def link(number: int) -> str:
-    """Return a made-up link."""
+    """Return a generated link."""
     return SHAPES[number % len(SHAPES)].format(n=number)
 
 
-def whole(url: str) -> str:
-    """Take a link all the way."""
-    found = merge_url(canonicalize(url), ALL_STEPS).url
-    any(rewrite_by_rules(found, ALL_STEPS))
+def process_link(url: str) -> str:
+    """Process a link from its text to its fingerprint."""
+    found = merged(canonicalize(url), ALL_STEPS).url
+    any(host_images(found, ALL_STEPS))
     site_of(found)
     return fingerprint(found)
 
 
-def least(what: Callable[[str], object], urls: list[str]) -> float:
-    """Return the least seconds that *what* takes for one of *urls*."""
+def shortest_time(what: Callable[[str], object], urls: list[str]) -> float:
+    """Return the shortest seconds of *what* for one of *urls*."""
     took = []
     for _ in range(5):
         began = time.process_time()
@@ -52,18 +53,18 @@ def least(what: Callable[[str], object], urls: list[str]) -> float:
 
 
 def main(urls: list[str]) -> None:
-    """Print what each part costs."""
+    """Print the cost of each part."""
     canonical = [canonicalize(url) for url in urls]
     parts: dict[str, tuple[Callable[[str], object], list[str]]] = {
         "canonicalize": (canonicalize, urls),
-        "steps of the crawl": (lambda url: merge_url(url, ALL_STEPS), canonical),
-        "steps of the host": (lambda url: any(rewrite_by_rules(url, ALL_STEPS)), canonical),
+        "steps of the crawl": (lambda url: merged(url, ALL_STEPS), canonical),
+        "steps of the host": (lambda url: any(host_images(url, ALL_STEPS)), canonical),
         "site": (site_of, canonical),
         "fingerprint": (fingerprint, canonical),
-        "all": (whole, urls),
+        "all": (process_link, urls),
     }
     for name, (what, given) in parts.items():
-        took = least(what, given)
+        took = shortest_time(what, given)
         print(f"{name:20} {1e6 * took:6.2f} µs {1 / took:10,.0f} URLs/s")
 
 

@@ -1,4 +1,4 @@
-"""Webs whose changes are known: seeded ones, and recorded histories. For `bench.freshness`.
+"""Webs with known changes: generated ones, and recorded histories. For `bench.freshness`.
 
 Times are epoch seconds. A page's `rate` is the true long-run mean of its changes a day.
 """
@@ -18,8 +18,8 @@ from gossamer.web.internal_links import sample_links
 DAY = 86400.0
 BEGIN = 1_700_006_400.0
 """A Wednesday, midnight UTC."""
-FASTEST = 48.0
-"""Changes a day; what is faster nobody can follow anyway."""
+MAX_RATE = 48.0
+"""The highest rate, in changes a day."""
 PAGES_OF_A_SITE = 15
 
 
@@ -37,7 +37,7 @@ class Page:
 
 @dataclass
 class Web:
-    """Pages, and what their sites allow and say."""
+    """Pages, and the delays, sitemaps and links of their sites."""
 
     pages: list[Page]
     begin: float
@@ -45,24 +45,26 @@ class Web:
     delays: dict[str, float] = field(default_factory=dict)
     """Site → seconds between two visits to it."""
     sitemaps: dict[str, bool] = field(default_factory=dict)
-    """Site with a sitemap, read daily → whether its dates are true; if not, they say "now"."""
+    """Site with a sitemap, which is read daily → whether its dates are true; otherwise they are the
+    current time."""
     lists: dict[str, bool] = field(default_factory=dict)
-    """Site whose first page links anew to what has changed → whether that is true; if not, some
-    links of it are others at each visit."""
+    """Site whose first page adds links to changed pages → whether the links are true; otherwise
+    some links change at each visit."""
 
 
 Process = Callable[[Random, float, float], Iterator[float]]
-"""The changes of a page, in days from the beginning, for ever; given its mean rate a day, and when
-its site's day begins."""
+"""Generates the changes of a page without end, in days from the start, given its mean rate a day
+and the start of its site's day."""
 
 
 def rates(random: Random) -> float:
-    """Return a mean rate with a heavy tail: from years to half an hour, half of them below 1/12."""
-    return min(FASTEST, max(1 / 1000, random.lognormvariate(-2.5, 2.0)))
+    """Return a mean rate with a heavy tail, from years to half an hour, half of the rates below
+    1/12."""
+    return min(MAX_RATE, max(1 / 1000, random.lognormvariate(-2.5, 2.0)))
 
 
 def memoryless(random: Random, rate: float, zone: float) -> Iterator[float]:
-    """Yield changes without memory."""
+    """Yield memoryless changes."""
     at = 0.0
     while True:
         at += random.expovariate(rate)
@@ -70,7 +72,7 @@ def memoryless(random: Random, rate: float, zone: float) -> Iterator[float]:
 
 
 def bursty(random: Random, rate: float, zone: float) -> Iterator[float]:
-    """Yield changes in bursts of ten, on the average, that are 30 times as dense as the mean."""
+    """Yield changes in bursts of ten on average, 30 times as dense as the mean."""
     at = random.expovariate(rate / 10)
     while True:
         while random.random() < 0.9:
@@ -80,7 +82,7 @@ def bursty(random: Random, rate: float, zone: float) -> Iterator[float]:
 
 
 def periodic(random: Random, rate: float, zone: float) -> Iterator[float]:
-    """Yield changes at one period, a fiftieth of it early or late."""
+    """Yield changes at one period, with a jitter of a fiftieth of it."""
     period = 1 / rate
     phase = random.random() * period
     for n in count():
@@ -88,18 +90,19 @@ def periodic(random: Random, rate: float, zone: float) -> Iterator[float]:
 
 
 def office_hours(random: Random, rate: float, zone: float) -> Iterator[float]:
-    """Yield changes without memory from 9 to 17 on five days a week of the site's own zone."""
+    """Yield memoryless changes from 9 to 17 on five days a week, in the site's own time zone."""
     dense = rate * 168 / 40
     worked = 0.0
     while True:
-        worked += random.expovariate(dense)  # In days of office time: three make one of the clock.
+        worked += random.expovariate(dense)  # In days of office time, three of which are one day.
         days, rest = divmod(worked * 3, 1)
         weeks, day = divmod(days, 5)
         yield weeks * 7 + day + 9 / 24 + rest / 3 + zone + 5
 
 
 def drifting(random: Random, rate: float, zone: float) -> Iterator[float]:
-    """Yield changes whose rate is drawn anew every sixty days or so: a third, or double…"""
+    """Yield changes whose rate is redrawn about every sixty days, between a third and the
+    double."""
     at = 0.0
     while True:
         until = at + random.expovariate(1 / 60)
@@ -110,7 +113,7 @@ def drifting(random: Random, rate: float, zone: float) -> Iterator[float]:
 
 
 def seeded(process: Process, seed: int, pages: int, days: float) -> Web:
-    """Return a web of sites whose pages all change by *process*; sites differ in their rates."""
+    """Return a web of sites whose pages all change by *process*; the rates differ by site."""
     random = Random(seed)
     end = BEGIN + days * DAY
     made = []
@@ -129,7 +132,7 @@ def seeded(process: Process, seed: int, pages: int, days: float) -> Web:
 
 
 def mixed(seed: int, pages: int, days: float) -> Web:
-    """Return a web that has pages of every kind, and pages of different weights."""
+    """Return a web with pages of every kind, and pages of different weights."""
     webs = [
         seeded(process, seed + n, pages // 5, days)
         for n, process in enumerate((memoryless, bursty, periodic, office_hours, drifting))
@@ -145,7 +148,7 @@ def mixed(seed: int, pages: int, days: float) -> Web:
 
 
 def polite(seed: int, pages: int, days: float) -> Web:
-    """Return a memoryless web where every third site allows few visits."""
+    """Return a memoryless web in which every third site permits few visits."""
     web = seeded(memoryless, seed, pages, days)
     sites = sorted({page.site for page in web.pages})
     web.delays = dict.fromkeys(sites[::3], DAY)
@@ -153,7 +156,7 @@ def polite(seed: int, pages: int, days: float) -> Web:
 
 
 def lying(seed: int, pages: int, days: float) -> Web:
-    """Return a memoryless web where a third of the sites tell of changes, and a third lie."""
+    """Return a memoryless web in which a third of the sites announce changes, and a third lie."""
     web = seeded(memoryless, seed, pages, days)
     sites = sorted({page.site for page in web.pages})
     web.sitemaps = dict.fromkeys(sites[::3], True) | dict.fromkeys(sites[1::3], False)
@@ -161,8 +164,8 @@ def lying(seed: int, pages: int, days: float) -> Web:
 
 
 def linking(seed: int, pages: int, days: float) -> Web:
-    """Return a memoryless web of sites whose first page, which is worth four others, links anew to
-    pages as they change: in a third of the sites; in another third to any three at each visit."""
+    """Return a memoryless web of sites whose first page counts like four others. In a third of the
+    sites it adds links to changed pages, in another third to any three pages at each visit."""
     web = seeded(memoryless, seed, pages, days)
     sites = sorted({page.site for page in web.pages})
     web.lists = dict.fromkeys(sites[::3], True) | dict.fromkeys(sites[1::3], False)
@@ -176,8 +179,8 @@ def linking(seed: int, pages: int, days: float) -> Web:
 
 
 def internal_links(web: Web) -> Iterator[tuple[int, ...]]:
-    """Yield the sample of its internal links for each page of *web*: the first page of a site links
-    to all others, and each other page to the first one and to the next three."""
+    """Yield the internal links of each page of *web*: the first page of a site links to all others,
+    and each other page to the first one and to the next three."""
     for _, group in groupby(web.pages, key=lambda page: page.site):
         urls = [page.url for page in group]
         yield sample_links(urls[1:])
@@ -185,27 +188,28 @@ def internal_links(web: Web) -> Iterator[tuple[int, ...]]:
             yield sample_links((urls[0], *urls[n + 1 : n + 4]))
 
 
-def _all_by(process: Process) -> Callable[[int, int, float], Web]:
+def _pages_by(process: Process) -> Callable[[int, int, float], Web]:
     return lambda seed, pages, days: seeded(process, seed, pages, days)
 
 
 WEBS: dict[str, Callable[[int, int, float], Web]] = {
-    "memoryless": _all_by(memoryless),
+    "memoryless": _pages_by(memoryless),
     "polite": polite,
     "lying": lying,
     "linking": linking,
-    "periodic": _all_by(periodic),
-    "bursty": _all_by(bursty),
-    "office": _all_by(office_hours),
-    "drifting": _all_by(drifting),
+    "periodic": _pages_by(periodic),
+    "bursty": _pages_by(bursty),
+    "office": _pages_by(office_hours),
+    "drifting": _pages_by(drifting),
     "mixed": mixed,
 }
 
 
 def recorded(file: Path, days: float) -> Web:
-    """Return the web of a file of histories: the *days* at its end, pages known by then from there.
+    """Return the web of a file of histories: the *days* at its end, with the pages known at their
+    start.
 
-    A page counts from the second look at it; whatever came before the first day is left out.
+    A page counts from its second visit; visits before the first day are skipped.
     """
     rows = [_row(line) for line in _lines(file)]
     end = max(row["changes"][-1] if row["changes"] else row["first"] for row in rows)
@@ -227,7 +231,7 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def _row(line: str) -> dict:  # type: ignore[type-arg]
-    """Return a history; one of Open Terms Archive as a page of its service."""
+    """Return a history; a history of Open Terms Archive as a page of its service."""
     row = json.loads(line)
     if "document" in row:
         site = row["document"].split("/")[0]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bench.balance import ALIKE, ONE_SLOW, crawled, equal, unequal
+from bench.balance import ALIKE, ONE_SLOW, equal, run_crawl, unequal
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -114,7 +114,7 @@ def torn(fleet: Fleet) -> Iterator[str]:
 def test_idle_fetchers_get_orders_without_faster_requests_to_any_site(
     sizes: Mapping[str, int], took: tuple[float, ...], idle: tuple[int, ...]
 ) -> None:
-    alone, balanced = crawled(sizes, took, False), crawled(sizes, took, True)
+    alone, balanced = run_crawl(sizes, took, False), run_crawl(sizes, took, True)
     for fleet in (alone, balanced):
         assert len(fleet.pages) == sum(sizes.values())
         assert not [*torn(fleet)]
