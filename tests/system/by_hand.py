@@ -1,6 +1,7 @@
-"""A fleet as `scripts/fleet` runs it: its folder, and `gossamer` with the settings that it tells.
+"""A local fleet as `scripts/fleet` runs it: its folder, and the command `gossamer` with its
+settings.
 
-Nothing here or in the tests beside it imports the crawler: they know it as a user does.
+Nothing here or in the tests beside it imports the crawler: they use it as a user does.
 """
 
 import json
@@ -20,17 +21,17 @@ from tests.synthweb import SynthWeb
 from .crawl import CONTACT, GOSSAMER, Fields, environment, run
 
 SCRIPT = (sys.executable, "-P", "-m", "console.fleet")
-"""What scripts/fleet runs once the virtual environment is there."""
-PATIENCE = 360.0
-"""Seconds; `up` loses patience itself, before, and says with what."""
+"""The command of scripts/fleet, once the virtual environment exists."""
+START_TIMEOUT = 360.0
+"""Seconds. `up` has a shorter timeout, and reports what it waits for."""
 PORTS = 60
 BELOW_CHANCE = range(12000, 20000 - PORTS, PORTS)
-"""Ports that neither the system nor `free_ports` gives to anybody: they stay free until they are
+"""Ports that neither the system nor `free_ports` gives away, so that they stay free until they are
 used."""
 
 
 def free_block() -> int:
-    """The first of so many ports that nobody listens on."""
+    """Return the first of `PORTS` ports in a row that nobody listens on."""
     for first in random.sample(BELOW_CHANCE, len(BELOW_CHANCE)):
         if all(is_free(first + i) for i in range(PORTS)):
             return first
@@ -43,20 +44,20 @@ def is_free(port: int) -> bool:
 
 
 def of_servers(kafka: str, cassandra: int) -> dict[str, str]:
-    """Settings for a corner of one's own on servers that others use too."""
-    mine = f"t{uuid.uuid4().hex[:12]}"
+    """Return settings for topics and tables of one's own on shared servers."""
+    name = f"t{uuid.uuid4().hex[:12]}"
     return {
         "GOSSAMER_KAFKA__SERVERS": kafka,
-        "GOSSAMER_KAFKA__PREFIX": f"{mine}.",
+        "GOSSAMER_KAFKA__PREFIX": f"{name}.",
         "GOSSAMER_KAFKA__REPLICATION": "1",
         "GOSSAMER_CASSANDRA__HOSTS": '["127.0.0.1"]',
         "GOSSAMER_CASSANDRA__PORT": str(cassandra),
-        "GOSSAMER_CASSANDRA__KEYSPACE": mine,
+        "GOSSAMER_CASSANDRA__KEYSPACE": name,
     }
 
 
 def for_world(web: SynthWeb, delay: float) -> dict[str, str]:
-    """Settings with which a fleet finds its way in a synthetic web."""
+    """Return settings for a crawl of a synthetic web."""
     return {
         "GOSSAMER_FETCHER__CONTACT": CONTACT,
         "GOSSAMER_FETCHER__ALLOW_NETWORKS": '["127.0.0.0/8"]',
@@ -68,19 +69,21 @@ def for_world(web: SynthWeb, delay: float) -> dict[str, str]:
 
 
 class ByHand:
-    """One fleet; *settings* are in the environment of every command."""
+    """One local fleet. *settings* are in the environment of every command."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder, self.settings = folder, settings
         self._base = ("--base-port", str(free_block()))
 
     def __call__(self, word: str, *rest: str) -> Done:
-        """Run `scripts/fleet` with these words."""
+        """Run `scripts/fleet` with these arguments."""
         command = [*SCRIPT, word, "--dir", str(self.folder), *rest]
-        return run_command(command, environment=environment(**self.settings), patience=PATIENCE)
+        return run_command(
+            command, environment=environment(**self.settings), patience=START_TIMEOUT
+        )
 
     def up(self, *words: str) -> str:
-        """Bring it up, or bring back what is missing; return what was said."""
+        """Start the fleet, or its missing members; return the output."""
         fresh = () if (self.folder / "fleet.json").exists() else self._base
         done = self("up", *fresh, *words)
         assert done.code == 0, (done, self.last_words())
@@ -92,7 +95,7 @@ class ByHand:
         return done.out
 
     def status(self) -> dict[str, Fields]:
-        """How each member is, by names such as `fetcher-1`."""
+        """Return the status of each member by its name, for example `fetcher-1`."""
         found = json.loads(self("status", "--json").out)
         return {f"{member['service']}-{member['instance']}": member for member in found}
 
@@ -100,9 +103,10 @@ class ByHand:
         return run([GOSSAMER, *words], stdin, **self.clients())
 
     def clients(self) -> dict[str, str]:
-        """What an operator's shell has: the settings, and what `up` said to read."""
-        told = (self.folder / "env").read_text().splitlines()
-        exports = (line.removeprefix("export ").partition("=") for line in told)
+        """Return an operator's environment: the settings, and the variables that `up` has
+        written."""
+        lines = (self.folder / "env").read_text().splitlines()
+        exports = (line.removeprefix("export ").partition("=") for line in lines)
         return {**self.settings, **{name: value.strip("'") for name, _, value in exports}}
 
     def pages(self) -> list[Fields]:
@@ -111,7 +115,7 @@ class ByHand:
         return [json.loads(line) for line in done.out.splitlines()]
 
     def said(self, member: str) -> list[Fields]:
-        """What a service logged."""
+        """Return the log lines of a member."""
         text = (self.folder / "logs" / f"{member}.log").read_text()
         return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
@@ -120,7 +124,7 @@ class ByHand:
         return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
 
     def kill(self, *members: str) -> None:
-        """SIGKILL, to all of them if none is named."""
+        """Send SIGKILL to these members, or to all."""
         for name, member in self.status().items():
             if member["health"] != "stopped" and (not members or name in members):
                 with suppress(ProcessLookupError):
@@ -129,10 +133,10 @@ class ByHand:
 
 @contextmanager
 def by_hand(folder: Path, **settings: str) -> Iterator[ByHand]:
-    """A fleet of which nothing is left at the end."""
-    one = ByHand(folder, **settings)
+    """Yield a fleet, and kill all of it at the end."""
+    local_fleet = ByHand(folder, **settings)
     try:
-        yield one
+        yield local_fleet
     finally:
         if (folder / "fleet.json").exists():
-            one.kill()
+            local_fleet.kill()

@@ -1,4 +1,4 @@
-"""What tests of the store on a real Cassandra have in common."""
+"""Helpers for tests of the store on a real Cassandra."""
 
 import json
 import os
@@ -25,13 +25,13 @@ def settings(port: int, keyspace: str, **others: object) -> CassandraSettings:
 
 @contextmanager
 def opened(settings: CassandraSettings) -> Iterator[CassandraStore]:
-    """Open a store for a while."""
+    """Open a store within a block."""
     with closing(CassandraStore(settings)) as store:
         yield store
 
 
 def applying(settings: CassandraSettings, *words: str) -> "subprocess.Popen[str]":
-    """Start `gossamer store apply`, told all by its environment."""
+    """Start `gossamer store apply` with all settings in its environment."""
     told = settings.model_dump(mode="json", exclude_defaults=True)
     told |= {"hosts": json.dumps(settings.hosts), "password": settings.secret()}
     named = {f"GOSSAMER_CASSANDRA__{name.upper()}": str(told[name]) for name in told if told[name]}
@@ -45,23 +45,24 @@ def applying(settings: CassandraSettings, *words: str) -> "subprocess.Popen[str]
 
 
 def apply(settings: CassandraSettings, *words: str) -> tuple[int, str, str]:
-    """Run it; return its exit status and what it said, and what it complained of."""
+    """Run `gossamer store apply`; return its exit status, its output and its errors."""
     process = applying(settings, *words)
     out, err = process.communicate()
     return process.returncode, out, err
 
 
 def nodetool(port: int, *words: str) -> str:
-    """Return what nodetool says of the node."""
+    """Return the output of nodetool for the node."""
     env = {**os.environ, "PORT": str(port)}
     done = subprocess.run([NODETOOL, *words], env=env, capture_output=True, text=True, check=True)
     return str(done.stdout)
 
 
-class Between:
-    """Stands between a client and a node, and can keep the node's answers back.
+class Proxy:
+    """A proxy between a client and a node, which can delay the node's responses.
 
-    Of the first connections, *garbled* of them, what is sent after the first two answers is zeros.
+    In the first *garbled* connections, everything after the first two responses is replaced by
+    zeros.
     """
 
     def __init__(self, port: int, garbled: int = 0) -> None:
@@ -75,13 +76,13 @@ class Between:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def hold(self) -> None:
-        """From now on keep answers back."""
+        """Delay responses from now on."""
         self._open.clear()
         while self._asked.acquire(blocking=False):
             pass
 
     def release_after(self, requests: int) -> None:
-        """Let answers through once *requests* were made after `hold`."""
+        """Let responses through after *requests* more requests."""
 
         def release() -> None:
             for _ in range(requests):
@@ -91,7 +92,7 @@ class Between:
         threading.Thread(target=release, daemon=True).start()
 
     def close(self) -> None:
-        """Go away."""
+        """Close all connections."""
         self._open.set()
         for each in self._sockets:
             with suppress(OSError):

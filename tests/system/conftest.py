@@ -1,4 +1,5 @@
-"""Worlds that several tests look at, crawled once a run: to read a finished crawl harms nothing."""
+"""Worlds that several tests read, crawled once in a run: reading a finished crawl does not change
+it."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +19,7 @@ MIXED = World(seed=11, hosts=60, pages=6, silent=0, stuck=0, jitter=0.02)
 
 
 class Finished(NamedTuple):
-    """A crawl that has come to its end; the web it crawled has ended too."""
+    """A finished crawl. The web that it crawled has stopped."""
 
     web: SynthWeb
     crawl: Crawl
@@ -26,7 +27,7 @@ class Finished(NamedTuple):
 
 
 def finished(name: str, world: World, delay: float, shared_folder: Path) -> Finished:
-    """Crawl the world, or return what another test process made of it."""
+    """Crawl the world, or return the crawl of another test process."""
 
     def crawled() -> dict[str, Any]:
         folder = Path(mkdtemp(prefix=name, dir=shared_folder))
@@ -43,11 +44,12 @@ def finished(name: str, world: World, delay: float, shared_folder: Path) -> Fini
 
 @pytest.fixture(scope="session")
 def tiny(shared_folder: Path) -> Finished:
-    """Six hosts, half of them strange; the delay keeps it running until the first progress line."""
+    """Six hosts, half of them with oddities. The delay keeps the crawl running until the first
+    progress line."""
     return finished("tiny", TINY, 0.5, shared_folder)
 
 
 @pytest.fixture(scope="session")
 def mixed(shared_folder: Path) -> Finished:
-    """Sixty hosts with everything strange that does not take a person's patience."""
+    """Sixty hosts with all oddities that do not need long timeouts."""
     return finished("mixed", MIXED, 0.1, shared_folder)

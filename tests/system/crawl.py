@@ -1,6 +1,6 @@
-"""A crawl as an operator has it: the installed command, its folder, what it says, whom it starts.
+"""A crawl as an operator sees it: the installed command, its folder, its output, its processes.
 
-Nothing here or in the tests beside it imports the crawler: they know it as a user does.
+Nothing here or in the tests beside it imports the crawler: they use it as a user does.
 """
 
 import json
@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.commands import Done, clean_environment, run_command
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import HANG_TIMEOUT
 from tests.synthweb import SynthWeb
 
 BIN = Path(sys.executable).parent
 GOSSAMER = str(BIN / "gossamer")
 CONTACT = "crawl-test@example.org"
 MARK = "CRAWL_UNDER_TEST"
-"""The environment variable by which every process that a command starts can be told."""
+"""The environment variable that marks every process that a command starts."""
 LOOPBACK = ("--allow-network", "127.0.0.0/8")
 
 Fields = dict[str, Any]
 
 
 class Started:
-    """A command under way, leader of its own process group; it may be killed at any time."""
+    """A running command, leader of its own process group. It may be killed at any time."""
 
     def __init__(self, command: list[str], said: Path) -> None:
         said.mkdir(parents=True, exist_ok=True)
@@ -61,14 +61,14 @@ class Started:
         self.process.send_signal(signal.SIGINT)
 
     def wait(self) -> Done:
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(HANG_TIMEOUT)
         return Done(code, self.out, self.err)
 
     def kill(self, group: bool) -> None:
-        """SIGKILL to the parent alone, or to everybody in its group."""
+        """Send SIGKILL to the parent alone, or to its process group."""
         with suppress(ProcessLookupError):
             (os.killpg if group else os.kill)(self.process.pid, signal.SIGKILL)
-        self.process.wait(PATIENCE)
+        self.process.wait(HANG_TIMEOUT)
 
     def pids(self) -> list[int]:
         return marked(self.mark)
@@ -78,12 +78,12 @@ class Started:
 
 
 def environment(mark: str = "", **more: str) -> dict[str, str]:
-    """Ours, without the settings of whoever runs the tests."""
+    """Return our environment without the settings of whoever runs the tests."""
     return clean_environment(**{MARK: mark, **more})
 
 
 def marked(mark: str) -> list[int]:
-    """The processes alive that were started under *mark*, however far removed."""
+    """Return the running processes that were started under *mark*, however far removed."""
     wanted = f"{MARK}={mark}".encode()
     return sorted(
         int(folder.name)
@@ -126,15 +126,15 @@ class Crawl:
         *options: str,
         seeds: list[str] | None = None,
         stdin: str = "",
-        patience: float = PATIENCE,
+        patience: float = HANG_TIMEOUT,
     ) -> Done:
-        """From start to end, for which it is given *patience* seconds."""
+        """Crawl to the end, which takes *patience* seconds at most."""
         command = self.command(*options, seeds=seeds)
         return run_command(command, stdin, environment(), patience)
 
     @contextmanager
     def start(self, *options: str, seeds: list[str] | None = None) -> Iterator[Started]:
-        """Under way; whatever is left of it at the end is killed."""
+        """Start the crawl. Its processes are killed at the end of the block."""
         with started(self.command(*options, seeds=seeds), self.said) as under_way:
             yield under_way
 
@@ -149,7 +149,7 @@ class Crawl:
         return done.out
 
     def logs(self) -> str:
-        """What the crawl's processes noted for a person to read when something went wrong."""
+        """Return the logs of the crawl's processes, for a failed test."""
         path = self.data / "gossamer.log"
         return path.read_text() if path.exists() else ""
 
@@ -167,5 +167,5 @@ def started(command: list[str], said: Path) -> Iterator[Started]:
 
 
 def run(command: list[str], stdin: str = "", **more: str) -> Done:
-    """Run a command to its end; *more* is added to its environment."""
+    """Run a command to its end, with *more* in its environment."""
     return run_command(command, stdin, environment(**more))

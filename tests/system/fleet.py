@@ -1,6 +1,6 @@
-"""A fleet as its operator has it: some of each service, each a process of its own.
+"""A fleet as its operator sees it: some instances of each service, each a process of its own.
 
-Nothing here or in the tests beside it imports the crawler: they know it as a user does.
+Nothing here or in the tests beside it imports the crawler: they use it as a user does.
 """
 
 import json
@@ -19,7 +19,7 @@ from urllib.error import HTTPError
 
 from tests.servers import free_ports
 from tests.support.commands import Done
-from tests.support.waiting import PATIENCE, until
+from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, measure
 
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, Fields, environment, run
@@ -30,7 +30,7 @@ LAG = re.compile(r'^gossamer_consumer_lag\{[^}]*topic="([^"]+)"[^}]*\} (\S+)$', 
 
 
 class Member:
-    """One process of the fleet; killed, it may be started again under the same name."""
+    """One process of the fleet. After a kill it may be started again under its name."""
 
     def __init__(self, fleet: "Fleet", service: str, number: int) -> None:
         self.fleet, self.service, self.name = fleet, service, f"{service}-{number}"
@@ -39,7 +39,7 @@ class Member:
         self.log = fleet.folder / f"{self.name}.log"
 
     def start(self, **more: str) -> None:
-        """Start it, and do not wait; *more* is added to its environment."""
+        """Start the process, and do not wait. *more* is added to its environment."""
         own = {
             "GOSSAMER_SERVICE__INSTANCE": self.name,
             "GOSSAMER_SERVICE__ADDRESS": "127.0.0.1",
@@ -69,7 +69,7 @@ class Member:
 
     @property
     def ready(self) -> bool:
-        """Whether it says so; a process that has ended fails the test with what it said."""
+        """Return whether the process is ready; fail with its output if it has ended."""
         assert self.running, f"{self.name} ended: {self.said()}"
         return self.get("/readyz")[0] == 200
 
@@ -81,26 +81,26 @@ class Member:
         return self.log.read_text(errors="replace")[-3000:]
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and all that it started."""
+        """Send a signal to the process and its children."""
         if self.process:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
 
     def kill(self) -> None:
-        """SIGKILL, to its children too."""
+        """Send SIGKILL to the process and its children."""
         self.signal(signal.SIGKILL)
         if self.process:
-            self.process.wait(PATIENCE)
+            self.process.wait(HANG_TIMEOUT)
 
     def stop(self) -> int:
-        """SIGTERM to the process alone, as an orchestrator does; return its exit status."""
+        """Send SIGTERM to the process alone, as an orchestrator does; return its exit status."""
         assert self.process
         self.process.terminate()
-        return self.process.wait(PATIENCE)
+        return self.process.wait(HANG_TIMEOUT)
 
 
 class Fleet:
-    """Members over one world; *settings* say on which servers."""
+    """Members over one world. *settings* name the servers."""
 
     def __init__(self, web: SynthWeb, folder: Path, **settings: str) -> None:
         self.web, self.folder = web, folder
@@ -120,7 +120,7 @@ class Fleet:
         }
 
     def up(self, count: int) -> None:
-        """Make topics and tables, start *count* of each service."""
+        """Create topics and tables, and start *count* instances of each service."""
         for job in ("topics", "store"):
             done = self.gossamer(job, "apply")
             assert done.code == 0, done
@@ -130,7 +130,7 @@ class Fleet:
         self.await_ready()
 
     def add(self, service: str, number: int) -> Member:
-        """Start one more."""
+        """Start one more instance."""
         self.members.append(member := Member(self, service, number))
         member.start()
         return member
@@ -139,7 +139,7 @@ class Fleet:
         return [member for member in self.members if member.service == service]
 
     def await_ready(self) -> None:
-        """Wait until all that should run say that they are ready."""
+        """Wait until all members are ready."""
         until(lambda: all(member.ready for member in self.members), "readiness of all")
 
     def gossamer(self, *words: str) -> Done:
@@ -156,7 +156,7 @@ class Fleet:
         return [json.loads(line) for line in done.out.splitlines()]
 
     def lag(self) -> dict[str, float]:
-        """Return what each topic's slowest reader has not moved past, as a scraper sees it."""
+        """Return the lag of each topic's slowest group, as a scraper sees it."""
         lags: dict[str, float] = {}
         for member in self.members:
             if member.running:
@@ -165,7 +165,7 @@ class Fleet:
         return lags
 
     def idle(self) -> bool:
-        """Whether nothing waits on any topic, and the web was asked for nothing lately."""
+        """Return whether all topics are consumed, and the web had no requests for a while."""
         lag, before = self.lag(), len(self.web.requests())
         if not lag or any(lag.values()):
             return False
@@ -173,7 +173,7 @@ class Fleet:
         return len(self.web.requests()) == before and not any(self.lag().values())
 
     def down(self) -> None:
-        """Kill what is left."""
+        """Kill all members."""
         for member in self.members:
             member.signal(signal.SIGCONT)
             member.kill()
@@ -181,7 +181,7 @@ class Fleet:
 
 @contextmanager
 def fleet(web: SynthWeb, folder: Path, count: int, **settings: str) -> Iterator[Fleet]:
-    """A fleet that is ready; at the end nothing of it is left."""
+    """Yield a fleet that is ready; kill all of it at the end."""
     there = Fleet(web, folder, **settings)
     try:
         there.up(count)
@@ -191,7 +191,7 @@ def fleet(web: SynthWeb, folder: Path, count: int, **settings: str) -> Iterator[
 
 
 def assert_whole(there: Fleet, delay: float) -> int:
-    """Everything is there and nothing was impolite; return how often a URL was asked for again."""
+    """Assert that all promises hold at the end; return the number of repeated requests."""
     requests, truth = there.web.requests(), there.web.truth
     assert_polite(requests, truth, delay)
     assert_thorough(requests, truth)
@@ -210,10 +210,10 @@ def assert_whole(there: Fleet, delay: float) -> int:
 
 
 def crawl_to_the_end(there: Fleet) -> None:
-    """Wait until all is asked for that has to be, and nothing is under way."""
+    """Wait until all required URLs are requested and no work is left."""
     asked, latest = -1, 0.0
     while not (there.web.truth.required <= measure.asked(there.web.requests()) and there.idle()):
         if (now := len(there.web.requests())) != asked:
-            asked, latest = now, time.monotonic() + PATIENCE
+            asked, latest = now, time.monotonic() + HANG_TIMEOUT
         assert time.monotonic() < latest, f"nothing more is asked for: {there.lag()}"
         time.sleep(0.5)

@@ -1,6 +1,7 @@
-"""What a crawl of a world must have come to: asked as it should, every page there, archives whole.
+"""The promises of a crawl of a synthetic world: requests as they should be, every page, whole
+archives.
 
-Each check compares what the server recorded or a reader of the folder sees with the world.
+Each check compares the server's record, or a reader of the folder, with the world.
 """
 
 import re
@@ -21,13 +22,13 @@ from tests.synthweb.words import paragraphs, title
 from .crawl import BIN, CONTACT, Crawl, Fields, run
 
 CLOCKS = 0.002
-"""Seconds by which two clocks may disagree about a delay: the server's never steps."""
+"""Seconds by which two clocks may disagree about a delay. The server's clock never steps."""
 AGENT = re.compile(r"gossamer/\d+\.\d+\S* \(" + re.escape(CONTACT) + r"\)")
 ROBOTS = ("/robots.txt", "/robots-moved.txt")
 
 
 def assert_polite(requests: list[Request], truth: Truth, delay: float) -> None:
-    """Nothing that nobody called for, one at a time, and never sooner than the delay."""
+    """Assert that no request was forbidden, concurrent or sooner than the delay."""
     assert measure.forbidden_asked(requests, truth) == set()
     assert measure.uncalled_for(requests, truth) == set()
     assert measure.overlaps(requests) == []
@@ -39,29 +40,29 @@ def assert_polite(requests: list[Request], truth: Truth, delay: float) -> None:
 
 
 def assert_thorough(requests: list[Request], truth: Truth) -> None:
-    """All that had to be asked for."""
+    """Assert that all required URLs were requested."""
     assert truth.required - measure.asked(requests) == set()
 
 
 def assert_once(requests: list[Request], truth: Truth) -> None:
-    """Each URL once, but those that said to come again, and they no more than twice."""
+    """Assert one request a URL, and at most two for a URL with a Retry-After."""
     repeated = measure.twice(requests)
     assert set(repeated) <= truth.retried, repeated
     assert all(times == 2 for times in repeated.values()), repeated
 
 
 def readable(truth: Truth) -> set[str]:
-    """The URLs that are documents: what is asked for and kept."""
+    """Return the URLs of documents: requested, and published."""
     return truth.pages | {url for url, kind in truth.others.items() if kind == "application/pdf"}
 
 
 def half_readable(truth: Truth) -> set[str]:
-    """The URLs of which a part is kept: the rest does not come, or is more than was announced."""
+    """Return the URLs with a part of a document: the rest is missing, or longer than announced."""
     return {url for url, kind in truth.errors.items() if kind in ("cut", "short", "overlong")}
 
 
 class Pages(Protocol):
-    """Whoever has crawled a world: embedded, or a fleet."""
+    """A crawl of a world, embedded or as a fleet."""
 
     web: SynthWeb
 
@@ -69,7 +70,7 @@ class Pages(Protocol):
 
 
 def assert_pages(crawl: Pages, truth: Truth) -> None:
-    """Every page once, with what the world put on it."""
+    """Assert that every page was published once, with the world's content."""
     pages = {page["url"]: page for page in no_url_twice(crawl.pages())}
     odd = set(pages) ^ (readable(truth) | half_readable(truth))
     assert not odd, odd
@@ -85,7 +86,7 @@ def no_url_twice(pages: list[Fields]) -> list[Fields]:
 
 
 def assert_page(atlas: Atlas, shown: Fields, truth: Truth) -> None:
-    """One page's fields."""
+    """Assert the fields of one page."""
     url = shown["url"]
     page = atlas.page(spot_of(atlas, url))
     assert page is not None
@@ -105,7 +106,7 @@ UNFOLLOWABLE = {"mailto", "telephone", "self"}
 
 
 def assert_duplicates(pages: dict[str, Fields], truth: Truth) -> None:
-    """Of each group one is the original, and the others say so."""
+    """Assert that each group of copies has one original, which the others name."""
     copies = {url for group in truth.duplicates for url in group}
     for group in truth.duplicates:
         (original,) = [url for url in group if pages[url]["verdict"] != "duplicate"]
@@ -117,12 +118,12 @@ def assert_duplicates(pages: dict[str, Fields], truth: Truth) -> None:
 
 
 def captures(data: Path) -> Iterator[tuple[str, int]]:
-    """URL and status of each response of a crawl's folder."""
+    """Return URL and status of each response in a crawl's folder."""
     return captures_in(data / "warc")
 
 
 def captures_in(folder: Path) -> Iterator[tuple[str, int]]:
-    """URL and status of each response on file, by a reader that checks every digest."""
+    """Return URL and status of each response in the archive, with every digest verified."""
     for path in sorted(folder.glob("*.warc.gz")):
         with path.open("rb") as file:
             for record in ArchiveIterator(
@@ -141,7 +142,8 @@ def warcs(data: Path) -> list[Path]:
 
 
 def assert_archived(crawl: Crawl, requests: Iterable[Request], truth: Truth) -> None:
-    """Every file is whole, every page is in one, nothing more often than it was asked for."""
+    """Assert that every file is whole, every page is in one, and no response is archived more often
+    than it was sent."""
     assert warcs(crawl.data) and not list((crawl.data / "warc").glob("*.open"))
     checked = run([str(BIN / "warcio"), "check", *map(str, warcs(crawl.data))])
     assert (checked.code, checked.out, checked.err) == (0, "", "")
@@ -157,5 +159,5 @@ def dot_robots(requests: Iterable[Request]) -> list[Request]:
 
 
 def page_answers(web: SynthWeb) -> list[Request]:
-    """Requests that were answered with a page."""
+    """Return the requests that were answered with a page."""
     return [r for r in web.requests() if r.status == 200 and r.path not in ROBOTS]

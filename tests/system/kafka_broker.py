@@ -1,6 +1,6 @@
-"""A Kafka of a test's own, which may be killed, and which asks who comes.
+"""A Kafka of one test, which may be killed, and which authenticates its clients.
 
-Beside the open listener it has one that asks for a password, and one that does so under TLS.
+Besides the open listener it has one with passwords, and one with passwords under TLS.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ listener.name.tls.ssl.keystore.location={keys}
 
 
 class Broker:
-    """The server, where it listens, and who signed its certificate."""
+    """The server, its listeners, and the authority of its certificate."""
 
     def __init__(self, data: Path) -> None:
         self.server = Server("kafka", data)
@@ -69,14 +69,14 @@ class Broker:
         authority.cert_pem.write_to_path(str(self.ca_file))
         issued = authority.issue_cert("127.0.0.1")
         key = load_pem_private_key(issued.private_key_pem.bytes(), None)
-        # The only form that Java reads.
+        # The only format that Java reads.
         text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         keys = data / "server.pem"
         keys.write_bytes(text + b"".join(part.bytes() for part in issued.cert_chain_pems))
         return keys
 
     def start(self) -> None:
-        """Start it, and make the user known."""
+        """Start the server, and create the user."""
         self.server.start()
         admin = AdminClient({"bootstrap.servers": self.open})
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
@@ -85,6 +85,6 @@ class Broker:
             future.result(60)
 
     def settings(self, servers: str = "", **what: object) -> KafkaSettings:
-        """Return settings of its topics, through the open listener unless others are named."""
+        """Return settings of its topics, through the open listener by default."""
         usual = {"servers": servers or self.open, "partitions": 2, "replication": 1}
         return KafkaSettings.model_validate({**usual, **what})

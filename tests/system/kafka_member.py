@@ -1,9 +1,9 @@
 """A member of a group in a process of its own, to be stopped, killed and started again.
 
-It says what happens as JSON lines on standard output: `partitions` whenever they change, `read`
-(topic, partition and offset of each record) with `moved` for every batch, `peak`, its memory, at
-the end. It is `eager` and advances past what it reads; or `full`, and only keeps in touch; or
-`late`: it says what it `holds`, and advances past it when SIGUSR1 comes.
+It reports JSON lines on standard output: `partitions` whenever they change; `read` (topic,
+partition and offset of each record) with `moved` for every batch; `peak`, its memory, at the end. A
+member is `eager` and commits all that it reads; or `full`, and only sends heartbeats; or `late`: it
+reports what it `holds`, and commits it after SIGUSR1.
 """
 
 import json
@@ -24,16 +24,16 @@ from gossamer.settings.servers import KafkaSettings
 ROOT = Path(__file__).resolve().parents[2]
 TOPICS = ("urls.admitted", "visits.ended")
 STATUS = Path("/proc/self/status")
-ENOUGH = 1500
-"""Polls without room, after which nothing more can be held."""
+MAX_FULL_POLLS = 1500
+"""Polls without room after which nothing more can be buffered."""
 At = tuple[str, int, int]
 
 
 class Nothing:
-    """A store for those who have none."""
+    """A store without tables."""
 
     def flush(self) -> None:
-        """There is nothing to write."""
+        """Do nothing."""
 
 
 class Member:
@@ -53,23 +53,23 @@ class Member:
 
     @property
     def partitions(self) -> frozenset[int]:
-        """What it has now, as far as it has said."""
+        """Return the partitions that it reported last."""
         changes = [what["partitions"] for what in self.said if "partitions" in what]
         return frozenset(changes[-1]) if changes else frozenset()
 
     @property
     def changes(self) -> int:
-        """How often its partitions changed."""
+        """Return how often its partitions changed."""
         return sum("partitions" in what for what in self.said)
 
     @property
     def moved(self) -> list[At]:
-        """What it read and moved the log past, in order."""
+        """Return the records that it has read and committed, in order."""
         return [at for what in self.said if what.get("moved") for at in map(tuple, what["read"])]
 
     @property
-    def put_out(self) -> bool:
-        """Whether an advance of it was refused."""
+    def was_fenced(self) -> bool:
+        """Return whether one of its commits was refused."""
         return any(what.get("moved") is False for what in self.said)
 
     def send(self, signal_: int) -> None:
@@ -77,7 +77,7 @@ class Member:
         self.process.send_signal(signal_)
 
     def end(self, signal_: int = signal.SIGTERM) -> int:
-        """End it, and hear what it said last; return its status."""
+        """Stop it, and read its last reports; return its exit status."""
         self.send(signal_)
         status = self.process.wait(60)
         self._listener.join(60)
@@ -87,18 +87,19 @@ class Member:
 
 
 def say(**what: Any) -> None:
-    """Tell the test."""
+    """Report to the test."""
     print(json.dumps(what), flush=True)
 
 
 def peak() -> int:
-    """Return the most bytes it ever had; getrusage would count those of whoever forked it too."""
+    """Return the largest memory of this process; getrusage would include the parent's memory before
+    the fork."""
     (line,) = [line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024
 
 
 def main(settings: str, group: str, name: str, how: str) -> None:
-    """Be a member until SIGTERM; after an error that passes, join again, as every service does."""
+    """Be a member until SIGTERM. After a temporary error, join again, as every service does."""
     running = [True]
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     signal.signal(signal.SIGTERM, lambda *_: running.clear())
@@ -128,7 +129,7 @@ def be_member(reader: Reader, how: str, running: list[bool]) -> None:
             say(read=[[r.topic, r.partition, r.offset] for r in records], moved=moved)
         elif how == "full":
             polls += 1
-            if polls == ENOUGH:
+            if polls == MAX_FULL_POLLS:
                 say(polls=polls)
             time.sleep(0.002)
 

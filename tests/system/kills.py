@@ -1,4 +1,4 @@
-"""Kills of an embedded crawl at any moment, and what it must have come to in spite of them."""
+"""Kills of an embedded crawl at random times, and the promises that must hold in spite of them."""
 
 import random
 import time
@@ -20,11 +20,11 @@ from .judge import (
 )
 
 BATCH = 10
-"""Most URLs of a host that are under way together, as the settings say unless told otherwise."""
+"""The maximum number of URLs of a host in flight, by default settings."""
 
 
 def assert_as_if_never_killed(crawl: Crawl, last: Done, kills: list[float]) -> None:
-    """All promises hold at the server's record after the *last* run; *kills* are times."""
+    """Assert all promises on the server's record after the *last* run. *kills* are times."""
     assert (last.code, last.err) == (0, ""), last
     requests, truth = crawl.web.requests(), crawl.web.truth
     assert_polite(requests, truth, crawl.delay)
@@ -36,11 +36,12 @@ def assert_as_if_never_killed(crawl: Crawl, last: Done, kills: list[float]) -> N
 
 
 def killed(crawl: Crawl, rng: random.Random, group: bool) -> float:
-    """Start the crawl, kill it at some moment, see everybody die; return when it was."""
+    """Start the crawl, kill it at a random time, and wait for its processes; return the time of the
+    kill."""
     asked = len(crawl.web.requests())
     with crawl.start() as started:
         if rng.random() < 0.4:
-            time.sleep(rng.uniform(0.0, 0.4))  # Anywhere while it starts.
+            time.sleep(rng.uniform(0.0, 0.4))  # At any point of its start.
         else:
             wanted = asked + rng.randrange(1, 60)
             until(lambda: at_work(crawl, started, wanted), "requests, or the end of the crawl")
@@ -55,13 +56,13 @@ def at_work(crawl: Crawl, started: Started, wanted: int) -> bool:
 
 
 def between(requests: list[Request], kills: list[float]) -> list[list[Request]]:
-    """The requests of each run."""
+    """Return the requests of each run."""
     bounds = [0.0, *kills, float("inf")]
     return [[r for r in requests if a <= r.at < b] for a, b in pairwise(bounds)]
 
 
 def assert_repeats_are_batches(requests: list[Request], truth: Truth, kills: list[float]) -> None:
-    """What a run asks for again is at most what each host had under way when the last one died."""
+    """Assert that each run repeats at most the URLs that were in flight at the last kill."""
     before: Counter[str] = Counter()
     for run in between(requests, kills):
         pages = [request for request in run if request.path not in ROBOTS]

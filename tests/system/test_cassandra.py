@@ -1,4 +1,4 @@
-"""The store on a real Cassandra as operators meet it: made, misconfigured, read, asked in doubt."""
+"""The store on a real Cassandra: creation, wrong settings, reads by operators, undecided writes."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,11 +20,11 @@ from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, Lease, PartitionTallyRow, RobotsRow, TallyRow
 from tests.servers import free_ports
 
-from .cassandra_node import Between, apply, applying, opened, settings
+from .cassandra_node import Proxy, apply, applying, opened, settings
 
 
-class Grown(Row, frozen=True):
-    """The table of digests as a later version may have it."""
+class GrownDigestRow(Row, frozen=True):
+    """The table of digests in a later version."""
 
     table = "digests"
     partition_key = "digest"
@@ -35,7 +35,7 @@ class Grown(Row, frozen=True):
 
 @pytest.fixture(scope="module")
 def driver(cassandra: int) -> Iterator[Session]:
-    """Return a session of the plain driver: what `cqlsh` uses."""
+    """Return a session of the plain driver, which `cqlsh` uses."""
     cluster = Cluster(["127.0.0.1"], cassandra, protocol_version=5)
     yield cluster.connect()
     cluster.shutdown()
@@ -55,14 +55,14 @@ def made(cassandra: int) -> CassandraSettings:
     return found
 
 
-def test_applying_again_changes_nothing(made: CassandraSettings) -> None:
+def test_second_apply_changes_nothing(made: CassandraSettings) -> None:
     code, out, err = apply(made)
     assert (code, err) == (0, "")
     assert "tables are correct" in out
     assert len(out.splitlines()) == 1
 
 
-def test_every_table_that_was_made_is_the_one_that_its_row_wants(made: CassandraSettings) -> None:
+def test_applied_tables_match_their_rows(made: CassandraSettings) -> None:
     with opened(made) as store:
         for row in TABLES:
             several = isinstance(row.partition_key, tuple)
@@ -70,7 +70,7 @@ def test_every_table_that_was_made_is_the_one_that_its_row_wants(made: Cassandra
 
 
 @pytest.mark.slow
-def test_several_may_apply_at_once(cassandra: int) -> None:
+def test_concurrent_applies_succeed(cassandra: int) -> None:
     new = settings(cassandra, fresh())
     racing = [applying(new) for _ in range(3)]
     said = [process.communicate() for process in racing]
@@ -80,7 +80,7 @@ def test_several_may_apply_at_once(cassandra: int) -> None:
             store.table(row)
 
 
-def test_a_column_that_is_missing_is_named_and_then_added(
+def test_missing_column_is_reported_and_added_by_apply(
     made: CassandraSettings, driver: Session
 ) -> None:
     with opened(made) as store:
@@ -97,7 +97,7 @@ def test_a_column_that_is_missing_is_named_and_then_added(
         assert found and found.backoff_reason is None
 
 
-def test_options_of_operator_are_named_and_reset_on_request(
+def test_changed_table_options_are_reported_and_reset_on_request(
     made: CassandraSettings, driver: Session
 ) -> None:
     table = f"{made.keyspace}.digests"
@@ -122,7 +122,9 @@ def test_options_of_operator_are_named_and_reset_on_request(
     assert found.compression["chunk_length_in_kb"] == "4"
 
 
-def test_lifetime_of_rows_is_always_brought_back(made: CassandraSettings, driver: Session) -> None:
+def test_apply_always_restores_the_lifetime_of_rows(
+    made: CassandraSettings, driver: Session
+) -> None:
     for table in ("urls", "page_history"):
         driver.execute(
             f"ALTER TABLE {made.keyspace}.{table} WITH default_time_to_live = 60", timeout=60
@@ -136,7 +138,7 @@ def test_lifetime_of_rows_is_always_brought_back(made: CassandraSettings, driver
     assert _options(made, driver, "page_history").default_time_to_live == 365 * 86400
 
 
-def test_settings_say_for_how_long_rows_are_kept(
+def test_settings_set_the_lifetime_of_rows(
     made: CassandraSettings, driver: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOSSAMER_ARCHIVE__CAPTURES_AGE", "864000")
@@ -154,9 +156,7 @@ def _options(settings: CassandraSettings, driver: Session, table: str) -> Any:
     ).one()
 
 
-def test_what_no_new_column_can_mend_is_refused_and_left_alone(
-    cassandra: int, driver: Session
-) -> None:
+def test_table_with_another_key_is_refused_and_unchanged(cassandra: int, driver: Session) -> None:
     theirs = settings(cassandra, fresh())
     driver.execute(
         f"CREATE KEYSPACE {theirs.keyspace} WITH replication = "
@@ -180,7 +180,7 @@ def test_what_no_new_column_can_mend_is_refused_and_left_alone(
         store.table(DigestRow)
 
 
-def test_an_operator_reads_typed_columns(made: CassandraSettings, driver: Session) -> None:
+def test_columns_have_types_for_operators(made: CassandraSettings, driver: Session) -> None:
     rules = RobotsRules(crawl_delay=2.5)
     with opened(made) as store:
         store.table(HostRow).put(
@@ -218,7 +218,7 @@ def test_an_operator_reads_typed_columns(made: CassandraSettings, driver: Sessio
     assert list(only('SELECT "full" FROM {k}.archive_segments')[0]) == ["a", "b"]
 
 
-def test_no_column_is_written_as_null_nor_as_a_tombstone(
+def test_writes_contain_no_nulls_and_no_tombstones(
     made: CassandraSettings, driver: Session
 ) -> None:
     with opened(made) as store:
@@ -232,7 +232,7 @@ def test_no_column_is_written_as_null_nor_as_a_tombstone(
     assert dict(row.outcomes) == {"two": 1}
 
 
-# What is wrong is said.
+# The problem is reported.
 
 
 def refused(given: CassandraSettings, kind: type[Exception], *words: str) -> None:
@@ -243,12 +243,12 @@ def refused(given: CassandraSettings, kind: type[Exception], *words: str) -> Non
         assert word in str(told.value)
 
 
-def test_an_unknown_keyspace_is_named(cassandra: int) -> None:
+def test_unknown_keyspace_is_reported(cassandra: int) -> None:
     nobodys = settings(cassandra, "no_such_keyspace")
     refused(nobodys, GossamerError, "no keyspace no_such_keyspace", "gossamer store apply")
 
 
-def test_missing_tables_are_named(cassandra: int, driver: Session) -> None:
+def test_missing_tables_are_reported(cassandra: int, driver: Session) -> None:
     empty = fresh()
     driver.execute(f"CREATE KEYSPACE {empty} WITH replication = "
                    "{'class': 'SimpleStrategy', 'replication_factor': 1}")  # fmt: skip
@@ -261,13 +261,13 @@ def test_missing_tables_are_named(cassandra: int, driver: Session) -> None:
     )
 
 
-def test_an_unknown_data_centre_is_named_with_those_there_are(cassandra: int) -> None:
+def test_unknown_data_centre_is_reported_with_the_known_ones(cassandra: int) -> None:
     elsewhere = settings(cassandra, "any", datacenter="mars")
     refused(elsewhere, GossamerError, "'mars'", "datacenter1", "cassandra.datacenter")
 
 
 @pytest.mark.parametrize("consistency", ["ONE", "LOCAL_ONE"])
-def test_to_ask_one_of_several_copies_is_refused(
+def test_consistency_one_is_refused_with_several_copies(
     cassandra: int, driver: Session, consistency: str
 ) -> None:
     copied = settings(cassandra, fresh(), consistency=consistency)
@@ -280,12 +280,12 @@ def test_to_ask_one_of_several_copies_is_refused(
     assert (code, out) == (2, "") and "3 replicas" in err
 
 
-def test_to_ask_the_only_copy_is_fine(made: CassandraSettings) -> None:
+def test_consistency_one_is_accepted_with_one_copy(made: CassandraSettings) -> None:
     with opened(made.model_copy(update={"consistency": "ONE"})) as store:
         assert store.table(HostRow).get("nobody", "nobody") is None
 
 
-def test_where_nobody_is_somebody_is_awaited() -> None:
+def test_missing_node_is_awaited() -> None:
     port = free_ports(1)
     refused(settings(port, "any"), Unavailable, str(port))
     refused(
@@ -293,27 +293,27 @@ def test_where_nobody_is_somebody_is_awaited() -> None:
     )
 
 
-def test_a_connection_that_breaks_while_it_is_made_is_made_again(made: CassandraSettings) -> None:
+def test_connection_that_breaks_during_setup_is_repeated(made: CassandraSettings) -> None:
     with (
-        closing(Between(made.port, garbled=1)) as between,
+        closing(Proxy(made.port, garbled=1)) as between,
         opened(made.model_copy(update={"port": between.port})) as store,
     ):
         assert store.table(HostRow).get("nobody", "nobody") is None
 
 
 @pytest.mark.slow
-def test_a_command_says_so_and_fails() -> None:
+def test_command_fails_with_a_message_if_the_node_is_missing() -> None:
     code, out, err = apply(settings(free_ports(1), "any"))
     assert (code, out) == (1, "")
     assert err.startswith("gossamer: Cassandra at 127.0.0.1")
     assert len(err.splitlines()) == 1
 
 
-# Who is first, when nobody says so.
+# The decided writer is not known.
 
 
 @pytest.mark.parametrize("somebody", [False, True], ids=["we were", "somebody else was"])
-def test_who_is_first_is_known_though_the_answer_was_lost(
+def test_lost_response_to_put_if_absent_is_resolved(
     made: CassandraSettings, somebody: bool
 ) -> None:
     key = uuid4().hex
@@ -321,7 +321,7 @@ def test_who_is_first_is_known_though_the_answer_was_lost(
         DigestRow(DEFAULT_CRAWL, key, "https://theirs.example/"),
         DigestRow(DEFAULT_CRAWL, key, "https://ours.example"),
     )
-    with closing(Between(made.port)) as between:
+    with closing(Proxy(made.port)) as between:
         patient = made.model_copy(update={"port": between.port, "timeout": 5.0})
         with opened(made) as other, opened(patient) as store:
             store.table(DigestRow).put_if_absent(DigestRow(DEFAULT_CRAWL, f"{key} warm", ""))

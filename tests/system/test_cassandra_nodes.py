@@ -1,4 +1,4 @@
-"""The store on three Cassandra nodes: of many who write a row first, one has."""
+"""The store on three Cassandra nodes: of concurrent writers of a row, one is the first."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -23,8 +23,9 @@ RIVALS, ROWS = 6, 10
 @pytest.mark.nodes
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_many_race_for_a_row_and_all_agree_who_won(tmp_path: Path) -> None:
-    """Rivals interrupt each other's rounds; a node may then say that it does not know the end."""
+def test_concurrent_writers_agree_on_the_first_row(tmp_path: Path) -> None:
+    """Concurrent writers interrupt each other's Paxos rounds. A node may then report that the end
+    is unknown."""
     with three_of_each(tmp_path, "cassandra") as nodes, ExitStack() as stack:
         settings = CassandraSettings(
             hosts=tuple(node.address for node in nodes.of["cassandra"]),
@@ -46,7 +47,7 @@ def test_many_race_for_a_row_and_all_agree_who_won(tmp_path: Path) -> None:
 
 
 def first(store: CassandraStore, key: str, who: str, together: Barrier) -> DigestRow:
-    """Write a row at the same moment as all others; return what stands."""
+    """Write a row at the same moment as all others; return the stored row."""
     together.wait()
     while True:
         try:

@@ -1,4 +1,5 @@
-"""A host's queue on a real Cassandra, all its life: no tombstone is read, nothing is piled up."""
+"""A host queue on a real Cassandra during its whole life: reads meet no tombstones, and no data
+accumulates."""
 
 import re
 from uuid import uuid4
@@ -17,7 +18,7 @@ URL = "https://www.example.org/a/path/of/usual/length/page-{}.html"
 
 
 def run_through(store: CassandraStore, start: int, end: int, host: HostRow) -> HostRow:
-    """Append URLs *start* to *end*, and visit all of them a batch at a time, in their order."""
+    """Append URLs *start* to *end*, and visit all of them in batches, in their order."""
     queues, hosts = HostQueues(store.table(QueuedUrl), DEFAULT_CRAWL), store.table(HostRow)
     appended = visited = start
     while visited < end:
@@ -44,7 +45,7 @@ def figure(stats: str, name: str) -> float:
 
 
 @pytest.mark.parametrize("total", [4_000, pytest.param(100_000, marks=pytest.mark.long)])
-def test_a_queue_leaves_no_tombstones_in_the_way(cassandra: int, total: int) -> None:
+def test_queue_reads_meet_no_tombstones(cassandra: int, total: int) -> None:
     mine = settings(cassandra, f"k{uuid4().hex[:20]}")
     code, _, err = apply(mine)
     assert code == 0, err
@@ -56,7 +57,7 @@ def test_a_queue_leaves_no_tombstones_in_the_way(cassandra: int, total: int) -> 
             nodetool(cassandra, "flush", mine.keyspace)
             stats = nodetool(cassandra, "tablestats", f"{mine.keyspace}.queues")
             sizes.append(figure(stats, "Space used (live)"))
-            # It counts from 1: one of which 2 were in the way would be said to have met 2.
+            # The counter starts at 1: a read of 2 tombstones counts as 2.
             assert figure(stats, "Maximum tombstones per slice (last five minutes)") <= 1
             assert figure(stats, "Maximum live cells per slice (last five minutes)") == BATCH
     assert host.queued == 0

@@ -1,4 +1,5 @@
-"""The store on a Cassandra of its own: killed while it writes, and one that is guarded."""
+"""The store on a Cassandra of its own: a node that is killed during writes, and a node with
+authentication."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -27,12 +28,12 @@ from tests.servers import Server
 
 from .cassandra_node import apply, opened, settings
 
-PATIENCE = 180.0
+HANG_TIMEOUT = 180.0
 
 
 def until_done(what: Callable[[], object], *errors: type[Exception]) -> None:
-    """Try again while one of *errors* comes of it: a server is starting."""
-    end = monotonic() + PATIENCE
+    """Retry while *errors* are raised: a server is starting."""
+    end = monotonic() + HANG_TIMEOUT
     while True:
         try:
             what()
@@ -47,11 +48,11 @@ def entry(number: int) -> DueRow:
 
 
 def flushed_until_it_dies(store: CassandraStore, server: Server, start: int) -> int:
-    """Put and flush until somebody kills the server; return how many rows were acknowledged."""
+    """Put and flush until somebody kills the server; return the number of acknowledged rows."""
     written, due = start, store.table(DueRow)
     for step in range(10_000):
         if step == 20:
-            # While the next flushes are under way, at whatever instruction.
+            # The kill comes during one of the next flushes, at a random point.
             threading.Thread(target=server.kill).start()
         for number in range(written, written + 500):
             due.put(entry(number))
@@ -72,7 +73,7 @@ def read(store: CassandraStore) -> set[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lives", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_what_was_flushed_survives_a_killed_node(tmp_path: Path, lives: int) -> None:
+def test_flushed_rows_survive_a_kill_of_the_node(tmp_path: Path, lives: int) -> None:
     server = Server("cassandra", tmp_path / "node")
     server.start()
     given = settings(server.port, "killed", timeout=10.0)
@@ -86,7 +87,7 @@ def test_what_was_flushed_survives_a_killed_node(tmp_path: Path, lives: int) -> 
                 server.start()
                 with closing(opened_when_there(given)) as other:
                     assert read(other) >= {*range(written)}, "acknowledged, and gone"
-                # What was not acknowledged is still kept: the store finds the node again.
+                # The store still has the rows without acknowledgement, and reconnects to the node.
                 until_done(store.flush, Unavailable)
                 written += 500
                 assert read(store) == {*range(written)}
@@ -105,11 +106,11 @@ def opened_when_there(given: CassandraSettings) -> CassandraStore:
     return found[0]
 
 
-# A node that lets in nobody without a password and a certificate.
+# A node that requires a password and a certificate.
 
 
-class Guarded:
-    """The node, its authority, and who may enter."""
+class GuardedNode:
+    """The node, its authority, and its users."""
 
     def __init__(self, folder: Path) -> None:
         self.authority, self.folder = trustme.CA(), folder
@@ -142,16 +143,16 @@ client_encryption_options:
 """)
 
     def settings(self, username: str, password: str, **others: object) -> CassandraSettings:
-        """Return settings that a client needs."""
+        """Return the settings of a client."""
         known = {"username": username, "password": password, "timeout": 20.0, "tls": True}
         known |= {"ca_file": self.ca_file, "cert_file": self.cert_file, "key_file": self.cert_file}
         return settings(self.server.port, "guarded", **{**known, **others})
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """Return a guarded node with all tables, and a crawler that may only use them."""
-    node = Guarded(tmp_path_factory.mktemp("guarded"))
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
+    """Return a guarded node with all tables, and a crawler with the right to use them."""
+    node = GuardedNode(tmp_path_factory.mktemp("guarded"))
     node.server.start()
     try:
         until_done(lambda: made(node.settings("cassandra", "cassandra")), AssertionError)
@@ -168,7 +169,7 @@ def refused(given: CassandraSettings) -> str:
 
 
 @pytest.mark.slow
-def test_a_guarded_node_is_used_with_password_and_certificate(guarded: Guarded) -> None:
+def test_guarded_node_accepts_password_and_certificate(guarded: GuardedNode) -> None:
     with opened(guarded.settings("cassandra", "cassandra")) as store:
         store.table(HostRow).put(HostRow("example.org", "https://example.org"))
         store.flush()
@@ -176,8 +177,8 @@ def test_a_guarded_node_is_used_with_password_and_certificate(guarded: Guarded) 
 
 
 @pytest.mark.slow
-def test_a_delete_in_cqlsh_stands_and_hides_nothing_that_an_owner_writes_later(
-    guarded: Guarded,
+def test_delete_in_cqlsh_holds_and_hides_no_later_write_of_an_owner(
+    guarded: GuardedNode,
 ) -> None:
     given = guarded.settings("cassandra", "cassandra")
     with opened(given) as store, closing(Cassandra(given)) as nodes:
@@ -185,7 +186,7 @@ def test_a_delete_in_cqlsh_stands_and_hides_nothing_that_an_owner_writes_later(
         Claimant(store).claim([0], clock.now())
         hosts.put(host)
         store.flush()
-        # As cqlsh does it: the clock is the timestamp.
+        # Like cqlsh: the timestamp is the clock's.
         now = int(clock.now() * 1e6)
         nodes.change(
             f"DELETE FROM guarded.hosts USING TIMESTAMP {now} WHERE site = 'deleted.example'"
@@ -197,7 +198,7 @@ def test_a_delete_in_cqlsh_stands_and_hides_nothing_that_an_owner_writes_later(
 
 
 @pytest.mark.slow
-def test_a_node_that_answers_before_it_writes_is_warned_of(guarded: Guarded) -> None:
+def test_periodic_commit_log_is_warned_of(guarded: GuardedNode) -> None:
     code, _, err = apply(guarded.settings("cassandra", "cassandra"))
     assert code == 0
     assert err.startswith("gossamer: warning: keyspace guarded has one replica")
@@ -205,7 +206,7 @@ def test_a_node_that_answers_before_it_writes_is_warned_of(guarded: Guarded) -> 
 
 
 @pytest.mark.slow
-def test_a_guarded_node_lets_nobody_else_in(guarded: Guarded, tmp_path: Path) -> None:
+def test_guarded_node_refuses_other_clients(guarded: GuardedNode, tmp_path: Path) -> None:
     assert "'cassandra'" in refused(guarded.settings("cassandra", "wrong"))
     assert "cassandra.username" in refused(guarded.settings("", ""))
     strange = tmp_path / "strange.pem"
@@ -220,7 +221,7 @@ def test_a_guarded_node_lets_nobody_else_in(guarded: Guarded, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_who_may_not_write_is_told_so(guarded: Guarded) -> None:
+def test_missing_right_to_write_is_reported(guarded: GuardedNode) -> None:
     with closing(Cassandra(guarded.settings("cassandra", "cassandra"))) as nodes:
         nodes.change("CREATE ROLE reader WITH PASSWORD = 'r' AND LOGIN = true")
         nodes.change("GRANT SELECT ON KEYSPACE guarded TO reader")

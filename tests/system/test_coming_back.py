@@ -1,4 +1,4 @@
-"""A fleet that comes back: its visits as a web server sees them, while services are killed."""
+"""A fleet with revisits while services are killed, measured at a web server."""
 
 import threading
 import time
@@ -22,11 +22,11 @@ from .judge import CLOCKS
 DELAY, INTERVAL = 0.5, 4.0
 CHANGING, HOURLY, STEADY = "/changing", "/hourly", "/steady"
 PERIODS = {CHANGING: 2.0, HOURLY: 3600.0, STEADY: 1e12}
-"""Path → after how many seconds its page is another one."""
+"""Path → seconds between two versions of its page."""
 
 
-class Asked(NamedTuple):
-    """A request as the server has seen it."""
+class SeenRequest(NamedTuple):
+    """A request, as the server saw it."""
 
     at: float
     path: str
@@ -35,19 +35,19 @@ class Asked(NamedTuple):
 
 
 class ChangingWeb:
-    """One host of pages that change, each at a pace of its own; knows tags."""
+    """One host of pages that change, each at its own pace. It answers conditional requests."""
 
     nameserver = ""
 
     def __init__(self, port: int) -> None:
         self.seeds = (f"http://127.0.0.1:{port}/",)
-        self.asked: list[Asked] = []
+        self.asked: list[SeenRequest] = []
 
-    def requests(self) -> list[Asked]:
+    def requests(self) -> list[SeenRequest]:
         return list(self.asked)
 
     def answer(self, path: str, condition: str) -> tuple[int, str, bytes]:
-        """Return status, tag and body, and write the request down."""
+        """Return status, tag and body, and record the request."""
         at, tag, status, body = time.time(), "", 404, b""
         if path == "/":
             status = 200
@@ -56,10 +56,10 @@ class ChangingWeb:
             version = int(at // PERIODS[path])
             tag, body = f'"{version}"', f"<h1>{path}</h1><p>Version {version} of it.</p>".encode()
             status = 304 if condition == tag else 200
-        self.asked.append(Asked(at, path, condition, status))
+        self.asked.append(SeenRequest(at, path, condition, status))
         return status, tag, b"" if status == 304 else body
 
-    def of(self, path: str) -> list[Asked]:
+    def of(self, path: str) -> list[SeenRequest]:
         return [one for one in self.requests() if one.path == path]
 
 
@@ -101,8 +101,8 @@ def more_visits(web: ChangingWeb, there: Fleet, count: int) -> None:
     )
 
 
-@pytest.mark.long  # In the suite in virtual time: tests/flow/test_coming_back.py.
-def test_pages_are_visited_again_as_asked_for_whatever_dies(
+@pytest.mark.long  # tests/flow/test_coming_back.py is the same test in virtual time.
+def test_pages_are_revisited_at_their_interval_through_kills(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = {

@@ -1,4 +1,4 @@
-"""The Java consumer of `docs/consuming.md`, on a real Kafka."""
+"""A consumer in another language, the example of `docs/consuming.md`, on a real Kafka."""
 
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from gossamer.web.url import fingerprint, site_of
 
 ROOT = Path(__file__).parents[2]
 QUIET = "15"
-"""Seconds without a record after which it ends; a group forms in less."""
+"""Seconds without a record after which the consumer ends; a group forms faster."""
 
 
 def page(url: str, title: str) -> Page:
@@ -52,13 +52,13 @@ def kafka_log(settings: KafkaSettings) -> Iterator[KafkaLog]:
 
 
 def libraries() -> str:
-    """Return the folder with Kafka's client and Jackson."""
+    """Return the folder with Kafka's client; Jackson is beside it."""
     command = [str(ROOT / "scripts" / "servers" / "fetch"), "kafka"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def consume(folder: Path, settings: KafkaSettings) -> list[str]:
-    """Run the program in the documentation; return the lines that it prints."""
+    """Return the output of the example in the documentation."""
     documented = (ROOT / "docs" / "consuming.md").read_text(encoding="utf-8")
     program = folder / "Consume.java"
     program.write_text(documented.partition("```java\n")[2].partition("```")[0], encoding="utf-8")
@@ -69,12 +69,12 @@ def consume(folder: Path, settings: KafkaSettings) -> list[str]:
         [*command, *group], check=False, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    # Kafka's client logs errors to standard output, for example that its coordinator has moved.
+    # Kafka's client logs errors to standard output, for example a moved coordinator.
     return [line for line in done.stdout.splitlines() if " [main] ERROR " not in line]
 
 
 @pytest.mark.slow
-def test_a_consumer_in_java_reads_what_is_published(
+def test_java_consumer_reads_published_documents(
     settings: KafkaSettings, kafka_log: KafkaLog, tmp_path: Path
 ) -> None:
     pages = [page(f"http://site{n}.example/", f"Größe {n}") for n in range(20)]

@@ -1,6 +1,7 @@
-"""Two instances of dedup on real servers, while URLs keep being discovered.
+"""Two instances of dedup on real servers, while URLs are discovered.
 
-They come, go, are killed and lose their disks. Every URL is admitted, for its first finder only.
+Instances start, stop, are killed and lose their disks. Every URL must be admitted, for its first
+finder only.
 """
 
 import json
@@ -29,11 +30,11 @@ pytestmark = pytest.mark.slow
 PARTITIONS = 6
 SITES = 100
 RATE = 50
-"""Events a second, of ten URLs each: half of them were discovered before."""
+"""Events a second, of ten URLs each; half of the URLs were discovered before."""
 
 
 class Servers:
-    """What a member has to know of its fleet, with topics and tables of its own."""
+    """The settings of a fleet with topics and tables of its own."""
 
     def __init__(self, folder: Path, kafka: str, cassandra: int, engine: str) -> None:
         name = f"dedup{uuid.uuid4().hex[:8]}"
@@ -64,7 +65,7 @@ class Servers:
 
 
 class Finder(threading.Thread):
-    """Discovers URLs until told to stop; knows who was first to find each."""
+    """Discovers URLs until it is stopped, and records the first finder of each."""
 
     def __init__(self, servers: Servers) -> None:
         super().__init__(daemon=True)
@@ -102,7 +103,7 @@ class Finder(threading.Thread):
 
 
 class Admitted:
-    """What is admitted, and for whom."""
+    """The admitted URLs with their finders."""
 
     def __init__(self, servers: Servers) -> None:
         self.vias: dict[str, list[str]] = defaultdict(list)
@@ -114,7 +115,7 @@ class Admitted:
         self._consumer.assign([TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
 
     def read(self) -> None:
-        """Read what has come."""
+        """Read new records."""
         for message in self._consumer.consume(500, 0.1):
             assert not message.error(), message.error()
             event = json.loads(message.value())
@@ -123,7 +124,7 @@ class Admitted:
                 self.vias[url["url"]].append(event["via"])
 
     def until_all_serve(self, visit: int) -> float:
-        """Wait until each partition has admitted what was found after *visit*; return how long."""
+        """Wait until each partition has admitted a URL found after *visit*; return the seconds."""
         began = time.monotonic()
 
         def served() -> bool:
@@ -135,7 +136,7 @@ class Admitted:
         return time.monotonic() - began
 
     def until_there(self, urls: Collection[str]) -> None:
-        """Wait until so many URLs were admitted; the last ones may be there twice."""
+        """Wait until that number of URLs was admitted; the last ones may be repeated."""
 
         def there() -> bool:
             self.read()
@@ -153,7 +154,7 @@ class Admitted:
 
 
 class Scene:
-    """Two instances at work, and what comes of it."""
+    """Two instances at work, and their results."""
 
     def __init__(self, servers: Servers) -> None:
         self.servers = servers
@@ -163,7 +164,7 @@ class Scene:
         self.finder.start()
 
     def tell(self, what: str) -> None:
-        """Wait until everything is served; print how long that took, and what was done twice."""
+        """Wait until every partition works; print the seconds and the number of repetitions."""
         took = self.admitted.until_all_serve(self.finder.visit)
         twice, found = self.admitted.twice(), len(self.finder.first)
         print(f"{what}: all served after {took:.1f} s; twice for the same finder {twice}/{found}")
@@ -175,7 +176,7 @@ class Scene:
         self.tell("  and back")
 
     def end(self) -> None:
-        """Stop in good order; nothing is lost, or was admitted for anybody but its first finder."""
+        """Stop the instances; assert that no URL is lost or admitted for another finder."""
         self.finder.stop()
         self.admitted.until_there(self.finder.first)
         assert (self.one.stop(), self.two.stop()) == (0, 0)
@@ -185,7 +186,7 @@ class Scene:
         }
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Close all clients and processes."""
         for member in (self.one, self.two):
             member.signal(signal.SIGCONT)
             member.kill()
@@ -203,7 +204,7 @@ def scene(servers: Servers) -> Iterator[Scene]:
         yield scene
 
 
-def test_who_comes_and_goes_does_nothing_twice_and_who_is_killed_loses_nothing(
+def test_stops_repeat_nothing_and_kills_lose_nothing(
     scene: Scene,
 ) -> None:
     print()

@@ -1,4 +1,4 @@
-"""`gossamer doctor` on real servers: a fleet in order, and with a topic and a table spoilt."""
+"""`gossamer doctor` on real servers: a sound fleet, and one with a broken topic and table."""
 
 import json
 from collections.abc import Mapping
@@ -16,19 +16,19 @@ from .by_hand import of_servers
 from .crawl import GOSSAMER, Fields, run
 from .fleet import fleet
 
-OF_THE_MACHINE = {"dns", "disk"}
-"""Checks of what this test has no part in."""
+MACHINE_CHECKS = {"dns", "disk"}
+"""Checks of the machine, which are not asserted here."""
 WORLD = World(seed=3, hosts=2, pages=2, silent=0, stuck=0)
 
 
 def examine(settings: Mapping[str, str]) -> tuple[list[Fields], list[Fields]]:
-    """Return all findings, and those that something is wrong with."""
+    """Return all findings, and the findings with problems."""
     done = run([GOSSAMER, "doctor", "--json"], **settings)
     assert done.err == "", done
     findings: list[Fields] = json.loads(done.out)
     wrong = [one for one in findings if one["remedy"] is not None]
     assert done.code == (1 if wrong else 0), done
-    return findings, [one for one in wrong if one["check"] not in OF_THE_MACHINE]
+    return findings, [one for one in wrong if one["check"] not in MACHINE_CHECKS]
 
 
 def found(findings: list[Fields], check: str) -> str:
@@ -36,7 +36,7 @@ def found(findings: list[Fields], check: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_fleet_in_order_is_well_and_what_is_spoilt_is_named(
+def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = of_servers(kafka, cassandra)

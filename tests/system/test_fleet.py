@@ -1,4 +1,5 @@
-"""A fleet of two of each crawls a world as one crawler would, and survives whatever dies in it."""
+"""A fleet with two instances of each service crawls a world like one crawler, and survives
+failures."""
 
 import signal
 import time
@@ -23,8 +24,8 @@ SMALL = replace(WORLD, hosts=30)
 LONG = World(
     seed=13, hosts=10, pages=330, silent=0, stuck=0, retries=0, delays=0, jitter=0.05, crowd=10
 )
-"""At half a second between visits it lasts until all that is done to it is done. All of its hosts
-share an address, which is asked for a few pages at once."""
+"""With half a second between visits the crawl lasts until all harms are done. All of its hosts
+share an address with a few slots."""
 AT_ONCE = 4
 BATCH = 3
 SETTINGS = {
@@ -36,17 +37,18 @@ SETTINGS = {
 }
 DELAY = 0.5
 LEASE = 2.0 + BATCH * (DELAY + 4.0)
-"""Seconds after which an order of LONG that nobody answers is over."""
+"""Seconds after which an unanswered order of LONG expires."""
 IN_FORCE = 5.0
-"""Seconds in which what operators set is in force everywhere."""
+"""Seconds after which an instruction of an operator holds everywhere."""
 SLOW, PLAY, COUNTED = 2.0, 1.25, 8
-"""Requests a second, times as many as come at most for a while, and how many are counted."""
+"""Requests a second, the factor of a burst, and the number of requests in the measurement."""
 LOSSES = 3
-"""Harms that can cost what was fetched and not yet told: a fetcher, Kafka or Cassandra killed."""
+"""Harms that can lose fetched pages without outcomes: a kill of a fetcher, of Kafka or of
+Cassandra."""
 
 
 @pytest.mark.slow
-def test_two_of_each_get_over_the_death_of_one_of_each(
+def test_fleet_of_two_survives_a_kill_of_one_instance_of_each_service(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = {**of_servers(kafka, cassandra), **SETTINGS, "GOSSAMER_FRONTIER__DELAY": "0.2"}
@@ -64,7 +66,7 @@ def test_two_of_each_get_over_the_death_of_one_of_each(
 
 
 @pytest.mark.long
-def test_two_of_each_crawl_exactly_what_is_reachable_and_allowed(
+def test_fleet_of_two_visits_exactly_the_reachable_and_allowed_urls(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = {**of_servers(kafka, cassandra), "GOSSAMER_FRONTIER__DELAY": "0.2"}
@@ -77,14 +79,14 @@ def test_two_of_each_crawl_exactly_what_is_reachable_and_allowed(
 
 
 class Chaos:
-    """What is done to a fleet at work, and how it gets over it."""
+    """Harms to a working fleet, and its recovery."""
 
     def __init__(self, there: Fleet) -> None:
         self.there = there
         self.lines: list[str] = []
 
     def over(self) -> bool:
-        """Whether all was asked for already, so that no more pages can come."""
+        """Return whether all URLs were requested, so that no more pages can arrive."""
         truth = self.there.web.truth
         return truth.required <= measure.asked(self.there.web.requests())
 
@@ -92,7 +94,7 @@ class Chaos:
         return len(page_answers(self.there.web))
 
     def suffer(self, what: str, harm: Callable[[], None]) -> None:
-        """Do harm, then wait until the fleet is ready and pages come as before."""
+        """Do harm, then wait until the fleet is ready and pages arrive as before."""
         began, before = time.monotonic(), self.pages()
         harm()
         self.there.await_ready()
@@ -113,13 +115,13 @@ class Chaos:
         return harm
 
     def freeze(self, member: Member, seconds: float) -> None:
-        """Stop a process for so long that its leases are over and its group has given it up."""
+        """Stop a process until its leases and its session have expired."""
         member.signal(signal.SIGSTOP)
         time.sleep(seconds)
         member.signal(signal.SIGCONT)
 
     def replace(self) -> None:
-        """Add a third of each of two services, and take their first ones away."""
+        """Add a third instance of two services, and remove their first ones."""
         for service in ("frontier", "fetcher"):
             self.there.add(service, 3)
         self.there.await_ready()
@@ -129,8 +131,8 @@ class Chaos:
             self.there.members.remove(first)
 
 
-class Told:
-    """How soon what an operator says is in force in all of a fleet, measured at the server."""
+class Instructions:
+    """How soon an operator's instruction holds in the whole fleet, measured at the server."""
 
     def __init__(self, there: Fleet) -> None:
         self.there = there
@@ -144,8 +146,8 @@ class Told:
         return [one for one in self.there.web.requests() if one.at > since]
 
     def is_in_force(self) -> str:
-        """Block a host and slow the crawl down; return how late the last request came that either
-        should have kept back."""
+        """Block a host and slow the crawl down; return the seconds until the last request that
+        breaks either."""
         blocked = self.there.web.requests()[-1].host
         at = self.say("block", blocked)
         slowed_at = self.say("speed", f"{SLOW:g}/s")
@@ -169,7 +171,7 @@ class Told:
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_a_fleet_gets_over_whatever_dies_in_it(tmp_path: Path) -> None:
+def test_fleet_survives_kills_of_services_and_servers(tmp_path: Path) -> None:
     kafka, cassandra = (Server(kind, tmp_path / kind) for kind in ("kafka", "cassandra"))
     servers = of_servers(f"127.0.0.1:{kafka.port}", cassandra.port)
     settings = {**servers, **SETTINGS, "GOSSAMER_FRONTIER__DELAY": str(DELAY)}
@@ -181,7 +183,7 @@ def test_a_fleet_gets_over_whatever_dies_in_it(tmp_path: Path) -> None:
         there.seed()
         chaos = Chaos(there)
         until(lambda: chaos.pages() >= 30, "the first pages")
-        chaos.lines.append(Told(there).is_in_force())
+        chaos.lines.append(Instructions(there).is_in_force())
         for service in SERVICES:
             chaos.suffer(f"kill -9 a {service}", chaos.restart(there.of(service)[0]))
         for server in (kafka, cassandra):

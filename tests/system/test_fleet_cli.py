@@ -1,4 +1,4 @@
-"""A fleet by hand: brought up, seeded, read, killed, brought up again and down, on real servers."""
+"""A local fleet: started, seeded, read, killed, started again and stopped, on real servers."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from tests.servers import free_ports
-from tests.support.waiting import PATIENCE, until
+from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, World
 
 from .by_hand import SCRIPT, ByHand, by_hand, for_world, of_servers
@@ -30,7 +30,7 @@ DELAY = 0.1
 
 
 async def produce(one: ByHand, topic: str, *values: bytes) -> None:
-    """Append as any other program would."""
+    """Append records, as any other program would."""
     servers, name = at(one, topic)
     async with AIOKafkaProducer(bootstrap_servers=servers, compression_type="gzip") as producer:
         for value in values:
@@ -38,17 +38,17 @@ async def produce(one: ByHand, topic: str, *values: bytes) -> None:
 
 
 def at(one: ByHand, topic: str) -> tuple[str, str]:
-    """The fleet's Kafka, and what a topic of it is called there."""
+    """Return the address of the fleet's Kafka, and the full name of a topic."""
     told = one.clients()
     return told["GOSSAMER_KAFKA__SERVERS"], told.get("GOSSAMER_KAFKA__PREFIX", "") + topic
 
 
 async def consume(one: ByHand, topic: str, enough: int) -> dict[str, Fields]:
-    """The newest value of each key, read from the beginning until there are *enough*."""
+    """Return the newest value of each key, read from the beginning until there are *enough*."""
     found: dict[str, Fields] = {}
     servers, name = at(one, topic)
     async with (
-        asyncio.timeout(PATIENCE),
+        asyncio.timeout(HANG_TIMEOUT),
         AIOKafkaConsumer(name, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer,
     ):
         while len(found) < enough:
@@ -61,7 +61,7 @@ async def consume(one: ByHand, topic: str, enough: int) -> dict[str, Fields]:
 
 
 @pytest.mark.long
-def test_a_fleet_from_its_first_hour_to_its_end(tmp_path: Path) -> None:
+def test_local_fleet_from_start_to_end(tmp_path: Path) -> None:
     with brought_up(tmp_path) as (one, web):
         use(one, web)
         add_and_lose_instances(one)
@@ -72,9 +72,7 @@ def test_a_fleet_from_its_first_hour_to_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_fleet_on_servers_that_are_there_is_used_mended_and_ended(
-    tmp_path: Path, kafka: str, cassandra: int
-) -> None:
+def test_local_fleet_on_existing_servers(tmp_path: Path, kafka: str, cassandra: int) -> None:
     with brought_up(tmp_path, **of_servers(kafka, cassandra)) as (one, web):
         use(one, web)
         lose_one(one)
@@ -84,7 +82,7 @@ def test_a_fleet_on_servers_that_are_there_is_used_mended_and_ended(
 
 @contextmanager
 def brought_up(tmp_path: Path, **settings: str) -> Iterator[tuple[ByHand, SynthWeb]]:
-    """A fleet that logs every event that it handles; nothing was added."""
+    """Return a fleet that logs every event; it has no seeds."""
     with SynthWeb(TINY) as web:
         settings = {**for_world(web, DELAY), **settings, "GOSSAMER_LOGS__LEVEL": "debug"}
         with by_hand(tmp_path / "fleet", **settings) as one:
@@ -96,8 +94,8 @@ def brought_up(tmp_path: Path, **settings: str) -> Iterator[tuple[ByHand, SynthW
 
 
 def use(one: ByHand, web: SynthWeb) -> None:
-    """Crawl a web to its end, and ask about it."""
-    sow_with_any_client(one, web)
+    """Crawl a web to its end, and run commands that read it."""
+    seed_with_any_client(one, web)
     read_with_any_client(one, web)
     explain(one, web)
     follow_one_url_through_the_logs(one, web)
@@ -108,12 +106,12 @@ def assert_as_it_should(web: SynthWeb) -> None:
     assert_thorough(web.requests(), web.truth)
 
 
-def sow_with_any_client(one: ByHand, web: SynthWeb) -> None:
+def seed_with_any_client(one: ByHand, web: SynthWeb) -> None:
     ours, plain, tagged = web.seeds
     done = one.gossamer("seed", ours, "--scope", "any", "--depth", "0")
     assert (done.code, done.err) == (0, "") and "any()" in done.out
     until(one.pages, "the page of a seed")
-    # Its links were parked, and are taken up.
+    # Its links were parked, and are released.
     assert "16 links deep" in one.gossamer("seed", ours, "--depth", "16").out
     seed = json.dumps({"url": tagged, "priority": 1, "by": "another program"}).encode()
     values = (plain.encode(), seed, b"neither \xff", b'{"url": 7}')
@@ -181,7 +179,7 @@ def add_and_lose_instances(one: ByHand) -> None:
 
 
 def lose_one(one: ByHand, *words: str) -> str:
-    """Kill a fetcher; return what was said when it was brought back."""
+    """Kill a fetcher; return the output of the `up` that restarts it."""
     one.kill("fetcher-1")
     assert one("status").code == 1
     assert one.status()["fetcher-1"]["health"] == "stopped"
@@ -201,7 +199,7 @@ def lose_everything(one: ByHand) -> None:
 
 
 def end(one: ByHand) -> str:
-    """Take it down in good order; return what was said."""
+    """Stop the fleet; return the output."""
     said = one.down()
     assert "killed" not in said
     assert not [m for m in one.status().values() if m["health"] != "stopped"]
@@ -211,11 +209,11 @@ def end(one: ByHand) -> str:
     return said
 
 
-# --- what is wrong is said
+# --- errors are reported
 
 
 @pytest.mark.slow
-def test_what_makes_no_sense_starts_nothing(tmp_path: Path) -> None:
+def test_invalid_arguments_start_nothing(tmp_path: Path) -> None:
     one = ByHand(tmp_path / "fleet")
     for words, named in (
         (["up"], "contact"),
@@ -232,7 +230,7 @@ def test_what_makes_no_sense_starts_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_java_it_is_said_what_to_install(tmp_path: Path) -> None:
+def test_missing_java_is_reported_with_a_remedy(tmp_path: Path) -> None:
     one = ByHand(tmp_path / "fleet", PATH=str(Path(SCRIPT[0]).parent))
     done = one("up", "--contact", CONTACT)
     assert done.code == 1 and "Java" in done.err and "GOSSAMER_KAFKA__SERVERS" in done.err
@@ -242,13 +240,13 @@ def test_without_java_it_is_said_what_to_install(tmp_path: Path) -> None:
 
 
 class Gate:
-    """A way to a server that may be shut: what an absent server looks like."""
+    """A proxy that may be closed, to simulate an absent server."""
 
     def __init__(self, to: int) -> None:
         self._to, self.port = to, free_ports(1)
 
     def open(self) -> None:
-        """From now on whoever comes is let through."""
+        """Accept connections from now on."""
         listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
 
@@ -281,7 +279,7 @@ class Service:
             )
 
     def ready(self) -> tuple[int, str]:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=HANG_TIMEOUT)
         with suppress(OSError), closing(connection):
             connection.request("GET", "/readyz")
             answer = connection.getresponse()
@@ -293,7 +291,7 @@ class Service:
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(HANG_TIMEOUT)
 
 
 @contextmanager
@@ -307,8 +305,10 @@ def service(name: str, said: Path, settings: dict[str, str]) -> Iterator[Service
 
 
 @pytest.fixture(scope="module")
-def corner(kafka: str, cassandra: int, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Settings of a fleet whose topics and tables are there, and nothing else."""
+def settings_with_tables(
+    kafka: str, cassandra: int, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """Return the settings of a fleet with topics and tables, and nothing else."""
     settings = {**of_servers(kafka, cassandra), "GOSSAMER_FETCHER__CONTACT": CONTACT}
     none = [f"{name}=0" for name in ("dedup", "frontier", "fetcher", "parser", "archive")]
     with by_hand(tmp_path_factory.mktemp("corner"), **settings) as one:
@@ -318,13 +318,13 @@ def corner(kafka: str, cassandra: int, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["dedup", "fetcher"])
-def test_servers_that_are_not_there_yet_are_waited_for(
-    corner: dict[str, str], tmp_path: Path, name: str
+def test_service_waits_for_absent_servers(
+    settings_with_tables: dict[str, str], tmp_path: Path, name: str
 ) -> None:
-    port = int(corner["GOSSAMER_KAFKA__SERVERS"].rpartition(":")[2])
-    brokers, nodes = Gate(port), Gate(int(corner["GOSSAMER_CASSANDRA__PORT"]))
+    port = int(settings_with_tables["GOSSAMER_KAFKA__SERVERS"].rpartition(":")[2])
+    brokers, nodes = Gate(port), Gate(int(settings_with_tables["GOSSAMER_CASSANDRA__PORT"]))
     settings = {
-        **corner,
+        **settings_with_tables,
         "GOSSAMER_KAFKA__SERVERS": f"127.0.0.1:{brokers.port}",
         "GOSSAMER_KAFKA__TIMEOUT": "2",
         "GOSSAMER_CASSANDRA__PORT": str(nodes.port),
@@ -344,14 +344,14 @@ def test_servers_that_are_not_there_yet_are_waited_for(
 
 
 @pytest.mark.slow
-def test_what_waiting_does_not_mend_is_said_and_ends_it(
-    corner: dict[str, str], tmp_path: Path
+def test_permanent_error_stops_the_service_with_a_message(
+    settings_with_tables: dict[str, str], tmp_path: Path
 ) -> None:
     for wrong, named in (
         ({"GOSSAMER_CASSANDRA__KEYSPACE": "no_such_one"}, ("no_such_one", "gossamer store apply")),
         ({"GOSSAMER_KAFKA__PREFIX": "no-such."}, ("no-such.seeds", "gossamer topics apply")),
     ):
-        with service("frontier", tmp_path / "said", {**corner, **wrong}) as one:
-            assert one.process.wait(PATIENCE) == 1
+        with service("frontier", tmp_path / "said", {**settings_with_tables, **wrong}) as one:
+            assert one.process.wait(HANG_TIMEOUT) == 1
             last = one.said()[-1]
             assert last["level"] == "error" and all(name in last["why"] for name in named), last

@@ -1,5 +1,5 @@
-"""A snapshot of a fleet that crawls, put back later, loses no URL and is impolite to nobody;
-measured at the web server."""
+"""A snapshot of a crawling fleet that is restored later loses no URL and breaks no delay, measured
+at the web server."""
 
 import re
 import shlex
@@ -33,7 +33,7 @@ with Cluster(["127.0.0.1"], port=port) as cluster, cluster.connect() as session:
 
 
 @pytest.mark.slow
-def test_a_snapshot_of_a_fleet_that_crawls_loses_no_url_and_is_impolite_to_nobody(
+def test_restored_snapshot_of_a_crawling_fleet_loses_no_url_and_keeps_delays(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = settings_of(kafka, cassandra)
@@ -63,7 +63,7 @@ def test_a_snapshot_of_a_fleet_that_crawls_loses_no_url_and_is_impolite_to_nobod
         assert refused.code == 1, "the tables were not put back"
         assert "does not have the tables of the snapshot" in refused.err
         there.settings[KEYSPACE] = copied
-        # For a session Kafka takes those that were stopped for members.
+        # Kafka counts stopped processes as members for a session.
         until(lambda: there.gossamer("restore", str(target)).code == 0, "the groups have gone back")
         start(there)
         there.await_ready()

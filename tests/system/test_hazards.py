@@ -1,4 +1,4 @@
-"""Every hazard of URLs and of content, as a server has it: survived, and counted by its name."""
+"""Every hazard of URLs and of content, from a real server: survived, and counted under its name."""
 
 import json
 import threading
@@ -62,7 +62,7 @@ COUNTED = {
 
 
 class Hostile(BaseHTTPRequestHandler):
-    """Has `PAGES`, and writes down what it was asked for."""
+    """Serves `PAGES`, and records requests."""
 
     asked: list[str]
 
@@ -78,7 +78,7 @@ class Hostile(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def serving() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.mark.slow
-def test_each_is_counted_by_its_name_and_no_page_beside_it_is_lost(tmp_path: Path) -> None:
+def test_each_hazard_is_counted_and_no_other_page_is_lost(tmp_path: Path) -> None:
     settings = tmp_path / "settings.toml"
     settings.write_text("[parser]\npage_limit = 1\n[frontier]\nprobe_after = 0\n")
     manners = ["--contact", CONTACT, "--delay", "0.01", "--revisit", "none", *LOOPBACK]

@@ -1,4 +1,4 @@
-"""HTTPS as most of the Web speaks it: a certificate that is trusted, and one that is not."""
+"""HTTPS with a trusted certificate, and with an untrusted one."""
 
 import os
 import ssl
@@ -17,7 +17,7 @@ GOSSAMER = Path(sys.executable).with_name("gossamer")
 
 
 class Site(BaseHTTPRequestHandler):
-    """Two pages, and no robots.txt."""
+    """Two pages, without a robots.txt."""
 
     protocol_version = "HTTP/1.1"
     pages: dict[str, bytes] = {"/": b"<a href=/two>two</a>", "/two": b"<p>the second page</p>"}  # noqa: RUF012
@@ -31,7 +31,7 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def bundle(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_site_with_a_trusted_certificate_is_crawled(tmp_path: Path, bundle: Path) -> None:
+def test_site_with_a_trusted_certificate_is_crawled(tmp_path: Path, bundle: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(bundle))
     with served(authority) as port:
@@ -79,9 +79,7 @@ def test_a_site_with_a_trusted_certificate_is_crawled(tmp_path: Path, bundle: Pa
 
 
 @pytest.mark.slow
-def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
-    tmp_path: Path, bundle: Path
-) -> None:
+def test_untrusted_certificate_is_refused(tmp_path: Path, bundle: Path) -> None:
     trustme.CA().cert_pem.write_to_path(str(bundle))
     with served(trustme.CA()) as port:
         said = crawl(f"https://127.0.0.1:{port}/", tmp_path / "data", bundle, code=3)

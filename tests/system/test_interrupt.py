@@ -1,4 +1,4 @@
-"""Ctrl-C, a time limit, and what is seen of a crawl in a terminal, in a pipe and in a log."""
+"""Ctrl-C, a time limit, and the output of a crawl in a terminal, in a pipe and in a log."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.waiting import PATIENCE, until
+from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, World, measure
 
 from .conftest import Finished
@@ -23,19 +23,19 @@ from .judge import assert_archived, assert_once, assert_polite, readable
 
 WORLD = World.plain(seed=6, hosts=12, pages=18)
 SLOW = World.plain(seed=6, hosts=3, pages=4, jitter=0.0, transfers=1.0, slowness=600.0)
-"""Every host has a page that takes ten minutes, or until whoever asks hangs up."""
+"""Every host has a page that takes ten minutes, or until the client disconnects."""
 PATIENT = "[fetcher]\nfirst_byte_limit = 600\nvisit_limit = 600\n"
 
 
 @pytest.fixture
 def web() -> Iterator[SynthWeb]:
-    """A world that a crawl does not get through by itself in the time of a test."""
+    """A world that a crawl does not finish in the time of a test."""
     with SynthWeb(WORLD) as running:
         yield running
 
 
 def resumed_without_repeats(crawl: Crawl) -> None:
-    """Nothing that was asked before is asked again, and nothing is missing."""
+    """Assert that no URL is requested twice, and none is missing."""
     before = measure.asked(crawl.web.requests())
     crawl.delay = 0.02
     done = crawl.run()
@@ -52,7 +52,7 @@ def resumed_without_repeats(crawl: Crawl) -> None:
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
 )
-def test_one_signal_ends_the_run_in_good_order(
+def test_one_signal_stops_the_run_gracefully(
     tmp_path: Path, web: SynthWeb, number: signal.Signals
 ) -> None:
     crawl = Crawl(web, tmp_path / "data", delay=0.3)
@@ -70,7 +70,7 @@ def test_one_signal_ends_the_run_in_good_order(
 
 
 @pytest.mark.slow
-def test_two_signals_end_it_at_once(tmp_path: Path) -> None:
+def test_two_signals_stop_the_run_at_once(tmp_path: Path) -> None:
     (tmp_path / "patient.toml").write_text(PATIENT)
     with SynthWeb(SLOW) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.02)
@@ -81,7 +81,7 @@ def test_two_signals_end_it_at_once(tmp_path: Path) -> None:
                 assert under_way.running, "it did not wait for what is under way"
                 time.sleep(0.05)
             under_way.interrupt()
-            done = under_way.wait()  # A server would have kept it for ten minutes.
+            done = under_way.wait()  # A server would have delayed it for ten minutes.
             until(under_way.is_gone, "the end of its processes")
         assert done.code == 130 and done.err == ""
         assert "interrupted at once" in done.out
@@ -89,45 +89,45 @@ def test_two_signals_end_it_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wait", [0.1, pytest.param(0.3, marks=pytest.mark.long), 0.6])
-def test_whenever_more_signals_come_there_is_a_report(
-    tmp_path: Path, web: SynthWeb, wait: float
-) -> None:
+def test_report_is_printed_despite_more_signals(tmp_path: Path, web: SynthWeb, wait: float) -> None:
     with Crawl(web, tmp_path / "data", delay=0.3).start() as under_way:
         until(lambda: len(web.requests()) > 30, "thirty requests")
         under_way.interrupt()
         time.sleep(wait)
-        while under_way.running:  # Some arrive during the report and the exit.
+        while under_way.running:  # Some signals arrive during the report and the exit.
             under_way.interrupt()
             time.sleep(0.003)
         done = under_way.wait()
         until(under_way.is_gone, "the end of its processes")
-    # When all is said and done there is nobody left to hear it: it ends what is ending.
+    # After the last output, no process is left to signal.
     assert (done.code, done.err) == (130, "") or done.code == -signal.SIGINT
     assert "interrupted" in done.out and "Run the same command again" in done.out
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wait", [0.0, pytest.param(0.05, marks=pytest.mark.long), 0.2, 0.6])
-def test_a_signal_while_it_starts_ends_it_without_a_trace(
+def test_signal_during_the_start_prints_no_traceback(
     tmp_path: Path, web: SynthWeb, wait: float
 ) -> None:
     crawl = Crawl(web, tmp_path / "data", delay=0.3)
     with crawl.start() as under_way:
         until((crawl.data / "lock").exists, "the folder")
         time.sleep(wait)
-        os.killpg(under_way.process.pid, signal.SIGINT)  # As a terminal does: to everybody in it.
+        os.killpg(
+            under_way.process.pid, signal.SIGINT
+        )  # Like a terminal: to its foreground process group.
         done = under_way.wait()
         until(under_way.is_gone, "the end of its processes")
     assert (done.code, done.err) == (130, "")
 
 
 def visits_slow_pages(web: SynthWeb) -> bool:
-    """Whether each host is asked for its slow page now."""
+    """Return whether each host has a request for its slow page now."""
     return sum(url.endswith("/odd/slow") for url in web.under_way()) == SLOW.hosts
 
 
 @pytest.mark.slow
-def test_a_time_limit_ends_the_run_in_good_order(tmp_path: Path, web: SynthWeb) -> None:
+def test_time_limit_stops_the_run_gracefully(tmp_path: Path, web: SynthWeb) -> None:
     crawl = Crawl(web, tmp_path / "data", delay=1.0)
     done = crawl.run("--max-time", "6s")
     assert (done.code, done.err) == (0, "")
@@ -136,7 +136,7 @@ def test_a_time_limit_ends_the_run_in_good_order(tmp_path: Path, web: SynthWeb) 
     resumed_without_repeats(crawl)
 
 
-# --- what is seen
+# --- output
 
 
 class Terminal:
@@ -153,7 +153,7 @@ class Terminal:
             stderr=slave,
             env=environment(self.mark, TERM="xterm-256color", COLUMNS="120", LINES="40"),
             start_new_session=True,
-            # Ctrl-C goes to whom the terminal belongs.
+            # Ctrl-C goes to the foreground process group of the terminal.
             preexec_fn=lambda: os.close(os.open(os.ttyname(0), os.O_RDWR)),
         )
         os.close(slave)
@@ -162,7 +162,7 @@ class Terminal:
         os.write(self._master, keys)
 
     def read(self) -> bool:
-        """Take in what was drawn; return whether the crawl still has the terminal."""
+        """Read the drawn output; return whether the crawl still has the terminal."""
         while select.select([self._master], [], [], 0.05)[0]:
             try:
                 drawn = os.read(self._master, 65536)
@@ -175,7 +175,7 @@ class Terminal:
 
     def close(self) -> int:
         until(lambda: not self.read(), "the end of what is drawn")
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(HANG_TIMEOUT)
         os.close(self._master)
         return code
 
@@ -183,11 +183,11 @@ class Terminal:
         for pid in marked(self.mark):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        self.process.wait(PATIENCE)
+        self.process.wait(HANG_TIMEOUT)
 
 
 @pytest.mark.slow
-def test_in_a_terminal_there_is_a_view_and_ctrl_c_leaves_it_sane(
+def test_terminal_shows_a_live_view_and_is_restored_after_ctrl_c(
     tmp_path: Path, web: SynthWeb
 ) -> None:
     crawl = Crawl(web, tmp_path / "data", delay=0.3)
@@ -208,20 +208,20 @@ def test_in_a_terminal_there_is_a_view_and_ctrl_c_leaves_it_sane(
 
 
 def drawn_pages(seen: bytes) -> int:
-    """The largest count of pages that was drawn."""
+    """Return the largest page count that was drawn."""
     plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", seen)
     return max((int(found) for found in re.findall(rb"pages +(\d+) ", plain)), default=0)
 
 
 @pytest.mark.slow
-def test_in_a_pipe_there_are_lines_without_escape_sequences(tiny: Finished) -> None:
+def test_pipe_receives_lines_without_escape_sequences(tiny: Finished) -> None:
     assert "\x1b" not in tiny.done.out and "\r" not in tiny.done.out
     first = tiny.done.out.splitlines()[0]
     assert re.match(r"\d+ pages? \(\d+\.\d/s\), .* URLs? queued, hosts: ", first)
 
 
 @pytest.mark.slow
-def test_quiet_says_nothing_and_json_says_it_all_in_json(tmp_path: Path) -> None:
+def test_quiet_prints_nothing_and_json_prints_only_json(tmp_path: Path) -> None:
     with SynthWeb(World.plain(seed=4, hosts=4, pages=3)) as web:
         quiet = Crawl(web, tmp_path / "quiet", delay=0.02).run("--quiet")
         assert (quiet.code, quiet.out, quiet.err) == (0, "", "")

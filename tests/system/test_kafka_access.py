@@ -1,4 +1,4 @@
-"""Getting at a real Kafka: passwords, TLS, and brokers that are not there, or no longer."""
+"""Access to a real Kafka: passwords, TLS, and brokers that are absent or stop."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -56,7 +56,7 @@ def way(broker: Broker, name: str, **changes: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_the_right_password_opens(broker: Broker, name: str) -> None:
+def test_right_password_is_accepted(broker: Broker, name: str) -> None:
     with closing(KafkaLog(broker.settings(**way(broker, name, prefix="")))) as log:  # type: ignore[arg-type]
         log.append([Message(TOPIC, "k", name.encode(), "k")])
         assert name.encode() in {record.value for record in everything(log)}
@@ -68,7 +68,7 @@ def test_the_right_password_opens(broker: Broker, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_a_wrong_password_is_told_at_once(broker: Broker, name: str) -> None:
+def test_wrong_password_is_reported_at_once(broker: Broker, name: str) -> None:
     settings = broker.settings(**way(broker, name, password="not this"))  # type: ignore[arg-type]
     for attempt in (lambda: KafkaLog(settings), lambda: list(Topics(settings).apply())):
         with pytest.raises(GossamerError, match="wrong username or password") as told:
@@ -77,14 +77,14 @@ def test_a_wrong_password_is_told_at_once(broker: Broker, name: str) -> None:
         assert "not this" not in str(told.value)
 
 
-def test_a_certificate_of_strangers_is_told_at_once(broker: Broker) -> None:
+def test_unknown_certificate_is_reported_at_once(broker: Broker) -> None:
     settings = broker.settings(**way(broker, "tls", ca_file=None))  # type: ignore[arg-type]
     with pytest.raises(GossamerError, match=r"TLS failed.*kafka\.ca_file") as told:
         KafkaLog(settings)
     assert not isinstance(told.value, Unavailable)
 
 
-def test_brokers_that_are_not_there_are_absent(broker: Broker) -> None:
+def test_absent_brokers_are_unavailable(broker: Broker) -> None:
     settings = broker.settings(f"127.0.0.1:{free_ports(1)}", timeout=1.0)
     for attempt in (lambda: KafkaLog(settings), lambda: list(Topics(settings).apply())):
         with pytest.raises(Unavailable, match=r"does not answer.*refused"):
@@ -105,7 +105,7 @@ def answered(attempt: Callable[[], T]) -> T:
 
 
 class Appender:
-    """Appends to the end of the test, in a thread; remembers what was acknowledged."""
+    """Appends until the end of the test, in a thread, and records acknowledged messages."""
 
     def __init__(self, log: KafkaLog) -> None:
         self.acknowledged: list[int] = []
@@ -121,18 +121,18 @@ class Appender:
                 return
 
     def goes_on(self) -> None:
-        """Wait until it has got a good deal further."""
+        """Wait until it has appended many more messages."""
         further = len(self.acknowledged) + 50
         until(lambda: len(self.acknowledged) > further, "appending goes on")
 
     def end(self) -> list[bytes]:
-        """End it; return what must be on the log."""
+        """Stop it; return the acknowledged messages."""
         self._enough.set()
         self._thread.join(60)
         return sorted(b"%d" % number for number in self.acknowledged for _ in range(10))
 
 
-def test_a_broker_that_is_killed_has_what_it_acknowledged_and_all_go_on(broker: Broker) -> None:
+def test_killed_broker_keeps_acknowledged_records_and_clients_continue(broker: Broker) -> None:
     log = KafkaLog(broker.settings(timeout=90.0))
     hasty = answered(lambda: KafkaLog(broker.settings(timeout=5.0)))
     reader = log.reader("reads-on", [TOPIC], Nothing())  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A gap on a real Kafka: records that were deleted unread stop the group that lacks them."""
+"""Gaps on a real Kafka: deleted records that a group has not consumed stop the group."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,7 +25,7 @@ TOPIC, OTHER = VISITS_ENDED.name, PAGES_JUDGED.name
 
 @pytest.fixture
 def settings(kafka: str) -> KafkaSettings:
-    """Return settings of topics with one partition that only this test uses."""
+    """Return settings of topics with one partition, for this test only."""
     prefix = f"gaps-{uuid4().hex[:8]}."
     found = KafkaSettings(servers=kafka, prefix=prefix, partitions=1, replication=1, session=6.0)
     list(Topics(found).apply())
@@ -34,7 +34,7 @@ def settings(kafka: str) -> KafkaSettings:
 
 @pytest.fixture
 def log(settings: KafkaSettings) -> Iterator[KafkaLog]:
-    """Return a log on them."""
+    """Return a log on these topics."""
     with closing(KafkaLog(settings)) as log:
         yield log
 
@@ -52,7 +52,7 @@ def delete(settings: KafkaSettings, before: int, topic: str = TOPIC) -> None:
 
 
 def accept(log: KafkaLog) -> None:
-    """Move the group without members, as the command does that the message names."""
+    """Set the offsets of the group without members, with the command that the message names."""
     assert skip_gaps(log, "frontier", [OTHER, TOPIC]).moved
 
 
@@ -69,7 +69,7 @@ def read(reader: Reader, count: int) -> list[Record]:
 
 
 def fails(reader: Reader) -> str:
-    """Poll until a gap is reported; no record may come."""
+    """Poll until a gap is reported; no record may arrive."""
     said: list[str] = []
 
     def polled() -> bool:
@@ -83,7 +83,7 @@ def fails(reader: Reader) -> str:
     return said[0]
 
 
-def test_group_that_comes_back_to_a_gap_is_stopped_until_its_loss_is_accepted(
+def test_group_that_returns_to_a_gap_is_stopped_until_the_loss_is_accepted(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore
 ) -> None:
     append(log, 10)
@@ -103,7 +103,7 @@ def test_group_that_comes_back_to_a_gap_is_stopped_until_its_loss_is_accepted(
     assert [record.offset for record in read(third, 3)] == [7, 8, 9]
 
 
-def test_reader_at_work_is_stopped_where_offsets_jump(
+def test_running_reader_is_stopped_at_a_jump_of_offsets(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore
 ) -> None:
     append(log, 5)
@@ -117,7 +117,7 @@ def test_reader_at_work_is_stopped_where_offsets_jump(
 
 
 @pytest.mark.parametrize(("committed", "left_out"), [(0, 2), (3, 2), (3, 6)])
-def test_records_that_the_client_left_out_are_read_again(
+def test_records_that_the_client_skipped_are_read_again(
     settings: KafkaSettings,
     log: KafkaLog,
     store: SqliteStore,
@@ -139,7 +139,7 @@ def test_records_that_the_client_left_out_are_read_again(
     assert log.lag("frontier", TOPIC) == 0
 
 
-def test_reader_at_work_notices_that_all_the_rest_is_deleted(
+def test_running_reader_is_stopped_if_all_remaining_records_are_deleted(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "CHECK_INTERVAL", 0.0)
@@ -152,7 +152,7 @@ def test_reader_at_work_notices_that_all_the_rest_is_deleted(
     assert "offsets 5 to 9 were deleted" in fails(frontier)
 
 
-def test_group_that_has_lost_the_end_of_a_partition_is_stopped(
+def test_group_is_stopped_if_the_end_of_a_partition_is_lost(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore
 ) -> None:
     append(log, 5)
@@ -165,7 +165,7 @@ def test_group_that_has_lost_the_end_of_a_partition_is_stopped(
     assert [one.offset for one in read(log.reader("frontier", [TOPIC], store), 1)] == [5]
 
 
-def test_group_without_an_offset_begins_with_the_oldest_record_kept(
+def test_group_without_an_offset_starts_at_the_oldest_record(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore
 ) -> None:
     append(log, 5)
@@ -174,7 +174,7 @@ def test_group_without_an_offset_begins_with_the_oldest_record_kept(
     assert [record.offset for record in read(frontier, 3)] == [2, 3, 4]
 
 
-def test_offsets_that_transactions_take_up_are_no_gap(
+def test_offsets_of_transaction_markers_are_not_a_gap(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore
 ) -> None:
     producer = Producer({"bootstrap.servers": settings.servers, "transactional.id": uuid4().hex})
@@ -187,7 +187,7 @@ def test_offsets_that_transactions_take_up_are_no_gap(
     assert [record.offset for record in read(frontier, 3)] == [0, 2, 4]
 
 
-def test_what_a_successor_has_committed_is_no_gap_for_a_member_that_was_stopped(
+def test_commits_of_a_successor_are_not_a_gap_for_a_stopped_member(
     settings: KafkaSettings, log: KafkaLog
 ) -> None:
     append(log, 10)

@@ -1,4 +1,5 @@
-"""Members of a group on a real Kafka: who comes, goes, dies or sleeps, who has his part then."""
+"""Members of a group on a real Kafka: who joins, leaves, crashes or freezes, and who owns its
+partitions then."""
 
 import os
 import signal
@@ -24,13 +25,13 @@ Join = Callable[..., Member]
 
 @pytest.fixture
 def session() -> float:
-    """Return after how long one who is not heard of is taken for dead."""
+    """Return the session timeout."""
     return 6.0
 
 
 @pytest.fixture
 def settings(kafka: str, session: float) -> KafkaSettings:
-    """Return settings of topics with six partitions, and nothing in them."""
+    """Return settings of empty topics with six partitions."""
     made = {"partitions": 6, "replication": 1, "session": session}
     found = KafkaSettings.model_validate(
         {"servers": kafka, "prefix": f"groups-{uuid4().hex[:8]}.", **made}
@@ -49,13 +50,13 @@ def log(settings: KafkaSettings) -> Iterator[KafkaLog]:
 
 @pytest.fixture
 def group() -> str:
-    """Return a group that nobody was in."""
+    """Return the name of a new group."""
     return f"group-{uuid4().hex[:8]}"
 
 
 @pytest.fixture
 def join(settings: KafkaSettings, group: str) -> Iterator[Join]:
-    """Return what lets a process join the group, under a name or none."""
+    """Return a function with which a process joins the group, under a name or none."""
     members: list[Member] = []
 
     def join(name: str = "", how: str = "eager") -> Member:
@@ -72,7 +73,7 @@ numbers = count()
 
 
 def append(log: KafkaLog, many: int = 600) -> None:
-    """Append to both topics, all over the partitions."""
+    """Append to both topics, over all partitions."""
     places = [str(next(numbers)) for _ in range(many)]
     log.append(Message(topic, place, b"x", place) for place in places for topic in TOPICS)
 
@@ -82,25 +83,25 @@ def left(log: KafkaLog, group: str) -> int:
 
 
 def heard(log: KafkaLog, group: str, *members: Member) -> bool:
-    """Return whether all is read, and the members have said so, which comes a little later."""
+    """Return whether all is read and reported by the members."""
     said = {at for member in members for at in member.moved}
     return left(log, group) == 0 and len(said) == log_length(log)
 
 
 def share(*members: Member) -> bool:
-    """Return whether everybody has something, and each partition has its member."""
+    """Return whether each member has partitions, and each partition has one member."""
     held = [number for member in members for number in member.partitions]
     return sorted(held) == sorted(ALL) and all(member.partitions for member in members)
 
 
 def twice(*members: Member) -> set[At]:
-    """Return what more than one member has moved past, or one of them twice."""
+    """Return the records that were committed twice, by two members or by one."""
     moved = [at for member in members for at in member.moved]
     return {at for at in moved if moved.count(at) > 1} if len(moved) > len(set(moved)) else set()
 
 
 def apart(*members: Member) -> bool:
-    """Return whether every member has the same partition numbers of both topics only."""
+    """Return whether every member has the same partition numbers in both topics."""
     return all(
         {p for topic, p, _ in member.moved if topic == TOPICS[0]}
         == {p for topic, p, _ in member.moved if topic == TOPICS[1]}
@@ -109,7 +110,7 @@ def apart(*members: Member) -> bool:
 
 
 @pytest.mark.slow
-def test_partitions_are_shared_and_handed_over(log: KafkaLog, group: str, join: Join) -> None:
+def test_partitions_are_shared_and_reassigned(log: KafkaLog, group: str, join: Join) -> None:
     append(log)
     first = join()
     until(lambda: first.partitions == ALL and heard(log, group, first), "one has everything")
@@ -127,7 +128,7 @@ def test_partitions_are_shared_and_handed_over(log: KafkaLog, group: str, join: 
     append(log)
     until(lambda: first.partitions == ALL, "the killed one is replaced")
     until(lambda: heard(log, group, *everybody), "all is read")
-    # A killed one may have read what it did not move past; nothing else is read twice.
+    # A killed member may have read records without a commit; nothing else is read twice.
     assert not twice(*everybody)
 
 
@@ -141,7 +142,7 @@ def log_length(log: KafkaLog) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("session", [60.0])
-def test_a_member_that_comes_back_under_its_name_moves_nobody(
+def test_member_that_rejoins_under_its_name_causes_no_rebalance(
     log: KafkaLog, group: str, join: Join
 ) -> None:
     first, second = join("one"), join("two")
@@ -157,9 +158,7 @@ def test_a_member_that_comes_back_under_its_name_moves_nobody(
 
 
 @pytest.mark.slow
-def test_a_member_that_slept_too_long_is_put_out_and_goes_on(
-    log: KafkaLog, group: str, join: Join
-) -> None:
+def test_frozen_member_is_evicted_and_rejoins(log: KafkaLog, group: str, join: Join) -> None:
     sleeper, other = join("one", "late"), join("two")
     until(lambda: share(sleeper, other), "two share")
     append(log)
@@ -168,7 +167,7 @@ def test_a_member_that_slept_too_long_is_put_out_and_goes_on(
     until(lambda: other.partitions == ALL and left(log, group) == 0, "the other has and reads all")
     sleeper.send(signal.SIGUSR1)
     sleeper.send(signal.SIGCONT)
-    until(lambda: sleeper.put_out, "what it held is not its own any more")
+    until(lambda: sleeper.was_fenced, "what it held is not its own any more")
     assert left(log, group) == 0, "wound back"
     until(lambda: share(sleeper, other), "two share again")
     append(log)
@@ -178,7 +177,7 @@ def test_a_member_that_slept_too_long_is_put_out_and_goes_on(
     assert not {*sleeper.moved} & {*other.moved}
 
 
-def test_what_is_held_while_its_partition_moves_is_left_to_the_next(
+def test_records_held_during_a_rebalance_are_read_by_the_next_owner(
     log: KafkaLog, settings: KafkaSettings, group: str
 ) -> None:
     append(log, 50)
@@ -212,7 +211,7 @@ def test_what_is_held_while_its_partition_moves_is_left_to_the_next(
 
 
 @pytest.mark.slow
-def test_one_without_room_stays_a_member_and_does_not_fill_up(
+def test_member_without_capacity_stays_in_the_group_with_bounded_memory(
     log: KafkaLog, group: str, join: Join
 ) -> None:
     for start in range(0, 400, 20):
@@ -230,7 +229,7 @@ def test_one_without_room_stays_a_member_and_does_not_fill_up(
 
 
 @pytest.mark.slow
-def test_one_who_is_taken_for_somebody_else_is_told_and_does_not_go_on_idle(
+def test_member_with_a_used_name_is_fenced_with_an_error(
     settings: KafkaSettings, log: KafkaLog, group: str
 ) -> None:
     old = KafkaLog(settings, "one")
@@ -240,13 +239,13 @@ def test_one_who_is_taken_for_somebody_else_is_told_and_does_not_go_on_idle(
     second = new.reader(group, TOPICS, Nothing())  # type: ignore[arg-type]
     until(lambda: second.poll(0.1) is not None and second.partitions == ALL, "the other has it")
 
-    def put_out() -> bool:
+    def was_fenced() -> bool:
         try:
             first.poll(0.1)
         except Unavailable as error:
             return "service.instance" in str(error)
         return False
 
-    until(put_out, "the first is told")
+    until(was_fenced, "the first is told")
     old.close()
     new.close()

@@ -1,4 +1,4 @@
-"""A fetcher while its Kafka is away: what it has asked the Web for it reports later, once."""
+"""A fetcher during an outage of its Kafka: it reports its visits later, once."""
 
 import asyncio
 from collections import Counter
@@ -36,7 +36,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 @pytest.mark.parametrize("member", ["", "fetcher-1"])
-async def test_visits_made_while_kafka_is_away_are_reported_once_it_is_back(
+async def test_visits_during_a_kafka_outage_are_reported_once_afterwards(
     broker: Broker, store: SqliteStore, member: str
 ) -> None:
     given = Settings(fetcher=settings(connect_limit=30.0, first_byte_limit=30.0, visit_limit=60.0))
@@ -61,7 +61,7 @@ async def test_visits_made_while_kafka_is_away_are_reported_once_it_is_back(
 
 
 async def reported(log: KafkaLog) -> list[VisitEnded]:
-    """Return the outcomes on the log, as they are numbered, once the last has come."""
+    """Return the reported visits by their numbers, once the last one is on the log."""
     tail = log.tail([VISITS_ENDED.name])
     found: dict[int, VisitEnded] = {}
     while not any(one.last for one in found.values()):

@@ -1,4 +1,4 @@
-"""Records on a real Kafka that others wrote, or that are larger than most."""
+"""Records on a real Kafka that other programs wrote, or that are larger than most."""
 
 import os
 from collections.abc import Iterator
@@ -26,7 +26,8 @@ from tests.runtime.processors import Sower, drain
 
 @pytest.fixture
 def settings(kafka: str) -> KafkaSettings:
-    """Return settings with topics of the test's own: each test reads a topic from its start."""
+    """Return settings with topics of the test's own, since each test reads a topic from its
+    start."""
     prefix = f"records-{uuid4().hex[:8]}."
     found = KafkaSettings(servers=kafka, prefix=prefix, partitions=4, replication=1)
     list(Topics(found).apply())
@@ -35,7 +36,7 @@ def settings(kafka: str) -> KafkaSettings:
 
 @pytest.fixture
 def kafka_log(settings: KafkaSettings) -> Iterator[KafkaLog]:
-    """Return a log on them."""
+    """Return a log on these topics."""
     with closing(KafkaLog(settings)) as log:
         yield log
 
@@ -44,7 +45,7 @@ def kept(log: KafkaLog, topic: str) -> list[Record]:
     return drain(log.tail([topic]))
 
 
-def test_whatever_others_produce_is_answered_or_buried(
+def test_records_of_other_producers_are_processed_or_dead_letters(
     settings: KafkaSettings, kafka_log: KafkaLog, store: SqliteStore
 ) -> None:
     other = Producer({"bootstrap.servers": settings.servers, "message.max.bytes": 2 * SEEDS.limit})
@@ -85,7 +86,7 @@ def test_whatever_others_produce_is_answered_or_buried(
     assert len(letters["seeds", "large"].value) == SEEDS.limit - 100
 
 
-def test_letters_are_listed_and_replayed(
+def test_dead_letters_are_listed_and_replayed(
     settings: KafkaSettings,
     kafka_log: KafkaLog,
     capsys: pytest.CaptureFixture[str],
@@ -112,7 +113,7 @@ def test_letters_are_listed_and_replayed(
     assert (record.key, record.value) == ("k", b"\xff")
 
 
-def test_the_largest_events_are_taken_and_larger_ones_refused(kafka_log: KafkaLog) -> None:
+def test_largest_events_are_accepted_and_larger_ones_refused(kafka_log: KafkaLog) -> None:
     for topic in (PAGES_PARSED, DEAD_LETTERS):
         name, body = topic.name, os.urandom(topic.limit)
         kafka_log.append([Message(name, "k" * 1000, body, "k")])
@@ -125,7 +126,7 @@ def test_the_largest_events_are_taken_and_larger_ones_refused(kafka_log: KafkaLo
     assert kept(kafka_log, "pages.parsed")[-1].value == b"next"
 
 
-def test_other_clients_find_what_they_expect(settings: KafkaSettings, kafka_log: KafkaLog) -> None:
+def test_other_clients_can_read_the_topics(settings: KafkaSettings, kafka_log: KafkaLog) -> None:
     kafka_log.append([Message("pages", "https://a.example/é", b"page", "a.example")])
     kafka_log.append([Message("pages", "https://a.example/é", b"", "a.example")])
     other = Consumer(
@@ -143,7 +144,7 @@ def test_other_clients_find_what_they_expect(settings: KafkaSettings, kafka_log:
     ]
 
 
-def test_topics_that_are_missing_are_named(kafka: str) -> None:
+def test_missing_topics_are_reported(kafka: str) -> None:
     with pytest.raises(
         GossamerError, match=r"no topic nowhere\.seeds, .*run gossamer topics apply"
     ):

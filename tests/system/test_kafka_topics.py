@@ -1,4 +1,4 @@
-"""`gossamer topics apply` on a real Kafka: what it makes, changes, says and refuses."""
+"""`gossamer topics apply` on a real Kafka: its changes, messages and errors."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ Apply = Callable[..., tuple[int, list[str], list[str]]]
 
 
 class Cluster:
-    """Topics of one test's own."""
+    """Topics of one test."""
 
     def __init__(self, servers: str, folder: Path) -> None:
         self.servers, self.prefix = servers, f"topics-{uuid4().hex[:8]}."
@@ -46,13 +46,13 @@ class Cluster:
         self.config.write_text("\n".join(["[kafka]", *lines, "[crawl]", crawl]))
 
     def found(self) -> dict[str, int]:
-        """Return how many partitions each topic has."""
+        """Return the number of partitions of each topic."""
         topics = self.admin.list_topics(timeout=10).topics
         ours = {name: t for name, t in topics.items() if name.startswith(self.prefix)}
         return {name.removeprefix(self.prefix): len(t.partitions) for name, t in ours.items()}
 
     def said(self, topic: str) -> dict[str, str]:
-        """Return what the brokers are told of a topic."""
+        """Return the configuration of a topic at the brokers."""
         resource = ConfigResource(ResourceType.TOPIC, self.prefix + topic)
         (future,) = self.admin.describe_configs([resource]).values()
         return {name: entry.value for name, entry in future.result().items()}
@@ -60,13 +60,13 @@ class Cluster:
 
 @pytest.fixture
 def cluster(kafka: str, tmp_path: Path) -> Cluster:
-    """Return a Kafka without topics of ours."""
+    """Return a Kafka without our topics."""
     return Cluster(kafka, tmp_path)
 
 
 @pytest.fixture
 def apply(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> Apply:
-    """Return the command: its status, and what it says on both channels."""
+    """Return a function that runs the command and returns status, output and errors."""
 
     def run() -> tuple[int, list[str], list[str]]:
         status = main(["topics", "apply", "--config", str(cluster.config)])
@@ -76,7 +76,9 @@ def apply(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> Apply:
     return run
 
 
-def test_it_makes_what_is_missing_and_then_says_nothing(cluster: Cluster, apply: Apply) -> None:
+def test_apply_creates_missing_topics_and_then_prints_nothing(
+    cluster: Cluster, apply: Apply
+) -> None:
     status, out, err = apply()
     assert (status, len(out), err) == (0, len(TOPICS), [])
     assert f"{cluster.prefix}pages: created with 48 partitions, replication factor 1" in out
@@ -92,7 +94,9 @@ def test_it_makes_what_is_missing_and_then_says_nothing(cluster: Cluster, apply:
     assert apply() == (0, [], [])
 
 
-def test_it_mends_what_differs_and_leaves_what_others_set(cluster: Cluster, apply: Apply) -> None:
+def test_apply_resets_our_configuration_and_keeps_other_settings(
+    cluster: Cluster, apply: Apply
+) -> None:
     cluster.write(partitions=2)
     apply()
     changes = [
@@ -110,9 +114,7 @@ def test_it_mends_what_differs_and_leaves_what_others_set(cluster: Cluster, appl
     assert apply() == (0, [], [])
 
 
-def test_what_is_kept_until_read_loses_its_limits_and_other_settings_stay(
-    cluster: Cluster, apply: Apply
-) -> None:
+def test_apply_removes_retention_limits_of_consumed_topics(cluster: Cluster, apply: Apply) -> None:
     apply()
     name, size = f"{cluster.prefix}urls.admitted", cluster.said("urls.admitted")["segment.bytes"]
     before = {"retention.ms": "604800000", "retention.bytes": "1000000", "segment.bytes": "2000000"}
@@ -135,7 +137,7 @@ def test_what_is_kept_until_read_loses_its_limits_and_other_settings_stay(
 
 
 @pytest.mark.parametrize("topic", ["dead.letters", "pages.archived"])
-def test_what_an_operator_lets_expire_stays_so(cluster: Cluster, apply: Apply, topic: str) -> None:
+def test_apply_keeps_retention_set_by_operators(cluster: Cluster, apply: Apply, topic: str) -> None:
     apply()
     name = f"{cluster.prefix}{topic}"
     change = ConfigEntry("retention.ms", "5000", incremental_operation=AlterConfigOpType.SET)
@@ -146,7 +148,7 @@ def test_what_an_operator_lets_expire_stays_so(cluster: Cluster, apply: Apply, t
     assert cluster.said(topic)["retention.ms"] == "5000"
 
 
-def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: Apply) -> None:
+def test_apply_does_not_change_the_number_of_partitions(cluster: Cluster, apply: Apply) -> None:
     name = f"{cluster.prefix}seeds"
     cluster.admin.create_topics([NewTopic(name, 3, 1)])[name].result()
     cluster.write(partitions=4)
@@ -165,9 +167,7 @@ def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: A
     assert cluster.found()["pages"] == 4
 
 
-def test_a_comparison_says_what_apply_would_do_and_changes_nothing(
-    cluster: Cluster, apply: Apply
-) -> None:
+def test_diff_prints_the_changes_of_apply_and_makes_none(cluster: Cluster, apply: Apply) -> None:
     name = f"{cluster.prefix}seeds"
     cluster.admin.create_topics([NewTopic(name, 3, 1)])[name].result()
     settings = KafkaSettings(
@@ -193,7 +193,7 @@ def test_a_comparison_says_what_apply_would_do_and_changes_nothing(
     assert (kept.appliable, kept.refused, len(kept.kept)) == ((), (), 1)
 
 
-def test_a_number_that_does_not_divide_the_key_groups_is_refused(
+def test_partition_number_that_does_not_divide_the_key_groups_is_refused(
     cluster: Cluster, apply: Apply
 ) -> None:
     cluster.write(partitions=5)
@@ -201,13 +201,15 @@ def test_a_number_that_does_not_divide_the_key_groups_is_refused(
     assert (status, out) == (2, []) and "kafka.partitions is 5, but must divide 96" in err
 
 
-def test_too_many_copies_are_told(cluster: Cluster, apply: Apply) -> None:
+def test_replication_above_the_number_of_brokers_is_reported(
+    cluster: Cluster, apply: Apply
+) -> None:
     cluster.write(replication=3)
     status, out, (err,) = apply()
     assert (status, out) == (1, []) and "too few brokers" in err and "kafka.replication" in err
 
 
-def test_it_defines_the_crawl_once(cluster: Cluster, apply: Apply) -> None:
+def test_apply_defines_the_crawl_once(cluster: Cluster, apply: Apply) -> None:
     scope = "domain('a.example')"
     cluster.write(f'scope = "{scope}"\nmax_depth = 3', partitions=2)
     status, out, err = apply()
@@ -225,7 +227,7 @@ def test_it_defines_the_crawl_once(cluster: Cluster, apply: Apply) -> None:
 
 
 @pytest.mark.slow
-def test_several_at_once_do_no_harm(cluster: Cluster, apply: Apply) -> None:
+def test_concurrent_applies_succeed(cluster: Cluster, apply: Apply) -> None:
     command = [sys.executable, "-m", "console.cli.main", "topics", "apply", "--config"]
     running = [
         subprocess.Popen([*command, str(cluster.config)], cwd=ROOT, stdout=subprocess.PIPE)

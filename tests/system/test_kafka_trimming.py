@@ -1,4 +1,4 @@
-"""Records leave Kafka once all their readers have moved past them, and not before."""
+"""Records are deleted from Kafka once all groups have committed them, and not before."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,7 +24,7 @@ SITES = [f"site{n}.example" for n in range(20)]
 
 @pytest.fixture
 def settings(kafka: str) -> KafkaSettings:
-    """Return settings of topics that only this test uses."""
+    """Return settings of topics for this test only."""
     prefix = f"trimming-{uuid4().hex[:8]}."
     found = KafkaSettings(
         servers=kafka, prefix=prefix, partitions=2, replication=1, session=6.0, replay_window=0.0
@@ -35,8 +35,8 @@ def settings(kafka: str) -> KafkaSettings:
 
 @pytest.fixture
 def log(settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaLog]:
-    """Return a log on them, whose readers delete at every poll."""
-    monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
+    """Return a log on these topics, whose readers delete at every poll."""
+    monkeypatch.setattr(trimming, "EVERY", 0.0)
     with closing(KafkaLog(settings)) as log:
         yield log
 
@@ -46,7 +46,7 @@ def append(log: KafkaLog, topic: str) -> None:
 
 
 def starts(settings: KafkaSettings, topic: str) -> list[int]:
-    """Return the first offset that each partition still has."""
+    """Return the first offset of each partition."""
     consumer = Consumer({"bootstrap.servers": settings.servers, "group.id": "nobody"})
     try:
         return [
@@ -60,7 +60,7 @@ def starts(settings: KafkaSettings, topic: str) -> list[int]:
 
 
 def read(reader: Reader, count: int) -> None:
-    """Read *count* records, and move past all of them; then poll once more."""
+    """Read and commit *count* records, then poll once more."""
     records: list[Record] = []
 
     def polled() -> bool:
@@ -73,7 +73,7 @@ def read(reader: Reader, count: int) -> None:
     reader.poll(0.0)
 
 
-def test_what_both_have_read_is_deleted(
+def test_records_are_deleted_after_both_groups_commit_them(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore
 ) -> None:
     topic = PAGES_FETCHED.name
@@ -91,7 +91,7 @@ def test_what_both_have_read_is_deleted(
     assert log.lag("archive", topic) == 0
 
 
-def test_every_topic_that_is_kept_until_read_is_trimmed(
+def test_every_consumed_topic_is_trimmed(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore
 ) -> None:
     topics = [VISITS_ENDED.name, URLS_ADMITTED.name]
@@ -102,10 +102,10 @@ def test_every_topic_that_is_kept_until_read_is_trimmed(
     assert [sum(starts(settings, topic)) for topic in topics] == [len(SITES), len(SITES)]
 
 
-def test_fetched_pages_wait_for_further_groups(
+def test_fetched_pages_wait_for_additional_groups(
     settings: KafkaSettings, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
+    monkeypatch.setattr(trimming, "EVERY", 0.0)
     topic, indexer = PAGES_FETCHED.name, f"{settings.prefix}another-program"
     waiting = settings.model_copy(update={"further_groups": (indexer,)})
     with closing(KafkaLog(waiting)) as log:
@@ -125,11 +125,11 @@ def test_fetched_pages_wait_for_further_groups(
 
 
 @pytest.mark.slow
-def test_brokers_that_were_away_are_asked_again(
+def test_deletion_is_retried_after_an_outage_of_the_brokers(
     tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
-    monkeypatch.setattr(trimming, "REQUEST_TIMEOUT", 1.0)
+    monkeypatch.setattr(trimming, "EVERY", 0.0)
+    monkeypatch.setattr(trimming, "TIMEOUT", 1.0)
     broker, topic = Broker(tmp_path / "kafka"), PAGES_FETCHED.name
     broker.start()
     given = broker.settings(timeout=10.0, session=6.0)

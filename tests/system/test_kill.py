@@ -1,4 +1,4 @@
-"""A crawl killed many times, at any moment, is at last the crawl it would have been."""
+"""A crawl that is killed many times, at random times, ends like a crawl without kills."""
 
 import random
 from pathlib import Path
@@ -20,16 +20,17 @@ first_byte_limit = 120.0
 between_bytes_limit = 120.0
 visit_limit = 600.0
 """
-"""Where a machine stands still for some seconds, its servers are not blamed: the crawl would come
-back to them after ten minutes, or half a day."""
+"""If the machine stops for seconds, its servers must not count as failing: the crawl would visit
+them only after ten minutes, or half a day."""
 LAST_PATIENCE, LIMIT = 900.0, 1800
-"""Seconds for the last run, which waits for hosts whose names were not told in time; and in all."""
+"""Seconds for the last run, which waits for hosts whose names were not resolved in time; and for
+the test."""
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(LIMIT)
 @pytest.mark.parametrize("times", [8, pytest.param(20, marks=pytest.mark.long)])
-def test_killed_many_times_it_ends_as_if_never_killed(tmp_path: Path, times: int) -> None:
+def test_crawl_with_many_kills_ends_like_one_without(tmp_path: Path, times: int) -> None:
     rng = random.Random(20)
     with SynthWeb(WORLD) as web:
         config = tmp_path / "gossamer.toml"
@@ -42,6 +43,6 @@ def test_killed_many_times_it_ends_as_if_never_killed(tmp_path: Path, times: int
 
 
 def measured_early_and_late(requests: list[Request], kills: list[float]) -> bool:
-    """Whether some kills met a crawl that had asked for nothing yet, and others one at work."""
+    """Assert that some kills happened before the first request, and others later."""
     per_run = [len(run) for run in between(requests, kills)[:-1]]
     return 0 in per_run and sum(count > 0 for count in per_run) >= len(kills) // 3

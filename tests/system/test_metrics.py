@@ -1,4 +1,4 @@
-"""An operator watches a crawl that is embedded: what its metrics say is what its servers saw."""
+"""The metrics of an embedded crawl agree with the requests at its servers."""
 
 import socket
 from http.client import HTTPConnection
@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.waiting import PATIENCE, until
+from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, World, measure
 
 from .crawl import Crawl
 from .judge import CLOCKS, page_answers
 
 WORLD = World.plain(seed=4, hosts=4, pages=12)
-"""So many that for half a minute each host has pages which wait."""
+"""Each host has waiting pages for half a minute."""
 
 DELAY = 3.0
-"""So long that between two rounds of requests everything has come to rest."""
+"""Between two rounds of requests, all records are consumed."""
 
 
 def free_port() -> int:
@@ -32,7 +32,7 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 def scrape(port: int) -> Samples:
     """Return all samples as Prometheus reads them; none while nobody listens."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = HTTPConnection("127.0.0.1", port, timeout=HANG_TIMEOUT)
     try:
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()
@@ -48,20 +48,21 @@ def scrape(port: int) -> Samples:
 
 
 class Watched:
-    """A crawl under way, at an instant at which nothing was asked for."""
+    """A running crawl at a time without requests."""
 
     def __init__(self, web: SynthWeb, port: int) -> None:
         self._web, self._port = web, port
         self._samples: Samples = {}
 
     def shown(self, name: str, **labels: str) -> float:
-        """The value then; -1 if there was none."""
+        """Return the value at that time; -1 if there was none."""
         return self._samples.get((f"gossamer_{name}", frozenset(labels.items())), -1.0)
 
     def agrees(self) -> bool:
-        """Look again: whether as many requests, lookups and pages are counted as were served.
+        """Scrape again; return whether the counts of requests, lookups and pages agree with the
+        server.
 
-        What services tally once a second was tallied since: something waits, nothing lags unseen.
+        Values that services tally once a second are up to date: URLs wait, and there is no lag.
         """
         before = self._seen()
         self._samples = scrape(self._port)
@@ -82,7 +83,7 @@ class Watched:
 
 
 @pytest.mark.slow
-def test_the_metrics_of_a_running_crawl_agree_with_what_the_servers_saw(tmp_path: Path) -> None:
+def test_metrics_of_a_running_crawl_agree_with_the_servers(tmp_path: Path) -> None:
     with SynthWeb(WORLD) as web:
         crawl, port = Crawl(web, tmp_path / "data", DELAY), free_port()
         with crawl.start("--metrics-port", str(port)) as under_way:
@@ -105,7 +106,7 @@ def test_the_metrics_of_a_running_crawl_agree_with_what_the_servers_saw(tmp_path
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+def test_used_metrics_port_is_refused_before_any_file_is_created(tmp_path: Path) -> None:
     with socket.socket() as taken, SynthWeb(World.plain(hosts=1, pages=1)) as web:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

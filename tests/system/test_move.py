@@ -1,4 +1,4 @@
-"""A laptop's crawl goes on in a fleet, and then in a folder again; measured at the web server."""
+"""A crawl moves from a folder to a fleet, and to a folder again, measured at the web server."""
 
 import time
 from pathlib import Path
@@ -19,7 +19,7 @@ DELAY = 0.3
 
 
 def move_to_fleet(there: Fleet, laptop: Crawl) -> Done:
-    """Follow docs/operations/changes.md; return the output."""
+    """Follow the steps of docs/operations/changes.md; return the output."""
     for job in ("topics", "store"):
         assert there.gossamer(job, "apply").code == 0
     done = there.gossamer("move", str(laptop.data))
@@ -32,7 +32,7 @@ def move_to_fleet(there: Fleet, laptop: Crawl) -> Done:
 
 
 def move_to_folder(there: Fleet, folder: Path) -> Done:
-    """Follow docs/operations/changes.md; return the output."""
+    """Follow the steps of docs/operations/changes.md; return the output."""
     assert there.gossamer("speed", "0").code == 0
     until(lambda: not any(there.lag().values()) and there.idle(), "the fleet is at rest")
     refused = there.gossamer("move", "--to", str(folder))
@@ -56,7 +56,7 @@ def crawl_until(web: SynthWeb, pages: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_crawl_moves_to_a_fleet_and_back_and_no_url_is_lost_or_asked_for_again(
+def test_crawl_moves_to_a_fleet_and_back_without_lost_or_repeated_urls(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = {

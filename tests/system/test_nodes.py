@@ -1,4 +1,4 @@
-"""Nodes that are cut off from everybody: with a quorum left the crawl goes on, without it waits."""
+"""Nodes that are cut off: with a quorum the crawl continues, without a quorum it waits."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ from .fleet import Fleet, assert_whole, crawl_to_the_end, fleet
 from .judge import page_answers
 
 WORLD = World(seed=17, hosts=8, pages=160, silent=0, stuck=0, retries=0, delays=0, jitter=0.05)
-"""At half a second between visits it lasts until all that is done to it is done."""
+"""With half a second between visits the crawl lasts until all harms are done."""
 BATCH, DELAY = 3, 0.5
 SETTINGS = {
     "GOSSAMER_FRONTIER__BATCH": str(BATCH),
@@ -22,19 +22,19 @@ SETTINGS = {
     "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
 }
 MORE = 40
-"""Pages that cannot all have been under way when something was done."""
+"""More pages than can have been in flight at the harm."""
 STOPPED = 60.0
-"""Seconds for which nodes are stopped: their peers and clients have long given them up."""
+"""Seconds for which nodes are stopped, longer than the timeouts of their peers and clients."""
 QUIET = 10.0
-"""Seconds without a request after which whoever crawls waits; no host's pause is as long."""
+"""Seconds without a request after which the crawl counts as waiting; longer than any delay."""
 LOSSES = 3
-"""Harms after which a service may do again what it could not say that it had done."""
+"""Harms after which a service may repeat work that it could not report."""
 
 
 @pytest.mark.nodes
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_crawl_goes_on_without_one_node_and_waits_without_two(tmp_path: Path) -> None:
+def test_crawl_continues_without_one_node_and_waits_without_two(tmp_path: Path) -> None:
     with (
         three_of_each(tmp_path, *KINDS) as nodes,
         SynthWeb(WORLD) as web,
@@ -58,7 +58,7 @@ def test_a_crawl_goes_on_without_one_node_and_waits_without_two(tmp_path: Path) 
 @pytest.mark.nodes
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_crawl_survives_a_broker_and_a_node_that_are_stopped_and_then_killed(
+def test_crawl_survives_a_broker_and_a_node_that_are_stopped_and_killed(
     tmp_path: Path,
 ) -> None:
     with (
@@ -92,7 +92,8 @@ def test_a_crawl_survives_a_broker_and_a_node_that_are_stopped_and_then_killed(
 
 
 def lose_two(there: Fleet, kind: str, those: list[Node]) -> None:
-    """Cut off so many that no quorum is left: nothing comes until they are back."""
+    """Cut off two nodes, so that no quorum is left, and assert that the crawl waits until they are
+    back."""
     for node in those:
         node.cut()
     until_quiet(there, f"waiting without two of {kind}")
@@ -103,14 +104,14 @@ def lose_two(there: Fleet, kind: str, those: list[Node]) -> None:
 
 
 def more_pages(there: Fleet, what: str) -> None:
-    """Wait until the crawl has clearly gone on."""
+    """Wait until the crawl has made progress."""
     enough = len(page_answers(there.web)) + MORE
     until(lambda: len(page_answers(there.web)) >= enough or over(there), f"pages: {what}")
     assert not over(there), f"the crawl was over too soon: {what}"
 
 
 def until_quiet(there: Fleet, what: str) -> None:
-    """Wait until nothing was asked for during QUIET."""
+    """Wait until there was no request for `QUIET` seconds."""
 
     def is_quiet() -> bool:
         before = len(there.web.requests())
@@ -121,5 +122,5 @@ def until_quiet(there: Fleet, what: str) -> None:
 
 
 def over(there: Fleet) -> bool:
-    """Whether all was asked for already."""
+    """Return whether all URLs were requested."""
     return there.web.truth.required <= measure.asked(there.web.requests())

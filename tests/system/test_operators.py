@@ -1,4 +1,4 @@
-"""What operators set while a crawl runs in other processes, measured at the server."""
+"""Instructions of operators while a crawl runs in other processes, measured at the server."""
 
 import time
 from collections import Counter
@@ -14,13 +14,13 @@ from .crawl import GOSSAMER, Crawl, run
 
 WORLD = World.plain(seed=8, hosts=4, pages=200)
 IN_FORCE = 5.0
-"""Seconds in which what is set is in force everywhere."""
-COUNTED = 16
-"""Requests by which the speed is told."""
+"""Seconds after which an instruction holds everywhere."""
+MEASURED_REQUESTS = 16
+"""The number of requests in a measurement of the speed."""
 
 
 @pytest.mark.slow
-def test_a_host_that_is_blocked_is_asked_nothing_more_and_goes_on_when_it_is_unblocked(
+def test_blocked_host_receives_no_requests_until_it_is_unblocked(
     tmp_path: Path,
 ) -> None:
     with SynthWeb(WORLD) as web:
@@ -53,7 +53,7 @@ def test_a_host_that_is_blocked_is_asked_nothing_more_and_goes_on_when_it_is_unb
 
 
 @pytest.mark.slow
-def test_a_crawl_goes_as_fast_as_it_is_told_and_a_site_can_be_turned_off(tmp_path: Path) -> None:
+def test_speed_of_a_crawl_and_a_site_turned_off_hold_at_the_server(tmp_path: Path) -> None:
     with SynthWeb(WORLD) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.1)
 
@@ -72,9 +72,11 @@ def test_a_crawl_goes_as_fast_as_it_is_told_and_a_site_can_be_turned_off(tmp_pat
         with crawl.start() as under_way:
             until(lambda: len(web.requests()) > 40, "requests")
             at = tell("speed", "2/s")
-            until(lambda: len(since(at)) >= COUNTED, "requests")
-            made = since(at)[:COUNTED]
-            assert made[-1].at - made[0].at >= (COUNTED - 1) / 2.5, "two a second, with some play"
+            until(lambda: len(since(at)) >= MEASURED_REQUESTS, "requests")
+            made = since(at)[:MEASURED_REQUESTS]
+            assert made[-1].at - made[0].at >= (MEASURED_REQUESTS - 1) / 2.5, (
+                "two a second, with some play"
+            )
             off = web.requests()[-1].host
             tell("site", off, "--off")
             at = tell("speed", "none")

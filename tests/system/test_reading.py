@@ -1,4 +1,5 @@
-"""Reading a crawl: its pages as lines and as a table, while it runs and after, and why of each."""
+"""Commands that read a crawl, while it runs and afterwards: pages as lines and as a table, and
+why."""
 
 import json
 import re
@@ -11,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.waiting import PATIENCE, until
+from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, Truth, World
 
 from .conftest import Finished
@@ -27,7 +28,7 @@ def pages_command(data: Path, *options: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_reader_that_has_enough_is_no_failure(tiny: Finished) -> None:
+def test_reader_that_closes_the_pipe_is_not_an_error(tiny: Finished) -> None:
     with subprocess.Popen(
         pages_command(tiny.crawl.data),
         stdout=subprocess.PIPE,
@@ -39,14 +40,14 @@ def test_a_reader_that_has_enough_is_no_failure(tiny: Finished) -> None:
         first = json.loads(process.stdout.readline())
         process.stdout.close()
         err = process.stderr.read()
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(HANG_TIMEOUT) == 0
     assert err == ""
     assert first["url"] in readable(tiny.web.truth)
 
 
 def same(column: Any, said: Any) -> bool:
-    """Whether a value of a table is that of a line: there maps are objects, what is not known of a
-    time is 0, and parts leave out what is as usual."""
+    """Return whether a value of a table equals that of a line. In tables maps are objects, unknown
+    times are 0, and parts omit default values."""
     match column, said:
         case datetime(), float():
             return abs(column.timestamp() - said) < 1e-5
@@ -61,12 +62,12 @@ def same(column: Any, said: Any) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("to", ["--output", ">"])
-def test_a_table_has_the_rows_of_the_lines(mixed: Finished, tmp_path: Path, to: str) -> None:
+def test_parquet_table_has_the_rows_of_the_lines(mixed: Finished, tmp_path: Path, to: str) -> None:
     file = tmp_path / "pages.parquet"
     command = pages_command(mixed.crawl.data, "--format", "parquet")
     if to == ">":
         with file.open("wb") as out:
-            subprocess.run(command, stdout=out, env=environment(), timeout=PATIENCE, check=True)
+            subprocess.run(command, stdout=out, env=environment(), timeout=HANG_TIMEOUT, check=True)
     else:
         done = run([*command, "--output", str(file)])
         assert (done.code, done.out, done.err) == (0, "", "")
@@ -82,7 +83,7 @@ def test_a_table_has_the_rows_of_the_lines(mixed: Finished, tmp_path: Path, to: 
 
 
 @pytest.mark.slow
-def test_lines_go_to_a_file_if_asked(mixed: Finished, tmp_path: Path) -> None:
+def test_output_option_writes_lines_to_a_file(mixed: Finished, tmp_path: Path) -> None:
     file = tmp_path / "pages.jsonl"
     done = run(pages_command(mixed.crawl.data, "--output", str(file)))
     assert (done.code, done.out, done.err) == (0, "", "")
@@ -94,7 +95,7 @@ def test_lines_go_to_a_file_if_asked(mixed: Finished, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["interrupt", "close"])
-def test_following_shows_pages_as_they_come(tmp_path: Path, end: str) -> None:
+def test_follow_prints_pages_as_they_are_published(tmp_path: Path, end: str) -> None:
     with SynthWeb(World.plain(seed=6, hosts=8, pages=10)) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.3)
         with crawl.start() as under_way:
@@ -116,7 +117,7 @@ def test_following_shows_pages_as_they_come(tmp_path: Path, end: str) -> None:
                     follower.send_signal(SIGINT)
                 else:
                     follower.stdout.close()
-                assert follower.wait(PATIENCE) == (130 if end == "interrupt" else 0)
+                assert follower.wait(HANG_TIMEOUT) == (130 if end == "interrupt" else 0)
                 assert follower.stderr.read() == ""
             assert under_way.running
             assert under_way.wait().code == 0
@@ -128,31 +129,31 @@ def test_following_shows_pages_as_they_come(tmp_path: Path, end: str) -> None:
 
 @pytest.mark.slow
 class TestWhy:
-    """What happened to a URL, and by which rule."""
+    """`gossamer why`: what happened to a URL, and by which rule."""
 
-    def test_a_page(self, mixed: Finished) -> None:
+    def test_why_of_a_page(self, mixed: Finished) -> None:
         seed = mixed.web.seeds[0]
         why = mixed.crawl.why(seed.upper().replace("HTTP", "http") + "#top")
         assert why.splitlines()[0] == seed
-        assert "scope: inside, by any()" in why and "as a seed" in why
-        assert re.search(r"visited: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: page \(200\)", why)
+        assert "scope: inside, by any()" in why and "it is a seed" in why
+        assert re.search(r"visited: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: page 200", why)
         assert "verdict: first" in why
 
-    def test_a_page_that_was_linked_names_who_linked_it(self, mixed: Finished) -> None:
+    def test_why_of_a_linked_page_names_the_linking_page(self, mixed: Finished) -> None:
         truth = mixed.web.truth
         url = next(url for url in sorted(truth.pages) if truth.depths[url] > 1)
-        via = re.search(r"by a link on (\S+)", mixed.crawl.why(url))
+        via = re.search(r"linked from (\S+)", mixed.crawl.why(url))
         assert via and via[1] in truth.depths
 
-    def test_what_robots_txt_excludes_names_the_line(self, mixed: Finished) -> None:
+    def test_why_of_an_excluded_url_names_the_line_of_robots_txt(self, mixed: Finished) -> None:
         excluded = [url for url in sorted(mixed.web.truth.forbidden) if "/private/" in url]
         for url in excluded:
             why = mixed.crawl.why(url)
-            assert "excluded by robots.txt" in why
+            assert "robots_excluded" in why
             assert re.search(r"line \d+: Disallow: /", why), why
         assert excluded
 
-    def test_a_duplicate_names_the_original(self, mixed: Finished) -> None:
+    def test_why_of_a_duplicate_names_the_original(self, mixed: Finished) -> None:
         truth = mixed.web.truth
         group = truth.duplicates[0]
         told = [mixed.crawl.why(url) for url in group]
@@ -160,36 +161,36 @@ class TestWhy:
         for why in told:
             assert f"verdict: duplicate of {original}" in why or "verdict: first" in why
 
-    def test_a_redirect_names_where_it_leads(self, mixed: Finished) -> None:
+    def test_why_of_a_redirect_names_its_target(self, mixed: Finished) -> None:
         for url, target in sorted(mixed.web.truth.redirects.items()):
             if target and "/odd/308" in url:
                 why = mixed.crawl.why(url)
-                assert "redirect (308)" in why and f"to {target}" in why
+                assert "redirect 308" in why and f"to {target}" in why
                 return
         raise AssertionError("no redirect in this world")
 
-    def test_a_failure_tells_of_the_next_visit(self, mixed: Finished) -> None:
+    def test_why_of_a_failure_names_the_next_visit(self, mixed: Finished) -> None:
         url = of_kind(mixed.web.truth, "500")
         why = mixed.crawl.why(url)
-        assert "500 Internal Server Error" in why
+        assert "server_error 500" in why
         assert re.search(r"next visit: \d{4}-.* UTC, attempt 2 after ", why)
 
-    def test_a_missing_page_is_gone(self, mixed: Finished) -> None:
-        assert "404 Not Found" in mixed.crawl.why(of_kind(mixed.web.truth, "404"))
+    def test_why_of_a_missing_page_is_gone(self, mixed: Finished) -> None:
+        assert "gone 404" in mixed.crawl.why(of_kind(mixed.web.truth, "404"))
 
-    def test_a_host_that_is_down_or_has_no_name_is_backing_off(self, mixed: Finished) -> None:
+    def test_why_of_a_host_without_answer_is_backing_off(self, mixed: Finished) -> None:
         for kind in ("refused", "unresolved"):
             why = mixed.crawl.why(of_kind(mixed.web.truth, kind))
             assert re.search(r"not visited now until \d{4}-.* UTC: .* \(backoff\)", why), why
 
-    def test_unlinked_url_is_not_seen(self, mixed: Finished) -> None:
+    def test_why_of_an_unlinked_url_is_never_seen(self, mixed: Finished) -> None:
         why = mixed.crawl.why(mixed.web.seeds[0] + "no/such/page")
-        assert "not seen" in why and "within 16 links" in why
+        assert "never met" in why and "depth limit of 16" in why
 
-    def test_link_of_a_nofollow_page_is_not_seen(self, mixed: Finished) -> None:
+    def test_why_of_a_link_on_a_nofollow_page_is_never_seen(self, mixed: Finished) -> None:
         lure = next(url for url in sorted(mixed.web.truth.pages) if url.endswith("meta-nofollow"))
         why = mixed.crawl.why(lure.replace("/odd/", "/lure/"))
-        assert "not seen" in why and "nofollow" in why
+        assert "never met" in why and "nofollow" in why
 
 
 def of_kind(truth: Truth, kind: str) -> str:
@@ -197,7 +198,7 @@ def of_kind(truth: Truth, kind: str) -> str:
 
 
 @pytest.mark.slow
-def test_why_of_what_is_out_of_scope_too_deep_or_still_to_come(tmp_path: Path) -> None:
+def test_why_of_urls_out_of_scope_too_deep_or_queued(tmp_path: Path) -> None:
     with SynthWeb(World.plain(seed=6, hosts=4, pages=16, shape="tree")) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.5, scope="host")
         with crawl.start("--depth", "3") as under_way:
@@ -210,14 +211,14 @@ def test_why_of_what_is_out_of_scope_too_deep_or_still_to_come(tmp_path: Path) -
         assert "scope: outside, by host(" in why and "visited" not in why
         own = [url for url in sorted(truth.pages) if url.startswith(seed)]
         deep = next(url for url in own if truth.depths[url] > 3)
-        assert "not seen" in crawl.why(deep) and "within 3 links" in crawl.why(deep)
+        assert "never met" in crawl.why(deep) and "depth limit of 3" in crawl.why(deep)
         queued = [why for url in own if "queued: behind" in (why := crawl.why(url))]
         ahead = [int(found[1]) for why in queued if (found := re.search(r"behind (\d+)", why))]
         assert sorted(ahead) == list(range(len(queued))) and queued
 
 
 @pytest.mark.slow
-def test_reading_a_crawl_that_runs_does_not_disturb_it(tmp_path: Path) -> None:
+def test_reading_a_running_crawl_does_not_disturb_it(tmp_path: Path) -> None:
     with SynthWeb(World.plain(seed=6, hosts=8, pages=6)) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.3)
         with crawl.start() as under_way:

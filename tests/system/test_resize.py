@@ -1,4 +1,4 @@
-"""A fleet at work is given more partitions, and fewer again; measured at the web server."""
+"""A working fleet is resized to more partitions, and to fewer again, measured at the web server."""
 
 import time
 from pathlib import Path
@@ -17,7 +17,7 @@ BATCH, DELAY = 3, 0.3
 
 
 def resize(there: Fleet, partitions: int) -> None:
-    """Follow docs/operations/changes.md."""
+    """Follow the steps of docs/operations/changes.md."""
     assert there.gossamer("speed", "0").code == 0
     until(lambda: not any(there.lag().values()) and there.idle(), "the fleet is at rest")
     refused = there.gossamer("topics", "resize", str(partitions))
@@ -40,7 +40,7 @@ def resize(there: Fleet, partitions: int) -> None:
 
 
 @pytest.mark.slow
-def test_partitions_become_more_and_fewer_and_no_url_is_lost(
+def test_resize_to_more_and_fewer_partitions_loses_no_url(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = {

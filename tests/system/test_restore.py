@@ -1,5 +1,5 @@
-"""Parts of a fleet that are lost, or put back to a backup: how many URLs are lost, and how many are
-asked for again; measured at the web server."""
+"""Parts of a fleet that are lost or restored from a backup: lost and repeated URLs, measured at the
+web server."""
 
 import shutil
 from pathlib import Path
@@ -25,14 +25,14 @@ def settings_of(kafka: str, cassandra: int) -> dict[str, str]:
         **of_servers(kafka, cassandra),
         "GOSSAMER_FRONTIER__DELAY": str(DELAY),
         "GOSSAMER_FRONTIER__BATCH": str(BATCH),
-        # What was ordered before, and is not known of any more, is over soon.
+        # Earlier orders, which the restored store does not know, expire soon.
         "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
         "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
     }
 
 
 def back_up(there: Fleet, port: int, keyspace: str) -> None:
-    """Copy all tables of the fleet into a new *keyspace*; its services were stopped."""
+    """Copy all tables of the fleet into a new *keyspace*, while its services are stopped."""
     before, there.settings[KEYSPACE] = there.settings[KEYSPACE], keyspace
     done = there.gossamer("store", "apply")
     assert done.code == 0, done
@@ -47,7 +47,7 @@ def back_up(there: Fleet, port: int, keyspace: str) -> None:
 
 
 def empty(kafka: str, prefix: str) -> None:
-    """Delete all topics and groups of the fleet, as a broker has none that comes back empty."""
+    """Delete all topics and groups of the fleet, like a broker that restarts empty."""
     admin = AdminClient({"bootstrap.servers": kafka})
     topics = [name for name in admin.list_topics(timeout=30).topics if name.startswith(prefix)]
     for done in admin.delete_topics(topics, operation_timeout=30).values():
@@ -57,7 +57,7 @@ def empty(kafka: str, prefix: str) -> None:
         listed = admin.list_consumer_groups(request_timeout=30).result().valid
         groups = [one.group_id for one in listed if one.group_id.startswith(prefix)]
         if groups:
-            # Those that were stopped count as members for a session.
+            # Stopped processes count as members for a session.
             [done.exception() for done in admin.delete_consumer_groups(groups).values()]
         return not groups
 
@@ -75,7 +75,7 @@ def start(there: Fleet) -> None:
 
 
 @pytest.mark.slow
-def test_a_backup_of_cassandra_loses_no_url_and_is_impolite_to_nobody(
+def test_restored_backup_of_cassandra_loses_no_url_and_keeps_delays(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = settings_of(kafka, cassandra)
@@ -99,7 +99,7 @@ def test_a_backup_of_cassandra_loses_no_url_and_is_impolite_to_nobody(
         assert "the store is older than the log" in frontier.said()
         assert "gossamer restore --align" in frontier.said()
 
-        # For a session Kafka takes those that were stopped for members.
+        # Kafka counts stopped processes as members for a session.
         until(lambda: there.gossamer("restore", "--align").code == 0, "the groups have gone back")
         again = there.gossamer("restore", "--align")
         assert again.out.count("log and store agree") == 3, "a second time, nothing is left"
@@ -112,9 +112,7 @@ def test_a_backup_of_cassandra_loses_no_url_and_is_impolite_to_nobody(
 
 
 @pytest.mark.long
-def test_a_dedup_that_has_lost_its_folder_loses_no_url(
-    tmp_path: Path, kafka: str, cassandra: int
-) -> None:
+def test_dedup_without_its_folder_loses_no_url(tmp_path: Path, kafka: str, cassandra: int) -> None:
     settings = settings_of(kafka, cassandra)
     with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
         there.seed()
@@ -130,7 +128,7 @@ def test_a_dedup_that_has_lost_its_folder_loses_no_url(
 
 @pytest.mark.long
 @pytest.mark.parametrize("anew", [False, True], ids=["going on", "from the seeds anew"])
-def test_a_kafka_that_has_lost_its_disk(
+def test_kafka_without_its_disk_loses_no_url(
     tmp_path: Path, kafka: str, cassandra: int, anew: bool
 ) -> None:
     settings = settings_of(kafka, cassandra)

@@ -1,4 +1,4 @@
-"""A run whose seeds come to nothing says so, to people and to programs."""
+"""The exit status and the message of a run whose seeds yield no pages."""
 
 import re
 import socket
@@ -23,7 +23,7 @@ def crawl(data: Path, *words: str) -> Done:
 
 
 class Moved(BaseHTTPRequestHandler):
-    """`/` has moved to `/new`."""
+    """`/` redirects to `/new`."""
 
     def do_GET(self) -> None:
         status = {"/": 301, "/new": 200}.get(self.path, 404)
@@ -34,7 +34,7 @@ class Moved(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -49,13 +49,13 @@ def serving(port: int = 0) -> Iterator[str]:
 
 
 def nobody() -> str:
-    """A host on which nothing listens."""
+    """Return a host on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return f"http://127.0.0.1:{free.getsockname()[1]}"
 
 
 @pytest.mark.slow
-def test_seeds_that_give_no_page_are_a_status_of_their_own(tmp_path: Path) -> None:
+def test_seeds_without_pages_have_an_exit_status_of_their_own(tmp_path: Path) -> None:
     down = nobody()
     done = crawl(tmp_path / "data", f"{down}/")
     assert done.code == NO_PAGE and done.err == ""
@@ -68,7 +68,7 @@ def test_seeds_that_give_no_page_are_a_status_of_their_own(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_seed_gives_a_page_where_it_has_moved_to_and_another_may_fail(tmp_path: Path) -> None:
+def test_redirected_seed_counts_as_a_page_and_another_may_fail(tmp_path: Path) -> None:
     with serving() as host:
         done = crawl(tmp_path / "data", f"{host}/", f"{host}/missing")
         assert (done.code, done.err) == (0, "")
@@ -79,7 +79,7 @@ def test_a_seed_gives_a_page_where_it_has_moved_to_and_another_may_fail(tmp_path
 
 
 @pytest.mark.slow
-def test_a_host_that_was_down_is_tried_when_a_person_asks(tmp_path: Path) -> None:
+def test_failed_host_is_visited_at_once_by_gossamer_retry(tmp_path: Path) -> None:
     data, down = tmp_path / "data", nobody()
     assert crawl(data, f"{down}/").code == NO_PAGE
     with serving(int(down.rpartition(":")[2])):
@@ -91,7 +91,7 @@ def test_a_host_that_was_down_is_tried_when_a_person_asks(tmp_path: Path) -> Non
     assert (done.code, done.err) == (0, "") and re.search(r"pages +1 in this run", done.out)
 
 
-def test_a_host_that_was_down_is_tried_when_its_seed_is_given_again(tmp_path: Path) -> None:
+def test_failed_host_is_visited_at_once_if_its_seed_is_added_again(tmp_path: Path) -> None:
     data, down = tmp_path / "data", nobody()
     assert crawl(data, f"{down}/").code == NO_PAGE
     with serving(int(down.rpartition(":")[2])):

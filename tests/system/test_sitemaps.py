@@ -26,17 +26,17 @@ SETTINGS = {
     # The hosts of a site do not wait for each other.
     "GOSSAMER_FRONTIER__SITE_AT_ONCE": "5",
 }
-LONGEST_WAIT = 10.0
+MAX_WAIT = 10.0
 """Seconds beyond its own delay that a site may wait for its next visit."""
 PAUSE = 0.5
-"""Seconds between two looks at the fleet."""
+"""Seconds between two checks of the fleet."""
 ADMITTED = re.compile(r"^gossamer_urls_admitted_total (\S+)$", re.MULTILINE)
 LOST = re.compile(r'"lost": \[\d')
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
-def test_no_site_waits_for_the_sitemaps_of_another(
+def test_no_site_waits_for_the_sitemaps_of_another_site(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = {**of_servers(kafka, cassandra), **SETTINGS}
@@ -46,7 +46,7 @@ def test_no_site_waits_for_the_sitemaps_of_another(
         small = {url for url in web.truth.required if not url.startswith(web.seeds[0])}
         late: list[float] = []
         until(
-            lambda: is_alive(there) and is_done(there, small, late),
+            lambda: check_liveness(there) and is_done(there, small, late),
             "all pages of the small sites",
             patience=900.0,
         )
@@ -56,14 +56,14 @@ def test_no_site_waits_for_the_sitemaps_of_another(
         print(f"\n{rate:.1f} requests/s; longest wait of another host: {longest:.1f} s ({host})")
         for member in there.members:
             print(member.name, longest_steps(member))
-        assert longest <= LONGEST_WAIT + max(late)
+        assert longest <= MAX_WAIT + max(late)
         assert_polite(requests, web.truth, DELAY)
         for member in there.members:
             assert not LOST.search(member.log.read_text()), f"{member.name} lost its partitions"
 
 
-def is_alive(there: Fleet) -> bool:
-    """Fail where a service has ended, or would be restarted by its liveness probe."""
+def check_liveness(there: Fleet) -> bool:
+    """Fail if a service has ended, or would be restarted by its liveness probe."""
     for member in there.members:
         assert member.running, f"{member.name} ended: {member.said()}"
         assert member.get("/healthz")[0] != 503, f"{member.name} is stuck"
@@ -71,9 +71,11 @@ def is_alive(there: Fleet) -> bool:
 
 
 def is_done(there: Fleet, small: set[str], late: list[float]) -> bool:
-    """Whether all of *small* is asked for, and the frontier has read what the sitemaps list.
+    """Return whether all of *small* is requested, and the frontier has consumed the entries of the
+    sitemaps.
 
-    Append to *late* by how many seconds this process woke up too late: the machine stood still.
+    Append to *late* the seconds by which this process woke up too late, when the machine stood
+    still.
     """
     began = time.monotonic()
     time.sleep(PAUSE)  # The fleet needs the CPU more than the test does.
@@ -86,12 +88,13 @@ def is_done(there: Fleet, small: set[str], late: list[float]) -> bool:
 
 
 def shop(web: SynthWeb) -> str:
-    """The host whose robots.txt names the sitemaps."""
+    """Return the host whose robots.txt names the sitemaps."""
     return web.atlas.roles.names[0]
 
 
 def waits(requests: list[Request], shop: str) -> list[tuple[float, str]]:
-    """How long each host but *shop* waited for each page beyond its delay, revisits left out."""
+    """Return the wait of each host except *shop* for each page beyond its delay, without
+    revisits."""
     found = []
     for host, own in measure.by_host(requests).items():
         visits = {request.url: request for request in reversed(own)}.values()
@@ -102,7 +105,8 @@ def waits(requests: list[Request], shop: str) -> list[tuple[float, str]]:
 
 
 def longest_steps(member: Member) -> dict[str, float]:
-    """The upper bound of the histogram bucket of the longest step, and of each of its phases."""
+    """Return the upper bounds of the histogram buckets of the longest step and of each of its
+    phases."""
     counts: dict[str, tuple[float, float]] = {}
     for family in text_string_to_metric_families(member.get("/metrics")[1]):
         for sample in family.samples:

@@ -1,4 +1,4 @@
-"""A snapshot of a crawl that is under way, put back after the crawl was killed; measured at the web
+"""A snapshot of a running crawl, restored after the crawl was killed, measured at the web
 server."""
 
 from pathlib import Path
@@ -16,7 +16,7 @@ DELAY = 0.3
 
 
 @pytest.mark.slow
-def test_a_killed_crawl_goes_on_from_a_snapshot_of_before(tmp_path: Path) -> None:
+def test_killed_crawl_continues_from_an_earlier_snapshot(tmp_path: Path) -> None:
     with SynthWeb(WORLD) as web:
         crawl = Crawl(web, tmp_path / "data", delay=DELAY)
         where = [str(tmp_path / "copy"), "--data", str(crawl.data)]

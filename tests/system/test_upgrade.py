@@ -1,7 +1,7 @@
-"""Two versions of the crawler side by side, while a fleet is upgraded and rolled back under load.
+"""Two versions of the crawler at once, while a fleet is upgraded and rolled back under load.
 
-The newer one is a copy of this tree in which a version of two events is raised, and a kind of
-event, a field and a column are added.
+The newer one is a copy of this tree with raised versions of two events, and an additional event,
+field and column.
 """
 
 import shutil
@@ -24,15 +24,15 @@ DELAY, BATCH = 0.5, 3
 SPEED = "6/s"
 PACKAGES = ("gossamer", "services", "console", "schemas", "standalone")
 READERS_FIRST = ("frontier", "dedup", "parser", "archive", "fetcher")
-"""The order of an upgrade; a rollback goes the other way round."""
+"""The order of an upgrade; a rollback uses the reverse order."""
 WRITTEN = {
     "fetcher": ("visits.ended", "pages.fetched"),
     "parser": ("pages.parsed",),
     "dedup": ("urls.admitted", "pages.judged"),
 }
-"""What others have to read before they are rolled back as well."""
+"""Topics whose records others must consume before they are rolled back as well."""
 FRESH = 2.5
-"""Seconds after which a lag that is shown is of now."""
+"""Seconds after which a reported lag is current."""
 EDITS = (
     (
         "gossamer/events/records.py",
@@ -86,11 +86,11 @@ EDITS = (
         "        if event.started_at:\n            row = update_strain(row, event)\n",
     ),
 )
-"""A file, a text in it, and what stands there in the newer version."""
+"""A file, a text in it, and the text in the newer version."""
 
 
 def newer_version(folder: Path) -> Path:
-    """Return where a newer version of the crawler is."""
+    """Return the folder of a newer version of the crawler."""
     for package in PACKAGES:
         shutil.copytree(
             ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__")
@@ -109,7 +109,7 @@ class Upgrade:
         self.there = there
 
     def prepare(self, version: Path) -> None:
-        """Make what this version needs of topics and tables."""
+        """Apply topics and tables for this version."""
         before, self.there.settings["PYTHONPATH"] = self.there.settings["PYTHONPATH"], str(version)
         for job in ("store", "topics"):
             done = self.there.gossamer(job, "apply")
@@ -127,12 +127,12 @@ class Upgrade:
             until(partial(self.is_up, member), f"{member.name} is up")
 
     def is_up(self, member: Member) -> bool:
-        """Whether it works, or says that it waits for its upgrade."""
+        """Return whether the process works, or reports that it waits for its upgrade."""
         status, text = member.get("/readyz")
         return member.running and (status == 200 or "upgrade this service" in text)
 
     def await_pages(self) -> None:
-        """Wait until pages come as before, or there are no more."""
+        """Wait until pages arrive as before, or all are done."""
         web, before = self.there.web, len(page_answers(self.there.web))
         until(lambda: len(page_answers(web)) >= before + 5 or self.is_over(), "more pages")
 
@@ -141,28 +141,29 @@ class Upgrade:
         return web.truth.required <= measure.asked(web.requests())
 
     def await_read(self, service: str) -> None:
-        """Wait until all has been read that *service* wrote before it was replaced."""
+        """Wait until all records are consumed that *service* wrote before it was replaced."""
         before = len(self.there.web.requests())
         time.sleep(FRESH)
         for topic in WRITTEN.get(service, ()):
             until(partial(self.is_read, topic, before), f"{topic} is read")
 
     def is_read(self, topic: str, before: int) -> bool:
-        """Whether less is unread than was written since so many requests."""
+        """Return whether the lag is smaller than the number of records since that number of
+        requests."""
         since = len(self.there.web.requests()) - before
         return self.there.lag().get(topic, 0.0) <= since / 2
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_fleet_is_upgraded_and_rolled_back_under_load(
+def test_fleet_is_upgraded_and_rolled_back_under_load(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     older, newer = ROOT, newer_version(tmp_path / "newer")
     settings = {
         **of_servers(kafka, cassandra),
         "PYTHONPATH": str(older),
-        "PYTHONSAFEPATH": "1",  # Not the folder that the tests run in.
+        "PYTHONSAFEPATH": "1",  # Not the folder of the tests.
         "GOSSAMER_FRONTIER__DELAY": str(DELAY),
         "GOSSAMER_FRONTIER__BATCH": str(BATCH),
         "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
@@ -175,11 +176,11 @@ def test_a_fleet_is_upgraded_and_rolled_back_under_load(
         there.seed()
         upgrade = Upgrade(there)
         until(lambda: len(page_answers(web)) >= 15, "the first pages")
-        # So that there is something to crawl until the last process was replaced.
+        # The crawl must last until the last process was replaced.
         assert there.gossamer("speed", SPEED).code == 0
         upgrade.prepare(newer)
 
-        # A fetcher too soon: what it writes waits for a frontier that can read it.
+        # A fetcher that is upgraded too early: its records wait for a frontier that can read them.
         upgrade.replace(there.of("fetcher")[0], newer)
         until(
             lambda: any(
@@ -205,5 +206,6 @@ def test_a_fleet_is_upgraded_and_rolled_back_under_load(
         crawl_to_the_end(there)
         repeated = assert_whole(there, DELAY)
         print(f"{len(page_answers(web))} pages, {repeated} asked for again")
-        # What waits has been fetched; its host is ordered again only where no outcome was read.
+        # Waiting outcomes are of fetched pages; a host is ordered again only if no outcome was
+        # consumed.
         assert repeated <= 2 * BATCH * WORLD.hosts
