@@ -1,4 +1,5 @@
-"""What tests of several folders need: an embedded crawl's file, log and store, fresh each time."""
+"""Fixtures of several folders: the database, log and store of an embedded crawl, empty for each
+test."""
 
 import gc
 import logging
@@ -19,17 +20,17 @@ from tests.servers.fixtures import kafka as kafka
 from tests.servers.fixtures import shared_folder as shared_folder
 from tests.suites import data_folder, is_complete, load_suites
 
-# As services say it by default: a line an event is for those who ask for it.
+# The default level of services: lines for single events are off.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
 
-# A busy machine is no failure: nothing here is judged by how long it took.
+# A slow machine must not fail a test: no test asserts how long it took.
 settings.register_profile(
     "gossamer", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("gossamer")
 
-# A job in the background is deaf to Ctrl-C and hands that on; a handler, even of nothing, is not
-# inherited. So whatever the tests start hears Ctrl-C, however they were started themselves.
+# A background job ignores Ctrl-C, and its children inherit that. A handler is not inherited, so
+# that processes of the tests receive Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda *_: None)
 
@@ -38,9 +39,9 @@ NO_DATA = "the third-party data is not here; `scripts/suites` fetches it"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out of the quick subset whatever needs a server or is long; begin with the longest.
+    """Mark tests with servers and long tests as slow; run the longest test first.
 
-    That alone: several of the long ones at once are several fleets and servers on a few cores.
+    Only one: several of the long tests at once are several fleets and servers on a few cores.
     """
     for item in items:
         needs = {"kafka", "cassandra"} & {*getattr(item, "fixturenames", ())}
@@ -50,15 +51,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage seldom, and never among the tests: a tenth of the time would go there."""
+    """Collect garbage rarely, and not during tests, which would take a tenth of the time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)
-def _logs_as_they_were() -> Iterator[None]:
-    """Undo what a command does to logs: they would go where its output was captured."""
+def _restore_logging() -> Iterator[None]:
+    """Restore logging after a command configured it for captured output."""
     before, handlers = structlog.get_config(), logging.getLogger().handlers[:]
     yield
     structlog.configure(**before)
@@ -67,7 +68,7 @@ def _logs_as_they_were() -> Iterator[None]:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """Return a new file with nothing in it."""
+    """Return an empty database in a file."""
     opened = Database(tmp_path / "gossamer.db")
     yield opened
     opened.close()
@@ -99,7 +100,7 @@ def suite_folder() -> Callable[[str], Path]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say at the end of a run how many tests were skipped because their data was not fetched."""
+    """Print how many tests were skipped because their data was not fetched."""
     skipped = terminalreporter.getreports("skipped")
     count = sum(NO_DATA in str(report.longrepr) for report in skipped)
     if count:

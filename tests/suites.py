@@ -1,10 +1,10 @@
 """Third-party test data: where its folder is, whether a suite is complete, and how to fetch it.
 
-    scripts/suites                   (it runs python -m tests.suites)
+    scripts/suites                   (runs python -m tests.suites)
 
-`tests/suites.toml` lists the files. Their folder is the one that the environment variable
-GOSSAMER_SUITES names, else `../shared/suites` beside the repository if that exists, else `.suites`.
-The first two are copies that somebody keeps: they are verified, and nothing is written into them.
+`tests/suites.toml` lists the files. Their folder is the one in the environment variable
+GOSSAMER_SUITES, else `../shared/suites` beside the repository if that exists, else `.suites`. The
+first two are copies of somebody else: they are verified and not changed.
 """
 
 import argparse
@@ -42,11 +42,11 @@ class Suite:
     commit: str
     licence: str
     not_fetched: str = ""
-    """Why only a kept copy can have it; "" if it can be fetched."""
+    """The reason why the suite cannot be fetched, only copied; "" if it can be fetched."""
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Path upstream and SHA-256, by our name."""
+    """Our name → path upstream and SHA-256."""
     derived: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of the uncompressed content, by our name."""
+    """Our name → SHA-256 of the uncompressed content."""
 
 
 class SuiteError(Exception):
@@ -54,14 +54,14 @@ class SuiteError(Exception):
 
 
 def load_suites(file: Path = LIST) -> tuple[str, dict[str, Suite]]:
-    """Return the template of the URLs of upstream's archives, and the suites by name."""
+    """Return the template of upstream's archive URLs, and the suites by name."""
     listed = tomllib.loads(file.read_text(encoding="utf-8"))
     archives = listed.pop("archives")
     return archives, {name: Suite(name, **fields) for name, fields in listed.items()}
 
 
 def data_folder() -> Path:
-    """Return the folder that holds the data, or will hold it."""
+    """Return the folder of the data, which need not exist."""
     if named := os.environ.get("GOSSAMER_SUITES"):
         return Path(named)
     return KEPT_COPY if KEPT_COPY.is_dir() else FETCHED
@@ -75,7 +75,7 @@ def is_complete(name: str) -> bool:
 
 
 def find_defects(suite: Suite, folder: Path) -> list[str]:
-    """Return a line for each file that tests read and that is missing or is not the listed one."""
+    """Return a line for each file that tests read and that is missing or different."""
     wanted = suite.derived or {name: digest for name, (_, digest) in suite.files.items()}
     return [line for name in wanted if (line := _defect(suite, folder, name, wanted[name]))]
 
@@ -103,7 +103,8 @@ def _digest(content: bytes) -> str:
 
 
 def fetch_suite(suite: Suite, template: str, folder: Path) -> None:
-    """Fetch what *folder* lacks of *suite* and derive the rest; raise SuiteError if that fails."""
+    """Fetch the missing files of *suite* into *folder* and derive the others; raise SuiteError if
+    that fails."""
     missing = {path: name for name, (path, digest) in suite.files.items()
                if _defect(suite, folder, name, digest)}  # fmt: skip
     if missing:
@@ -130,14 +131,15 @@ def _fetch_files(url: str, paths: Collection[str]) -> dict[str, bytes]:
 
 
 def _read_archive(url: str, paths: Collection[str]) -> dict[str, bytes]:
-    """Return the content of the files *paths* in the archive of a commit, and read no further."""
+    """Return the content of the files *paths* in the archive of a commit, without reading
+    further."""
     found: dict[str, bytes] = {}
     with (
         urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT) as response,
         tarfile.open(fileobj=response, mode="r|gz") as archive,
     ):
         for member in archive:
-            # All is in one folder, which is called after the repository and the commit.
+            # All files are in one folder, named after the repository and the commit.
             path = member.name.partition("/")[2]
             if path in paths and (content := archive.extractfile(member)):
                 found[path] = content.read()
@@ -150,7 +152,7 @@ def _store_verified(suite: Suite, folder: Path, name: str, content: bytes | None
     path, digest = suite.files[name]
     source = f"{path} in {suite.repository} at {suite.commit}"
     if content is None:
-        raise SuiteError(f"there is no {source}")
+        raise SuiteError(f"{source} is missing")
     if (found := _digest(content)) != digest:
         raise SuiteError(f"{source} has SHA-256 {found}, not {digest}")
     compressed = _is_compressed_here(name, path)
@@ -169,7 +171,7 @@ STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 
 
 def convert_robots_cases(files: list[Path]) -> bytes:
-    """Return the expectations in Google's *files*, in protobuf's text format, as lines of JSON.
+    """Convert the expectations in Google's *files* from protobuf's text format to lines of JSON.
 
     A line has `file`, `robots` (its bytes as Latin-1), `url`, `agent`, `allowed` and `why`.
     """
@@ -197,7 +199,7 @@ def _robots_cases(file: Path) -> list[dict[str, object]]:
 
 
 def _unescape(strings: bytes) -> bytes:
-    """Return the bytes of adjacent quoted *strings*, which C escapes may stand for."""
+    """Return the bytes of adjacent quoted *strings* with C escapes."""
     joined = b"".join(STRING.findall(strings))
     return joined.decode("unicode_escape").encode("latin-1")
 

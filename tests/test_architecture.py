@@ -1,7 +1,7 @@
-"""Rules that a machine can check: docstrings, and what a repository may hold.
+"""Rules that a machine can check: docstrings, and the content of a repository.
 
-Which way imports go, and that logic touches no world, is import-linter's part (`pyproject.toml`).
-Every test lists all that is wrong at once, as file:line.
+import-linter checks the direction of imports, and that logic does no I/O (`pyproject.toml`). Every
+test lists all violations at once, as file:line.
 """
 
 import ast
@@ -36,21 +36,21 @@ def at(path: Path, line: int, what: str) -> str:
     return f"{path.relative_to(ROOT)}:{line}: {what}"
 
 
-def listed(wrongs: Iterator[str]) -> str:
-    return "".join(f"\n{wrong}" for wrong in wrongs)
+def listed(violations: Iterator[str]) -> str:
+    return "".join(f"\n{violation}" for violation in violations)
 
 
-def test_there_is_something_to_check() -> None:
+def test_modules_are_found() -> None:
     assert len(modules(*SOURCES)) > 20
 
 
-def test_every_module_says_why_it_exists() -> None:
-    def wrongs() -> Iterator[str]:
+def test_each_module_has_a_docstring() -> None:
+    def violations() -> Iterator[str]:
         for path in modules(*SOURCES, "tests"):
             if not ast.get_docstring(parsed(path)):
                 yield at(path, 1, "no docstring")
 
-    assert not (found := listed(wrongs())), found
+    assert not (found := listed(violations())), found
 
 
 def public(body: list[ast.stmt]) -> Iterator[Named]:
@@ -61,17 +61,17 @@ def public(body: list[ast.stmt]) -> Iterator[Named]:
                 yield from public(node.body)
 
 
-def test_everything_public_says_what_it_is() -> None:
-    def wrongs() -> Iterator[str]:
+def test_each_public_name_has_a_docstring() -> None:
+    def violations() -> Iterator[str]:
         for path in modules(*SOURCES):
             for node in public(parsed(path).body):
                 if not ast.get_docstring(node):
                     yield at(path, node.lineno, f"{node.name} has no docstring")
 
-    assert not (found := listed(wrongs())), found
+    assert not (found := listed(violations())), found
 
 
-def test_the_doors_hold_a_docstring_only() -> None:
+def test_top_level_packages_have_only_a_docstring() -> None:
     for name in ("services", "console", "schemas"):
         body = parsed(ROOT / name / "__init__.py").body
         assert [type(node) for node in body] == [ast.Expr], name
@@ -80,7 +80,7 @@ def test_the_doors_hold_a_docstring_only() -> None:
 
 @cache
 def texts() -> list[tuple[Path, str]]:
-    """Return every text file that the repository may hold."""
+    """Return every text file that the repository may contain."""
     return list(_texts())
 
 
@@ -88,7 +88,7 @@ def _texts() -> Iterator[tuple[Path, str]]:
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     left_out = [".git", *(name.strip("/") for name in ignored)]
     for folder, folders, names in os.walk(ROOT):
-        # Not even looked into: an environment holds tens of thousands of files.
+        # Skipped, since an environment contains tens of thousands of files.
         folders[:] = sorted(one for one in folders if not _matches(one, left_out))
         for path in (Path(folder) / one for one in sorted(names) if not _matches(one, left_out)):
             with suppress(UnicodeDecodeError):
@@ -99,22 +99,22 @@ def _matches(name: str, patterns: list[str]) -> bool:
     return any(fnmatch(name, pattern) for pattern in patterns)
 
 
-def test_no_file_names_a_machine_or_a_registry() -> None:
-    def wrongs() -> Iterator[str]:
+def test_files_name_no_machine_and_no_registry() -> None:
+    def violations() -> Iterator[str]:
         for path, text in texts():
             for number, line in enumerate(text.splitlines(), 1):
                 for pattern in (MACHINE_PATH, REGISTRY):
                     if hit := pattern.search(line):
                         yield at(path, number, f"names {hit[0]}")
 
-    assert not (found := listed(wrongs())), found
+    assert not (found := listed(violations())), found
 
 
-def test_no_file_holds_half_a_merge() -> None:
-    def wrongs() -> Iterator[str]:
+def test_files_contain_no_merge_conflicts() -> None:
+    def violations() -> Iterator[str]:
         for path, text in texts():
             for number, line in enumerate(text.splitlines(), 1):
                 if line.startswith(("<" * 7 + " ", ">" * 7 + " ")):
-                    yield at(path, number, "a merge was not finished")
+                    yield at(path, number, "an unresolved merge conflict")
 
-    assert not (found := listed(wrongs())), found
+    assert not (found := listed(violations())), found

@@ -1,4 +1,4 @@
-"""What our code does with third-party test data: the results that tests assert and docs publish."""
+"""Results of our code on third-party test data, which tests assert and docs publish."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ from tests.parser.pages import NOW, OPTIONS, URL, fetched
 
 
 class Deviation(NamedTuple):
-    """A case in which we decide otherwise than the suite, on purpose."""
+    """A case in which we deliberately decide differently from the suite."""
 
     case: str
     ours: str
@@ -31,20 +31,20 @@ class Deviation(NamedTuple):
 
 @dataclass
 class Agreement:
-    """How many cases of a suite end as it expects."""
+    """The number of cases of a suite that end as it expects."""
 
     cases: int = 0
     deviations: list[Deviation] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-    """Cases that end otherwise than the suite expects, or than we promise, for no reason."""
+    """Cases that end differently than the suite expects, or than we promise, without a reason."""
 
     @property
     def agreed(self) -> int:
-        """Return how many cases end as the suite expects."""
+        """Return the number of cases that end as the suite expects."""
         return self.cases - len(self.deviations) - len(self.failures)
 
     def count(self, case: str, agrees: bool, deviation: Deviation | None = None) -> None:
-        """Count *case*; a *deviation* that agrees after all is a failure: its reason is void."""
+        """Count *case*. A *deviation* that agrees is a failure: its reason no longer holds."""
         self.cases += 1
         if deviation and not agrees:
             self.deviations.append(deviation)
@@ -73,11 +73,11 @@ ROBOTS_DEVIATIONS = {
     ("non-ascii-paths.textproto", "FooBot", "http://foo.bar/foo/bar/baz"): UNRESERVED,
     ("index-page.textproto", "foobot", "http://foo.com/allowed-slash/"): EXTENSION,
 }
-"""Why we decide otherwise than Google, by file, agent and URL."""
+"""File, agent and URL → reason why we decide differently from Google."""
 
 
 def measure_robots(folder: Path) -> Agreement:
-    """Decide Google's cases as a crawl under the case's product token does."""
+    """Decide Google's cases for the product token of each case."""
     found = Agreement()
     for case in _read_json_lines(folder / "robots-google-spec.jsonl.gz"):
         body = case["robots"].encode("latin-1")
@@ -93,13 +93,13 @@ def measure_robots(folder: Path) -> Agreement:
 FORBIDDEN_PORT = "The Fetch standard blocks requests to this port"
 NO_NAME = "We remove the root dot from a host's name; nothing is left of this one"
 TOUCHED = re.compile(r"[%#@]|\.(:\d+)?/")
-"""What our own steps may change in a URL that is spelt as the standard says."""
+"""Parts that our own steps may change in a URL in the standard's form."""
 
 
 def measure_urls(folder: Path) -> Agreement:
-    """Canonicalize what the URL standard refuses, and what it finds to be a URL of the Web.
+    """Canonicalize URLs of the URL standard's tests, invalid ones included.
 
-    A URL of the Web agrees if it is spelt as the standard's own spelling of it is.
+    A Web URL agrees if its canonical form is the standard's own form.
     """
     found = Agreement()
     for case in _read_cases(folder / "url-wpt-urltestdata.json"):
@@ -125,7 +125,8 @@ def _url_deviation(case: dict[str, Any]) -> Deviation | None:
 
 
 def measure_other_schemes(folder: Path) -> Agreement:
-    """Canonicalize what the URL standard parses and what is not a URL of the Web: it is refused."""
+    """Canonicalize URLs that the URL standard accepts and that are not Web URLs: they are
+    refused."""
     found = Agreement()
     for case in _read_cases(folder / "url-wpt-urltestdata.json"):
         if case.get("href") and case["protocol"] not in ("http:", "https:"):
@@ -151,10 +152,9 @@ def _canonicalize(url: str, base: str = "") -> str | None:
 
 
 def measure_encodings(folder: Path) -> Agreement:
-    """Find the encoding of pages by their first bytes.
+    """Detect the encoding of pages by their first bytes.
 
-    To each page one byte is added that is not UTF-8: it rules out that UTF-8 is found by its bytes,
-    which comes before `meta` with us.
+    One byte that is not UTF-8 is added to each page: we test for UTF-8 before `meta`.
     """
     found = Agreement()
     for name in ("tests1", "tests2", "test-yahoo-jp"):
@@ -188,12 +188,12 @@ LISTING_ENTRIES = {
     "xmlRss_pubDate.xml": 7,
     "xmlSitemap.gz": 5,
 }
-"""How many entries each file of crawler-commons has."""
+"""The number of entries in each file of crawler-commons."""
 LISTING_TYPES = {".gz": "application/gzip", ".txt": "text/plain", ".rss": "application/rss+xml"}
 
 
 def measure_sitemaps(folder: Path) -> Agreement:
-    """Read sitemaps and feeds; each is to have all its entries and no hazard."""
+    """Read sitemaps and feeds. Each must have all entries and no hazard."""
     found = Agreement()
     for file in sorted((folder / "sitemaps").iterdir()):
         kind = LISTING_TYPES.get(file.suffix, "application/xml")
@@ -210,82 +210,82 @@ def measure_sitemaps(folder: Path) -> Agreement:
 
 
 NEAR_SIMILARITY = 0.9
-"""Part of their words that two near duplicates have in common at least."""
+"""The minimum fraction of words that two near duplicates have in common."""
 SIMHASH_WORDS = 50
-"""A text of fewer words has no simhash."""
+"""A text with fewer words has no simhash."""
 
 
-class Compared(NamedTuple):
-    """Two texts."""
+class TextPair(NamedTuple):
+    """A pair of texts."""
 
     distance: int
-    """In how many bits their simhashes differ."""
+    """The number of bits in which their simhashes differ."""
     similarity: float
 
 
 class Precision(NamedTuple):
-    """How well a limit on the distance finds near duplicates."""
+    """The quality of a limit on the distance of near duplicates."""
 
     pairs: int
     near: int
     """Pairs that are near duplicates by their words."""
     found: int
-    right: int
-    """Pairs that are found and near."""
+    correct: int
+    """Pairs that are detected and near duplicates."""
 
     @property
     def precision(self) -> float:
-        """Return which part of what was found is near."""
-        return self.right / self.found if self.found else 1.0
+        """Return the fraction of detected pairs that are near duplicates."""
+        return self.correct / self.found if self.found else 1.0
 
     @property
     def recall(self) -> float:
-        """Return which part of what is near was found."""
-        return self.right / self.near
+        """Return the fraction of near duplicates that are detected."""
+        return self.correct / self.near
 
 
 def measure_near_duplicates(folder: Path) -> Precision:
-    """Compare pairs of texts by their simhashes, as a crawl with default settings does."""
+    """Compare pairs of texts by their simhashes, with default settings."""
     pairs = compare_pairs(folder / "near-duplicate-pairs.jsonl.gz")
     return count_found(pairs, DedupSettings().near_distance)
 
 
-def compare_pairs(file: Path) -> list[Compared]:
-    """Return the pairs in *file* of which both texts have a simhash."""
+def compare_pairs(file: Path) -> list[TextPair]:
+    """Return the pairs in *file* in which both texts have a simhash."""
     found = []
     for pair in _read_json_lines(file):
         one, other = (simhash_of(pair[which], SIMHASH_WORDS) for which in "ab")
         if one and other:
-            found.append(Compared(distance(one, other), pair["similarity"]))
+            found.append(TextPair(distance(one, other), pair["similarity"]))
     return found
 
 
-def count_found(pairs: list[Compared], limit: int) -> Precision:
-    """Return what is found if simhashes of near duplicates differ in at most *limit* bits."""
+def count_found(pairs: list[TextPair], limit: int) -> Precision:
+    """Return the pairs that are detected if simhashes may differ in *limit* bits."""
     near = [pair.similarity >= NEAR_SIMILARITY for pair in pairs]
     found = [pair.distance <= limit for pair in pairs]
-    right = sum(a and b for a, b in zip(near, found, strict=True))
-    return Precision(len(pairs), sum(near), sum(found), right)
+    correct = sum(a and b for a, b in zip(near, found, strict=True))
+    return Precision(len(pairs), sum(near), sum(found), correct)
 
 
 class MainText(NamedTuple):
-    """What was read of an article."""
+    """The main text of an article."""
 
     parsed: PageParsed
     f1: float
 
 
 class MainTexts(list[MainText]):
-    """What was read of all articles."""
+    """The main texts of all articles."""
 
     @property
     def mean_f1(self) -> float:
-        """Return the mean over all articles; of one without a text it is 0."""
+        """Return the mean F1 over all articles; it is 0 for an article without a text."""
         return sum(one.f1 for one in self) / len(self)
 
     @property
     def without_text(self) -> int:
-        """Return in how many articles no main text was found."""
+        """Return the number of articles without a main text."""
         return sum(not one.parsed.text for one in self)
 
 
@@ -317,5 +317,5 @@ def _read_json_lines(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read_cases(file: Path) -> list[dict[str, Any]]:
-    """Return what is not a comment in a list of web-platform-tests."""
+    """Return the cases of a list of web-platform-tests, without its comments."""
     return [one for one in json.loads(file.read_text(encoding="utf-8")) if isinstance(one, dict)]

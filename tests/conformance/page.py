@@ -1,6 +1,6 @@
 """Writes the results on third-party test data into docs/conformance.md.
 
-python -m tests.conformance.page      (what scripts/suites measure runs)
+python -m tests.conformance.page      (scripts/suites measure runs this)
 """
 
 import re
@@ -31,14 +31,14 @@ Result = Agreement | Precision | MainTexts
 
 
 class Measure(NamedTuple):
-    """A row of the table, and a section, of the page."""
+    """A row of the table and a section of the page."""
 
     title: str
     suite: str
     """Its name in tests/suites.toml."""
     run: Callable[[Path], Result]
     text: str
-    """What is measured, in one sentence."""
+    """The measured quantity, in one sentence."""
 
 
 MEASURES = {
@@ -97,7 +97,7 @@ def score(result: Result) -> str:
 
 
 def with_result(page: str, name: str, result: Result) -> str:
-    """Return *page* with the row and the section of the measure *name* as they are to be."""
+    """Return *page* with the new row and section of the measure *name*."""
     title = re.escape(MEASURES[name].title)
     page = _replace(rf"^\| \[{title}\][^\n]*", table_row(name, result), page)
     return _replace(rf"^## {title}\n.*?(?=^## |\Z)", "\n".join(_section(name, result)), page)
@@ -134,7 +134,7 @@ def _section(name: str, result: Result) -> Iterator[str]:
         case Precision():
             yield (
                 f"{result.near} of {result.pairs} pairs are near, {result.found} are found, and "
-                f"{result.right} are both: precision {result.precision:.3f}, recall "
+                f"{result.correct} are both: precision {result.precision:.3f}, recall "
                 f"{result.recall:.3f}."
             )
         case MainTexts():

@@ -1,4 +1,4 @@
-"""Third-party test data: what our code must do, and that docs/conformance.md has the results."""
+"""Third-party test data: required results of our code, which docs/conformance.md must contain."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +20,8 @@ CASES = {
 }
 
 
-def published(name: str, suite_folder: SuiteFolder) -> Result:
-    """Return the result of the measure *name*, which is also that of the page."""
+def published_result(name: str, suite_folder: SuiteFolder) -> Result:
+    """Return the result of the measure *name*; assert that the page has it."""
     measure = MEASURES[name]
     result = measure.run(suite_folder(measure.suite))
     page = FILE.read_text(encoding="utf-8")
@@ -30,24 +30,24 @@ def published(name: str, suite_folder: SuiteFolder) -> Result:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_case_agrees_or_we_deviate_for_a_reason(name: str, suite_folder: SuiteFolder) -> None:
-    result = published(name, suite_folder)
+def test_each_case_agrees_or_deviates_for_a_reason(name: str, suite_folder: SuiteFolder) -> None:
+    result = published_result(name, suite_folder)
     assert isinstance(result, Agreement)
     assert result.failures == []
     assert result.cases == CASES[name]
 
 
 @pytest.mark.slow
-def test_near_duplicates_are_found_by_their_simhashes(suite_folder: SuiteFolder) -> None:
-    result = published("near_duplicates", suite_folder)
+def test_simhashes_detect_near_duplicates(suite_folder: SuiteFolder) -> None:
+    result = published_result("near_duplicates", suite_folder)
     assert isinstance(result, Precision)
     assert result.pairs == 600
     assert result.precision > 0.95 and result.recall > 0.9
 
 
 @pytest.mark.slow
-def test_the_main_texts_of_real_pages_are_found(suite_folder: SuiteFolder) -> None:
-    result = published("main_texts", suite_folder)
+def test_main_texts_of_real_pages_have_the_required_f1(suite_folder: SuiteFolder) -> None:
+    result = published_result("main_texts", suite_folder)
     assert isinstance(result, MainTexts)
     assert len(result) == 181
     for one in result:
@@ -57,7 +57,7 @@ def test_the_main_texts_of_real_pages_are_found(suite_folder: SuiteFolder) -> No
     assert result.mean_f1 > 0.95
 
 
-def test_the_page_has_a_place_for_each_measure() -> None:
+def test_page_has_a_row_and_a_section_for_each_measure() -> None:
     page = FILE.read_text(encoding="utf-8")
     for name in MEASURES:
         assert with_result(page, name, Agreement(cases=1)) != page

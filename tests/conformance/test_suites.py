@@ -1,4 +1,4 @@
-"""Fetching and verifying third-party test data, against an upstream on this machine."""
+"""Downloads of third-party test data and their verification, against a server on this machine."""
 
 import gzip
 import hashlib
@@ -19,12 +19,12 @@ from tests.suites import ROOT, convert_robots_cases, load_suites, main
 
 
 class Upstream:
-    """A server of files, by path, that remembers which were asked for."""
+    """A server of files by path, which records requests."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.broken = 0
-        """How many requests are answered 503 from now on."""
+        """The number of next requests that are answered 503."""
         self.requests: list[str] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
@@ -79,8 +79,8 @@ def archive(files: dict[str, bytes]) -> bytes:
 
 
 @pytest.fixture
-def listed(upstream: Upstream, tmp_path: Path) -> Path:
-    """Return a list of two files, which are upstream, and of one that is only in copies."""
+def suite_list(upstream: Upstream, tmp_path: Path) -> Path:
+    """Return a list of two files upstream, and of one that exists only in copies."""
     upstream.files["/o/r/c0ffee"] = archive({"data/a b.json": TEXT, "page.gz": PAGE, "c": b"c"})
     file = tmp_path / "suites.toml"
     file.write_text(
@@ -107,90 +107,92 @@ def listed(upstream: Upstream, tmp_path: Path) -> Path:
     return file
 
 
-def fetch(listed: Path, folder: Path) -> int:
-    return main(["--list", str(listed), "--folder", str(folder)])
+def fetch(suite_list: Path, folder: Path) -> int:
+    return main(["--list", str(suite_list), "--folder", str(folder)])
 
 
-def test_files_are_fetched_once_and_stored_under_our_names(
-    listed: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_files_are_fetched_once_under_our_names(
+    suite_list: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "data"
-    assert fetch(listed, folder) == 0
+    assert fetch(suite_list, folder) == 0
     assert gzip.decompress((folder / "a.json.gz").read_bytes()) == TEXT
     assert (folder / "pages" / "page.gz").read_bytes() == PAGE
     assert not (folder / "c").exists()
-    assert fetch(listed, folder) == 0
+    assert fetch(suite_list, folder) == 0
     assert upstream.requests == ["/o/r/c0ffee"]
     said = capsys.readouterr().out
     assert "both: 2 files verified" in said
     assert "copies: not fetched: it was collected by hand" in said
 
 
-def test_a_damaged_file_is_fetched_again(listed: Path, upstream: Upstream, tmp_path: Path) -> None:
-    assert fetch(listed, tmp_path) == 0
+def test_damaged_file_is_fetched_again(
+    suite_list: Path, upstream: Upstream, tmp_path: Path
+) -> None:
+    assert fetch(suite_list, tmp_path) == 0
     (tmp_path / "pages" / "page.gz").write_bytes(b"damaged")
-    assert fetch(listed, tmp_path) == 0
+    assert fetch(suite_list, tmp_path) == 0
     assert (tmp_path / "pages" / "page.gz").read_bytes() == PAGE
     assert len(upstream.requests) == 2
 
 
-def test_a_file_with_another_sha256_is_refused_and_not_stored(
-    listed: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_file_with_another_sha256_is_not_stored(
+    suite_list: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     upstream.files["/o/r/c0ffee"] = archive({"data/a b.json": TEXT, "page.gz": b"other"})
-    assert fetch(listed, tmp_path) == 1
+    assert fetch(suite_list, tmp_path) == 1
     said = capsys.readouterr().err
     assert f"page.gz in o/r at c0ffee has SHA-256 {sha256(b'other')}, not {sha256(PAGE)}" in said
     assert not (tmp_path / "pages").exists()
 
 
-def test_a_file_that_is_not_upstream_is_named(
-    listed: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_file_that_is_missing_upstream_is_reported(
+    suite_list: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     upstream.files["/o/r/c0ffee"] = archive({"data/a b.json": TEXT})
-    assert fetch(listed, tmp_path) == 1
+    assert fetch(suite_list, tmp_path) == 1
     assert "there is no page.gz in o/r at c0ffee" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("broken", "code"), [(1, 0), (1000, 1)])
-def test_a_failing_upstream_is_asked_three_times(
-    listed: Path, upstream: Upstream, tmp_path: Path, broken: int, code: int
+def test_failed_request_is_retried_twice(
+    suite_list: Path, upstream: Upstream, tmp_path: Path, broken: int, code: int
 ) -> None:
     upstream.broken = broken
-    assert fetch(listed, tmp_path) == code
+    assert fetch(suite_list, tmp_path) == code
     assert len(upstream.requests) == (2 if code == 0 else 3)
 
 
-def test_an_archive_that_breaks_off_is_an_error(
-    listed: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_truncated_archive_is_an_error(
+    suite_list: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     upstream.files["/o/r/c0ffee"] = upstream.files["/o/r/c0ffee"][:100]
-    assert fetch(listed, tmp_path) == 1
+    assert fetch(suite_list, tmp_path) == 1
     assert "both: http://127.0.0.1" in capsys.readouterr().err
 
 
-def test_a_copy_is_verified_and_never_written(
-    listed: Path,
+def test_copy_is_verified_and_not_written(
+    suite_list: Path,
     upstream: Upstream,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     copy = tmp_path / "copy"
-    assert fetch(listed, copy) == 0
+    assert fetch(suite_list, copy) == 0
     (copy / "by-hand.gz").write_bytes(gzip.compress(b"collected"))
     monkeypatch.setenv("GOSSAMER_SUITES", str(copy))
-    assert main(["--list", str(listed)]) == 0
+    assert main(["--list", str(suite_list)]) == 0
     assert "copies: 1 file verified" in capsys.readouterr().out
     (copy / "a.json.gz").unlink()
     (copy / "by-hand.gz").write_bytes(gzip.compress(b"damaged"))
-    assert main(["--list", str(listed)]) == 1
+    assert main(["--list", str(suite_list)]) == 1
     said = capsys.readouterr().err
     assert "a.json.gz is missing" in said and "by-hand.gz has SHA-256" in said
     assert len(upstream.requests) == 1
 
 
-def test_the_copy_that_is_used_is_the_named_one_then_that_beside_the_repository(
+def test_data_folder_is_the_named_one_then_the_one_beside_the_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GOSSAMER_SUITES", raising=False)
@@ -202,7 +204,7 @@ def test_the_copy_that_is_used_is_the_named_one_then_that_beside_the_repository(
     assert suites.data_folder() == tmp_path / "named"
 
 
-def test_robots_cases_are_read_from_the_text_format_of_protobuf(tmp_path: Path) -> None:
+def test_robots_cases_are_parsed_from_protobuf_text_format(tmp_path: Path) -> None:
     file = tmp_path / "ours.textproto"
     file.write_text(
         r"""# proto-file: ours
@@ -226,11 +228,11 @@ def test_robots_cases_are_read_from_the_text_format_of_protobuf(tmp_path: Path) 
     ]
 
 
-def test_the_list_is_whole() -> None:
-    template, listed = load_suites()
+def test_list_has_all_fields() -> None:
+    template, suite_list = load_suites()
     assert template.startswith("https://")
     digests = set()
-    for suite in listed.values():
+    for suite in suite_list.values():
         assert len(suite.commit) == 40 and suite.licence and suite.content
         assert suite.files or suite.not_fetched
         digests |= {digest for _, digest in suite.files.values()} | {*suite.derived.values()}
@@ -238,7 +240,7 @@ def test_the_list_is_whole() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_without_the_data_passes_and_says_how_to_fetch_it(tmp_path: Path) -> None:
+def test_run_without_the_data_passes_and_prints_the_fetch_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "1"]
     command += ["tests/deploy/test_compose.py", "-k", "specification or exist"]
     environment = os.environ | {"GOSSAMER_SUITES": str(tmp_path), "CI": "true"}

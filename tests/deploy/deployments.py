@@ -1,4 +1,5 @@
-"""The two ways in which a fleet is deployed for real: how each starts, scales and is asked."""
+"""Real deployments of a fleet, by Docker Compose and on Kubernetes: how each starts, scales and
+runs commands."""
 
 import json
 import os
@@ -18,18 +19,18 @@ SERVERS = ("kafka", "cassandra")
 IMAGES = (IMAGE, *(compose()["services"][name]["image"] for name in SERVERS))
 NAMESPACE = "gossamer"
 TIMEOUT = 900.0
-"""Seconds after which a command hangs."""
+"""Seconds after which a command counts as hung."""
 
 
 def run(*command: str, stdin: str = "", **more: str) -> str:
-    """Run a command and return its output; fail with what it printed if it fails."""
+    """Run a command and return its output; fail with its output if it fails."""
     done = run_command(command, stdin, clean_environment(**more), TIMEOUT)
     assert done.code == 0, f"{shlex.join(command)}\n{done.out[-2000:]}{done.err[-4000:]}"
     return done.out
 
 
 def build() -> None:
-    """Make the image, with what this machine's `docker build` needs besides."""
+    """Build the image, with the additional options of this machine."""
     options = shlex.split(os.environ.get("GOSSAMER_BUILD_OPTIONS", ""))
     run("docker", "build", *options, "--tag", IMAGE, str(ROOT))
 
@@ -40,29 +41,29 @@ class Deployment(Protocol):
     name: str
 
     def start(self) -> None:
-        """Start everything, until all say that they are ready."""
+        """Start everything, and wait until all are ready."""
 
     def ask(self, service: str, *command: str, stdin: str = "") -> str:
-        """Run a command beside a service."""
+        """Run a command in the container of a service."""
 
     def interrupt(self) -> str:
-        """Stop something in good order, and have it back; say what."""
+        """Stop some processes gracefully and start them again; return a description."""
 
     def replace(self) -> str:
-        """Replace all processes by new ones; say how."""
+        """Replace all processes by new ones; return a description."""
 
     def scale_fetcher(self, count: int) -> None:
-        """Have so many fetchers."""
+        """Scale the fetcher to *count* instances."""
 
     def remove(self) -> None:
-        """Leave nothing of it."""
+        """Remove the deployment with its volumes."""
 
     def logs(self) -> str:
         """Return the last lines of all logs."""
 
 
 class Compose:
-    """On one server."""
+    """A deployment on one server."""
 
     name = "Docker Compose"
 
@@ -89,7 +90,7 @@ class Compose:
     def replace(self) -> str:
         self._compose("rm", "--stop", "--force", *SERVICES, *SERVERS)
         self._compose("up", "--detach", "--wait", "--no-build", "--scale", "fetcher=2")
-        return "all containers thrown away and made anew, on their volumes"
+        return "all containers recreated on their volumes"
 
     def scale_fetcher(self, count: int) -> None:
         words = ("--detach", "--wait", "--no-build", "--no-recreate", "--scale", f"fetcher={count}")
@@ -103,7 +104,7 @@ class Compose:
 
 
 class Kubernetes:
-    """In a cluster: the one that kubectl speaks to."""
+    """A deployment in the cluster of kubectl's configuration."""
 
     name = "Kubernetes"
 
@@ -111,7 +112,7 @@ class Kubernetes:
         self._folder = folder
 
     def start(self) -> None:
-        """Apply the local overlay as it is, then one on top of it for the small web."""
+        """Apply the local overlay, then an overlay on top of it for the small web."""
         if load := os.environ.get("GOSSAMER_LOAD_IMAGE"):
             run(*shlex.split(load), *IMAGES, KUBECONFIG=os.environ.get("KUBECONFIG", ""))
         run("kubectl", "apply", "--kustomize", str(LOCAL))
@@ -134,18 +135,18 @@ class Kubernetes:
         self._kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
 
     def _overlay(self, settings: dict[str, str]) -> None:
-        """One on top of the local overlay, as an operator writes it."""
+        """Write an overlay on top of the local one, as an operator does."""
         generated = {
             "name": "gossamer",
             "behavior": "merge",
             "literals": [f"{name}={value}" for name, value in settings.items()],
         }
-        written = {
+        kustomization = {
             "namespace": NAMESPACE,
             "resources": [os.path.relpath(LOCAL, self._folder.resolve())],
             "configMapGenerator": [generated],
         }
-        (self._folder / "kustomization.yaml").write_text(json.dumps(written))
+        (self._folder / "kustomization.yaml").write_text(json.dumps(kustomization))
 
     def _kubectl(self, *words: str, stdin: str = "") -> str:
         return run("kubectl", "--namespace", NAMESPACE, *words, stdin=stdin)
@@ -161,7 +162,7 @@ class Kubernetes:
     def interrupt(self) -> str:
         self._kubectl("delete", "pod", "fetcher-0", "frontier-0", "dedup-0")
         self._await()
-        return "the pods of fetcher, frontier and dedup deleted, and there again"
+        return "the pods of fetcher, frontier and dedup deleted and recreated"
 
     def replace(self) -> str:
         self._kubectl("rollout", "restart", *(f"statefulset/{name}" for name in SERVICES))
@@ -184,7 +185,7 @@ class Kubernetes:
 
 @contextmanager
 def cleaned_up(deployment: Deployment) -> Iterator[Deployment]:
-    """Remove everything in the end, come what may; print the last logs if something failed."""
+    """Remove everything at the end; print the last logs after a failure."""
     try:
         yield deployment
     except BaseException:

@@ -1,7 +1,8 @@
-"""The small web that a deployed fleet crawls: a container or a pod beside it, of the same image.
+"""The small web that a deployed fleet crawls: a container or a pod beside the fleet, of the same
+image.
 
-It answers for all its names at one address, DNS included, and keeps its record in a folder that
-goes with it.
+It answers for all its names at one address, DNS included, and writes its record into a folder of
+the container.
 """
 
 from pathlib import Path
@@ -15,14 +16,15 @@ from tests.synthweb.truth import truth_of
 SOURCE = Path(__file__).resolve().parents[1] / "synthweb"
 WORLD = World.plain(seed=5, hosts=40, pages=90, seeds=8, robots=0.1, delays=0.05)
 DELAY = 1.0
-"""The courtesy delay: ninety pages of a host take a minute and a half at least."""
+"""The courtesy delay in seconds: ninety pages of a host take at least a minute and a half."""
 HTTP, DNS = 8000, 5353
 FOLDER = "/tmp/record"
 RECORD = f"{FOLDER}/{REQUESTS}"
 NETWORK, ADDRESS = "172.30.99.0/24", "172.30.99.2"
-"""Of the web in Docker."""
-OTHERS = "172.30.99.128/25"
-"""Where Docker takes every other container's address from: whoever starts first gets the lowest."""
+"""The network and the address of the web in Docker."""
+OTHER_CONTAINERS = "172.30.99.128/25"
+"""The range of the other containers' addresses; otherwise the first container gets the lowest
+address."""
 CONTACT = "crawl-test@example.org"
 
 Fields = dict[str, Any]
@@ -43,25 +45,25 @@ def command(address: str) -> list[str]:
 
 
 def settings(address: str, network: str) -> dict[str, str]:
-    """Return the settings with which a fleet crawls this web and no other."""
+    """Return the settings of a fleet that crawls this web and no other."""
     return {
         "GOSSAMER_FETCHER__NAMESERVER": f"{address}:{DNS}",
         "GOSSAMER_FETCHER__ALLOW_NETWORKS": f'["{network}"]',
         "GOSSAMER_FETCHER__CONTACT": CONTACT,
         "GOSSAMER_FRONTIER__DELAY": str(DELAY),
-        # What a stopped fetcher had checked out waits for its lease: ten visits, and the slack.
+        # The lease of a stopped fetcher's check-out: ten visits, and the slack.
         "GOSSAMER_FETCHER__VISIT_LIMIT": "5",
         "GOSSAMER_FRONTIER__LEASE_SLACK": "5",
     }
 
 
 def compose_override(image: str, services: tuple[str, ...]) -> Fields:
-    """What is laid over the compose file."""
+    """Return the override of the compose file."""
     web = {
         "image": image,
         "command": command(ADDRESS),
         "working_dir": "/web",
-        # The end of its standard input ends it.
+        # The end of its standard input stops it.
         "stdin_open": True,
         "volumes": [f"{SOURCE}:/web/tests/synthweb:ro"],
         "networks": {"web": {"ipv4_address": ADDRESS}},
@@ -69,12 +71,14 @@ def compose_override(image: str, services: tuple[str, ...]) -> Fields:
     besides = {"environment": settings(ADDRESS, NETWORK)}
     return {
         "services": {"web": web, **dict.fromkeys(services, besides)},
-        "networks": {"web": {"ipam": {"config": [{"subnet": NETWORK, "ip_range": OTHERS}]}}},
+        "networks": {
+            "web": {"ipam": {"config": [{"subnet": NETWORK, "ip_range": OTHER_CONTAINERS}]}}
+        },
     }
 
 
 def pod(image: str) -> Fields:
-    """The same in a cluster; the code comes as the config map `web`."""
+    """Return the web as a pod in a cluster. Its code is in the config map `web`."""
     labels = {"app.kubernetes.io/name": "web"}
     confined = {
         "allowPrivilegeEscalation": False,
@@ -108,7 +112,7 @@ def pod(image: str) -> Fields:
 
 
 def policy() -> Fields:
-    """Lets the fetcher go there, where policies are enforced."""
+    """Return a network policy that lets the fetcher reach the web."""
     fetcher = {"app.kubernetes.io/name": "fetcher"}
     to = [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": "web"}}}]
     return {

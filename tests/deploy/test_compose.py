@@ -1,4 +1,4 @@
-"""The compose file: valid, and as closed as it claims to be."""
+"""The compose file: valid, and as restricted as the documentation claims."""
 
 import json
 import re
@@ -34,14 +34,14 @@ def has_compose() -> bool:
 
 
 def config(**more: str) -> Done:
-    """What Compose makes of the file, and only of that file."""
+    """Return the configuration that Compose computes from the file alone."""
     command = ["docker", "compose", "--file", str(COMPOSE), "--env-file", "/dev/null", "config"]
     return run_command(command, environment=clean_environment(**more))
 
 
 @pytest.fixture(params=["our own", "the specification's"])
 def schema(request: pytest.FixtureRequest, suite_folder: Callable[[str], Path]) -> Fields:
-    """Return the schema of the fields that we use, or of all that there are."""
+    """Return the schema of the fields that we use, or of all fields."""
     folder = OUR_SCHEMAS
     if request.param != "our own":
         folder = suite_folder("compose") / "deployment"
@@ -49,27 +49,27 @@ def schema(request: pytest.FixtureRequest, suite_folder: Callable[[str], Path]) 
     return read
 
 
-def wrongs(schema: Fields, written: Fields) -> list[str]:
+def violations(schema: Fields, written: Fields) -> list[str]:
     kind = validator_for(schema, default=Draft202012Validator)
     errors = kind(schema).iter_errors(written)
     return [f"{error.json_path}: {error.message}" for error in errors]
 
 
-def test_it_is_valid_by_the_specification(schema: Fields) -> None:
-    assert wrongs(schema, compose()) == []
+def test_compose_file_is_valid_by_the_specification(schema: Fields) -> None:
+    assert violations(schema, compose()) == []
 
 
-def test_a_field_that_does_not_exist_is_invalid(schema: Fields) -> None:
+def test_unknown_field_is_invalid(schema: Fields) -> None:
     written = compose()
     written["services"]["fetcher"]["surprise"] = 1
-    (wrong,) = wrongs(schema, written)
+    (wrong,) = violations(schema, written)
     assert "surprise" in wrong
 
 
-# Where there is no Compose, the specification above is what it is held against.
+# Without Compose, the specification above is the only check.
 if has_compose():
 
-    def test_compose_accepts_it() -> None:
+    def test_compose_accepts_the_file() -> None:
         done = config(GOSSAMER_CONTACT="you@example.org")
         assert (done.code, done.err) == (0, "")
         filled = yaml.safe_load(done.out)["services"]
@@ -79,12 +79,12 @@ if has_compose():
             assert environment["GOSSAMER_FETCHER__CONTACT"] == "you@example.org"
             assert environment["GOSSAMER_CRAWL__SCOPE"] == "any()"
 
-    def test_the_scope_is_the_operators() -> None:
+    def test_operator_sets_the_scope() -> None:
         done = config(GOSSAMER_CONTACT="you@example.org", GOSSAMER_SCOPE='domain("example.org")')
         fetcher = yaml.safe_load(done.out)["services"]["fetcher"]
         assert fetcher["environment"]["GOSSAMER_CRAWL__SCOPE"] == 'domain("example.org")'
 
-    def test_nothing_starts_without_a_contact() -> None:
+    def test_contact_is_required() -> None:
         done = config()
         assert done.code != 0
         assert "GOSSAMER_CONTACT" in done.err
@@ -92,7 +92,7 @@ if has_compose():
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_ours_may_do_little(name: str) -> None:
+def test_services_have_minimal_privileges(name: str) -> None:
     one: Fields = compose()["services"][name]
     assert one["read_only"] is True
     assert one["cap_drop"] == ["ALL"]
@@ -105,7 +105,7 @@ def test_ours_may_do_little(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_services_stop_in_good_order_and_come_back(name: str) -> None:
+def test_services_stop_gracefully_and_restart(name: str) -> None:
     one: Fields = compose()["services"][name]
     assert one["stop_grace_period"] == "40s"
     assert one["restart"] == "unless-stopped"
@@ -115,13 +115,13 @@ def test_services_stop_in_good_order_and_come_back(name: str) -> None:
     }
 
 
-def test_the_user_is_the_images() -> None:
+def test_user_is_the_one_of_the_image() -> None:
     image = (ROOT / "Dockerfile").read_text()
     assert "--uid 10001 " in image
     assert "\nUSER 10001:10001\n" in image
 
 
-def test_versions_are_pinned() -> None:
+def test_image_versions_are_pinned() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     images = {name: one["image"] for name, one in compose()["services"].items()}
     assert {images.pop(name) for name in OURS} == {f"gossamer:{version}"}
@@ -130,7 +130,7 @@ def test_versions_are_pinned() -> None:
         assert re.fullmatch(r"[\w./-]+:\d+\.\d+[\w.-]*", image), image
 
 
-def test_no_other_container_can_get_the_address_of_the_small_web() -> None:
+def test_address_of_the_small_web_is_outside_of_the_range_of_other_containers() -> None:
     laid_over = smallweb.compose_override("image", SERVICES)
     address = IPv4Address(laid_over["services"]["web"]["networks"]["web"]["ipv4_address"])
     (pool,) = laid_over["networks"]["web"]["ipam"]["config"]

@@ -1,5 +1,5 @@
-"""The manifests: valid by the schemas of Kubernetes, Strimzi and KEDA, where an unknown field is
-an error; listed, closed, and without a secret."""
+"""The manifests: valid by the schemas of Kubernetes, Strimzi and KEDA without unknown fields,
+listed, restricted, and without secrets."""
 
 import json
 import tomllib
@@ -35,7 +35,7 @@ from .written import (
 
 SCHEMAS = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema"
 VERSIONS = ("1.31.0", kubernetes_validate.latest_version())
-"""Of Kubernetes: the oldest that has all we use, and the newest that is known here."""
+"""Versions of Kubernetes: the oldest with all fields that we use, and the newest in the package."""
 CRDS = {
     "KafkaTopic": "strimzi-kafkatopic",
     "KafkaUser": "strimzi-kafkauser",
@@ -43,7 +43,7 @@ CRDS = {
     "TriggerAuthentication": "keda-triggerauthentication",
 }
 HOW = " ".join(builder()) or "as written"
-"""Shown with each test: whether the objects were seen as they are applied."""
+"""Shown with each test: whether the objects are checked as they are applied."""
 SHOWN = [f"{folder.relative_to(K8S)}, {HOW}" for folder in kustomizations()]
 
 
@@ -54,7 +54,7 @@ def objects(request: pytest.FixtureRequest) -> list[Fields]:
 
 @pytest.fixture(params=["our own", "the operators'"])
 def operator_schemas(request: pytest.FixtureRequest, suite_folder: Callable[[str], Path]) -> Path:
-    """Return the folder of the schemas of the fields that we use, or of all that there are."""
+    """Return the folder with the schemas of the fields that we use, or of all fields."""
     if request.param == "our own":
         return OUR_SCHEMAS
     (folder,) = {suite_folder(name) / "deployment" for name in ("keda", "strimzi")}
@@ -67,19 +67,19 @@ def called(one: Fields) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
-def test_kubernetes_knows_every_object_and_field(objects: list[Fields], version: str) -> None:
+def test_kubernetes_schemas_accept_each_object(objects: list[Fields], version: str) -> None:
     wrongs = [
         f"{called(one)}: {error.json_path}: {error.message}"
         for one in objects
         if one["kind"] not in CRDS
-        for error in of_kubernetes(one, version).iter_errors(one)
+        for error in kubernetes_schema(one, version).iter_errors(one)
     ]
     assert not wrongs, "\n".join(wrongs)
 
 
-def of_kubernetes(one: Fields, version: str) -> Draft202012Validator:
-    """The schema of such an object, in which an unknown field is an error."""
-    # networking.k8s.io/v1 is called networking-v1 there.
+def kubernetes_schema(one: Fields, version: str) -> Draft202012Validator:
+    """Return the schema of such an object, in which an unknown field is an error."""
+    # The package calls networking.k8s.io/v1 networking-v1.
     group, _, number = one["apiVersion"].rpartition("/")
     short = "-".join(part for part in (group.partition(".")[0], number) if part)
     folder = SCHEMAS / f"v{version}-local-strict"
@@ -95,9 +95,7 @@ def definitions(folder: Path) -> "Registry[Any]":
 
 
 @pytest.mark.slow
-def test_operators_know_every_object_and_field(
-    objects: list[Fields], operator_schemas: Path
-) -> None:
+def test_operator_schemas_accept_each_object(objects: list[Fields], operator_schemas: Path) -> None:
     wrongs = []
     for one in objects:
         if one["kind"] not in CRDS:
@@ -109,7 +107,7 @@ def test_operators_know_every_object_and_field(
 
 
 def crd_schema(path: Path, one: Fields) -> Fields:
-    """The schema of the version that the object names; other versions do not exist."""
+    """Return the schema of the object's version; other versions are an error."""
     spec = yaml.safe_load(path.read_text())["spec"]
     group, _, version = one["apiVersion"].partition("/")
     assert group == spec["group"], called(one)
@@ -122,7 +120,7 @@ def crd_schema(path: Path, one: Fields) -> Fields:
 
 
 def strict(schema: Any) -> Any:
-    """As an apiserver prunes: what a schema with properties does not name is unknown."""
+    """Forbid unknown fields, as an API server prunes them in a schema with properties."""
     if isinstance(schema, list):
         return [strict(part) for part in schema]
     if not isinstance(schema, dict):
@@ -137,9 +135,7 @@ def strict(schema: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", CRDS)
-def test_the_operators_schemas_refuse_what_they_do_not_know(
-    operator_schemas: Path, kind: str
-) -> None:
+def test_operator_schemas_refuse_unknown_fields(operator_schemas: Path, kind: str) -> None:
     (one, *_) = (
         one
         for folder in (PRODUCTION, PRODUCTION / "kafka")
@@ -152,15 +148,15 @@ def test_the_operators_schemas_refuse_what_they_do_not_know(
     assert "surprise" in wrong.message
 
 
-def test_kubernetes_refuses_what_it_does_not_know() -> None:
+def test_kubernetes_schemas_refuse_unknown_fields() -> None:
     one = workload("fetcher")
     pod(one)["containers"][0]["livenessProbe"]["surprise"] = 1
-    (wrong,) = of_kubernetes(one, VERSIONS[0]).iter_errors(one)
+    (wrong,) = kubernetes_schema(one, VERSIONS[0]).iter_errors(one)
     assert "surprise" in wrong.message
 
 
 @pytest.mark.parametrize("folder", kustomizations(), ids=SHOWN)
-def test_every_file_is_listed_and_every_patch_meets_something(folder: Path) -> None:
+def test_each_file_is_listed_and_each_patch_has_a_target(folder: Path) -> None:
     written = kustomization(folder)
     generated = [file for it in written.get("configMapGenerator", ()) for file in it["envs"]]
     patches = [it["path"] for it in written.get("patches", ()) if "path" in it]
@@ -172,7 +168,7 @@ def test_every_file_is_listed_and_every_patch_meets_something(folder: Path) -> N
 
 
 def patched(folder: Path, written: Fields) -> Iterator[str]:
-    """The objects that the patches name."""
+    """Return the objects that the patches name."""
     for it in written.get("patches", ()):
         target = it.get("target", {})
         if "name" in target:
@@ -186,7 +182,7 @@ def patched(folder: Path, written: Fields) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", [LOCAL, PRODUCTION], ids=lambda folder: folder.name)
-def test_pods_may_do_little(folder: Path) -> None:
+def test_pods_have_minimal_privileges(folder: Path) -> None:
     for one in manifests(folder):
         if one["kind"] not in ("StatefulSet", "Job"):
             continue
@@ -203,7 +199,7 @@ def test_pods_may_do_little(folder: Path) -> None:
             assert spec["securityContext"]["runAsUser"] == 10001, called(one)
 
 
-def test_no_secret_is_in_a_file(objects: list[Fields]) -> None:
+def test_files_contain_no_secrets(objects: list[Fields]) -> None:
     assert not [called(one) for one in objects if one["kind"] == "Secret"]
     for one in objects:
         if one["kind"] == "ConfigMap":
@@ -211,7 +207,7 @@ def test_no_secret_is_in_a_file(objects: list[Fields]) -> None:
             assert not [name for name in data if name.endswith("PASSWORD")]
 
 
-def test_versions_are_pinned() -> None:
+def test_image_versions_are_pinned() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     for name in (*SERVICES, "topics", "store"):
         assert container(name)["image"] == f"gossamer:{version}"
@@ -219,7 +215,7 @@ def test_versions_are_pinned() -> None:
     assert image["newTag"] == version
 
 
-def test_only_the_fetcher_reaches_the_web() -> None:
+def test_only_the_fetcher_may_reach_the_web() -> None:
     policies = [one for one in as_written(LOCAL) if one["kind"] == "NetworkPolicy"]
     outward = {
         one["metadata"]["name"]
@@ -234,7 +230,7 @@ def test_only_the_fetcher_reaches_the_web() -> None:
     assert deny["spec"]["policyTypes"] == ["Ingress", "Egress"]
 
 
-def test_every_stateful_set_has_its_service_and_its_budget() -> None:
+def test_each_stateful_set_has_a_service_and_a_disruption_budget() -> None:
     there = {called(one) for one in as_written(K8S / "base")}
     for name in SERVICES:
         one = workload(name)

@@ -1,4 +1,4 @@
-"""What the compose file and the overlays set are settings, and make sense together."""
+"""The variables of the compose file and the overlays are valid settings, also in combination."""
 
 import os
 from pathlib import Path
@@ -14,18 +14,18 @@ from .written import BASE, LOCAL, PRODUCTION, container, settings
 
 
 @pytest.fixture(autouse=True)
-def nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def clear_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name not in clean_environment()]:
         monkeypatch.delenv(name)
 
 
-def given(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+def settings_of(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
 
-def test_the_local_overlay(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, settings(BASE, LOCAL))
+def test_local_overlay_has_valid_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings_of(monkeypatch, settings(BASE, LOCAL))
     loaded = load_settings()
     assert loaded.kafka.servers == "kafka:9092"
     assert loaded.cassandra.hosts == ("cassandra",)
@@ -33,9 +33,11 @@ def test_the_local_overlay(monkeypatch: pytest.MonkeyPatch) -> None:
     check_contact(loaded.fetcher.contact)
 
 
-def test_the_production_overlay_needs_its_operator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its secrets, and who it is."""
-    given(monkeypatch, on_this_machine(settings(BASE, PRODUCTION)))
+def test_production_overlay_is_valid_with_secrets_and_contact(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The operator must add secrets and a contact."""
+    settings_of(monkeypatch, on_this_machine(settings(BASE, PRODUCTION)))
     with pytest.raises(BadSettings, match="password"):
         load_settings()
     own = {one["name"] for one in container("fetcher")["env"]}
@@ -50,7 +52,7 @@ def test_the_production_overlay_needs_its_operator(monkeypatch: pytest.MonkeyPat
 
 
 def on_this_machine(variables: dict[str, str]) -> dict[str, str]:
-    """Return *variables* with files of this machine instead of mounted ones."""
+    """Return *variables* with files of this machine instead of mounted files."""
     return {
         name: __file__ if name.endswith("_FILE") else value for name, value in variables.items()
     }

@@ -1,5 +1,5 @@
-"""Every service starts with exactly the command, the environment and the probes that the compose
-file and the manifests name. Only addresses, ports and folders are others here."""
+"""Every service starts with exactly the command, the environment and the probes of the compose file
+and the manifests. Only addresses, ports and folders differ here."""
 
 import signal
 import subprocess
@@ -29,21 +29,22 @@ from .written import (
 )
 
 TIMEOUT = 120.0
-"""Seconds after which something hangs; a busy machine needs some of them."""
+"""Seconds after which a process counts as hung; a busy machine needs some of them."""
 CONTACT = "crawl-test@example.org"
 FIRST = ("topics", "store")
 
 
 def environment(name: str) -> dict[str, str]:
-    """What the compose file gives a service, its variables filled in as an operator would."""
+    """Return the environment of a service in the compose file, with the operator's variables."""
     given: dict[str, str] = compose()["services"][name]["environment"]
     asked = {"GOSSAMER_FETCHER__CONTACT": CONTACT, "GOSSAMER_CRAWL__SCOPE": "any()"}
     assert {it for it in given if given[it].startswith("$")} == set(asked)
     return {**given, **asked}
 
 
-def in_cluster(name: str) -> dict[str, str]:
-    """What the local overlay gives its pod; what comes from elsewhere is empty."""
+def cluster_environment(name: str) -> dict[str, str]:
+    """Return the environment of the pod in the local overlay; values from other objects are
+    empty."""
     own = {one["name"]: one.get("value", "") for one in container(name)["env"]}
     (source,) = container(name)["envFrom"]
     assert source == {"configMapRef": {"name": "gossamer"}}
@@ -56,8 +57,8 @@ OTHERWISE = {"GOSSAMER_FETCHER__CONTACT"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SERVICES + FIRST)
-def test_compose_and_kubernetes_say_the_same(name: str) -> None:
-    here, there = environment(name), in_cluster(name)
+def test_compose_and_kubernetes_have_the_same_settings(name: str) -> None:
+    here, there = environment(name), cluster_environment(name)
     assert compose()["services"][name]["command"] == container(name)["command"]
     instance = {"GOSSAMER_SERVICE__INSTANCE"} if name in SERVICES else set()
     assert set(there) - set(here) == {"GOSSAMER_PARSER__WORKERS", *SECRETS, *instance}
@@ -65,16 +66,16 @@ def test_compose_and_kubernetes_say_the_same(name: str) -> None:
     assert {it for it in here if here[it] != there[it]} == OTHERWISE
 
 
-def test_production_gives_all_that_the_local_overlay_does() -> None:
+def test_production_has_all_settings_of_the_local_overlay() -> None:
     assert set(settings(BASE, LOCAL)) - set(settings(BASE, PRODUCTION)) == {
-        # Strimzi makes the topics there.
+        # Strimzi creates the topics in production.
         "GOSSAMER_KAFKA__PARTITIONS",
         "GOSSAMER_KAFKA__REPLICATION",
     }
 
 
 def probes(name: str) -> set[str]:
-    """The paths that the kubelet asks, on the port that the settings name."""
+    """Return the paths of the kubelet's probes, on the port in the settings."""
     one = container(name)
     (port,) = one["ports"]
     assert str(port["containerPort"]) == settings(BASE)["GOSSAMER_SERVICE__PORT"]
@@ -84,7 +85,7 @@ def probes(name: str) -> set[str]:
 
 
 class Deployment:
-    """Where a fleet of this test's own lives."""
+    """The processes and folders of a test's fleet."""
 
     def __init__(self, kafka: str, cassandra: int, folder: Path) -> None:
         own = uuid.uuid4().hex[:12]
@@ -98,7 +99,7 @@ class Deployment:
         }
 
     def command(self, words: list[str]) -> list[str]:
-        """The installed programs, where an image would have them on its path."""
+        """Return the command with the installed programs of this environment."""
         return [str(Path(sys.executable).parent / words[0]), *words[1:]]
 
     def environment(self, name: str, port: int = 0) -> dict[str, str]:
@@ -135,7 +136,7 @@ def answers(port: int, path: str) -> bool:
 
 
 def is_healthy(check: list[str], target: Deployment, port: int) -> bool:
-    """Run Compose's health check as Docker would in the container."""
+    """Run Compose's health check, as Docker does in the container."""
     kind, *words = check
     assert kind == "CMD"
     command = [word.replace(":8080/", f":{port}/") for word in target.command(words)]
@@ -143,9 +144,7 @@ def is_healthy(check: list[str], target: Deployment, port: int) -> bool:
 
 
 @pytest.mark.slow
-def test_every_service_starts_is_ready_and_stops(
-    kafka: str, cassandra: int, tmp_path: Path
-) -> None:
+def test_each_service_starts_is_ready_and_stops(kafka: str, cassandra: int, tmp_path: Path) -> None:
     target, services = Deployment(kafka, cassandra, tmp_path), compose()["services"]
     for name in FIRST:
         command = target.command(services[name]["command"])
@@ -157,21 +156,21 @@ def test_every_service_starts_is_ready_and_stops(
             name: stack.enter_context(started(name, target, port)) for name, port in ports.items()
         }
         for name, process in running.items():
-            is_well(name, process, target, services[name], ports[name])
+            await_health(name, process, target, services[name], ports[name])
         for process in running.values():
             process.send_signal(signal.SIGTERM)
         ended = {name: process.wait(TIMEOUT) for name, process in running.items()}
         assert ended == dict.fromkeys(SERVICES, 0), logs(target)
 
 
-def is_well(
+def await_health(
     name: str,
     process: "subprocess.Popen[bytes]",
     target: Deployment,
     service: Fields,
     port: int,
 ) -> None:
-    """Compose's check and the kubelet's probes come to hold, and then hold together."""
+    """Wait until Compose's check and the kubelet's probes succeed at the same time."""
     check, asked = service["healthcheck"]["test"], probes(name)
 
     def well() -> bool:

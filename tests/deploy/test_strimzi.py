@@ -1,5 +1,5 @@
-"""The topics for Strimzi are those that `gossamer topics apply` makes, and KEDA and the user's
-rights name the same."""
+"""The topics for Strimzi are those of `gossamer topics apply`, and KEDA and the user's rights name
+the same topics."""
 
 import yaml
 
@@ -9,11 +9,11 @@ from schemas import strimzi
 from .written import BASE, PRODUCTION, Fields, as_written, settings
 
 
-def test_the_file_is_what_follows_from_the_schemas() -> None:
+def test_topics_file_is_up_to_date() -> None:
     assert strimzi.FILE.read_text() == strimzi.text(), "run scripts/schemas"
 
 
-def test_every_topic_is_there() -> None:
+def test_file_has_each_topic() -> None:
     prefix = settings(BASE, PRODUCTION)["GOSSAMER_KAFKA__PREFIX"]
     there = {one["metadata"]["name"] for one in yaml.safe_load_all(strimzi.FILE.read_text())}
     assert there == {prefix + name for name in TOPICS}
@@ -24,7 +24,7 @@ def of_kind(kind: str) -> list[Fields]:
     return [one for folder in folders for one in as_written(folder) if one["kind"] == kind]
 
 
-def test_keda_looks_at_what_the_services_read() -> None:
+def test_keda_scales_by_the_topics_that_the_services_read() -> None:
     prefix = settings(BASE, PRODUCTION)["GOSSAMER_KAFKA__PREFIX"]
     reads = {"fetcher": VISITS_ORDERED, "parser": PAGES_FETCHED}
     scaled = {one["metadata"]["name"]: one["spec"] for one in of_kind("ScaledObject")}
@@ -36,14 +36,14 @@ def test_keda_looks_at_what_the_services_read() -> None:
         assert trigger["metadata"]["topic"] == prefix + reads[name].name
 
 
-def test_more_instances_than_partitions_would_be_idle() -> None:
+def test_keda_starts_no_more_instances_than_partitions() -> None:
     topics = {one["metadata"]["name"]: one["spec"] for one in of_kind("KafkaTopic")}
     for one in of_kind("ScaledObject"):
         (trigger,) = one["spec"]["triggers"]
         assert one["spec"]["maxReplicaCount"] <= topics[trigger["metadata"]["topic"]]["partitions"]
 
 
-def test_the_users_rights_are_those_of_the_prefix() -> None:
+def test_user_has_rights_for_the_prefix_only() -> None:
     expected = settings(BASE, PRODUCTION)
     (user,) = of_kind("KafkaUser")
     assert user["metadata"]["name"] == expected["GOSSAMER_KAFKA__USERNAME"]

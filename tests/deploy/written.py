@@ -1,4 +1,4 @@
-"""What the Dockerfile, the compose file and the manifests say, for the tests beside this."""
+"""Readers of the Dockerfile, the compose file and the manifests, for the tests beside this."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
 K8S = ROOT / "k8s"
 OUR_SCHEMAS = Path(__file__).parent / "schemas"
-"""Of the objects of operators, and of Compose files: with the fields that we use."""
+"""Schemas of operators' objects and of Compose files, with the fields that we use."""
 BASE, LOCAL, PRODUCTION = K8S / "base", K8S / "overlays/local", K8S / "overlays/production"
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
 
@@ -21,7 +21,7 @@ Fields = dict[str, Any]
 
 
 def compose() -> Fields:
-    """The compose file, its variables not filled in."""
+    """Return the compose file, its variables not filled in."""
     read: Fields = yaml.safe_load(COMPOSE.read_text())
     return read
 
@@ -36,14 +36,16 @@ def kustomization(folder: Path) -> Fields:
 
 
 def builder() -> list[str]:
-    """The command that builds a folder's manifests on this machine; none without kubectl."""
+    """Return the command that builds a folder's manifests on this machine; empty without
+    kubectl."""
     if shutil.which("kubectl"):
         return ["kubectl", "kustomize"]
     return ["kustomize", "build"] if shutil.which("kustomize") else []
 
 
 def manifests(folder: Path) -> list[Fields]:
-    """All objects of an overlay: as they are applied, or, where nothing builds them, as written."""
+    """Return all objects of an overlay: as they are applied, or as written if nothing can build
+    them."""
     if not builder():
         return list(as_written(folder))
     return list(documents(built(folder)))
@@ -51,14 +53,14 @@ def manifests(folder: Path) -> list[Fields]:
 
 @cache
 def built(folder: Path) -> str:
-    """The objects of an overlay, as text."""
+    """Return the objects of an overlay, as text."""
     done = subprocess.run([*builder(), str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def as_written(folder: Path) -> Iterator[Fields]:
-    """The resources that a folder and those under it list."""
+    """Yield the resources that a folder and those under it list."""
     for name in kustomization(folder)["resources"]:
         path = folder / name
         if path.is_dir():
@@ -72,7 +74,7 @@ def documents(text: str) -> Iterator[Fields]:
 
 
 def settings(*folders: Path) -> dict[str, str]:
-    """The settings that the pods are given; a later folder's win."""
+    """Return the settings of the pods; a later folder overrides an earlier one."""
     found: dict[str, str] = {}
     for folder in folders:
         lines = (folder / "settings.env").read_text().splitlines()
@@ -81,7 +83,7 @@ def settings(*folders: Path) -> dict[str, str]:
 
 
 def workload(name: str) -> Fields:
-    """The StatefulSet or Job of the base."""
+    """Return the StatefulSet or Job of the base."""
     (found,) = (
         one
         for one in as_written(BASE)

@@ -1,8 +1,8 @@
 """Real servers for the tests: one Kafka and one Cassandra a run, shared by all test processes.
 
-They are launched (`scripts/servers/…/serve`, of our own) before the first test of a run that needs
-them at all, and waited for by each test that does; `keeper.py` ends them with the run, however that
-ends. A test that kills servers starts its own.
+They are launched (`scripts/servers/…/serve`) before the first test of a run that needs them, and
+awaited by each test that uses them. `keeper.py` stops them with the run, however that ends. A test
+that kills servers starts its own.
 """
 
 import os
@@ -22,24 +22,25 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts" / "servers"
 SERVE = {name: SCRIPTS / name / "serve" for name in ("kafka", "cassandra")}
 _launched: list["subprocess.Popen[bytes]"] = []
-"""Held on to: a process nobody refers to is a warning, and it has to outlive us."""
+"""References to launched processes: they must outlive us, and an unreferenced Popen is a
+warning."""
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-OURS = range(20_000 + WORKER % 8 * 1500, 20_000 + (WORKER % 8 + 1) * 1500)
-"""Ports below those that the system gives to whoever connects somewhere: each process of the tests
-has its own, since nobody listens yet on one that was just given."""
-_given = random.randrange(len(OURS))
-QUICK_TO_START = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+OUR_PORTS = range(20_000 + WORKER % 8 * 1500, 20_000 + (WORKER % 8 + 1) * 1500)
+"""Ports below those that the system gives to clients. Each test process has a range of its own,
+since nobody listens yet on a port that was just given away."""
+_given = random.randrange(len(OUR_PORTS))
+SERVER_ENVIRONMENT = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
 """The environment of servers: they live for minutes, and the optimising compiler of the JVM would
-take a third of the CPU that they use."""
-PATIENCE = 180.0
-"""Seconds for a server to start on a busy machine, its libraries fetched first."""
+take a third of their CPU."""
+START_TIMEOUT = 180.0
+"""Seconds for the start of a server on a busy machine, with the download of its libraries."""
 
 
 def free_ports(count: int) -> int:
-    """Return the first of *count* ports in a row that nobody listens on, and nobody was given."""
+    """Return the first of *count* free ports in a row that were not given away before."""
     global _given
     while True:
-        port = OURS.start + _given % (len(OURS) - count)
+        port = OUR_PORTS.start + _given % (len(OUR_PORTS) - count)
         _given += count
         if all(_free(port + i) for i in range(count)):
             return port
@@ -55,49 +56,49 @@ def _free(port: int) -> bool:
 
 
 def listens(port: int, address: str = "127.0.0.1") -> bool:
-    """Return whether somebody takes connections there."""
+    """Return whether somebody accepts connections at the port."""
     with suppress(OSError), socket.create_connection((address, port), 1.0):
         return True
     return False
 
 
 class Server:
-    """A server of one test's own, that may be killed and started again on its data."""
+    """A server of one test, which may be killed and restarted on its data."""
 
     def __init__(self, kind: str, data: Path) -> None:
         self.kind, self.data, self.port = kind, data, free_ports(3)
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, ready: Callable[[int], bool] = listens) -> None:
-        """Start it and wait until it is *ready*."""
+        """Start the server, and wait until it is *ready*."""
         self.launch()
         self.await_ready(ready)
 
     def launch(self) -> None:
-        """Start it, and do not wait."""
+        """Start the server, and do not wait."""
         self.process = serve(os.getpid(), self.kind, self.data, self.port)
 
     def await_ready(self, ready: Callable[[int], bool] = listens) -> None:
-        """Wait until it is *ready*."""
+        """Wait until the server is *ready*."""
         assert self.process
         await_ready(self.process.pid, self.port, self.data, ready)
 
     def kill(self) -> None:
-        """SIGKILL to the server and everything of it."""
+        """Send SIGKILL to the server and its children."""
         if self.process:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, 9)
             self.process.wait()
 
     def restart(self) -> None:
-        """Kill it, and start it again on what it has on disk."""
+        """Kill the server, and start it again on its data."""
         self.kill()
         self.start()
 
 
 @contextmanager
 def running(*servers: Server) -> Iterator[None]:
-    """Start servers of one test's own, all at once; at the end they are gone."""
+    """Run servers of one test within a block; they start all at once."""
     try:
         for server in servers:
             server.launch()
@@ -110,7 +111,7 @@ def running(*servers: Server) -> Iterator[None]:
 
 
 def fetch(kind: str) -> None:
-    """Fetch the libraries of a kind of server, unless they are there."""
+    """Fetch the libraries of a kind of server, unless they exist."""
     subprocess.run([SCRIPTS / "fetch", kind], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -123,9 +124,10 @@ def serve(
     within: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> "subprocess.Popen[bytes]":
-    """Start a server that serves until the process *whose* is gone.
+    """Start a server that runs until the process *whose* ends.
 
-    *addresses* are its own and its peers'; *within* is a command that runs another one somewhere.
+    *addresses* are its own and its peers'. *within* is a command that runs another one in another
+    place.
     """
     data = data.resolve()
     data.mkdir(parents=True, exist_ok=True)
@@ -136,8 +138,8 @@ def serve(
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            env={**os.environ, **QUICK_TO_START, **(environment or {})},
-            cwd=data,  # Where Java says what it died of.
+            env={**os.environ, **SERVER_ENVIRONMENT, **(environment or {})},
+            cwd=data,  # Java reports the cause of its end there.
             start_new_session=True,
         )
 
@@ -147,9 +149,9 @@ def await_ready(
     port: int,
     data: Path,
     ready: Callable[[int], bool] = listens,
-    patience: float = PATIENCE,
+    patience: float = START_TIMEOUT,
 ) -> None:
-    """Wait until the server answers; fail with what it wrote last if it ends first."""
+    """Wait until the server answers; fail with its last output if it ends first."""
     latest = time.monotonic() + patience
     while not ready(port):
         written = (data / "out.log").read_text(errors="replace")[-2000:]
@@ -159,9 +161,9 @@ def await_ready(
 
 
 def launch(kind: str, folder: Path) -> tuple[int, int]:
-    """Start the run's one server of *kind* unless somebody has; return its process and port.
+    """Launch the run's one server of *kind* unless that is done; return its process and port.
 
-    *folder* is one that all test processes of the run share.
+    *folder* is shared by all test processes of the run.
     """
 
     def start() -> tuple[int, int]:
@@ -182,5 +184,5 @@ def shared(kind: str, folder: Path) -> int:
 
 
 def controller() -> int:
-    """Return the process that the whole run ends with: under pytest-xdist, our parent."""
+    """Return the process that ends with the whole run: our parent under pytest-xdist."""
     return os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()

@@ -1,4 +1,4 @@
-"""Processes whose clock is wrong: a few lines of C, preloaded, move their time of day."""
+"""Processes with a wrong clock: a few lines of preloaded C change their time of day."""
 
 import shutil
 import subprocess
@@ -8,12 +8,13 @@ SOURCE = Path(__file__).with_name("skew.c")
 
 
 def can_skew() -> bool:
-    """Return whether this machine has what it takes, a C compiler."""
+    """Return whether this machine has a C compiler."""
     return shutil.which("cc") is not None
 
 
 def ahead_by(seconds: int, folder: Path) -> dict[str, str]:
-    """Return the environment of a process whose clock is ahead; *folder* keeps what is compiled."""
+    """Return the environment of a process whose clock is ahead. *folder* stores the compiled
+    library."""
     library = folder / "skew.so"
     if not library.exists():
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE], check=True)

@@ -1,4 +1,4 @@
-"""Disks of a test's own, which can be full. They are in memory, and to mount them takes root."""
+"""Disks of one test, which can be full. They are in memory; root is needed to mount them."""
 
 import errno
 import subprocess
@@ -16,7 +16,7 @@ class Disk:
         self._ballast = folder / "ballast"
 
     def fill(self) -> None:
-        """Leave no byte free."""
+        """Fill the disk to the last byte."""
         with self._ballast.open("wb", buffering=0) as file:
             size = MEGABYTE
             while size:
@@ -28,18 +28,18 @@ class Disk:
                     size //= 2
 
     def free(self) -> None:
-        """Take the file away."""
+        """Delete the file."""
         self._ballast.unlink(missing_ok=True)
 
 
 @contextmanager
 def mounted(folder: Path, megabytes: int) -> Iterator[Disk]:
-    """Mount one at *folder* for a while."""
+    """Mount a disk at *folder* within a block."""
     folder.mkdir(parents=True, exist_ok=True)
     size = f"size={megabytes}m"
     subprocess.run(["mount", "-t", "tmpfs", "-o", size, "gossamer-test", folder], check=True)
     try:
         yield Disk(folder)
     finally:
-        # Lazily: a server may still be about to end.
+        # Lazily, since a server may still be stopping.
         subprocess.run(["umount", "--lazy", folder], check=True)

@@ -1,4 +1,4 @@
-"""What tests ask for by name; `tests/conftest.py` makes it known to all of them."""
+"""Fixtures for servers, which `tests/conftest.py` exports to all tests."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _launched(request: pytest.FixtureRequest, shared_folder: Path) -> None:
-    """Launch what some test will need: a server takes its time to start while others run."""
+    """Launch the servers that some test needs, since they start while other tests run."""
     needed = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
     for kind in SERVE.keys() & needed:
         launch(kind, shared_folder)
@@ -26,7 +26,7 @@ def _launched(request: pytest.FixtureRequest, shared_folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def kafka(shared_folder: Path) -> str:
-    """Return `HOST:PORT` of the run's Kafka. It is everybody's: use a prefix of your own."""
+    """Return `HOST:PORT` of the run's Kafka. It is shared: use a prefix of your own."""
     return f"127.0.0.1:{shared('kafka', shared_folder)}"
 
 

@@ -1,6 +1,6 @@
-"""Runs a command until it ends or a process is gone: `keeper.py PID COMMAND...`.
+"""Runs a command until it or another process ends: `keeper.py PID COMMAND...`.
 
-It leads a process group of its own, which is killed whole: nothing outlives the tests.
+It leads a process group of its own, which is killed as a whole: nothing outlives the tests.
 """
 
 import os
@@ -12,14 +12,14 @@ from contextlib import suppress
 
 
 def alive(pid: int) -> bool:
-    """Return whether the process is there and not a zombie."""
+    """Return whether the process exists and is not a zombie."""
     with suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
         return file.read().rpartition(")")[2].split()[0] != "Z"
     return False
 
 
 def main(whose: int, command: list[str]) -> int:
-    """Return the command's exit status; do not return when *whose* is gone."""
+    """Return the command's exit status; do not return after the end of *whose*."""
     served = subprocess.Popen(command)
     while served.poll() is None:
         if not alive(whose):

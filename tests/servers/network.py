@@ -1,9 +1,9 @@
-"""A network of nodes on one machine: each has a network namespace, and a bridge joins them.
+"""A network of nodes on one machine: each node has a network namespace, and a bridge joins them.
 
-A node is cut off by a bridge that drops what comes from it and goes to it: no connection is
-refused or reset, packets just do not arrive, as when a switch fails. That takes root. Without it
-the nodes have addresses of loopback, and one that is cut off is stopped instead: it answers nobody
-and hears nobody, but does not think by itself meanwhile. The one is a `Bridge`, the other `Stops`.
+A bridge cuts a node off by dropping its packets: no connection is refused or reset, as with a
+broken switch. That requires root. Without root, nodes have loopback addresses, and a node is
+stopped instead of cut off: it neither answers nor receives, but it does not run meanwhile either.
+The first is a `Bridge`, the second `Stops`.
 """
 
 import os
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Protocol
 
 FIRST = 11
-"""The end of the first node's address."""
+"""The last number of the first node's address."""
 DROPS, FORWARDS = "0", "3"
 """States of a port of a bridge."""
 
 
 class Network(Protocol):
-    """Where nodes are, and what comes between them."""
+    """The addresses of nodes, and their disconnection."""
 
     def address(self, number: int) -> str:
         """Return the address of a node."""
@@ -31,10 +31,10 @@ class Network(Protocol):
         """Return the command that runs another one at that node."""
 
     def cut(self, number: int, pid: int) -> None:
-        """Cut a node off from everybody; *pid* leads its processes."""
+        """Cut a node off from all others; *pid* leads its processes."""
 
     def heal(self, number: int, pid: int) -> None:
-        """Undo it; nothing happens to one that was not cut off."""
+        """Reconnect a node; do nothing if it is connected."""
 
 
 class Bridge:
@@ -46,7 +46,7 @@ class Bridge:
         self._count = count
 
     def up(self) -> None:
-        """Make all of it."""
+        """Create the bridge and the namespaces."""
         _ip("link", "add", self._name, "type", "bridge")
         _ip("addr", "add", f"{self._net}.1/24", "dev", self._name)
         _ip("link", "set", self._name, "up")
@@ -63,7 +63,7 @@ class Bridge:
             _ip("-n", place, "link", "set", device, "up")
 
     def down(self) -> None:
-        """Remove what there is of it."""
+        """Remove the bridge and the namespaces."""
         for number in range(self._count):
             with suppress(subprocess.CalledProcessError):
                 _ip("link", "del", self._port(number))
@@ -95,7 +95,7 @@ class Bridge:
 
 
 class Stops:
-    """Addresses of loopback; who is cut off is stopped."""
+    """Loopback addresses; a node that is cut off is stopped."""
 
     def address(self, number: int) -> str:
         return f"127.0.0.{FIRST + number}"
@@ -111,14 +111,14 @@ class Stops:
 
 
 @contextmanager
-def joined(count: int) -> Iterator[Network]:
-    """Join *count* nodes for a while, by a bridge where we may."""
+def join_nodes(count: int) -> Iterator[Network]:
+    """Join *count* nodes within a block, by a bridge where that is permitted."""
     bridge = Bridge(count)
     try:
         bridge.up()
     except (OSError, subprocess.CalledProcessError) as error:
         bridge.down()
-        # Root always may, unless it is one of a container.
+        # Root is always permitted, except in some containers.
         print(f"\nno network namespaces here ({error}): a node that is cut off is stopped instead")
         yield Stops()
         return
@@ -129,7 +129,7 @@ def joined(count: int) -> Iterator[Network]:
 
 
 def signal_children(pid: int, number: int) -> None:
-    """Send a signal to all that a keeper keeps, but not to itself."""
+    """Send a signal to the children of a keeper, but not to itself."""
     with suppress(OSError):
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             os.kill(int(child), number)

@@ -1,4 +1,5 @@
-"""Three brokers and three Cassandra nodes, each to be cut off, stopped, slowed or killed."""
+"""Three brokers and three Cassandra nodes, each of which can be cut off, stopped, slowed or
+killed."""
 
 import json
 import os
@@ -11,15 +12,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.servers import Server, await_ready, fetch, free_ports, listens, serve
-from tests.servers.network import Network, joined, signal_children
+from tests.servers.network import Network, join_nodes, signal_children
 
 KINDS = ("kafka", "cassandra")
 COUNT = 3
-"""Nodes of each kind: two of them are a quorum."""
+"""The number of nodes of each kind; two of them are a quorum."""
 STOPPED, RUNNING = 0.4, 0.1
-"""Seconds of each turn that a slow node stands still, and works."""
-PATIENCE = 900.0
-"""Seconds: a node that has lost its disk in the middle of its work starts slowly."""
+"""Seconds for which a slow node is stopped, and runs, in turn."""
+START_TIMEOUT = 900.0
+"""Seconds. A node that has lost its disk during its work starts slowly."""
 
 
 class Node(Server):
@@ -39,11 +40,11 @@ class Node(Server):
 
     @property
     def name(self) -> str:
-        """What a person calls it."""
+        """Return the node's name for people."""
         return self.data.name
 
     def launch(self) -> None:
-        """Start it, and do not wait."""
+        """Start the node, and do not wait."""
         self.process = serve(
             os.getpid(),
             self.kind,
@@ -56,43 +57,43 @@ class Node(Server):
         )
 
     def await_node(self) -> None:
-        """Wait until it takes clients."""
+        """Wait until the node accepts clients."""
         assert self.process
         await_ready(
             self.process.pid,
             self.port,
             self.data,
             lambda port: listens(port, self.address),
-            PATIENCE,
+            START_TIMEOUT,
         )
 
     def restart(self, **environment: str) -> None:
-        """Kill it, and start it again on what it has on disk, in another environment."""
+        """Kill the node, and start it again on its data, in another environment."""
         self.kill()
         self._environment = environment
         self.launch()
         self.await_node()
 
     def cut(self) -> None:
-        """Cut it off from everybody."""
+        """Cut the node off from all others."""
         assert self.process
         self._network.cut(self._number, self.process.pid)
 
     def heal(self) -> None:
-        """Join it to the others again."""
+        """Reconnect the node."""
         assert self.process
         self._network.heal(self._number, self.process.pid)
 
     def stop(self) -> None:
-        """Let it stand still."""
+        """Stop the node."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """End that."""
+        """Continue the node."""
         self._signal(signal.SIGCONT)
 
     def slow_down(self) -> None:
-        """Let it work a fifth of the time only, standing still in between."""
+        """Let the node run a fifth of the time only."""
 
         def turns() -> None:
             while not self._quick.wait(RUNNING):
@@ -105,7 +106,7 @@ class Node(Server):
         self._slow.start()
 
     def speed_up(self) -> None:
-        """End that."""
+        """Let the node run all the time again."""
         self._quick.set()
         if self._slow:
             self._slow.join()
@@ -116,7 +117,7 @@ class Node(Server):
 
 
 class Nodes:
-    """The brokers and the Cassandra nodes, and how a fleet is told of them."""
+    """The brokers and the Cassandra nodes, and the settings of a fleet on them."""
 
     def __init__(self, folder: Path, network: Network, kinds: Sequence[str]) -> None:
         numbers = {kind: range(COUNT * i, COUNT * (i + 1)) for i, kind in enumerate(kinds)}
@@ -131,16 +132,16 @@ class Nodes:
 
     @property
     def all(self) -> list[Node]:
-        """The nodes of both kinds."""
+        """Return the nodes of both kinds."""
         return [node for nodes in self.of.values() for node in nodes]
 
     @property
     def brokers(self) -> str:
-        """Where Kafka is, as its clients are told."""
+        """Return the brokers' addresses for clients."""
         return ",".join(f"{node.address}:{node.port}" for node in self.of["kafka"])
 
     def settings(self) -> dict[str, str]:
-        """Settings for a fleet on these nodes, with three copies of everything."""
+        """Return settings for a fleet on these nodes, with three copies of everything."""
         cassandra = self.of["cassandra"]
         return {
             "GOSSAMER_KAFKA__SERVERS": self.brokers,
@@ -155,10 +156,10 @@ class Nodes:
 
 @contextmanager
 def three_of_each(folder: Path, *kinds: str) -> Iterator[Nodes]:
-    """Three of each kind that take clients; at the end they are gone."""
+    """Start three nodes of each kind within a block."""
     for kind in kinds:
-        fetch(kind)  # While there is a way out: a namespace has none.
-    with joined(len(kinds) * COUNT) as network, ExitStack() as stack:
+        fetch(kind)  # Fetched before the start: a namespace has no way to the Internet.
+    with join_nodes(len(kinds) * COUNT) as network, ExitStack() as stack:
         nodes = Nodes(folder, network, kinds)
         for node in nodes.all:
             node.launch()

@@ -1,1 +1,1 @@
-"""What tests of several folders lean on; nothing of it is about the crawler."""
+"""Helpers of several test folders, independent of the crawler's logic."""

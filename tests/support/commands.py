@@ -1,4 +1,4 @@
-"""Commands as a person runs them: to their end, for what they print."""
+"""Commands as a person runs them: to their end, with their output."""
 
 import os
 import subprocess
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .waiting import PATIENCE
+from .waiting import HANG_TIMEOUT
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended, and what it printed."""
+    """The exit status and the output of a command."""
 
     code: int
     out: str
@@ -19,7 +19,7 @@ class Done:
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """Ours, without the settings of whoever runs the tests, and with *more*."""
+    """Return our environment without the settings of whoever runs the tests, plus *more*."""
     own = {name: it for name, it in os.environ.items() if not name.startswith("GOSSAMER_")}
     return {**own, **more}
 
@@ -28,12 +28,12 @@ def run_command(
     command: Sequence[str],
     stdin: str = "",
     environment: Mapping[str, str] | None = None,
-    patience: float = PATIENCE,
+    patience: float = HANG_TIMEOUT,
     folder: Path | None = None,
 ) -> Done:
-    """Run a command to its end, whatever its status; without *environment* in a clean one.
+    """Run a command to its end, whatever its status, by default in a clean environment.
 
-    AssertionError with what it has printed, if it has not ended after *patience* seconds.
+    Raise AssertionError with its output if it has not ended after *patience* seconds.
     """
     try:
         done = subprocess.run(

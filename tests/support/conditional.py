@@ -1,4 +1,4 @@
-"""What a server that knows about validators makes of a condition, for webs that are functions."""
+"""Conditional requests for webs that are functions."""
 
 from msgspec.structs import replace
 
@@ -6,11 +6,11 @@ from gossamer.web.http import Headers, first_value
 from services.fetcher.outcome import Failure, Reply
 
 REPEATED = ("etag", "last-modified", "cache-control", "expires", "date")
-"""Headers that a 304 has if a 200 would have them (RFC 9110, 15.4.5)."""
+"""Headers of a 304 that a 200 would have as well (RFC 9110, 15.4.5)."""
 
 
 def as_asked(answer: Reply | Failure, conditions: Headers) -> Reply | Failure:
-    """Return *answer*, or a 304 without a body if it is the version that *conditions* name."""
+    """Return *answer*, or a 304 without a body if it is the version in *conditions*."""
     if isinstance(answer, Failure) or answer.status != 200:
         return answer
     tag, asked = first_value(answer.headers, "etag"), first_value(conditions, "if-none-match")

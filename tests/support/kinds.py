@@ -1,4 +1,4 @@
-"""The kind that the parser states of an answer, for tests that make its events themselves."""
+"""The kind that the parser assigns to an answer, for tests that create its events."""
 
 from msgspec.structs import replace
 
@@ -7,7 +7,7 @@ from services.parser.result import kind_of
 
 
 def with_kind(parsed: PageParsed) -> PageParsed:
-    """Return *parsed* with the kind that the parser states of such an answer."""
+    """Return *parsed* with the kind that the parser assigns to such an answer."""
     page = PageFetched(
         at=parsed.at,
         site=parsed.site,

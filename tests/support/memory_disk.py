@@ -1,10 +1,10 @@
-"""A map in memory in the place of RocksDB; see `services.dedup.replicated.Disk`."""
+"""A map in memory instead of RocksDB. See `services.dedup.replicated.Disk`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 
 class MemoryDisk:
-    """Holds what was written until it is dropped."""
+    """Stores rows until it is dropped."""
 
     def __init__(self, rows: dict[bytes, bytes] | None = None) -> None:
         self.rows = {} if rows is None else rows
@@ -26,4 +26,4 @@ class MemoryDisk:
         yield from sorted(self.rows.items())
 
     def close(self) -> None:
-        """Keep everything."""
+        """Keep all rows."""

@@ -1,4 +1,4 @@
-"""What is made once a run, whichever of the test processes needs it first."""
+"""Results that are computed once a run, by the first test process that needs them."""
 
 import fcntl
 import json
@@ -10,16 +10,16 @@ from typing import Any
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock *path* meanwhile; other processes wait for it."""
+    """Hold the lock *path* within a block; other processes wait for it."""
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def once(path: Path, make: Callable[[], Any]) -> Any:
-    """Return what *make* gave to the first who asked: something that JSON can hold, kept in *path*.
+    """Return the result of *make*, a JSON value that is stored in *path*.
 
-    Whoever asks meanwhile waits. If making it fails, the next one tries again.
+    Only the first caller runs *make*; others wait for it. If it fails, the next caller tries again.
     """
     with locked(path.with_suffix(".lock")):
         if not path.exists():

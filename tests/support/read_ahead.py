@@ -1,4 +1,4 @@
-"""A store that notes which rows are read one by one, though they could have been read ahead."""
+"""A store that records rows that are read one by one although they could have been read ahead."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from tests.support.rows import keys_of
 
 
 class ReadAheadStore(SqliteStore):
-    """*alone* are the rows that were read although nobody had read them ahead or put them."""
+    """*alone* has the rows that were read without being read ahead or put before."""
 
     def __init__(self) -> None:
         super().__init__(Database(":memory:"))
@@ -18,16 +18,16 @@ class ReadAheadStore(SqliteStore):
         self.alone = list[tuple[str, Partition, Sort]]()
 
     def table(self, row: type[Any]) -> Any:
-        """Return the table of *row*, which notes what is read of it."""
-        return _Noting(super().table(row), row, self)
+        """Return the table of *row*, which records its reads."""
+        return _RecordingTable(super().table(row), row, self)
 
     def flush(self) -> None:
-        """Write what was put; what was read ahead is forgotten."""
+        """Flush the store, which clears the rows that were read ahead."""
         super().flush()
         self.known.clear()
 
 
-class _Noting:
+class _RecordingTable:
     def __init__(self, table: Any, row: type[Row], store: ReadAheadStore) -> None:
         self._table, self._row, self._store = table, row, store
 

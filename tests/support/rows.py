@@ -1,4 +1,4 @@
-"""What tests ask of any row."""
+"""Helpers for any row."""
 
 from operator import attrgetter
 

@@ -1,16 +1,16 @@
-"""Waiting for a condition: nothing here sleeps in the hope that some time will do."""
+"""Waits for a condition, without a sleep of a fixed time."""
 
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
-PATIENCE = 300.0
-"""Seconds after which something hangs; a busy machine needs some of them."""
+HANG_TIMEOUT = 300.0
+"""Seconds after which a process counts as hung; a busy machine needs some of them."""
 
 
-def until(happened: Callable[[], Answer], what: str, patience: float = PATIENCE) -> Answer:
-    """Wait for a condition and return what fulfilled it; a failure says what never came."""
+def until(happened: Callable[[], Answer], what: str, patience: float = HANG_TIMEOUT) -> Answer:
+    """Wait for a condition and return its value; a failure names the condition."""
     latest = time.monotonic() + patience
     while not (answer := happened()):
         assert time.monotonic() < latest, f"never came: {what}"

@@ -1,19 +1,20 @@
 """A synthetic web to crawl: a small Internet on loopback whose every answer is known beforehand.
 
-How it fits together. A `World` is a handful of numbers; out of them every host name, page, link
-and misbehaviour follows, computed when asked for and never stored. `oddities` says what may be
-strange, `atlas` which host plays which part and what its pages hold, `render` turns a page into
-bytes. `server` and `dns` speak for the world on sockets and write down every request. `truth`
-walks the same world without any crawler and says what a correct one asks for, and what it must
-never ask for. `measure` judges the requests written down.
+Structure: a `World` is a set of numbers. All host names, pages, links and oddities follow from it;
+they are computed on demand and never stored. `oddities` lists the oddities, `atlas` says which host
+has which and what its pages contain, `render` turns a page into bytes. `server` and `dns` serve the
+world on sockets and record every request. `truth` walks the same world without a crawler and
+returns the URLs that a correct crawler requests, and those that it must never request. `measure`
+evaluates the recorded requests.
 
-A test starts it as a process of its own, so that killing a crawler never harms the record:
+A test starts the server as a process of its own, so that killing a crawler never damages the
+record:
 
     with SynthWeb(World(seed=7, hosts=300, pages=6)) as web:
-        crawl(web.seeds, nameserver=web.nameserver)
-        assert measure.asked(web.requests()) >= web.truth.required
+    crawl(web.seeds, nameserver=web.nameserver)
+    assert measure.asked(web.requests()) >= web.truth.required
 
-Nothing here imports the crawler: what both believed would never be tested.
+Nothing here imports the crawler, so that an error of the crawler cannot become the expected result.
 """
 
 from .client import SynthWeb

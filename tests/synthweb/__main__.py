@@ -1,8 +1,8 @@
-"""Runs a world until its parent goes: `python -m tests.synthweb --seed 7 --hosts 300 --record DIR`.
+"""Runs a world until its parent ends: `python -m tests.synthweb --seed 7 --hosts 300 --record DIR`.
 
-Every number of a `World` is an option; `--plain` leaves the oddities out. When ready, one line of
-JSON on standard output says where: {"http": port, "dns": port, "seeds": [...]}. The end of
-standard input or SIGTERM ends it.
+Every number of a `World` is an option; `--plain` omits the oddities. When ready, it prints one line
+of JSON on standard output: {"http": port, "dns": port, "seeds": [...]}. The end of standard input
+or SIGTERM stops it.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 from .answers import Answers
 from .atlas import Atlas
 from .dns import NameServer, Zone, addresses_of
-from .record import BEGUN, LOOKUPS, REQUESTS, Journal
+from .record import LOOKUPS, REQUESTS, STARTED_FILE, Journal
 from .server import BACKLOG, HEAD_LIMIT, Server
 from .world import World
 
@@ -30,9 +30,10 @@ ATTEMPTS = 50
 
 @dataclass(frozen=True)
 class Place:
-    """Where to listen and where to write; port 0 is any free one.
+    """Addresses to listen on, and the folder of the record; port 0 is any free one.
 
-    Without an *address* for all of the world, each of its crowds has one of its own on loopback.
+    Without an *address* for the whole world, each of its groups of hosts has one of its own on
+    loopback.
     """
 
     record: Path
@@ -72,9 +73,10 @@ async def run(world: World, place: Place) -> None:
 
 
 async def _listen_http(world: World, place: Place, stack: AsyncExitStack) -> Atlas:
-    """The world's links hold the port, so the atlas is drawn once that is known."""
+    """The world's links contain the port, so the atlas is drawn once the port is known."""
     begun, ended = (
-        stack.enter_context(closing(Journal(place.record / name))) for name in (BEGUN, REQUESTS)
+        stack.enter_context(closing(Journal(place.record / name)))
+        for name in (STARTED_FILE, REQUESTS)
     )
     listener = asyncio.Future[Server]()
 
@@ -93,7 +95,7 @@ async def _listen_http(world: World, place: Place, stack: AsyncExitStack) -> Atl
 
 
 def _bound(addresses: list[str], port: int) -> list[socket.socket]:
-    """Bind all *addresses* at one port, any that is free at all of them where it is 0."""
+    """Bind all *addresses* at one port; 0 is any port that is free at all of them."""
     for _ in range(ATTEMPTS):
         bound = [socket.create_server((addresses[0], port))]
         number = bound[0].getsockname()[1]
@@ -108,7 +110,7 @@ def _bound(addresses: list[str], port: int) -> list[socket.socket]:
 
 
 async def _listen_dns(atlas: Atlas, place: Place, stack: AsyncExitStack) -> int:
-    """One port number for UDP and TCP: a free one for the first may be taken for the other."""
+    """Use one port for UDP and TCP: the port that is free for UDP may be taken for TCP."""
     journal = stack.enter_context(closing(Journal(place.record / LOOKUPS)))
     names = NameServer(Zone(atlas, place.address), journal)
     address = place.address or LOOPBACK
@@ -129,7 +131,7 @@ async def _listen_dns(atlas: Atlas, place: Place, stack: AsyncExitStack) -> int:
 
 
 def _await_orphanhood(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    """Standard input ends with the parent, however that died."""
+    """Wait for the end of standard input, which comes with the parent's end."""
     while os.read(0, 4096):
         pass
     loop.call_soon_threadsafe(stop.set)

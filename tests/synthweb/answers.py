@@ -1,4 +1,4 @@
-"""What the server says to a request: decided here, sent elsewhere."""
+"""The server's answers to requests: decided here, sent elsewhere."""
 
 import gzip
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from .render import body_of, content_type, location
 from .robots import MOVED, ROBOTS
 
 WAIT = 1
-"""Seconds that Retry-After asks for."""
+"""Seconds in Retry-After."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ MUTE = Answer(200, manner="mute")
 
 
 class Answers:
-    """Remembers only which spots were asked for before, as some answers improve."""
+    """Remembers which spots were requested, since some answers improve."""
 
     def __init__(self, atlas: Atlas) -> None:
         self._atlas = atlas

@@ -1,7 +1,7 @@
-"""Every page of a world, worked out when asked for and forgotten at once.
+"""Every page of a world, computed on demand and not stored.
 
-Ordinary pages have the same paths on every host, so a link can name a page without looking at the
-host it leads to. What else a host has follows from the part it plays.
+Ordinary pages have the same paths on every host, so a link can name a page without knowing its
+host. A host's other pages follow from its role.
 """
 
 import random
@@ -34,12 +34,12 @@ class Atlas:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Host numbers by name."""
+        """Return the host numbers by name."""
         return {name: number for number, name in enumerate(self.roles.names)}
 
     @cached_property
     def seeds(self) -> list[str]:
-        """Home pages of the first sound hosts; of the first alone where the world is a tree."""
+        """Return the home pages of the first sound hosts; only of the first one in a tree."""
         wanted = 1 if self.world.shape == "tree" else self.world.seeds
         sound = [n for n in range(self.world.hosts) if n not in self.roles.conditions]
         return [self.url((host, "/")) for host in sound[:wanted]]
@@ -55,7 +55,7 @@ class Atlas:
         return NAMES_SITEMAPS if names_sitemaps else robots_of(self.condition(host))
 
     def page(self, spot: Spot) -> Page | None:
-        """The page at a spot; None where there is nothing (a 404 without links)."""
+        """Return the page at a spot; None if there is none (a 404 without links)."""
         host, path = spot
         if path == "/":
             return self._home(host)
@@ -72,7 +72,7 @@ class Atlas:
         return extra_pages(self.roles, host)
 
     def _sitemap(self, spot: Spot) -> Page:
-        """A sitemap lists pages that nothing else leads to."""
+        """A sitemap lists pages without other links to them."""
         host, path = spot
         entries = (f"/beyond{path}/{number}" for number in range(self.world.listed))
         links = tuple(Link((host, entry)) for entry in entries)
@@ -122,7 +122,8 @@ class Atlas:
 
 
 def ordinary_path(number: int) -> str:
-    """Plain files, folders and queries, so that relative links have something to climb."""
+    """Return a path among files, folders and queries, so that relative links have levels to
+    climb."""
     if number == 0:
         return "/"
     shapes = ("/p{}.html", "/docs/p{}", "/docs/more/p{}/", "/list?item={}")
@@ -135,5 +136,5 @@ def _written(here: Spot, to: Spot, rng: random.Random) -> Link:
 
 
 def _second(page: Page) -> bool:
-    """Pages that only another extra page leads to."""
+    """Return the pages to which only another extra page links."""
     return page.spot[1].endswith(("chain-2", "chain-3", "loop-2"))

@@ -1,4 +1,4 @@
-"""The world as a test holds it: a process of its own, its addresses, its truth and its record."""
+"""A world for a test: a process of its own, its addresses, its truth and its record."""
 
 import json
 import subprocess
@@ -18,12 +18,12 @@ from .truth import Scope, Truth, truth_of
 from .world import World
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 30.0
+PROCESS_TIMEOUT = 30.0
 """Seconds for the process to answer or end; only a broken one needs them."""
 
 
 class SynthWeb:
-    """A running world. The record lies in `record`, by default in a folder that goes with it."""
+    """A running world. The record is in the folder `record`, by default a temporary one."""
 
     def __init__(self, world: World, record: Path | None = None) -> None:
         self.world = world
@@ -33,7 +33,7 @@ class SynthWeb:
 
     @classmethod
     def ended(cls, world: World, record: Path, port: int, seeds: list[str]) -> Self:
-        """Return a world whose process is gone: its truth, and what it recorded."""
+        """Return a world whose process has ended: its truth and its record."""
         web = cls(world, record)
         web.port, web.seeds, web.nameserver = port, seeds, ""
         return web
@@ -65,42 +65,43 @@ class SynthWeb:
             self._folder.cleanup()
 
     def stop(self) -> None:
-        """Ends the server; what it recorded can still be read until the `with` ends."""
+        """Stop the server. Its record can be read until the end of the `with` block."""
         if self._process:
             self._process.terminate()
-            self._process.communicate(timeout=PATIENCE)
+            self._process.communicate(timeout=PROCESS_TIMEOUT)
 
     @cached_property
     def atlas(self) -> Atlas:
-        """The world without its process: names, pages, conditions."""
+        """Return the world without its process: names, pages, conditions."""
         return Atlas(self.world, self.port)
 
     @cached_property
     def truth(self) -> Truth:
-        """For a crawl of everything from the seeds."""
+        """Return the truth for a crawl of everything from the seeds."""
         return self.truth_for()
 
     def truth_for(self, scope: Scope | None = None, seeds: list[str] | None = None) -> Truth:
         return truth_of(self.atlas, self.seeds if seeds is None else seeds, scope)
 
     def requests(self) -> list[Request]:
-        """All requests that have ended, in the order in which they began."""
+        """Return all finished requests, in the order in which they started."""
         self._settle()
         return read_requests(self.record / REQUESTS)
 
     def under_way(self) -> list[str]:
-        """The URLs of all requests that have begun and not ended, as they began."""
+        """Return the URLs of all running requests, in the order in which they started."""
         self._settle()
         return read_open(self.record)
 
     def lookups(self) -> Counter[str]:
-        """How often each name was looked up, as whatever type."""
+        """Return the number of lookups of each name, of any type."""
         return Counter(line["name"] for line in read_lines(self.record / LOOKUPS))
 
     def _settle(self) -> None:
-        """A client may see an answer's last byte before the server has written its line."""
+        """Wait for the record: a client may read the end of an answer before the server has written
+        its line."""
         if self._process and self._process.poll() is None:
-            connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+            connection = HTTPConnection("127.0.0.1", self.port, timeout=PROCESS_TIMEOUT)
             connection.request("GET", "/", headers={"Host": PING})
             connection.getresponse().read()
             connection.close()

@@ -1,4 +1,4 @@
-"""The name server: the addresses of all names of the world, save those that are meant to fail."""
+"""The name server: the addresses of all names of the world, except those that must fail."""
 
 import asyncio
 import struct
@@ -18,7 +18,7 @@ REFUSING = bytes((127, 9, 9, 9))
 TYPE_A = 1
 CLASS_IN = 1
 FIRST = IPv4Address("127.1.0.0")
-"""The address of the first hosts of a world; those of the others follow."""
+"""The address of the first hosts of a world; the other hosts have the following ones."""
 NO_ERROR, FORMAT_ERROR, NO_SUCH_NAME = 0, 1, 3
 _RESPONSE = 0x8400  # an answer, and an authoritative one
 _ECHOED = 0x0100  # recursion desired
@@ -39,10 +39,10 @@ def addresses_of(world: World) -> list[str]:
 
 
 class Zone:
-    """Names, and the addresses they have. Sites exist as names even where no host is called so."""
+    """Names and their addresses. Sites exist as names even if no host has the name."""
 
     def __init__(self, atlas: Atlas, address: str = "") -> None:
-        """*address*: where all of the world is, if that is one."""
+        """*address* is the address of the whole world, if it has only one."""
         self._ttl, crowd = atlas.world.ttl, atlas.world.crowd
         here = IPv4Address(address).packed if address else b""
         self._addresses = {
@@ -55,7 +55,7 @@ class Zone:
         self._sites = {site_of(name) for name in self._addresses}
 
     def reply(self, query: bytes) -> tuple[bytes, Question | None, int]:
-        """The answer with its question and code, for the record."""
+        """Return the answer, with its question and code for the record."""
         try:
             question = parse_question(query)
         except (IndexError, struct.error, UnicodeError, ValueError):
@@ -71,7 +71,7 @@ class Zone:
 
 
 def parse_question(query: bytes) -> Question:
-    """The first question of a query; labels may be in any case."""
+    """Return the first question of a query; labels may be in any case."""
     flags, questions = _HEADER.unpack_from(query)[1:3]
     if flags & _RESPONSE & 0x8000 or questions != 1:
         raise ValueError("not a query with one question")
@@ -95,7 +95,7 @@ def _message(query: bytes, question_end: int, code: int, answer: bytes) -> bytes
 
 
 class NameServer(asyncio.DatagramProtocol):
-    """Answers over UDP as a protocol, over TCP with `serve`, and writes each lookup down."""
+    """Answers over UDP as a protocol, and over TCP with `serve`; records each lookup."""
 
     def __init__(self, zone: Zone, journal: Journal) -> None:
         self._zone = zone
@@ -108,7 +108,7 @@ class NameServer(asyncio.DatagramProtocol):
         self._transport.sendto(self._answer(data), addr)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Queries over TCP, each after its length."""
+        """Answer queries over TCP, each preceded by its length."""
         with suppress(OSError, EOFError, asyncio.CancelledError):
             while True:
                 (length,) = struct.unpack(">H", await reader.readexactly(2))

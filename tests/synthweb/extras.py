@@ -1,4 +1,4 @@
-"""The pages a host has because of the part it plays."""
+"""The additional pages that a host has because of its role."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _SEQUELS = {"chain": ("chain", "chain-2", "chain-3"), "loop": ("loop", "loop-2")
 
 
 def extra_pages(roles: Roles, host: int) -> dict[str, Page]:
-    """All of a host's extra pages by path; the home page links to them."""
+    """Return all additional pages of a host by path; the home page links to them."""
     pages = [
         *_fault(roles.conditions.get(host, ""), host),
         *_ruled(roles.conditions.get(host, ""), host),
@@ -21,7 +21,7 @@ def extra_pages(roles: Roles, host: int) -> dict[str, Page]:
 
 
 def filler(spot: Spot) -> Page:
-    """A page that exists wherever it is looked for: what lies beyond an oddity, or a lure."""
+    """Return a page that exists wherever it is requested: beyond an oddity, or as a lure."""
     host, path = spot
     onward = "/" if path.startswith("/beyond/") else "/lure/further"
     return Page(spot, f"{host}{path}", (Link((host, onward)),))
@@ -34,7 +34,8 @@ def _fault(condition: str, host: int) -> Iterator[Page]:
 
 
 def _ruled(condition: str, host: int) -> Iterator[Page]:
-    """What robots.txt speaks of: forbidden pages lure, welcome ones lead back home."""
+    """Return the pages of the rules in robots.txt: forbidden pages lure, welcome ones link to the
+    home page."""
     rules = robots_of(condition)
     if rules is ABSENT:
         return
@@ -59,7 +60,7 @@ def _feature(roles: Roles, host: int, name: str) -> Iterator[Page]:
 
 
 def _copies(roles: Roles, host: int) -> Iterator[Page]:
-    """Byte for byte equal, so links are absolute and whichever copy is met first leads as far."""
+    """Copies are equal byte for byte, so their links are absolute and do not depend on the copy."""
     for number, group in enumerate(roles.groups):
         first = group[0][0]
         links = (Link((first, f"/beyond/copy-{number}")), Link((group[-1][0], "/")))
@@ -76,7 +77,7 @@ def _redirect(roles: Roles, host: int, name: str) -> Page:
 
 
 def _neighbour(roles: Roles, host: int) -> int:
-    """The next sound host; itself when there is no other."""
+    """Return the next sound host; the same host if there is no other."""
     count = len(roles.names)
     others = ((host + step) % count for step in range(1, count + 1))
     return next(other for other in others if other not in roles.conditions)

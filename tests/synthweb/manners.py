@@ -1,6 +1,6 @@
-"""How an answer's bytes go out: whole, in chunks, too few, too many, or without end.
+"""Ways to send an answer: whole, in chunks, too short, too long, or without end.
 
-Each sender returns whether the connection may be used again.
+Each function returns whether the connection may be used again.
 """
 
 import asyncio
@@ -53,25 +53,25 @@ async def _chunked(answer: Answer, writer: asyncio.StreamWriter) -> bool:
 
 
 async def _cut(answer: Answer, writer: asyncio.StreamWriter) -> bool:
-    """Closed half way through an announced length."""
+    """Close the connection half way through the announced length."""
     head = _head(answer, Content_Length=len(answer.body))
     return await _out(writer, head + answer.body[: len(answer.body) // 2], False)
 
 
 async def _short(answer: Answer, writer: asyncio.StreamWriter) -> bool:
-    """Closed between chunks, the last of which never comes."""
+    """Close the connection between chunks, before the last one."""
     head = _head(answer, Transfer_Encoding="chunked")
     return await _out(writer, head + _chunk(answer.body[: len(answer.body) // 2]), False)
 
 
 async def _overlong(answer: Answer, writer: asyncio.StreamWriter) -> bool:
-    """More bytes than announced."""
+    """Send more bytes than announced."""
     head = _head(answer, Content_Length=len(answer.body) // 2)
     return await _out(writer, head + answer.body, False)
 
 
 async def _endless(answer: Answer, writer: asyncio.StreamWriter) -> bool:
-    """Ends with the client's patience, as a ConnectionError."""
+    """Send until the client disconnects, which raises ConnectionError."""
     await _out(writer, _head(answer) + answer.body, False)
     while True:
         await _out(writer, (b"and so on " * TORRENT)[:TORRENT], False)

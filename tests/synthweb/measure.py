@@ -1,4 +1,4 @@
-"""What recorded requests say about a crawler's manners and thoroughness: pure functions."""
+"""Evaluation of a crawler's recorded requests, politeness and completeness: pure functions."""
 
 import re
 from collections import Counter
@@ -15,9 +15,9 @@ PROBE = re.compile("/[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """The shortest pauses at a host: between two starts, and from an end to the next start.
+    """The shortest gaps at a host: between two starts, and from an end to the next start.
 
-    The latter is negative where requests overlapped.
+    The latter is negative if requests overlapped.
     """
 
     start_to_start: float
@@ -25,7 +25,8 @@ class Gaps:
 
 
 def overlaps(requests: Iterable[Request]) -> list[tuple[Request, Request]]:
-    """Pairs that a host had to serve at once: each request with the longest still open."""
+    """Return pairs of concurrent requests to a host: each request with the longest one still
+    open."""
     found = []
     for of_host in by_host(requests).values():
         longest = of_host[0]
@@ -37,7 +38,7 @@ def overlaps(requests: Iterable[Request]) -> list[tuple[Request, Request]]:
 
 
 def most_at_once(requests: Iterable[Request]) -> int:
-    """The most requests that any address had to serve at once."""
+    """Return the largest number of concurrent requests to an address."""
     steps = sorted(
         step
         for request in requests
@@ -51,12 +52,12 @@ def most_at_once(requests: Iterable[Request]) -> int:
 
 
 def soonest(requests: Iterable[Request]) -> dict[str, Gaps]:
-    """The shortest pauses at each host that was asked more than once."""
+    """Return the shortest gaps at each host with more than one request."""
     return {host: _gaps(own) for host, own in by_host(requests).items() if own[1:]}
 
 
 def twice(requests: Iterable[Request]) -> dict[str, int]:
-    """URLs asked for more than once, and how often; robots.txt may be."""
+    """Return URLs that were requested more than once, and how often, without robots.txt."""
     counts = Counter(request.url for request in requests if request.path not in (ROBOTS, MOVED))
     return {url: times for url, times in counts.items() if times > 1}
 
@@ -66,21 +67,21 @@ def asked(requests: Iterable[Request]) -> set[str]:
 
 
 def forbidden_asked(requests: Iterable[Request], truth: Truth) -> set[str]:
-    """URLs asked for although robots.txt bars them."""
+    """Return requested URLs that robots.txt forbids."""
     return asked(requests) & truth.forbidden
 
 
 def uncalled_for(requests: Iterable[Request], truth: Truth) -> set[str]:
-    """URLs asked for although nothing that a crawler should read leads there.
+    """Return requested URLs to which nothing links that a crawler should read.
 
-    It may ask a host what that says where it has no page.
+    A probe for the answer to missing pages is allowed.
     """
     called_for = (request for request in requests if not PROBE.fullmatch(request.path))
     return asked(called_for) - truth.allowed
 
 
 def by_host(requests: Iterable[Request]) -> dict[str, list[Request]]:
-    """Each host's requests in the order in which they began."""
+    """Return each host's requests in the order in which they started."""
     hosts: dict[str, list[Request]] = {}
     for request in sorted(requests, key=lambda one: one.at):
         hosts.setdefault(request.host, []).append(request)

@@ -1,8 +1,8 @@
-"""What may be strange, as tables: the kinds under each option of a world, and their traits.
+"""The oddities as tables: the kinds under each option of a world, and their traits.
 
-An odd page lies at `/odd/NAME`. Where a crawler should read it, it links to `/beyond/NAME`, which
-nothing else links to, so that not reading it shows; where its links must not be followed, they
-lead to `/lure/NAME`, which exists and which nobody may ever ask for.
+An odd page is at `/odd/NAME`. If a crawler should read it, it links to `/beyond/NAME`, to which
+nothing else links, so that a missed page shows. If its links must not be followed, they lead to
+`/lure/NAME`, which exists and must never be requested.
 """
 
 from .page import Traits
@@ -26,8 +26,8 @@ CONDITIONS: dict[str, tuple[str, ...]] = {
     "refused": ("refused",),
     "unresolved": ("unresolved",),
 }
-"""Of whole hosts. Those under `broken` and `stuck` have a sound "/" and one page of that kind and
-nothing else, since a crawler may leave such a host alone for long."""
+"""Oddities of whole hosts. Hosts under `broken` and `stuck` have a sound "/" and only one page of
+that kind, since a crawler may back off from such a host for long."""
 
 UNREACHABLE = frozenset({"silent", "refused", "unresolved"})
 FAULTS = frozenset(CONDITIONS["broken"] + CONDITIONS["stuck"])
@@ -43,7 +43,8 @@ FEATURES: dict[str, tuple[str, ...]] = {
     "markup": ("tags", "spellings", "base", "schemes"),
     "duplicates": ("copy",),
 }
-"""Extra pages of sound hosts, by the option that says how many hosts have each of them."""
+"""Additional pages of sound hosts, by the option with the fraction of hosts that have each of
+them."""
 
 TRAITS: dict[str, Traits] = {
     "404": Traits(404),
@@ -80,7 +81,7 @@ REDIRECTS: dict[str, tuple[Traits, str | None]] = {
     "loop-2": (Traits(302, relative=True), "/odd/loop"),
     "nowhere": (Traits(302), None),
 }
-"""Where each leads, on its own host except for "away"."""
+"""The target of each redirect, on its own host except for "away"."""
 
 TAGS = ("a", "area", "link", "iframe")
 USUAL_TAGS = ("a", "a", "a", "a", "a", *TAGS)

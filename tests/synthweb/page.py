@@ -1,14 +1,14 @@
-"""What a page is before it has bytes: where it lies, where it links to, how it is answered."""
+"""A page before it has bytes: its place, its links, and the way it is answered."""
 
 from dataclasses import dataclass
 
 Spot = tuple[int, str]
-"""A host's number and a path with query: an URL without its port."""
+"""A host's number, and a path with its query: a URL without its port."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as a page shows it: the same spot may be written in many ways."""
+    """A link as a page shows it: one spot may be written in many forms."""
 
     to: Spot
     tag: str = "a"
@@ -18,7 +18,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """How an answer differs from a sound HTML page sent whole."""
+    """The differences of an answer to a sound HTML page that is sent whole."""
 
     status: int = 200
     type: str = "text/html"
@@ -28,7 +28,7 @@ class Traits:
     robots: str = ""
     based: bool = False
     relative: bool = False
-    # The status of the first answer, where a later one differs: try again, with Retry-After.
+    # The status of the first answer, if it differs from later ones: Retry-After.
     first: int | None = None
 
     @property
@@ -44,7 +44,7 @@ class Traits:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One answer of the world. `text` names its words: equal names, equal words."""
+    """One answer of the world. Equal `text` has equal words."""
 
     spot: Spot
     text: str

@@ -1,4 +1,4 @@
-"""The requests a server was sent and answered, as lines of JSON that outlive it."""
+"""The requests that a server received and answered, as lines of JSON that outlive it."""
 
 import json
 import time
@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import Any
 
 REQUESTS = "requests.jsonl"
-BEGUN = "begun.jsonl"
-"""Of each request, as soon as its head was read: `at`, `conn` and `url`."""
+STARTED_FILE = "begun.jsonl"
+"""The start of each request: `at`, `conn` and `url`, written when its head was read."""
 LOOKUPS = "lookups.jsonl"
 
 _STARTED = time.time() - time.monotonic()
 
 
 def now() -> float:
-    """Epoch seconds that never step, so that gaps between requests are real ones."""
+    """Return epoch seconds that never step, so that gaps between requests are real."""
     return _STARTED + time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: `at` its head had been read, `ended` its answer was sent or its client gone.
+    """One request: `at` its head was read, `ended` its answer was sent or its client disconnected.
 
-    `host` has no port, `url` has; `status` is 0 where no status line was sent.
+    `host` has no port, `url` has one; `status` is 0 if no status line was sent.
     """
 
     at: float
@@ -37,11 +37,11 @@ class Request:
     sender: str
     conn: int
     address: str = ""
-    """Where its host was asked."""
+    """The address at which its host was requested."""
 
 
 class Journal:
-    """Appends one line per entry, at once: a reader never misses what has ended."""
+    """Appends one line per entry at once, so that a reader sees every finished request."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,28 +55,28 @@ class Journal:
 
 
 def as_line(request: Request) -> dict[str, Any]:
-    """The header is called From, which no Python name can be."""
+    """The header is From, a keyword of Python."""
     entry = asdict(request)
     entry["from"] = entry.pop("sender")
     return entry
 
 
 def read_requests(path: Path) -> list[Request]:
-    """In the order in which they began."""
+    """Return requests in the order in which they started."""
     found = [Request(sender=line.pop("from"), **line) for line in read_lines(path)]
     return sorted(found, key=lambda request: request.at)
 
 
 def read_open(folder: Path) -> list[str]:
-    """The URLs of requests that have begun and not ended, in the order in which they began."""
-    # Read first: whatever of it has ended is then on the other record.
-    begun = read_lines(folder / BEGUN)
+    """Return the URLs of running requests, in the order in which they started."""
+    # Read first: finished requests are then on the other record.
+    begun = read_lines(folder / STARTED_FILE)
     ended = {(request.conn, request.at) for request in read_requests(folder / REQUESTS)}
     return [line["url"] for line in begun if (line["conn"], line["at"]) not in ended]
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Whole lines only: the last may still be on its way."""
+    """Return whole lines only: the last one may still be written."""
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Pages as bytes."""
+"""Renders pages as bytes."""
 
 import struct
 import zlib
@@ -11,7 +11,7 @@ from .words import SAMPLES, paragraphs, title
 
 
 def body_of(atlas: Atlas, page: Page) -> bytes:
-    """The body before any transfer coding."""
+    """Return the body before any transfer coding."""
     kind = page.traits.type
     if kind in HTML:
         return _html(atlas, page).encode(page.traits.charset, "xmlcharrefreplace")
@@ -90,7 +90,7 @@ def _odd_case(atlas: Atlas, _here: Spot, to: Spot) -> str:
 
 
 def _relative(here: Spot, to: Spot, above: int = 0) -> str:
-    """Climbs to the root, or above it, which is the root again."""
+    """Return a relative link that climbs to the root, or above it, which is the root again."""
     climbs = here[1].partition("?")[0].count("/") - 1 + above
     return "../" * climbs + to[1][1:] or "./"
 
@@ -116,7 +116,7 @@ _SPELL: dict[str, Callable[[Atlas, Spot, Spot], str]] = {
 
 
 def location(atlas: Atlas, page: Page) -> str | None:
-    """What the Location header says, if there is one."""
+    """Return the Location header; None if there is none."""
     if page.target is None:
         return None
     spell = "relative" if page.traits.relative else "absolute"
@@ -124,7 +124,7 @@ def location(atlas: Atlas, page: Page) -> str | None:
 
 
 def _png(text: str) -> bytes:
-    """One grey dot, with the text as a comment."""
+    """Return an image of one grey dot, with the text as a comment."""
     header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
     chunks = [
         _chunk(b"IHDR", header),
@@ -140,7 +140,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def _pdf(text: str) -> bytes:
-    """One page; readers rebuild the missing cross-reference table."""
+    """Return a PDF of one page; readers rebuild the missing cross-reference table."""
     stream = f"BT /F1 9 Tf 20 700 Td ({text[:200]}) Tj ET".replace("\n", " ")
     return (
         "%PDF-1.4\n1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj\n"

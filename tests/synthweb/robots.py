@@ -1,4 +1,4 @@
-"""The robots.txt of a host, and which paths it forbids: known by writing it, not by reading it."""
+"""The robots.txt of a host, and the paths that it forbids, which are known without parsing."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ _ODD_LINES = "USER-AGENT : *\r\r# notes\r\n Disallow:/private/ # not here\rNonse
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """One host's rules; `forbidden` and `welcome` are paths its home page links to.
+    """One host's rules. Its home page links to the `forbidden` and `welcome` paths.
 
     `text` has no line about the `sitemaps`: their URLs depend on host and port.
     """
@@ -56,11 +56,11 @@ _KINDS = {
         forbidden=("/private/a",),
         delay=DELAY,
     ),
-    # Robots that cannot be had forbid everything (RFC 9309, 2.3.1.4).
+    # An unreachable robots.txt forbids everything (RFC 9309, 2.3.1.4).
     "silent": Robots(closed=True),
 }
 
 
 def robots_of(condition: str) -> Robots:
-    """The rules of a host in this condition; most hosts have none."""
+    """Return the rules of a host in this condition; most hosts have none."""
     return _KINDS.get(condition, ABSENT)

@@ -1,4 +1,4 @@
-"""Which host has which name and plays which part: drawn once from the seed, in exact numbers."""
+"""The names and roles of hosts, drawn once from the seed, in exact numbers."""
 
 import random
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ GROUP = 3
 
 @dataclass(frozen=True)
 class Roles:
-    """The cast of a world. `conditions` holds unwell hosts only; `features` sound ones only."""
+    """The roles in a world. `conditions` has unsound hosts only, `features` sound hosts only."""
 
     names: list[str]
     conditions: dict[int, str]
@@ -34,7 +34,7 @@ def cast(world: World) -> Roles:
 
 
 def host_names(count: int) -> list[str]:
-    """Sites of one to five hosts: the bare domain, www, and numbered ones."""
+    """Return sites of one to five hosts: the bare domain, www, and numbered names."""
     names: list[str] = []
     site = 0
     while len(names) < count:
@@ -46,12 +46,12 @@ def host_names(count: int) -> list[str]:
 
 
 def site_of(name: str) -> str:
-    """The registrable domain, as all names here lie directly under a reserved top level."""
+    """Return the registrable domain; all names are directly under a reserved top level."""
     return ".".join(name.split(".")[-2:])
 
 
 def _conditions(world: World) -> dict[int, str]:
-    """Host 0 stays sound, and so does at least half of the world."""
+    """Host 0 stays sound, and at least half of the world."""
     hosts = list(range(1, world.hosts))
     random.Random(f"{world.seed}/conditions").shuffle(hosts)
     kinds = [
@@ -73,7 +73,7 @@ def _sample(world: World, name: str, share: float, sound: list[int]) -> list[int
 
 
 def _groups(hosts: list[int]) -> list[tuple[Spot, ...]]:
-    """Copies of one page over up to three hosts; the first host has two of them."""
+    """Copies of one page are spread over up to three hosts; the first host has two of them."""
     chunks = [hosts[at : at + GROUP] for at in range(0, len(hosts), GROUP)]
     return [
         tuple((host, f"/copy/{number}-{n}") for n, host in enumerate([chunk[0], *chunk]))

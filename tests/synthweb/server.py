@@ -1,4 +1,4 @@
-"""The HTTP side: one port, all hosts, each request written down as it begins and ends."""
+"""The HTTP server: one port, all hosts, with the start and the end of each request on record."""
 
 import asyncio
 import random
@@ -12,7 +12,7 @@ from .manners import send
 from .record import Journal, Request, as_line, now
 
 PING = "synthweb.invalid"
-"""A host outside the world whose answer means that whatever ended before is on record."""
+"""A host outside the world. Its answer proves that all earlier requests are on record."""
 
 HEAD_LIMIT = 65536
 BACKLOG = 4096
@@ -49,27 +49,27 @@ class Server:
         self._open: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, for as long as the client keeps it or until the server closes."""
+        """Serve one connection until the client or the server closes it."""
         task = cast("asyncio.Task[None]", asyncio.current_task())
         self._open.add(task)
         try:
             await self._converse(reader, writer)
         except asyncio.CancelledError:
-            # Only `close` cancels; to end quietly is what it wants.
+            # Only `close` cancels, and expects a quiet end.
             writer.transport.abort()
         finally:
             self._open.discard(task)
 
     async def close(self) -> None:
-        """Ends what is still open, which puts it on record."""
+        """End open requests, which puts them on record."""
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Request after request. A client may vanish at any point."""
+        """Serve request after request. A client may disconnect at any point."""
         number = next(self._numbers)
-        # Written out to the last byte before `drain` returns: `ended` means sent, not buffered.
+        # Every byte is written before `drain` returns: `ended` means sent, not buffered.
         writer.transport.set_write_buffer_limits(0)
         with suppress(OSError, EOFError, ValueError, asyncio.LimitOverrunError):
             while await self._exchange(reader, writer, number):
@@ -79,7 +79,7 @@ class Server:
     async def _exchange(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
     ) -> bool:
-        """One request and its answer; whether the connection stays open."""
+        """Serve one request; return whether the connection stays open."""
         head = parse_head(await reader.readuntil(b"\r\n\r\n"))
         at = now()
         await reader.readexactly(int(head.headers.get("content-length", 0)))
@@ -108,7 +108,7 @@ class Server:
         self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
         if answer.manner == MUTE.manner:
-            # Says nothing for as long as the client cares to listen.
+            # Send nothing until the client disconnects.
             while await reader.read(HEAD_LIMIT):
                 pass
         if answer.manner == "garbage":
@@ -121,7 +121,7 @@ _WORDLESS = frozenset({"mute", "garbage", "empty"})
 
 
 def parse_head(raw: bytes) -> Head:
-    """Raises ValueError where there is no request line."""
+    """Raise ValueError if there is no request line."""
     first, *lines = raw.decode("latin-1").rstrip("\r\n").split("\r\n")
     method, target, _version = first.split(" ")
     pairs = (line.partition(":") for line in lines)

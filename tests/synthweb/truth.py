@@ -1,10 +1,9 @@
-"""What a correct crawler asks for, found by walking the world without one.
+"""The URLs that a correct crawler requests, computed by walking the world without a crawler.
 
-Which copy of a duplicate is met first does not matter: copies hold the same absolute links. Depth
-counts links from the nearest seed; a redirect adds none. A crawl finds pages in an order of its
-own, so a depth limit has one right answer only where the way to a page is unique: in a world of
-shape "tree" without redirects and duplicates. Elsewhere it is the most that may be
-asked for.
+The first discovered copy of a duplicate does not matter: copies have the same absolute links. Depth
+counts links from the nearest seed; a redirect adds none. A crawl discovers pages in an order of its
+own, so a depth limit has one right answer only if the path to each page is unique: in a world of
+shape "tree" without redirects and duplicates. Elsewhere the result is the upper limit.
 """
 
 from collections import deque
@@ -24,7 +23,7 @@ READ = HTML | {"text/plain"}
 
 @dataclass(frozen=True)
 class Scope:
-    """Which URLs are wanted: any, those on the seeds' sites, or those on the seeds' hosts."""
+    """The URLs in scope: all, those on the seeds' sites, or those on the seeds' hosts."""
 
     kind: Literal["any", "site", "host"] = "any"
     depth: int | None = None
@@ -32,13 +31,14 @@ class Scope:
 
 @dataclass
 class Truth:
-    """Everything a crawl comes upon, by canonical URL.
+    """All URLs that a crawl discovers, in canonical form.
 
-    `pages` answer 200 with text; `others` 200 with something else (URL to type); `redirects` lead
-    to a URL or nowhere; `errors` fail in the way named: a status, a fault, or for a host that
-    nobody reaches "silent", "refused", "unresolved". `retried` are pages refused the first time,
-    and those at which the server hangs up: over a connection that was kept that says nothing.
-    `forbidden` are found, but barred by robots.txt; `rules` is where robots.txt lies.
+    `pages` answer 200 with text; `others` 200 with another type (URL to type); `redirects` lead to
+    a URL or nowhere; `errors` fail in a way that is named: a status, a fault, or for an unreachable
+    host "silent", "refused", "unresolved". `retried` are pages that are refused at first, and pages
+    at which the server closes the connection, which may also mean that a kept connection has timed
+    out. `forbidden` URLs are discovered, but excluded by robots.txt; `rules` has the URLs of
+    robots.txt.
     """
 
     pages: set[str] = field(default_factory=set)
@@ -54,13 +54,13 @@ class Truth:
 
     @cached_property
     def required(self) -> set[str]:
-        """What has to be asked for: all that can be reached, sound or not."""
+        """Return the URLs that must be requested: all reachable ones, sound or not."""
         reached = {url for url, kind in self.errors.items() if kind not in UNREACHABLE}
         return self.pages | set(self.others) | set(self.redirects) | reached
 
     @cached_property
     def allowed(self) -> set[str]:
-        """What may be asked for: nothing else."""
+        """Return the URLs that may be requested."""
         return self.required | self.rules
 
     def as_json(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def truth_of(atlas: Atlas, seeds: list[str], scope: Scope | None = None) -> Trut
 
 
 class _Walk:
-    """Breadth first; redirects are followed at once, as they add no depth."""
+    """A breadth-first walk. Redirects are followed at once, as they add no depth."""
 
     def __init__(self, atlas: Atlas, seeds: list[str], scope: Scope) -> None:
         self._atlas = atlas
@@ -141,7 +141,7 @@ class _Walk:
             self._queue.extend((link.to, depth + 1) for link in page.links if not link.nofollow)
 
     def _home(self, host: int) -> str:
-        """What the scope compares."""
+        """Return the part of a URL that the scope compares."""
         name = self._atlas.roles.names[host]
         return {"any": "", "site": site_of(name), "host": name}[self._scope.kind]
 
@@ -152,7 +152,7 @@ class _Walk:
 
 
 def spot_of(atlas: Atlas, url: str) -> Spot:
-    """Where a canonical URL of the world lies; KeyError for a strange host."""
+    """Return the spot of a canonical URL of the world; KeyError for an unknown host."""
     parts = urlsplit(url)
     query = f"?{parts.query}" if parts.query else ""
     return atlas.numbers[parts.hostname or ""], (parts.path or "/") + query

@@ -1,4 +1,4 @@
-"""Words enough that no two pages read alike, not even to a near-duplicate test."""
+"""Texts that are so different that no two pages are near duplicates."""
 
 import random
 from itertools import product
@@ -29,12 +29,13 @@ def title(key: str) -> str:
 
 
 def paragraphs(key: str) -> list[str]:
-    """Three paragraphs that belong to `key` alone."""
+    """Return three paragraphs that are unique to `key`."""
     rng = random.Random(f"text/{key}")
     return [" ".join(_sentence(rng) for _ in range(4)) for _ in range(3)]
 
 
 def _sentence(rng: random.Random) -> str:
-    """One common word: more of the same few would make pages near duplicates of each other."""
+    """Return a sentence with one common word: more would make pages near duplicates of each
+    other."""
     words = [rng.choice(_COMMON), *rng.choices(_WORDS, k=11)]
     return " ".join(words).capitalize() + "."

@@ -1,7 +1,7 @@
-"""The numbers a world follows from; all the rest of the package is a function of them.
+"""The numbers that determine a world; the rest of the package is a function of them.
 
-Fractions say how many hosts show an oddity. A fraction above zero gives at least one host to
-every kind named under it, so that a small world shows all of them (as long as hosts last).
+Fractions are the fractions of hosts with an oddity. A fraction above zero gives at least one host
+to every kind under it, so that a small world shows all of them (as long as there are hosts).
 """
 
 from dataclasses import asdict, dataclass, fields, replace
@@ -10,24 +10,25 @@ from typing import Any
 
 @dataclass(frozen=True)
 class World:
-    """Same numbers, same world, byte for byte (the port appears in absolute links)."""
+    """A world. The same numbers give the same world, byte for byte (absolute links contain the
+    port)."""
 
     seed: int = 1
     hosts: int = 30
     pages: int = 6
     seeds: int = 3
-    # "web": links to anywhere. "tree": one way to each page, links back to ancestors only, so that
-    # the depth at which a page is found does not depend on the order of the crawl.
+    # "web": links to anywhere. "tree": one path to each page, and links back to ancestors only, so
+    # that the depth of a page does not depend on the order of the crawl.
     shape: str = "web"
     ttl: int = 60
-    # how many hosts share an address
+    # the number of hosts that share an address
     crowd: int = 1
     jitter: float = 0.0
     slowness: float = 0.3
-    # entries of each sitemap that the first host's robots.txt names; 0: it names none
+    # the number of entries of each sitemap in the first host's robots.txt; 0: none
     listed: int = 0
 
-    # extra pages on hosts that are otherwise well
+    # additional pages on hosts that are otherwise sound
     redirects: float = 0.1
     errors: float = 0.1
     retries: float = 0.05
@@ -48,12 +49,12 @@ class World:
 
     @classmethod
     def plain(cls, **numbers: Any) -> "World":
-        """A world without any oddity; numbers given here win."""
+        """Return a world without oddities, with these numbers."""
         none: dict[str, Any] = dict.fromkeys(ODDITY_OPTIONS, 0.0)
         return replace(cls(**none), **numbers)
 
     def flags(self) -> list[str]:
-        """The command line that rebuilds this world in another process."""
+        """Return the command line that rebuilds this world in another process."""
         pairs = asdict(self).items()
         return [f"--{name.replace('_', '-')}={value}" for name, value in pairs]
 

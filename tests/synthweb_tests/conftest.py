@@ -1,4 +1,4 @@
-"""One mixed world, started once, that the tests of sockets talk to."""
+"""One world with all oddities, started once, for the tests of sockets."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,6 @@
-"""A second opinion: reads pages with the standard library's parser and finds where links lead.
+"""A second implementation: reads pages with the standard library's parser and returns their links.
 
-It knows the rules of the Web and nothing of how the world is made.
+It follows the rules of the Web and knows nothing of the world.
 """
 
 import re
@@ -31,7 +31,8 @@ class _Reader(HTMLParser):
 
 
 def canonical(url: str) -> str:
-    """The host in lower case, no fragment, no dots (`urljoin` leaves them in absolute URLs)."""
+    """Return the URL with its host in lower case, without fragment and dots (`urljoin` leaves dots
+    in absolute URLs)."""
     parts = urlsplit(url)
     query = f"?{parts.query}" if parts.query else ""
     path = parts.path or "/"
@@ -41,12 +42,12 @@ def canonical(url: str) -> str:
 
 
 def sitemaps_of(answer: Answer) -> list[str]:
-    """The URLs of sitemaps that a robots.txt names."""
+    """Return the URLs of sitemaps in a robots.txt."""
     return re.findall(r"^Sitemap: (\S+)$", answer.body.decode("latin-1"), re.MULTILINE)
 
 
 def links_of(url: str, answer: Answer, body: bytes) -> set[str]:
-    """Links to follow in a sound HTML answer or a sitemap, none in any other."""
+    """Return the links of a sound HTML answer or a sitemap, and none of any other answer."""
     if answer.headers.get("Content-Type") == "application/xml":
         return set(re.findall("<loc>(.*?)</loc>", body.decode()))
     if answer.status != 200 or "html" not in answer.headers["Content-Type"]:

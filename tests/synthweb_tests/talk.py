@@ -17,14 +17,14 @@ def get(port: int, host: str, path: str) -> tuple[HTTPResponse, bytes]:
 
 
 def open_get(port: int, host: str, path: str) -> socket.socket:
-    """A connection on which a request was just sent."""
+    """Return a connection on which a request was just sent."""
     connection = socket.create_connection(("127.0.0.1", port), PATIENCE)
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
     return connection
 
 
 def raw_get(port: int, host: str, path: str) -> bytes:
-    """Everything until the server closes."""
+    """Return all bytes until the server closes the connection."""
     with open_get(port, host, path) as connection:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 

@@ -1,4 +1,4 @@
-"""That each robots.txt says what the truth believes, by a matcher written from RFC 9309."""
+"""Each robots.txt agrees with the truth, by a matcher written from RFC 9309."""
 
 import re
 
@@ -16,7 +16,7 @@ ORDINARY = ("/", "/p4.html", "/docs/p1", "/docs/more/p2/", "/list?item=3", "/odd
 
 
 def groups_of(text: str) -> dict[str, list[tuple[str, str]]]:
-    """Rules by user agent."""
+    """Return the rules by user agent."""
     groups: dict[str, list[tuple[str, str]]] = {}
     agent = ""
     for line in re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")):
@@ -29,7 +29,7 @@ def groups_of(text: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def forbids(robots: Robots, path: str) -> bool:
-    """The longest matching rule wins, and Allow between equals."""
+    """Return whether the longest matching rule forbids the path; Allow wins between equal ones."""
     groups = groups_of(robots.text)
     rules = groups.get("gossamer", groups.get("*", []))
     found = [(len(value), key == "allow") for key, value in rules if value and fits(value, path)]
@@ -43,13 +43,13 @@ def fits(pattern: str, path: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", WRITTEN)
-def test_the_text_forbids_what_the_truth_forbids(kind: str) -> None:
+def test_robots_txt_forbids_the_same_paths_as_the_truth(kind: str) -> None:
     robots = robots_of(kind)
     for path in (*ORDINARY, *robots.forbidden, *robots.welcome):
         assert forbids(robots, path) == robots.forbids(path), path
 
 
-def test_failures_close_and_denials_open() -> None:
+def test_failed_robots_txt_forbids_all_and_missing_one_nothing() -> None:
     assert robots_of("robots-failing").forbids("/")
     assert robots_of("silent").forbids("/")
     assert not robots_of("robots-denied").forbids("/private/a")

@@ -1,4 +1,4 @@
-"""What the server really sends, over sockets."""
+"""The bytes that the server sends, over sockets."""
 
 import re
 import subprocess
@@ -16,9 +16,9 @@ from tests.synthweb.truth import spot_of
 from tests.synthweb_tests.talk import get, open_get, raw_get
 
 TRIES = 5000
-"""Each asks the server anew; it has long noticed by then."""
+"""Each attempt is a new request; the server has long noticed the disconnection by then."""
 
-ASKER = """
+WAITING_CLIENT = """
 import socket, sys
 port, host = sys.argv[1:]
 asking = socket.create_connection(("127.0.0.1", int(port)))
@@ -44,7 +44,7 @@ def recorded(web: SynthWeb, host: str, path: str) -> list[Request]:
     return [one for one in web.requests() if (one.host, one.path) == (host, path)]
 
 
-def test_one_connection_serves_many_hosts_and_all_is_recorded(web: SynthWeb) -> None:
+def test_connection_serves_many_hosts_and_all_requests_are_recorded(web: SynthWeb) -> None:
     connection = HTTPConnection("127.0.0.1", web.port)
     before = len(web.requests())
     names = web.atlas.roles.names[:2]
@@ -62,7 +62,7 @@ def test_one_connection_serves_many_hosts_and_all_is_recorded(web: SynthWeb) -> 
     assert (first.agent, first.sender) == ("g/1", "me@a.test")
 
 
-def test_a_request_is_under_way_from_its_head_to_its_end(web: SynthWeb) -> None:
+def test_request_is_running_from_its_head_to_its_end(web: SynthWeb) -> None:
     host = host_with(web, "mute")
     url = f"http://{host}:{web.port}/odd/mute"
     before = web.under_way().count(url)
@@ -71,7 +71,7 @@ def test_a_request_is_under_way_from_its_head_to_its_end(web: SynthWeb) -> None:
     assert any(web.under_way().count(url) == before for _ in range(TRIES))
 
 
-def test_every_seed_answers(web: SynthWeb) -> None:
+def test_each_seed_answers(web: SynthWeb) -> None:
     for seed in web.seeds:
         host, path = spot_of(web.atlas, seed)
         response, body = get(web.port, web.atlas.roles.names[host], path)
@@ -81,7 +81,7 @@ def test_every_seed_answers(web: SynthWeb) -> None:
 
 
 @pytest.mark.parametrize(("oddity", "status"), [("503", 503), ("429", 429)])
-def test_refused_once_with_retry_after(web: SynthWeb, oddity: str, status: int) -> None:
+def test_retry_after_is_sent_once(web: SynthWeb, oddity: str, status: int) -> None:
     host = host_with(web, oddity)
     first, _ = get(web.port, host, f"/odd/{oddity}")
     second, body = get(web.port, host, f"/odd/{oddity}")
@@ -90,19 +90,19 @@ def test_refused_once_with_retry_after(web: SynthWeb, oddity: str, status: int) 
 
 
 @pytest.mark.parametrize("status", [404, 410, 500, 403])
-def test_errors_lure(web: SynthWeb, status: int) -> None:
+def test_error_pages_link_to_lures(web: SynthWeb, status: int) -> None:
     response, body = get(web.port, host_with(web, str(status)), f"/odd/{status}")
     assert response.status == status and f"/lure/{status}".encode() in body
 
 
 @pytest.mark.parametrize("oddity", ["301", "302", "307", "308", "away", "loop", "nowhere"])
-def test_redirects(web: SynthWeb, oddity: str) -> None:
+def test_redirects_have_their_locations(web: SynthWeb, oddity: str) -> None:
     response, _ = get(web.port, host_with(web, oddity), f"/odd/{oddity}")
     assert str(response.status) in (oddity, "302")
     assert (response.getheader("Location") is None) == (oddity == "nowhere")
 
 
-def test_transfers(web: SynthWeb) -> None:
+def test_transfer_codings_are_decodable(web: SynthWeb) -> None:
     slow, _ = get(web.port, host_with(web, "slow"), "/odd/slow")
     chunked, body = get(web.port, host_with(web, "chunked"), "/odd/chunked")
     packed, gzipped = get(web.port, host_with(web, "gzip"), "/odd/gzip")
@@ -111,7 +111,7 @@ def test_transfers(web: SynthWeb) -> None:
     assert packed.getheader("Content-Encoding") == "gzip" and gzipped[:2] == b"\x1f\x8b"
 
 
-def test_broken_answers(web: SynthWeb) -> None:
+def test_broken_answers_are_broken(web: SynthWeb) -> None:
     assert odd(web, "empty") == b""
     assert not odd(web, "garbage").startswith(b"HTTP/")
     assert not odd(web, "short").endswith(b"0\r\n\r\n")
@@ -122,7 +122,7 @@ def test_broken_answers(web: SynthWeb) -> None:
 
 
 @pytest.mark.parametrize("oddity", ["endless", "mute"])
-def test_what_never_ends_is_recorded_when_the_client_leaves(web: SynthWeb, oddity: str) -> None:
+def test_endless_answer_is_recorded_at_the_disconnection(web: SynthWeb, oddity: str) -> None:
     host, path = host_with(web, oddity), f"/odd/{oddity}"
     connection = open_get(web.port, host, path)
     if oddity == "endless":
@@ -132,10 +132,10 @@ def test_what_never_ends_is_recorded_when_the_client_leaves(web: SynthWeb, oddit
     assert found[-1].status == (200 if oddity == "endless" else 0)
 
 
-def test_killed_clients_stay_on_record(web: SynthWeb) -> None:
+def test_request_of_a_killed_client_is_recorded(web: SynthWeb) -> None:
     host = host_with(web, "mute")
     before = len(recorded(web, host, "/odd/mute"))
-    command = [sys.executable, "-c", ASKER, str(web.port), host]
+    command = [sys.executable, "-c", WAITING_CLIENT, str(web.port), host]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as client:
         assert client.stdout and client.stdout.readline() == b"sent\n"
         client.kill()
@@ -143,7 +143,7 @@ def test_killed_clients_stay_on_record(web: SynthWeb) -> None:
     assert next(count for count in counts if count > before) == before + 1
 
 
-def test_encodings(web: SynthWeb) -> None:
+def test_pages_have_their_encodings(web: SynthWeb) -> None:
     _, latin = get(web.port, host_with(web, "latin-1"), "/odd/latin-1")
     japanese, sjis = get(web.port, host_with(web, "shift_jis"), "/odd/shift_jis")
     windows, smart = get(web.port, host_with(web, "windows-1252"), "/odd/windows-1252")
@@ -154,7 +154,7 @@ def test_encodings(web: SynthWeb) -> None:
     assert b'<meta charset="windows-1252"' in smart and b"\x93Smart quotes\x94" in smart
 
 
-def test_other_types(web: SynthWeb) -> None:
+def test_other_types_have_their_content(web: SynthWeb) -> None:
     starts = {"png": b"\x89PNG", "pdf": b"%PDF-1.4", "text": b"", "xhtml": b"<?xml"}
     for oddity, start in starts.items():
         response, body = get(web.port, host_with(web, oddity), f"/odd/{oddity}")
@@ -162,7 +162,7 @@ def test_other_types(web: SynthWeb) -> None:
         assert body.startswith(start)
 
 
-def test_robots(web: SynthWeb) -> None:
+def test_robots_txt_is_served(web: SynthWeb) -> None:
     statuses = {"failing": 500, "denied": 403, "moved": 301, "empty": 200, "bom": 200}
     for kind, status in statuses.items():
         response, body = get(web.port, host_with(web, f"robots-{kind}"), ROBOTS)
@@ -175,13 +175,13 @@ def test_robots(web: SynthWeb) -> None:
     assert get(web.port, web.atlas.roles.names[0], ROBOTS)[0].status == 404
 
 
-def test_nonsense_costs_only_its_connection(web: SynthWeb) -> None:
+def test_invalid_request_closes_only_its_connection(web: SynthWeb) -> None:
     with open_get(web.port, "no such\r\nhost", "/ too many words") as connection:
         assert connection.recv(1) == b""
     assert get(web.port, web.atlas.roles.names[0], "/")[0].status == 200
 
 
-def test_it_ends_when_its_parent_does(tmp_path: Path) -> None:
+def test_server_stops_with_its_parent(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.synthweb", "--hosts=5", f"--record={tmp_path}"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=ROOT, **pipes) as process:  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""The truth against a walk over the bytes themselves, and what must hold of any world."""
+"""The truth compared with a walk over the served bytes, and properties of any world."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ WORLDS = [
 
 
 def walk(atlas: Atlas) -> set[str]:
-    """All URLs that can be asked for, by reading what the server would send."""
+    """Return all URLs that can be requested, by reading the answers of the server."""
     answers = Answers(atlas)
     met: set[str] = set()
     waiting = list(atlas.seeds)
@@ -63,13 +63,13 @@ def truth_at(world: World, scope: Scope | None = None) -> tuple[Atlas, Truth]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS, ids=str)
-def test_what_is_required_is_what_reading_the_pages_leads_to(world: World) -> None:
+def test_required_urls_are_those_that_the_served_pages_lead_to(world: World) -> None:
     atlas, truth = truth_at(world)
     assert truth.required == walk(atlas)
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=str)
-def test_kinds_do_not_mix(world: World) -> None:
+def test_sets_of_urls_are_disjoint(world: World) -> None:
     _, truth = truth_at(world)
     kinds = [truth.pages, set(truth.others), set(truth.redirects), set(truth.errors)]
     assert sum(map(len, kinds)) + len(truth.forbidden) == len(truth.depths)
@@ -77,7 +77,7 @@ def test_kinds_do_not_mix(world: World) -> None:
     assert not any("/lure/" in url for url in truth.depths)
 
 
-def test_a_mixed_world_shows_every_kind() -> None:
+def test_mixed_world_has_each_kind() -> None:
     _, truth = truth_at(World(seed=7, hosts=150))
     kinds = {"404", "410", "500", "403", "silent", "refused", "unresolved", *FAULTS}
     assert set(truth.errors.values()) == kinds
@@ -86,14 +86,14 @@ def test_a_mixed_world_shows_every_kind() -> None:
     assert truth.retried and truth.forbidden and truth.delays and truth.duplicates
 
 
-def test_a_plain_world_is_nothing_but_pages() -> None:
+def test_plain_world_has_only_pages() -> None:
     _, truth = truth_at(World.plain(hosts=40, pages=6))
     assert len(truth.pages) == 240
     assert truth.required == truth.pages
     assert not truth.forbidden
 
 
-def test_copies_are_equal_and_everything_else_differs() -> None:
+def test_only_copies_are_equal() -> None:
     atlas, truth = truth_at(World(seed=7, hosts=150))
     answers = Answers(atlas)
     copies = {url: number for number, group in enumerate(truth.duplicates) for url in group}
@@ -106,7 +106,7 @@ def test_copies_are_equal_and_everything_else_differs() -> None:
     assert len(bodies) < len(truth.pages - truth.retried)
 
 
-def test_scope_keeps_to_sites_and_hosts() -> None:
+def test_scope_limits_sites_and_hosts() -> None:
     atlas, whole = truth_at(WORLDS[1])
     hosts = {seed.split("/")[2].split(":")[0] for seed in atlas.seeds}
     sites = {site_of(host) for host in hosts}
@@ -124,13 +124,13 @@ def test_depth_counts_links_not_redirects() -> None:
             assert truth.depths[target] <= truth.depths[source]
 
 
-def test_a_depth_limit_keeps_what_lies_within_it() -> None:
+def test_depth_limit_keeps_urls_within_it() -> None:
     tree = World.plain(hosts=60, pages=8, shape="tree")
     _, whole = truth_at(tree)
     _, shallow = truth_at(tree, Scope(depth=2))
     assert shallow.pages == {url for url, depth in whole.depths.items() if depth <= 2}
 
 
-def test_truth_is_json() -> None:
+def test_truth_can_be_json() -> None:
     _, truth = truth_at(WORLDS[0])
     assert json.loads(json.dumps(truth.as_json()))["required"] == sorted(truth.required)

@@ -1,4 +1,4 @@
-"""A world is its numbers."""
+"""A world is determined by its numbers."""
 
 from dataclasses import replace
 
@@ -20,21 +20,21 @@ def everything(world: World) -> dict[str, bytes]:
     return {u: answers.to(atlas.roles.names[h], path).body for u, (h, path) in spots.items()}
 
 
-def test_same_numbers_same_bytes() -> None:
+def test_same_numbers_give_the_same_bytes() -> None:
     assert everything(WORLD) == everything(replace(WORLD))
 
 
-def test_another_seed_another_world() -> None:
+def test_another_seed_gives_another_world() -> None:
     assert everything(WORLD) != everything(replace(WORLD, seed=8))
 
 
-def test_the_command_line_rebuilds_a_world() -> None:
+def test_command_line_rebuilds_a_world() -> None:
     assert arguments(["--record=here", *WORLD.flags()])[0] == WORLD
     plain = arguments(["--record=here", "--plain", "--seed=4", "--robots=0.5"])[0]
     assert plain == World.plain(seed=4, robots=0.5)
 
 
-def test_every_option_brings_each_of_its_kinds() -> None:
+def test_each_option_adds_all_of_its_kinds() -> None:
     roles = cast(WORLD)
     conditions = {kind for kinds in CONDITIONS.values() for kind in kinds}
     features = {kind for kinds in FEATURES.values() for kind in kinds}
@@ -42,13 +42,13 @@ def test_every_option_brings_each_of_its_kinds() -> None:
     assert {kind for kinds in roles.features.values() for kind in kinds} == features
 
 
-def test_unwell_hosts_are_never_most_of_a_world() -> None:
+def test_at_least_half_of_the_hosts_are_sound() -> None:
     roles = cast(World(hosts=10, robots=1.0))
     assert len(roles.conditions) == 5
     assert 0 not in roles.conditions
 
 
-def test_names_are_reserved_ones_and_share_sites() -> None:
+def test_names_are_reserved_and_share_sites() -> None:
     names = cast(World(hosts=5000)).names
     assert len(set(names)) == 5000
     assert {name.rpartition(".")[2] for name in names} == {"example", "test"}
