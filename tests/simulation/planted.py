@@ -253,7 +253,7 @@ FAULTS = (
         scenario="outcomes not consumed",
         seeds=10,
         first=2181,
-        report="Retry-After of .* broken|requests for URLs that were answered before",
+        report="Retry-After of .* broken|for URLs that were answered before",
         seams={
             "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
             "services.frontier.partition.Partition._adjusted": _as_written,
