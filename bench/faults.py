@@ -34,7 +34,7 @@ from tests.synthweb.record import Request
 from tests.system.crawl import Crawl
 from tests.system.fleet import SERVICES, Fleet, Member, assert_whole, crawl_to_the_end, fleet
 from tests.system.judge import CLOCKS, page_answers
-from tests.system.kills import assert_as_if_never_killed, between, killed
+from tests.system.kills import assert_as_if_never_killed, kill_crawl, split_by_runs
 
 DELAY = 1.0
 SETTINGS = {
@@ -86,19 +86,19 @@ class Faults:
         member = self._chance.choice(self._there.of(service))
         wrong = ahead_by(TEN_MINUTES, self._there.folder)
 
-        def again() -> None:
+        def restart() -> None:
             member.kill()
             member.start()
 
-        def mistaken() -> None:
+        def restart_with_wrong_clock() -> None:
             member.kill()
             member.start(**wrong)
             # The effect of its clock shows once it works.
             until(lambda: member.get("/readyz")[0] == 200 or not member.running, "its readiness")
 
         return [
-            Fault(f"{service}: kill -9", again),
-            Fault(f"{service}: clock ahead", mistaken, again, self._held),
+            Fault(f"{service}: kill -9", restart),
+            Fault(f"{service}: clock ahead", restart_with_wrong_clock, restart, self._held),
             self._stopped(member),
         ]
 
@@ -116,7 +116,7 @@ class Faults:
         wrong = ahead_by(TEN_MINUTES, self._there.folder)
         both = (node, other)
 
-        def freed() -> None:
+        def free_disk() -> None:
             disk.free()
             node.restart()
 
@@ -127,7 +127,7 @@ class Faults:
             Fault(f"{kind}: cut off", node.cut, node.heal, self._held),
             Fault(f"{kind}: two cut off", each(both, Node.cut), each(both, Node.heal), self._held),
             Fault(f"{kind}: clock ahead", lambda: node.restart(**wrong), node.restart, self._held),
-            Fault(f"{kind}: disk full", disk.fill, freed, self._held),
+            Fault(f"{kind}: disk full", disk.fill, free_disk, self._held),
         ]
 
 
@@ -165,12 +165,12 @@ class FaultRunner:
         for member in ended:
             member.start()
         enough = len(page_answers(self._there.web)) + SEEN
-        until(lambda: self._seen(enough), f"work after {fault.name}", 600.0)
+        until(lambda: self._is_working(enough), f"work after {fault.name}", 600.0)
         silent = silence(page_answers(self._there.web), began)
         self._print(fault, cured - began, silent, len(ended))
         time.sleep(max(0.0, began + self._interval - time.time()))
 
-    def _seen(self, enough: int) -> bool:
+    def _is_working(self, enough: int) -> bool:
         time.sleep(0.5)
         return len(page_answers(self._there.web)) >= enough or self.over()
 
@@ -193,8 +193,8 @@ def silence(pages: list[Request], since: float) -> float:
 
 def repeats(requests: list[Request], truth: Truth) -> int:
     """Return the number of repeated requests."""
-    again = measure.twice(requests)
-    return sum(times - 1 for url, times in again.items() if url not in truth.retried)
+    restart = measure.twice(requests)
+    return sum(times - 1 for url, times in restart.items() if url not in truth.retried)
 
 
 def violations(requests: list[Request], truth: Truth) -> int:
@@ -208,7 +208,9 @@ def violations(requests: list[Request], truth: Truth) -> int:
     return early + len(measure.overlaps(requests)) + len(wrong)
 
 
-def in_a_fleet(duration: float, interval: float, instances: int, seed: int, folder: Path) -> None:
+def crawl_in_fleet(
+    duration: float, interval: float, instances: int, seed: int, folder: Path
+) -> None:
     """Crawl on three nodes of each kind; raise AssertionError if a promise is broken."""
     pages = max(60, int(0.7 * duration / DELAY))
     world = World(
@@ -245,7 +247,7 @@ def suffer_all(sufferer: FaultRunner, faults: Faults, duration: float) -> None:
             sufferer.suffer(fault)
 
 
-def embedded(kills: int, seed: int, folder: Path) -> None:
+def crawl_embedded(kills: int, seed: int, folder: Path) -> None:
     """Kill one crawl *kills* times, then let it finish; raise AssertionError if a promise is
     broken."""
     chance = random.Random(seed)
@@ -254,14 +256,14 @@ def embedded(kills: int, seed: int, folder: Path) -> None:
         crawl = Crawl(web, folder / "data", 0.25)
         times = []
         for number in range(kills):
-            times.append(killed(crawl, chance, group=number % 2 == 0))
+            times.append(kill_crawl(crawl, chance, group=number % 2 == 0))
             if number % 10 == 9:
-                asked = len(web.requests())
+                request_count = len(web.requests())
                 load = os.getloadavg()[0]
-                print(f"{number + 1} kills, {asked} requests, load {load:.0f}", flush=True)
+                print(f"{number + 1} kills, {request_count} requests, load {load:.0f}", flush=True)
         last = crawl.run()
         requests, truth = web.requests(), web.truth
-        met = sum(bool(run) for run in between(requests, times)[:-1])
+        met = sum(bool(run) for run in split_by_runs(requests, times)[:-1])
         repeated = repeats(requests, truth)
         print(f"{len(requests)} requests, {repeated} repeated; {met} of {kills} kills met requests")
         assert_as_if_never_killed(crawl, last, times)
@@ -284,9 +286,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.keep or Path(scratch)
         if given.embedded:
-            embedded(given.kills, given.seed, folder)
+            crawl_embedded(given.kills, given.seed, folder)
         else:
-            in_a_fleet(given.duration, given.interval, given.instances, given.seed, folder)
+            crawl_in_fleet(given.duration, given.interval, given.instances, given.seed, folder)
 
 
 if __name__ == "__main__":

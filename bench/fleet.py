@@ -126,7 +126,7 @@ class MeasuredFleet:
         while True:
             if (now := record.stat().st_size) != size:
                 size, latest = now, time.monotonic() + STUCK_TIMEOUT
-            assert time.monotonic() < latest, f"nothing more is asked for: {self._there.lag()}"
+            assert time.monotonic() < latest, f"no further requests: {self._there.lag()}"
             enough = len(record.read_bytes().splitlines()) >= least
             if enough and web.truth.required <= {one.url for one in web.requests()}:
                 break

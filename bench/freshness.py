@@ -24,7 +24,7 @@ from pathlib import Path
 from bench.constant_rates import best_rates, constant
 from bench.revisiting import Crawl, Result, Tally
 from bench.selective import report
-from bench.webs import WEBS, Web, recorded
+from bench.webs import WEBS, Web, recorded_web
 from services.frontier.revisit import make_policy
 
 POLICIES = ("fixed", "selective_incremental", "adaptive", "optimal")
@@ -88,7 +88,7 @@ def plot(file: Path, title: str, results: dict[str, Result], warm: float) -> Non
 def webs_of(options: argparse.Namespace) -> dict[str, Web]:
     """Return the requested webs by name."""
     if options.histories:
-        return {options.histories.name.split(".")[0]: recorded(options.histories, options.days)}
+        return {options.histories.name.split(".")[0]: recorded_web(options.histories, options.days)}
     names = list(WEBS) if options.web == "all" else options.web.split(",")
     return {name: WEBS[name](options.seed, options.pages, options.days) for name in names}
 

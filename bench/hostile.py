@@ -87,14 +87,14 @@ async def read_all(pages: Iterable[tuple[str, bytes]], settings: Settings) -> li
 
         async def worker() -> None:
             for name, body in queue:
-                found.append(await _read(pool, name, body, settings))
+                found.append(await _parse(pool, name, body, settings))
 
         await asyncio.gather(worker(), worker())
     return found
 
 
-async def _read(pool: Pool, name: str, body: bytes, settings: Settings) -> ParseResult:
-    request = Request(_fetched(body), options_of(settings), 0.0)
+async def _parse(pool: Pool, name: str, body: bytes, settings: Settings) -> ParseResult:
+    request = Request(_page_of(body), options_of(settings), 0.0)
     began = time.perf_counter()
     try:
         parsed = await pool.parse(request)
@@ -104,7 +104,7 @@ async def _read(pool: Pool, name: str, body: bytes, settings: Settings) -> Parse
     return ParseResult(name, time.perf_counter() - began, how)
 
 
-def _fetched(body: bytes) -> PageFetched:
+def _page_of(body: bytes) -> PageFetched:
     coding = (("Content-Encoding", "gzip"),) if body.startswith(b"\x1f\x8b") else ()
     return PageFetched(
         at=0.0,

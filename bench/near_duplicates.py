@@ -20,13 +20,13 @@ from statistics import correlation
 from typing import Any
 
 from gossamer.settings import Settings
-from gossamer.text.folding import fold_whitespace
-from gossamer.text.sketch import estimate_change, make_sketch
+from gossamer.text.folding import folded
+from gossamer.text.sketch import change, sketch_of
 from services.dedup.near import distance
-from services.parser.html.cost import truncate_costly
-from services.parser.html.document import read_document
-from services.parser.html.text import extract_main_text
+from services.parser.document import read
+from services.parser.scan import sane
 from services.parser.simhash import simhash_of
+from services.parser.text import main_text
 from services.parser.wiring import options_of
 from tests.conformance.measures import SIMHASH_WORDS, TextPair, compare_pairs, count_found
 from tests.suites import data_folder
@@ -53,9 +53,9 @@ def main() -> None:
 def _texts(folder: Path) -> list[str]:
     found, options = [], options_of(Settings())
     for path in sorted(folder.glob("*.html.gz")):
-        html = truncate_costly(gzip.decompress(path.read_bytes()).decode("utf-8", "replace"))
-        text = extract_main_text(read_document(html, "http://page.test/", "utf-8", options).markup)
-        found.append(fold_whitespace(text))
+        html = sane(gzip.decompress(path.read_bytes()).decode("utf-8", "replace"))
+        text = main_text(read(html, "http://page.test/", "utf-8", options).markup)
+        found.append(folded(text))
     return [text for text in found if simhash_of(text, SIMHASH_WORDS)]
 
 
@@ -65,7 +65,7 @@ def _edit_pairs(texts: list[str]) -> Iterator[TextPair]:
     others = [word for text in texts for word in text.split()]
     for text, simhash in zip(texts, whole, strict=True):
         for share in SHARES:
-            for edit in (_scattered, _in_one_piece):
+            for edit in (_scatter_words, _replace_piece):
                 copy = simhash_of(
                     " ".join(edit(text.split(), share, others, chance)), SIMHASH_WORDS
                 )
@@ -75,7 +75,7 @@ def _edit_pairs(texts: list[str]) -> Iterator[TextPair]:
         yield from (TextPair(distance(one, other), 0.0) for other in whole[:at])
 
 
-def _scattered(
+def _scatter_words(
     words: list[str], share: float, others: list[str], chance: random.Random
 ) -> list[str]:
     for at in chance.sample(range(len(words)), round(share * len(words))):
@@ -83,7 +83,7 @@ def _scattered(
     return words
 
 
-def _in_one_piece(
+def _replace_piece(
     words: list[str], share: float, others: list[str], chance: random.Random
 ) -> list[str]:
     length = round(share * len(words))
@@ -102,10 +102,12 @@ def _table(title: str, compared: list[TextPair]) -> None:
 
 
 def _sketches(pairs: Iterable[dict[str, Any]]) -> None:
-    told = [1 - estimate_change(make_sketch(pair["a"]), make_sketch(pair["b"])) for pair in pairs]
+    estimated = [1 - change(sketch_of(pair["a"]), sketch_of(pair["b"])) for pair in pairs]
     true = [pair["similarity"] for pair in pairs]
-    error = sum(abs(a - b) for a, b in zip(told, true, strict=True)) / len(told)
-    print(f"\nSketches: correlation with the similarity {correlation(told, true):.3f}, ", end="")
+    error = sum(abs(a - b) for a, b in zip(estimated, true, strict=True)) / len(estimated)
+    print(
+        f"\nSketches: correlation with the similarity {correlation(estimated, true):.3f}, ", end=""
+    )
     print(f"mean error {error:.3f}")
 
 

@@ -151,7 +151,7 @@ def nginx(folder: Path) -> Iterator[int]:
 
 def measure(command: list[str], served: Path) -> Cost:
     """Run a crawler; its pages are counted by nginx."""
-    before, began = _used(), time.monotonic()
+    before, began = _cpu_of_children(), time.monotonic()
     start = served.stat().st_size
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
     most = 0.0
@@ -160,7 +160,7 @@ def measure(command: list[str], served: Path) -> Cost:
         time.sleep(LOOK)
     wall = time.monotonic() - began
     assert process.returncode == 0, command
-    return Cost(_lines(served, start), wall, _used() - before, most)
+    return Cost(_lines(served, start), wall, _cpu_of_children() - before, most)
 
 
 def _lines(served: Path, start: int) -> int:
@@ -169,7 +169,7 @@ def _lines(served: Path, start: int) -> int:
         return sum(".html " in line and '" 200 ' in line for line in log)
 
 
-def _used() -> float:
+def _cpu_of_children() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

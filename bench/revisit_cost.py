@@ -63,16 +63,16 @@ class Bench:
             url = f"http://www.site{number // A_HOST}.example/a/path/page-{number}.html"
             found = (Discovery(url, depth=2),)
             event = UrlsAdmitted(at=self.now, site=site_of(url), via="bench", urls=found)
-            self._timed(lambda event=event: self.frontier.handle(event, self.now))
+            self._time(lambda event=event: self.frontier.handle(event, self.now))
             if number % 500 == 499:
-                self._timed(self._settle)
+                self._time(self._settle)
 
     def run(self, until: float) -> None:
         """Advance virtual time."""
         while self.now < until:
             orders: list[HostCheckedOut] = []
-            self._timed(lambda: orders.extend(self._orders()))  # noqa: B023
-            self._timed(self._settle)
+            self._time(lambda: orders.extend(self._orders()))  # noqa: B023
+            self._time(self._settle)
             for order in orders:
                 self._answer(order)
             if not orders:
@@ -87,7 +87,7 @@ class Bench:
     def _answer(self, order: HostCheckedOut) -> None:
         for index, visit in enumerate(order.visits):
             events = self._outcomes_of(order, index, visit)
-            self._timed(lambda events=events: [self.frontier.handle(e, self.now) for e in events])
+            self._time(lambda events=events: [self.frontier.handle(e, self.now) for e in events])
         self.visits += sum(visit.purpose is Purpose.PAGE for visit in order.visits)
 
     def _outcomes_of(
@@ -126,7 +126,7 @@ class Bench:
         self.frontier.settle()
         self.store.flush()
 
-    def _timed(self, work: object) -> None:
+    def _time(self, work: object) -> None:
         began = time.process_time()
         work()  # type: ignore[operator]
         self.spent += time.process_time() - began

@@ -160,7 +160,7 @@ def visit(folder: Path, visits: int, loaded: int) -> Crawl:
             first = 1
             print(f"first order after {time.process_time() - began:.2f} CPU seconds", flush=True)
             spent = crawl.cpu
-        ends = [end for order in given for end in _ended(order, crawl.now)]
+        ends = [end for order in given for end in _outcomes_of(order, crawl.now)]
         made += len(ends)
         crawl.log.append([encode(end) for end in ends])
     print(
@@ -179,12 +179,12 @@ def compact(crawl: Crawl) -> None:
     crawl.database.read("VACUUM", ())
     crawl.database.read("PRAGMA wal_checkpoint(TRUNCATE)", ())
     print(
-        f"{before / 2**20:,.0f} MiB of which {free * size / 2**20:,.0f} free; written anew "
+        f"{before / 2**20:,.0f} MiB of which {free * size / 2**20:,.0f} free; compacted "
         f"{crawl.disk / 2**20:,.0f}, in {time.process_time() - began:.1f} CPU seconds"
     )
 
 
-def _ended(order: Event, now: float) -> Iterator[VisitEnded]:
+def _outcomes_of(order: Event, now: float) -> Iterator[VisitEnded]:
     assert isinstance(order, HostCheckedOut)
     for index, visit in enumerate(order.visits):
         robots = visit.purpose is Purpose.ROBOTS

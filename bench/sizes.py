@@ -137,14 +137,14 @@ def rows(count: int) -> Iterator[Row]:
             int(at * 1e6),
             Origin(depth, via=via + before, trace=trace),
         )
-        yield from planned(host, url, trace, Random(n))
+        yield from plans(host, url, trace, Random(n))
         left_out = (states[(n * 11 + k) % count][1] for k in range(LEFT_OUT))
         links = tuple(Discovery(link, depth, trace=fingerprint(link)) for link in left_out)
         yield ParkedRow(DEFAULT_CRAWL, f"0/out_of_scope/{n // 100}", n % 100, via + url, links)
         before = url
 
 
-def planned(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
+def plans(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
     """Yield the plan of a page after some visits."""
     policy, site = make_policy("optimal"), site_of(url)
     states = States(PageState(weight=0.3), SiteState(), CrawlState(budget=1000.0))
@@ -221,7 +221,7 @@ def sqlite(folder: Path, count: int) -> dict[str, float]:
         return dict(db.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name"))
 
 
-def seen(folder: Path, count: int) -> float:
+def seen_bytes(folder: Path, count: int) -> float:
     """Return the bytes of the URL-seen set on dedup's disk."""
     table = rocksdict.Rdict(str(folder / "seen"), rocksdict.Options(raw_mode=True))
     for _, url in urls(count):
@@ -307,7 +307,7 @@ def main() -> None:
             ("Cassandra", cassandra(folder, count)),
             ("SQLite", sqlite(folder, count)),
             ("Kafka", kafka(folder, min(count, 20_000))),
-            ("RocksDB", {"seen": seen(folder, count)}),
+            ("RocksDB", {"seen": seen_bytes(folder, count)}),
         ):
             of = min(count, 20_000) if what == "Kafka" else count
             for table, size in sorted(sizes.items()):

@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from bench.processes import cpu, family
 
 PAGES = 10
-PATIENCE = 120.0
+START_TIMEOUT = 120.0
 COMMANDS = ("status", "why", "history", "pages")
 OF_A_URL = ("why", "history")
 
@@ -76,7 +76,7 @@ def crawl(
             yield process
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(PATIENCE)
+            process.wait(START_TIMEOUT)
 
 
 @contextmanager
@@ -101,8 +101,8 @@ def start(gossamer: str, site: Site, folder: Path) -> tuple[float, float]:
     site.paths, site.on_first = [], look
     began = time.monotonic()
     with crawl(gossamer, site, folder) as process:
-        if not reached.wait(PATIENCE):
-            raise SystemExit("no request came")
+        if not reached.wait(START_TIMEOUT):
+            raise SystemExit("no request arrived")
         wait_for_pages(site)
     return used[0], used[1]
 
@@ -115,10 +115,10 @@ def environment() -> dict[str, str]:
 
 def wait_for_pages(site: Site) -> None:
     """Wait until every page was requested."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + START_TIMEOUT
     while len({*site.paths} - {"/robots.txt"}) < PAGES:
         if time.monotonic() > until:
-            raise SystemExit(f"only {site.paths} were asked for")
+            raise SystemExit(f"only {site.paths} were requested")
         time.sleep(0.1)
 
 

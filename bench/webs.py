@@ -112,7 +112,7 @@ def drifting(random: Random, rate: float, zone: float) -> Iterator[float]:
         at = until
 
 
-def seeded(process: Process, seed: int, pages: int, days: float) -> Web:
+def generate_web(process: Process, seed: int, pages: int, days: float) -> Web:
     """Return a web of sites whose pages all change by *process*; the rates differ by site."""
     random = Random(seed)
     end = BEGIN + days * DAY
@@ -131,10 +131,10 @@ def seeded(process: Process, seed: int, pages: int, days: float) -> Web:
     return Web(made, BEGIN, end)
 
 
-def mixed(seed: int, pages: int, days: float) -> Web:
+def mixed_web(seed: int, pages: int, days: float) -> Web:
     """Return a web with pages of every kind, and pages of different weights."""
     webs = [
-        seeded(process, seed + n, pages // 5, days)
+        generate_web(process, seed + n, pages // 5, days)
         for n, process in enumerate((memoryless, bursty, periodic, office_hours, drifting))
     ]
     random, made = Random(seed), []
@@ -149,7 +149,7 @@ def mixed(seed: int, pages: int, days: float) -> Web:
 
 def polite(seed: int, pages: int, days: float) -> Web:
     """Return a memoryless web in which every third site permits few visits."""
-    web = seeded(memoryless, seed, pages, days)
+    web = generate_web(memoryless, seed, pages, days)
     sites = sorted({page.site for page in web.pages})
     web.delays = dict.fromkeys(sites[::3], DAY)
     return web
@@ -157,7 +157,7 @@ def polite(seed: int, pages: int, days: float) -> Web:
 
 def lying(seed: int, pages: int, days: float) -> Web:
     """Return a memoryless web in which a third of the sites announce changes, and a third lie."""
-    web = seeded(memoryless, seed, pages, days)
+    web = generate_web(memoryless, seed, pages, days)
     sites = sorted({page.site for page in web.pages})
     web.sitemaps = dict.fromkeys(sites[::3], True) | dict.fromkeys(sites[1::3], False)
     return web
@@ -166,7 +166,7 @@ def lying(seed: int, pages: int, days: float) -> Web:
 def linking(seed: int, pages: int, days: float) -> Web:
     """Return a memoryless web of sites whose first page counts like four others. In a third of the
     sites it adds links to changed pages, in another third to any three pages at each visit."""
-    web = seeded(memoryless, seed, pages, days)
+    web = generate_web(memoryless, seed, pages, days)
     sites = sorted({page.site for page in web.pages})
     web.lists = dict.fromkeys(sites[::3], True) | dict.fromkeys(sites[1::3], False)
     for site, others in groupby(web.pages, key=lambda page: page.site):
@@ -189,7 +189,7 @@ def internal_links(web: Web) -> Iterator[tuple[int, ...]]:
 
 
 def _pages_by(process: Process) -> Callable[[int, int, float], Web]:
-    return lambda seed, pages, days: seeded(process, seed, pages, days)
+    return lambda seed, pages, days: generate_web(process, seed, pages, days)
 
 
 WEBS: dict[str, Callable[[int, int, float], Web]] = {
@@ -201,11 +201,11 @@ WEBS: dict[str, Callable[[int, int, float], Web]] = {
     "bursty": _pages_by(bursty),
     "office": _pages_by(office_hours),
     "drifting": _pages_by(drifting),
-    "mixed": mixed,
+    "mixed": mixed_web,
 }
 
 
-def recorded(file: Path, days: float) -> Web:
+def recorded_web(file: Path, days: float) -> Web:
     """Return the web of a file of histories: the *days* at its end, with the pages known at their
     start.
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from tests.servers.fixtures import _launched as _launched
+from tests.servers.fixtures import _launch_servers as _launch_servers
 from tests.servers.fixtures import cassandra as cassandra
 from tests.servers.fixtures import kafka as kafka
 from tests.servers.fixtures import shared_folder as shared_folder

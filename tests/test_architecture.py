@@ -28,7 +28,7 @@ def modules(*folders: str) -> list[Path]:
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 
-def parsed(path: Path) -> ast.Module:
+def parse_module(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
@@ -36,7 +36,7 @@ def at(path: Path, line: int, what: str) -> str:
     return f"{path.relative_to(ROOT)}:{line}: {what}"
 
 
-def listed(violations: Iterator[str]) -> str:
+def format_list(violations: Iterator[str]) -> str:
     return "".join(f"\n{violation}" for violation in violations)
 
 
@@ -47,10 +47,10 @@ def test_modules_are_found() -> None:
 def test_each_module_has_a_docstring() -> None:
     def violations() -> Iterator[str]:
         for path in modules(*SOURCES, "tests"):
-            if not ast.get_docstring(parsed(path)):
+            if not ast.get_docstring(parse_module(path)):
                 yield at(path, 1, "no docstring")
 
-    assert not (found := listed(violations())), found
+    assert not (found := format_list(violations())), found
 
 
 def public(body: list[ast.stmt]) -> Iterator[Named]:
@@ -64,16 +64,16 @@ def public(body: list[ast.stmt]) -> Iterator[Named]:
 def test_each_public_name_has_a_docstring() -> None:
     def violations() -> Iterator[str]:
         for path in modules(*SOURCES):
-            for node in public(parsed(path).body):
+            for node in public(parse_module(path).body):
                 if not ast.get_docstring(node):
                     yield at(path, node.lineno, f"{node.name} has no docstring")
 
-    assert not (found := listed(violations())), found
+    assert not (found := format_list(violations())), found
 
 
 def test_top_level_packages_have_only_a_docstring() -> None:
     for name in ("services", "console", "schemas"):
-        body = parsed(ROOT / name / "__init__.py").body
+        body = parse_module(ROOT / name / "__init__.py").body
         assert [type(node) for node in body] == [ast.Expr], name
         assert ast.get_docstring(ast.Module(body, [])), name
 
@@ -107,7 +107,7 @@ def test_files_name_no_machine_and_no_registry() -> None:
                     if hit := pattern.search(line):
                         yield at(path, number, f"names {hit[0]}")
 
-    assert not (found := listed(violations())), found
+    assert not (found := format_list(violations())), found
 
 
 def test_files_contain_no_merge_conflicts() -> None:
@@ -117,4 +117,4 @@ def test_files_contain_no_merge_conflicts() -> None:
                 if line.startswith(("<" * 7 + " ", ">" * 7 + " ")):
                     yield at(path, number, "an unresolved merge conflict")
 
-    assert not (found := listed(violations())), found
+    assert not (found := format_list(violations())), found

@@ -151,7 +151,7 @@ def test_file_that_is_missing_upstream_is_reported(
 ) -> None:
     upstream.files["/o/r/c0ffee"] = archive({"data/a b.json": TEXT})
     assert fetch(suite_list, tmp_path) == 1
-    assert "there is no page.gz in o/r at c0ffee" in capsys.readouterr().err
+    assert "page.gz in o/r at c0ffee is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("broken", "code"), [(1, 0), (1000, 1)])
@@ -242,7 +242,7 @@ def test_list_has_all_fields() -> None:
 @pytest.mark.slow
 def test_run_without_the_data_passes_and_prints_the_fetch_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "1"]
-    command += ["tests/deploy/test_compose.py", "-k", "specification or exist"]
+    command += ["tests/deploy/test_compose.py", "-k", "specification or unknown"]
     environment = os.environ | {"GOSSAMER_SUITES": str(tmp_path), "CI": "true"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -61,7 +61,7 @@ def operator_schemas(request: pytest.FixtureRequest, suite_folder: Callable[[str
     return folder
 
 
-def called(one: Fields) -> str:
+def name_of(one: Fields) -> str:
     return f"{one['kind']} {one['metadata']['name']}"
 
 
@@ -69,7 +69,7 @@ def called(one: Fields) -> str:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_kubernetes_schemas_accept_each_object(objects: list[Fields], version: str) -> None:
     wrongs = [
-        f"{called(one)}: {error.json_path}: {error.message}"
+        f"{name_of(one)}: {error.json_path}: {error.message}"
         for one in objects
         if one["kind"] not in CRDS
         for error in kubernetes_schema(one, version).iter_errors(one)
@@ -102,7 +102,7 @@ def test_operator_schemas_accept_each_object(objects: list[Fields], operator_sch
             continue
         schema = crd_schema(operator_schemas / f"{CRDS[one['kind']]}.crd.yaml", one)
         for error in Draft202012Validator(schema).iter_errors(one):
-            wrongs.append(f"{called(one)}: {error.json_path}: {error.message}")
+            wrongs.append(f"{name_of(one)}: {error.json_path}: {error.message}")
     assert not wrongs, "\n".join(wrongs)
 
 
@@ -110,7 +110,7 @@ def crd_schema(path: Path, one: Fields) -> Fields:
     """Return the schema of the object's version; other versions are an error."""
     spec = yaml.safe_load(path.read_text())["spec"]
     group, _, version = one["apiVersion"].partition("/")
-    assert group == spec["group"], called(one)
+    assert group == spec["group"], name_of(one)
     (schema,) = (
         it["schema"]["openAPIV3Schema"] for it in spec["versions"] if it["name"] == version
     )
@@ -163,11 +163,11 @@ def test_each_file_is_listed_and_each_patch_has_a_target(folder: Path) -> None:
     listed = {Path(name).name for name in (*written["resources"], *generated, *patches)}
     own = {path.name for path in folder.iterdir() if path.is_file()} - {"kustomization.yaml"}
     assert own == listed - {"base"}
-    there = {called(one) for one in as_written(folder)}
-    assert set(patched(folder, written)) <= there
+    there = {name_of(one) for one in as_written(folder)}
+    assert set(patched_objects(folder, written)) <= there
 
 
-def patched(folder: Path, written: Fields) -> Iterator[str]:
+def patched_objects(folder: Path, written: Fields) -> Iterator[str]:
     """Return the objects that the patches name."""
     for it in written.get("patches", ()):
         target = it.get("target", {})
@@ -175,7 +175,7 @@ def patched(folder: Path, written: Fields) -> Iterator[str]:
             yield f"{target['kind']} {target['name']}"
         elif not target:
             text = (folder / it["path"]).read_text() if "path" in it else it["patch"]
-            yield from map(called, documents(text))
+            yield from map(name_of, documents(text))
     for it in written.get("replicas", ()):
         yield f"StatefulSet {it['name']}"
 
@@ -187,20 +187,20 @@ def test_pods_have_minimal_privileges(folder: Path) -> None:
         if one["kind"] not in ("StatefulSet", "Job"):
             continue
         spec, (only,) = pod(one), pod(one)["containers"]
-        assert spec["automountServiceAccountToken"] is False, called(one)
-        assert spec["enableServiceLinks"] is False, called(one)
-        assert spec["securityContext"]["runAsNonRoot"] is True, called(one)
-        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, called(one)
-        assert only["securityContext"]["capabilities"] == {"drop": ["ALL"]}, called(one)
-        assert only["securityContext"]["allowPrivilegeEscalation"] is False, called(one)
-        assert {"requests", "limits"} == set(only["resources"]), called(one)
+        assert spec["automountServiceAccountToken"] is False, name_of(one)
+        assert spec["enableServiceLinks"] is False, name_of(one)
+        assert spec["securityContext"]["runAsNonRoot"] is True, name_of(one)
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name_of(one)
+        assert only["securityContext"]["capabilities"] == {"drop": ["ALL"]}, name_of(one)
+        assert only["securityContext"]["allowPrivilegeEscalation"] is False, name_of(one)
+        assert {"requests", "limits"} == set(only["resources"]), name_of(one)
         if "command" in only:
-            assert only["securityContext"]["readOnlyRootFilesystem"] is True, called(one)
-            assert spec["securityContext"]["runAsUser"] == 10001, called(one)
+            assert only["securityContext"]["readOnlyRootFilesystem"] is True, name_of(one)
+            assert spec["securityContext"]["runAsUser"] == 10001, name_of(one)
 
 
 def test_files_contain_no_secrets(objects: list[Fields]) -> None:
-    assert not [called(one) for one in objects if one["kind"] == "Secret"]
+    assert not [name_of(one) for one in objects if one["kind"] == "Secret"]
     for one in objects:
         if one["kind"] == "ConfigMap":
             data = one["data"]
@@ -231,7 +231,7 @@ def test_only_the_fetcher_may_reach_the_web() -> None:
 
 
 def test_each_stateful_set_has_a_service_and_a_disruption_budget() -> None:
-    there = {called(one) for one in as_written(K8S / "base")}
+    there = {name_of(one) for one in as_written(K8S / "base")}
     for name in SERVICES:
         one = workload(name)
         assert one["spec"]["serviceName"] == name

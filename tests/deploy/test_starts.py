@@ -37,9 +37,9 @@ FIRST = ("topics", "store")
 def environment(name: str) -> dict[str, str]:
     """Return the environment of a service in the compose file, with the operator's variables."""
     given: dict[str, str] = compose()["services"][name]["environment"]
-    asked = {"GOSSAMER_FETCHER__CONTACT": CONTACT, "GOSSAMER_CRAWL__SCOPE": "any()"}
-    assert {it for it in given if given[it].startswith("$")} == set(asked)
-    return {**given, **asked}
+    probes_of = {"GOSSAMER_FETCHER__CONTACT": CONTACT, "GOSSAMER_CRAWL__SCOPE": "any()"}
+    assert {it for it in given if given[it].startswith("$")} == set(probes_of)
+    return {**given, **probes_of}
 
 
 def cluster_environment(name: str) -> dict[str, str]:
@@ -79,9 +79,9 @@ def probes(name: str) -> set[str]:
     one = container(name)
     (port,) = one["ports"]
     assert str(port["containerPort"]) == settings(BASE)["GOSSAMER_SERVICE__PORT"]
-    asked = [one[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")]
-    assert {it["port"] for it in asked} == {port["name"]}
-    return {it["path"] for it in asked}
+    probes_of = [one[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")]
+    assert {it["port"] for it in probes_of} == {port["name"]}
+    return {it["path"] for it in probes_of}
 
 
 class Deployment:
@@ -109,7 +109,7 @@ class Deployment:
 
 
 @contextmanager
-def started(name: str, target: Deployment, port: int) -> Iterator["subprocess.Popen[bytes]"]:
+def start_process(name: str, target: Deployment, port: int) -> Iterator["subprocess.Popen[bytes]"]:
     log = target.folder / f"{name}.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -153,7 +153,8 @@ def test_each_service_starts_is_ready_and_stops(kafka: str, cassandra: int, tmp_
     with ExitStack() as stack:
         ports = {name: free_ports(1) for name in SERVICES}
         running = {
-            name: stack.enter_context(started(name, target, port)) for name, port in ports.items()
+            name: stack.enter_context(start_process(name, target, port))
+            for name, port in ports.items()
         }
         for name, process in running.items():
             await_health(name, process, target, services[name], ports[name])
@@ -171,11 +172,11 @@ def await_health(
     port: int,
 ) -> None:
     """Wait until Compose's check and the kubelet's probes succeed at the same time."""
-    check, asked = service["healthcheck"]["test"], probes(name)
+    check, probes_of = service["healthcheck"]["test"], probes(name)
 
     def well() -> bool:
         assert process.poll() is None, f"it ended: {logs(target)}"
-        return is_healthy(check, target, port) and all(answers(port, path) for path in asked)
+        return is_healthy(check, target, port) and all(answers(port, path) for path in probes_of)
 
     until(well, f"health of {name}, see {target.folder}")
 

@@ -36,21 +36,21 @@ class Visited:
         self.dedup = Dedup(SeenTable(self.store), self.store, DedupSettings())
         self.number = 0
 
-    def parsed(self, body: str, status: int = 200, url: str = URL) -> PageParsed:
+    def parse_next(self, body: str, status: int = 200, url: str = URL) -> PageParsed:
         self.number += 1
         page = fetched(f"<title>T</title>{body}".encode(), status=status, url=url)
         page = replace(page, started_at=self.number * DAY)
         return classify(page, parse(page, OPTIONS, 0.0))
 
-    def told(self, page: PageParsed) -> PageJudged:
-        told = list(self.dedup.handle(page, 0.0))
-        [judged] = [one for one in told if isinstance(one, PageJudged)]
-        for document in (one for one in told if isinstance(one, Page)):
+    def verdict_event(self, page: PageParsed) -> PageJudged:
+        answer = list(self.dedup.handle(page, 0.0))
+        [judged] = [one for one in answer if isinstance(one, PageJudged)]
+        for document in (one for one in answer if isinstance(one, Page)):
             assert (document.verdict, document.change) == (judged.verdict, judged.change)
         return judged
 
     def verdict(self, body: str) -> Verdict:
-        return self.told(self.parsed(body)).verdict
+        return self.verdict_event(self.parse_next(body)).verdict
 
 
 def date(visit: int) -> str:
@@ -101,7 +101,7 @@ def test_change_is_the_fraction_of_the_text_that_differs() -> None:
     page = Visited()
 
     def change(body: str) -> float | None:
-        return page.told(page.parsed(body)).change
+        return page.verdict_event(page.parse_next(body)).change
 
     assert change(ARTICLE) is None
     assert change(ARTICLE) == 0.0
@@ -117,30 +117,30 @@ def test_change_is_the_fraction_of_the_text_that_differs() -> None:
 def test_redelivered_record_has_the_same_verdict(kind: Kind) -> None:
     page = Visited()
     for visit in range(8):
-        record = page.parsed(ARTICLE + kind(visit))
-        told = list(page.dedup.handle(record, 0.0))
-        assert told == list(page.dedup.handle(record, 0.0))
+        record = page.parse_next(ARTICLE + kind(visit))
+        answer = list(page.dedup.handle(record, 0.0))
+        assert answer == list(page.dedup.handle(record, 0.0))
         page.store.flush()
-        assert told == list(page.dedup.handle(record, 0.0))
+        assert answer == list(page.dedup.handle(record, 0.0))
 
 
 def test_change_of_a_duplicate_is_measured_against_its_own_last_version() -> None:
     page = Visited()
-    page.told(page.parsed(ARTICLE, url="http://www.example.org/first"))
+    page.verdict_event(page.parse_next(ARTICLE, url="http://www.example.org/first"))
 
-    copies = [page.told(page.parsed(ARTICLE)) for _ in range(2)]
+    copies = [page.verdict_event(page.parse_next(ARTICLE)) for _ in range(2)]
     assert [(copy.verdict, copy.change) for copy in copies] == [
         (Verdict.DUPLICATE, None),
         (Verdict.DUPLICATE, 0.0),
     ]
-    another = page.told(page.parsed("<p>Another text.</p>"))
+    another = page.verdict_event(page.parse_next("<p>Another text.</p>"))
     assert another.verdict is Verdict.CHANGED and another.change == pytest.approx(1.0, abs=0.1)
 
 
 def test_page_is_first_again_after_a_tombstone() -> None:
     page = Visited()
     assert page.verdict(ARTICLE) is Verdict.FIRST
-    list(page.dedup.handle(page.parsed("", status=410), 0.0))
+    list(page.dedup.handle(page.parse_next("", status=410), 0.0))
     assert page.verdict(ARTICLE) is Verdict.FIRST
     assert page.verdict(ARTICLE) is Verdict.UNCHANGED
 
@@ -148,8 +148,8 @@ def test_page_is_first_again_after_a_tombstone() -> None:
 def test_visit_that_fails_does_not_affect_the_next_verdict() -> None:
     page = Visited()
     assert page.verdict(ARTICLE) is Verdict.FIRST
-    list(page.dedup.handle(page.parsed("", status=404), 0.0))
-    list(page.dedup.handle(page.parsed("", status=500), 0.0))
+    list(page.dedup.handle(page.parse_next("", status=404), 0.0))
+    list(page.dedup.handle(page.parse_next("", status=500), 0.0))
     assert page.verdict(LESS) is Verdict.CHANGED
 
 
@@ -159,7 +159,7 @@ def test_stored_data_of_a_page_is_bounded_for_a_long_page() -> None:
 
     def sizes() -> Iterator[int]:
         for visit in range(6):
-            page.told(page.parsed(ARTICLE * 200 + everything(visit)))
+            page.verdict_event(page.parse_next(ARTICLE * 200 + everything(visit)))
             row = page.store.table(DocumentRow).get((DEFAULT_CRAWL, URL))
             yield len(row.volatile) + len(row.sketch) if row else 0
 

@@ -62,7 +62,7 @@ def test_stored_cookies_are_bounded_and_not_published(tmp_path: Path) -> None:
 def test_shop_behind_a_cookie_wall_is_crawled(tmp_path: Path) -> None:
     requested = list[str]()
 
-    def walled(url: str, now: float) -> tuple[float, Reply | Failure]:
+    def answer_with_wall(url: str, now: float) -> tuple[float, Reply | Failure]:
         if url.endswith("/robots.txt") or "http://shop.test/?set=1" in requested:
             return web(url, now)
         requested.append(url)
@@ -71,7 +71,7 @@ def test_shop_behind_a_cookie_wall_is_crawled(tmp_path: Path) -> None:
             headers = (("Location", "/"), ("Set-Cookie", "passed=1; Path=/"))
         return 0.1, Reply(status=302, headers=headers, started_at=now, took=0.1)
 
-    crawl = VirtualCrawl(tmp_path, walled, batch=4)
+    crawl = VirtualCrawl(tmp_path, answer_with_wall, batch=4)
     crawl.define("http://shop.test/")
     assert crawl.run()
     sent = [one for one in crawl.fetcher.sent if not one[0].endswith("/robots.txt")]

@@ -66,11 +66,11 @@ def run_crawl(folder: Path) -> tuple[VirtualCrawl, list[Event]]:
 def _record_events(service: Any, events: list[Event]) -> None:
     handle = service.handle
 
-    def heard(event: Event, now: float) -> Any:
+    def record_and_handle(event: Event, now: float) -> Any:
         events.append(event)
         return handle(event, now)
 
-    service.handle = heard
+    service.handle = record_and_handle
 
 
 def structs_with_origin(part: object) -> Iterator[Any]:
@@ -112,9 +112,10 @@ def assert_origin(struct: Any) -> None:
 
 
 def test_origin_is_complete_in_all_events_and_rows(tmp_path: Path) -> None:
-    crawl, heard = run_crawl(tmp_path)
-    assert {event.crawl for event in heard if not isinstance(event, events.CrawlDefined)} == {CRAWL}
-    found_structs = [*structs_with_origin(tuple(heard)), *stored_rows(crawl)]
+    crawl, recorded = run_crawl(tmp_path)
+    crawls = {one.crawl for one in recorded if not isinstance(one, events.CrawlDefined)}
+    assert crawls == {CRAWL}
+    found_structs = [*structs_with_origin(tuple(recorded)), *stored_rows(crawl)]
     for struct in found_structs:
         assert_origin(struct)
     kinds = [*vars(events).values(), *vars(rows).values()]
@@ -125,8 +126,8 @@ def test_origin_is_complete_in_all_events_and_rows(tmp_path: Path) -> None:
 
 
 def test_retried_visit_has_its_attempt_number(tmp_path: Path) -> None:
-    crawl, heard = run_crawl(tmp_path)
-    ended = [event.visit for event in heard if isinstance(event, events.VisitEnded)]
+    crawl, recorded = run_crawl(tmp_path)
+    ended = [event.visit for event in recorded if isinstance(event, events.VisitEnded)]
     assert [visit.attempt for visit in ended if visit.url == FLAKY] == [0, 1]
     rows = [*stored_rows(crawl)]
     known = {row.url: (row.earlier, row.attempt) for row in rows if isinstance(row, UrlRow)}

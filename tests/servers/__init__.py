@@ -176,7 +176,7 @@ def launch(kind: str, folder: Path) -> tuple[int, int]:
     return pid, port
 
 
-def shared(kind: str, folder: Path) -> int:
+def shared_port(kind: str, folder: Path) -> int:
     """Return the port of the run's one server of *kind*, once it answers."""
     pid, port = launch(kind, folder)
     await_ready(pid, port, folder / kind)

@@ -124,7 +124,7 @@ class Group:
                 owned |= fresh
                 member.consumer.tell("assign", fresh)
 
-    def revoked(self, name: str, partitions: set[int]) -> None:
+    def confirm_revocation(self, name: str, partitions: set[int]) -> None:
         """Learn that a member has released *partitions*."""
         if member := self.members.get(name):
             member.owned -= partitions
@@ -214,7 +214,7 @@ class Broker:
             self.groups[name] = Group(self, name)
         return self.groups[name]
 
-    def unread(self, group: str, at: At) -> list[int]:
+    def unconsumed(self, group: str, at: At) -> list[int]:
         """Return the offsets that *group* can read and that none of its members has fetched."""
         offsets, delivered = self.group(group).offsets, self.delivered[group, at]
         known = (

@@ -193,7 +193,7 @@ class SimConsumer:
                 self._call(0, partitions)
             else:
                 # The coordinator is informed even if the callback raises.
-                self._group.revoked(self._member, partitions)
+                self._group.confirm_revocation(self._member, partitions)
                 self._call(1, partitions)
 
     def _call(self, which: int, partitions: set[int]) -> None:

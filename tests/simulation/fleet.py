@@ -261,7 +261,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
 
 
 @contextmanager
-def replaced(fleet: Fleet, turn: float) -> Iterator[None]:
+def replace_backends(fleet: Fleet, turn: float) -> Iterator[None]:
     """Replace the backends of the services by the simulation.
 
     Services wait up to *turn* seconds for records before they check anything else.
@@ -274,7 +274,7 @@ def replaced(fleet: Fleet, turn: float) -> Iterator[None]:
 
 
 @contextmanager
-def logged(show: Callable[[str], None] | None) -> Iterator[None]:
+def log_to(show: Callable[[str], None] | None) -> Iterator[None]:
     """Pass *show* each log line with the process's own time; None: drop the lines."""
 
     def line(logger: Any, method: str, event: Any) -> Any:

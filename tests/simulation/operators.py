@@ -156,21 +156,21 @@ def _erase(run: "Run") -> None:
 
 def _delete_unread(run: "Run") -> None:
     broker, random = run.broker, run.sim.random
-    unread = [
+    unconsumed = [
         (at, missing)
         for at in broker.logs
         if at[0] in TOPICS
         for group in TOPICS[at[0]].consumers
-        if (missing := broker.unread(group, at))
+        if (missing := broker.unconsumed(group, at))
     ]
-    if not unread:
+    if not unconsumed:
         run.sim.later(1.0, _delete_unread, run)
         return
-    at, missing = random.choice(unread)
+    at, missing = random.choice(unconsumed)
     end = random.choice(missing) + 1
     run.note(f"{at[0]}, partition {at[1]}: all before {end} is deleted")
     for group in TOPICS[at[0]].consumers:
-        if lost := [offset for offset in broker.unread(group, at) if offset < end]:
+        if lost := [offset for offset in broker.unconsumed(group, at) if offset < end]:
             run.deleted.append(Deleted(group, at, lost))
     broker.starts[at] = end
 

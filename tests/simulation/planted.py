@@ -64,7 +64,7 @@ class Fault:
 
 
 @contextmanager
-def planted(fault: Fault) -> Iterator[None]:
+def plant(fault: Fault) -> Iterator[None]:
     """Replace the seams of *fault*; raise TypeError if one has other parameters than it expects."""
     with ExitStack() as stack:
         for seam, faulty in fault.seams.items():
@@ -172,7 +172,7 @@ def _never_compares(self: Positions, at: At, standing: Standing) -> None:
     pass
 
 
-def _buried(record: Record) -> Event | Poison | Newer:
+def _dead_letter_newer(record: Record) -> Event | Poison | Newer:
     try:
         return decode(record)
     except (Poison, Newer) as error:
@@ -379,7 +379,7 @@ FAULTS = (
         seeds=5,
         first=420,
         report="dead letter: ",
-        seams={"gossamer.log.codec._decoded": _buried},
+        seams={"gossamer.log.codec._decoded": _dead_letter_newer},
     ),
     Fault(
         "skipped records",

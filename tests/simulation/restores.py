@@ -130,7 +130,7 @@ class _Snapshot:
             with open_fleet(settings, "snapshot") as (log, store):
                 take_fleet_snapshot(log, store, settings, self._folder, LIMIT, self._copy)
         except GossamerError as error:
-            run.note(f"an operator is told: {error}")
+            run.note(f"the command failed: {error}")
             if "went on before" in str(error):
                 run.result.broken.append(f"no snapshot: {error}")
             self._sim.later(self._sim.between(*AGE), snapshot, run)
@@ -139,7 +139,7 @@ class _Snapshot:
             run.unrestored += 1
             run.over_at = None
             run.result.broken += [f"a snapshot has {one} half written" for one in self._changed]
-            self._sim.later(self._sim.between(*AGE), _stop, run, self._restore, self._restored)
+            self._sim.later(self._sim.between(*AGE), _stop, run, self._restore, self._finish)
         self.process.kill()
 
     def _copy(self, delayed: Quiesced) -> None:
@@ -173,7 +173,7 @@ class _Snapshot:
         run.excused += len(run.sites.requests) - self._requests
         run.note("the snapshot is put back")
 
-    def _restored(self, settings: Settings) -> None:
+    def _finish(self, settings: Settings) -> None:
         with open_fleet(settings, "restore") as (log, store):
             if not self._is_checked:
                 check_tables(read_fleet_snapshot(self._folder), log, store)
@@ -322,7 +322,7 @@ def _operate(run: "Run", names: list[str], job: Callable[[Settings], None]) -> N
         try:
             job(Settings.model_validate(run.fleet.settings))
         except GossamerError as error:
-            run.note(f"an operator is told: {error}")
+            run.note(f"the command failed: {error}")
             run.sim.later(STOPPED, _operate, run, names, job)
         else:
             for name in names:

@@ -20,7 +20,7 @@ from gossamer.web.url import host_key
 from services.frontier.politeness import REFUSED_WAIT_LIMIT
 from tests.simulation import promises
 from tests.simulation.broker import Broker
-from tests.simulation.fleet import Fleet, logged, replaced
+from tests.simulation.fleet import Fleet, log_to, replace_backends
 from tests.simulation.harms import HARMS, MILD, RESTORES, SKEW, SLOW_FOR, SLOWING
 from tests.simulation.kernel import START, Sim
 from tests.simulation.nodes import Nodes
@@ -308,7 +308,7 @@ class Run:
 
     def execute(self) -> Result:
         """Simulate the run; return its result."""
-        with replaced(self.fleet, self.scenario.turn):
+        with replace_backends(self.fleet, self.scenario.turn):
             self.begin()
             try:
                 self.sim.run(START + DEADLINE, self._over)
@@ -380,7 +380,7 @@ def simulate(
     """
     memory = Path("/dev/shm")
     place = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
-    with place as folder, collect_at_end(), limit_cpu(CPU_LIMIT), logged(log):
+    with place as folder, collect_at_end(), limit_cpu(CPU_LIMIT), log_to(log):
         return Run(seed, Path(folder), chosen).execute()
 
 

@@ -8,7 +8,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from services.frontier.politeness import refused_wait
-from tests.simulation.planted import FAULTS, Fault, planted
+from tests.simulation.planted import FAULTS, Fault, plant
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import seeds_of
 
@@ -25,7 +25,7 @@ def faults() -> Iterator[ParameterSet]:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [*faults()])
 def test_planted_fault_is_found(fault: Fault) -> None:
-    with planted(fault):
+    with plant(fault):
         for seed in islice(seeds_of(fault.scenario, fault.first), fault.seeds):
             result = simulate(seed)
             if any(re.search(fault.report, line) for line in result.broken):
@@ -35,13 +35,13 @@ def test_planted_fault_is_found(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_seams_of_planted_fault_are_functions_of_the_services(fault: Fault) -> None:
-    with planted(fault):
+    with plant(fault):
         pass
 
 
 def test_seam_that_does_not_exist_is_an_error() -> None:
     fault = Fault("gone", "", "anything", 1, "", {"services.frontier.checkin.gone": refused_wait})
-    with pytest.raises(AttributeError), planted(fault):
+    with pytest.raises(AttributeError), plant(fault):
         pass
 
 
@@ -52,5 +52,5 @@ def test_seam_with_other_parameters_is_an_error() -> None:
     fault = Fault(
         "other", "", "anything", 1, "", {"services.frontier.checkin.refused_wait": short_wait}
     )
-    with pytest.raises(TypeError, match="refused_wait"), planted(fault):
+    with pytest.raises(TypeError, match="refused_wait"), plant(fault):
         pass

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.planted import FAULTS, planted
+from tests.simulation.planted import FAULTS, plant
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import seeds_of
 from tests.simulation.shrink import MAX_LINES, shrink_run, story
@@ -57,7 +57,7 @@ def test_seed_is_the_same_run_in_every_process(capsys: pytest.CaptureFixture[str
 @pytest.mark.slow
 def test_failing_seed_is_shrunk_to_the_harms_that_break_the_promise() -> None:
     fault = next(one for one in FAULTS if one.name == "outcomes not consumed")
-    with planted(fault):
+    with plant(fault):
         failing = (simulate(seed) for seed in seeds_of(fault.scenario, fault.first))
         result = next(one for one in failing if one.broken)
         small = shrink_run(result)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def lock(path: Path) -> Iterator[None]:
     """Hold the lock *path* within a block; other processes wait for it."""
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -21,7 +21,7 @@ def once(path: Path, make: Callable[[], Any]) -> Any:
 
     Only the first caller runs *make*; others wait for it. If it fails, the next caller tries again.
     """
-    with locked(path.with_suffix(".lock")):
+    with lock(path.with_suffix(".lock")):
         if not path.exists():
             path.write_text(json.dumps(make()))
     return json.loads(path.read_text())

@@ -13,6 +13,6 @@ def until(happened: Callable[[], Answer], what: str, patience: float = HANG_TIME
     """Wait for a condition and return its value; a failure names the condition."""
     latest = time.monotonic() + patience
     while not (answer := happened()):
-        assert time.monotonic() < latest, f"never came: {what}"
+        assert time.monotonic() < latest, f"timed out: {what}"
         time.sleep(0.02)
     return answer

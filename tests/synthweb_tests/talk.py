@@ -4,11 +4,11 @@ import socket
 import struct
 from http.client import HTTPConnection, HTTPResponse
 
-PATIENCE = 20.0
+ANSWER_TIMEOUT = 20.0
 
 
 def get(port: int, host: str, path: str) -> tuple[HTTPResponse, bytes]:
-    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = HTTPConnection("127.0.0.1", port, timeout=ANSWER_TIMEOUT)
     connection.request("GET", path, headers={"Host": f"{host}:{port}", "User-Agent": "talk/1"})
     response = connection.getresponse()
     body = response.read()
@@ -18,7 +18,7 @@ def get(port: int, host: str, path: str) -> tuple[HTTPResponse, bytes]:
 
 def open_get(port: int, host: str, path: str) -> socket.socket:
     """Return a connection on which a request was just sent."""
-    connection = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    connection = socket.create_connection(("127.0.0.1", port), ANSWER_TIMEOUT)
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
     return connection
 
@@ -39,14 +39,14 @@ def query(name: str, kind: int = 1, identity: int = 99) -> bytes:
 def ask_udp(nameserver: str, message: bytes) -> bytes:
     host, port = nameserver.split(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as talker:
-        talker.settimeout(PATIENCE)
+        talker.settimeout(ANSWER_TIMEOUT)
         talker.sendto(message, (host, int(port)))
         return talker.recv(4096)
 
 
 def ask_tcp(nameserver: str, message: bytes) -> bytes:
     host, port = nameserver.split(":")
-    with socket.create_connection((host, int(port)), PATIENCE) as talker:
+    with socket.create_connection((host, int(port)), ANSWER_TIMEOUT) as talker:
         talker.sendall(struct.pack(">H", len(message)) + message)
         with talker.makefile("rb") as stream:
             (length,) = struct.unpack(">H", stream.read(2))

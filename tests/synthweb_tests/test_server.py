@@ -40,7 +40,7 @@ def odd(web: SynthWeb, oddity: str) -> bytes:
     return raw_get(web.port, host_with(web, oddity), f"/odd/{oddity}")
 
 
-def recorded(web: SynthWeb, host: str, path: str) -> list[Request]:
+def await_record(web: SynthWeb, host: str, path: str) -> list[Request]:
     return [one for one in web.requests() if (one.host, one.path) == (host, path)]
 
 
@@ -128,18 +128,18 @@ def test_endless_answer_is_recorded_at_the_disconnection(web: SynthWeb, oddity: 
     if oddity == "endless":
         assert sum(len(connection.recv(65536)) for _ in range(20)) > 20
     connection.close()
-    found = next(filter(None, (recorded(web, host, path) for _ in range(TRIES))))
+    found = next(filter(None, (await_record(web, host, path) for _ in range(TRIES))))
     assert found[-1].status == (200 if oddity == "endless" else 0)
 
 
 def test_request_of_a_killed_client_is_recorded(web: SynthWeb) -> None:
     host = host_with(web, "mute")
-    before = len(recorded(web, host, "/odd/mute"))
+    before = len(await_record(web, host, "/odd/mute"))
     command = [sys.executable, "-c", WAITING_CLIENT, str(web.port), host]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as client:
         assert client.stdout and client.stdout.readline() == b"sent\n"
         client.kill()
-    counts = (len(recorded(web, host, "/odd/mute")) for _ in range(TRIES))
+    counts = (len(await_record(web, host, "/odd/mute")) for _ in range(TRIES))
     assert next(count for count in counts if count > before) == before + 1
 
 

@@ -86,7 +86,7 @@ class ByHand:
         """Start the fleet, or its missing members; return the output."""
         fresh = () if (self.folder / "fleet.json").exists() else self._base
         done = self("up", *fresh, *words)
-        assert done.code == 0, (done, self.last_words())
+        assert done.code == 0, (done, self.log_ends())
         return done.out
 
     def down(self) -> str:
@@ -114,12 +114,12 @@ class ByHand:
         assert (done.code, done.err) == (0, ""), done
         return [json.loads(line) for line in done.out.splitlines()]
 
-    def said(self, member: str) -> list[Fields]:
+    def log_lines(self, member: str) -> list[Fields]:
         """Return the log lines of a member."""
         text = (self.folder / "logs" / f"{member}.log").read_text()
         return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
-    def last_words(self) -> str:
+    def log_ends(self) -> str:
         logs = sorted((self.folder / "logs").glob("*.log"))
         return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
 

@@ -30,11 +30,13 @@ def opened(settings: CassandraSettings) -> Iterator[CassandraStore]:
         yield store
 
 
-def applying(settings: CassandraSettings, *words: str) -> "subprocess.Popen[str]":
+def start_apply(settings: CassandraSettings, *words: str) -> "subprocess.Popen[str]":
     """Start `gossamer store apply` with all settings in its environment."""
-    told = settings.model_dump(mode="json", exclude_defaults=True)
-    told |= {"hosts": json.dumps(settings.hosts), "password": settings.secret()}
-    named = {f"GOSSAMER_CASSANDRA__{name.upper()}": str(told[name]) for name in told if told[name]}
+    values = settings.model_dump(mode="json", exclude_defaults=True)
+    values |= {"hosts": json.dumps(settings.hosts), "password": settings.secret()}
+    named = {
+        f"GOSSAMER_CASSANDRA__{name.upper()}": str(values[name]) for name in values if values[name]
+    }
     return subprocess.Popen(
         [GOSSAMER, "store", "apply", *words],
         env={**os.environ, **named},
@@ -46,7 +48,7 @@ def applying(settings: CassandraSettings, *words: str) -> "subprocess.Popen[str]
 
 def apply(settings: CassandraSettings, *words: str) -> tuple[int, str, str]:
     """Run `gossamer store apply`; return its exit status, its output and its errors."""
-    process = applying(settings, *words)
+    process = start_apply(settings, *words)
     out, err = process.communicate()
     return process.returncode, out, err
 

@@ -26,17 +26,17 @@ class Finished(NamedTuple):
     done: Done
 
 
-def finished(name: str, world: World, delay: float, shared_folder: Path) -> Finished:
+def crawl_once(name: str, world: World, delay: float, shared_folder: Path) -> Finished:
     """Crawl the world, or return the crawl of another test process."""
 
-    def crawled() -> dict[str, Any]:
+    def crawl_world() -> dict[str, Any]:
         folder = Path(mkdtemp(prefix=name, dir=shared_folder))
         with SynthWeb(world, folder / "record") as web:
             done = Crawl(web, folder / "data", delay).run()
             assert (done.code, done.err) == (0, ""), done
             return {"folder": str(folder), "at": [web.port, web.seeds], "done": asdict(done)}
 
-    it = once(shared_folder / f"{name}.json", crawled)
+    it = once(shared_folder / f"{name}.json", crawl_world)
     folder = Path(it["folder"])
     web = SynthWeb.ended(world, folder / "record", *it["at"])
     return Finished(web, Crawl(web, folder / "data", delay), Done(**it["done"]))
@@ -46,10 +46,10 @@ def finished(name: str, world: World, delay: float, shared_folder: Path) -> Fini
 def tiny(shared_folder: Path) -> Finished:
     """Six hosts, half of them with oddities. The delay keeps the crawl running until the first
     progress line."""
-    return finished("tiny", TINY, 0.5, shared_folder)
+    return crawl_once("tiny", TINY, 0.5, shared_folder)
 
 
 @pytest.fixture(scope="session")
 def mixed(shared_folder: Path) -> Finished:
     """Sixty hosts with all oddities that do not need long timeouts."""
-    return finished("mixed", MIXED, 0.1, shared_folder)
+    return crawl_once("mixed", MIXED, 0.1, shared_folder)

@@ -31,10 +31,13 @@ Fields = dict[str, Any]
 class Started:
     """A running command, leader of its own process group. It may be killed at any time."""
 
-    def __init__(self, command: list[str], said: Path) -> None:
-        said.mkdir(parents=True, exist_ok=True)
+    def __init__(self, command: list[str], output_folder: Path) -> None:
+        output_folder.mkdir(parents=True, exist_ok=True)
         self.mark = uuid.uuid4().hex
-        self._out, self._err = said / f"{self.mark}.out", said / f"{self.mark}.err"
+        self._out, self._err = (
+            output_folder / f"{self.mark}.out",
+            output_folder / f"{self.mark}.err",
+        )
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
                 command,
@@ -112,7 +115,7 @@ class Crawl:
     ) -> None:
         self.web, self.data, self.delay, self.scope = web, data, delay, scope
         self._config = ["--config", str(config)] if config else []
-        self.said = data.parent / f"{data.name}-said"
+        self.output_folder = data.parent / f"{data.name}-said"
 
     def command(self, *options: str, seeds: list[str] | None = None) -> list[str]:
         manners = [*self._config, "--contact", CONTACT, "--delay", str(self.delay)]
@@ -135,7 +138,7 @@ class Crawl:
     @contextmanager
     def start(self, *options: str, seeds: list[str] | None = None) -> Iterator[Started]:
         """Start the crawl. Its processes are killed at the end of the block."""
-        with started(self.command(*options, seeds=seeds), self.said) as under_way:
+        with start_command(self.command(*options, seeds=seeds), self.output_folder) as under_way:
             yield under_way
 
     def pages(self) -> list[Fields]:
@@ -155,8 +158,8 @@ class Crawl:
 
 
 @contextmanager
-def started(command: list[str], said: Path) -> Iterator[Started]:
-    under_way = Started(command, said)
+def start_command(command: list[str], output_folder: Path) -> Iterator[Started]:
+    under_way = Started(command, output_folder)
     try:
         yield under_way
     finally:

@@ -70,14 +70,14 @@ class Member:
     @property
     def ready(self) -> bool:
         """Return whether the process is ready; fail with its output if it has ended."""
-        assert self.running, f"{self.name} ended: {self.said()}"
+        assert self.running, f"{self.name} ended: {self.output()}"
         return self.get("/readyz")[0] == 200
 
     @property
     def running(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text(errors="replace")[-3000:]
 
     def signal(self, number: int) -> None:
@@ -215,5 +215,5 @@ def crawl_to_the_end(there: Fleet) -> None:
     while not (there.web.truth.required <= measure.asked(there.web.requests()) and there.idle()):
         if (now := len(there.web.requests())) != asked:
             asked, latest = now, time.monotonic() + HANG_TIMEOUT
-        assert time.monotonic() < latest, f"nothing more is asked for: {there.lag()}"
+        assert time.monotonic() < latest, f"no further requests: {there.lag()}"
         time.sleep(0.5)

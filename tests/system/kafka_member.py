@@ -42,35 +42,35 @@ class Member:
     def __init__(self, settings: KafkaSettings, group: str, name: str = "", how: str = "eager"):
         command = [sys.executable, "-m", __name__, settings.model_dump_json(), group, name, how]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        self.said: list[dict[str, Any]] = []
+        self.reports: list[dict[str, Any]] = []
         self._listener = Thread(target=self._listen, daemon=True)
         self._listener.start()
 
     def _listen(self) -> None:
         assert self.process.stdout
         for line in self.process.stdout:
-            self.said.append(json.loads(line))
+            self.reports.append(json.loads(line))
 
     @property
     def partitions(self) -> frozenset[int]:
         """Return the partitions that it reported last."""
-        changes = [what["partitions"] for what in self.said if "partitions" in what]
+        changes = [what["partitions"] for what in self.reports if "partitions" in what]
         return frozenset(changes[-1]) if changes else frozenset()
 
     @property
     def changes(self) -> int:
         """Return how often its partitions changed."""
-        return sum("partitions" in what for what in self.said)
+        return sum("partitions" in what for what in self.reports)
 
     @property
     def moved(self) -> list[At]:
         """Return the records that it has read and committed, in order."""
-        return [at for what in self.said if what.get("moved") for at in map(tuple, what["read"])]
+        return [at for what in self.reports if what.get("moved") for at in map(tuple, what["read"])]
 
     @property
     def was_fenced(self) -> bool:
         """Return whether one of its commits was refused."""
-        return any(what.get("moved") is False for what in self.said)
+        return any(what.get("moved") is False for what in self.reports)
 
     def send(self, signal_: int) -> None:
         """Send it a signal."""

@@ -35,27 +35,30 @@ def assert_as_if_never_killed(crawl: Crawl, last: Done, kills: list[float]) -> N
     assert "dead letters" not in last.out
 
 
-def killed(crawl: Crawl, rng: random.Random, group: bool) -> float:
+def kill_crawl(crawl: Crawl, rng: random.Random, group: bool) -> float:
     """Start the crawl, kill it at a random time, and wait for its processes; return the time of the
     kill."""
-    asked = len(crawl.web.requests())
+    request_count = len(crawl.web.requests())
     with crawl.start() as started:
         if rng.random() < 0.4:
             time.sleep(rng.uniform(0.0, 0.4))  # At any point of its start.
         else:
-            wanted = asked + rng.randrange(1, 60)
-            until(lambda: at_work(crawl, started, wanted), "requests, or the end of the crawl")
+            required_count = request_count + rng.randrange(1, 60)
+            until(
+                lambda: has_requests(crawl, started, required_count),
+                "requests, or the end of the crawl",
+            )
         started.kill(group)
         until(started.is_gone, "the end of the killed crawl's processes")
         assert "Traceback" not in started.err
     return time.time()
 
 
-def at_work(crawl: Crawl, started: Started, wanted: int) -> bool:
-    return len(crawl.web.requests()) >= wanted or not started.running
+def has_requests(crawl: Crawl, started: Started, required_count: int) -> bool:
+    return len(crawl.web.requests()) >= required_count or not started.running
 
 
-def between(requests: list[Request], kills: list[float]) -> list[list[Request]]:
+def split_by_runs(requests: list[Request], kills: list[float]) -> list[list[Request]]:
     """Return the requests of each run."""
     bounds = [0.0, *kills, float("inf")]
     return [[r for r in requests if a <= r.at < b] for a, b in pairwise(bounds)]
@@ -64,7 +67,7 @@ def between(requests: list[Request], kills: list[float]) -> list[list[Request]]:
 def assert_repeats_are_batches(requests: list[Request], truth: Truth, kills: list[float]) -> None:
     """Assert that each run repeats at most the URLs that were in flight at the last kill."""
     before: Counter[str] = Counter()
-    for run in between(requests, kills):
+    for run in split_by_runs(requests, kills):
         pages = [request for request in run if request.path not in ROBOTS]
         again = Counter(r.host for r in pages if before[r.url] > (r.url in truth.retried))
         assert all(count <= BATCH for count in again.values()), again

@@ -20,7 +20,7 @@ from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, Lease, PartitionTallyRow, RobotsRow, TallyRow
 from tests.servers import free_ports
 
-from .cassandra_node import Proxy, apply, applying, opened, settings
+from .cassandra_node import Proxy, apply, opened, settings, start_apply
 
 
 class GrownDigestRow(Row, frozen=True):
@@ -46,7 +46,7 @@ def fresh() -> str:
 
 
 @pytest.fixture(scope="module")
-def made(cassandra: int) -> CassandraSettings:
+def keyspace(cassandra: int) -> CassandraSettings:
     """Return the settings of a keyspace with all tables."""
     found = settings(cassandra, fresh())
     code, out, err = apply(found)
@@ -55,15 +55,15 @@ def made(cassandra: int) -> CassandraSettings:
     return found
 
 
-def test_second_apply_changes_nothing(made: CassandraSettings) -> None:
-    code, out, err = apply(made)
+def test_second_apply_changes_nothing(keyspace: CassandraSettings) -> None:
+    code, out, err = apply(keyspace)
     assert (code, err) == (0, "")
-    assert "tables are correct" in out
+    assert "as they should be" in out
     assert len(out.splitlines()) == 1
 
 
-def test_applied_tables_match_their_rows(made: CassandraSettings) -> None:
-    with opened(made) as store:
+def test_applied_tables_match_their_rows(keyspace: CassandraSettings) -> None:
+    with opened(keyspace) as store:
         for row in TABLES:
             several = isinstance(row.partition_key, tuple)
             assert store.table(row).scan(("nobody", "none") if several else "nobody") == []
@@ -72,81 +72,84 @@ def test_applied_tables_match_their_rows(made: CassandraSettings) -> None:
 @pytest.mark.slow
 def test_concurrent_applies_succeed(cassandra: int) -> None:
     new = settings(cassandra, fresh())
-    racing = [applying(new) for _ in range(3)]
-    said = [process.communicate() for process in racing]
-    assert [process.returncode for process in racing] == [0, 0, 0], said
+    racing = [start_apply(new) for _ in range(3)]
+    outputs = [process.communicate() for process in racing]
+    assert [process.returncode for process in racing] == [0, 0, 0], outputs
     with opened(new) as store:
         for row in TABLES:
             store.table(row)
 
 
 def test_missing_column_is_reported_and_added_by_apply(
-    made: CassandraSettings, driver: Session
+    keyspace: CassandraSettings, driver: Session
 ) -> None:
-    with opened(made) as store:
+    with opened(keyspace) as store:
         store.table(HostRow).put(HostRow("example.org", "http://example.org", backoff_reason="so"))
         store.flush()
-    driver.execute(f"ALTER TABLE {made.keyspace}.hosts DROP backoff_reason", timeout=60)
-    with opened(made) as store, pytest.raises(GossamerError, match="gossamer store apply") as told:
+    driver.execute(f"ALTER TABLE {keyspace.keyspace}.hosts DROP backoff_reason", timeout=60)
+    with (
+        opened(keyspace) as store,
+        pytest.raises(GossamerError, match="gossamer store apply") as error,
+    ):
         store.table(HostRow)
-    assert "table hosts has no column backoff_reason" in str(told.value)
-    code, out, _ = apply(made)
+    assert "table hosts has no column backoff_reason" in str(error.value)
+    code, out, _ = apply(keyspace)
     assert (code, out) == (0, "table hosts: column backoff_reason added\n")
-    with opened(made) as store:
+    with opened(keyspace) as store:
         found = store.table(HostRow).get("example.org", "http://example.org")
         assert found and found.backoff_reason is None
 
 
 def test_changed_table_options_are_reported_and_reset_on_request(
-    made: CassandraSettings, driver: Session
+    keyspace: CassandraSettings, driver: Session
 ) -> None:
-    table = f"{made.keyspace}.digests"
+    table = f"{keyspace.keyspace}.digests"
     driver.execute(
         f"ALTER TABLE {table} WITH compaction = {{'class': 'SizeTieredCompactionStrategy'}} "
         "AND compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 16}",
         timeout=60,
     )
-    code, out, _ = apply(made)
+    code, out, _ = apply(keyspace)
     compaction, compression = out.splitlines()
     assert code == 0
-    assert "table digests: compaction stays " in compaction and "SizeTiered" in compaction
-    assert ", not {'class': 'UnifiedCompactionStrategy'" in compaction
-    assert "table digests: compression stays " in compression and "'16'" in compression
-    found = _options(made, driver, "digests")
+    assert "table digests: compaction is " in compaction and "SizeTiered" in compaction
+    assert "and stays so (not {'class': 'UnifiedCompactionStrategy'" in compaction
+    assert "table digests: compression is " in compression and "'16'" in compression
+    found = _options(keyspace, driver, "digests")
     assert found.compaction["class"].endswith("SizeTieredCompactionStrategy")
     assert found.compression["chunk_length_in_kb"] == "16"
-    code, out, _ = apply(made, "--reset-options")
+    code, out, _ = apply(keyspace, "--reset-options")
     assert (code, out) == (0, "table digests: compaction, compression altered\n")
-    found = _options(made, driver, "digests")
+    found = _options(keyspace, driver, "digests")
     assert found.compaction["class"].endswith("UnifiedCompactionStrategy")
     assert found.compression["chunk_length_in_kb"] == "4"
 
 
 def test_apply_always_restores_the_lifetime_of_rows(
-    made: CassandraSettings, driver: Session
+    keyspace: CassandraSettings, driver: Session
 ) -> None:
     for table in ("urls", "page_history"):
         driver.execute(
-            f"ALTER TABLE {made.keyspace}.{table} WITH default_time_to_live = 60", timeout=60
+            f"ALTER TABLE {keyspace.keyspace}.{table} WITH default_time_to_live = 60", timeout=60
         )
-    code, out, _ = apply(made)
+    code, out, _ = apply(keyspace)
     assert code == 0
     assert sorted(out.splitlines()) == [
         f"table {table}: default_time_to_live altered" for table in ("page_history", "urls")
     ]
-    assert _options(made, driver, "urls").default_time_to_live == 0
-    assert _options(made, driver, "page_history").default_time_to_live == 365 * 86400
+    assert _options(keyspace, driver, "urls").default_time_to_live == 0
+    assert _options(keyspace, driver, "page_history").default_time_to_live == 365 * 86400
 
 
 def test_settings_set_the_lifetime_of_rows(
-    made: CassandraSettings, driver: Session, monkeypatch: pytest.MonkeyPatch
+    keyspace: CassandraSettings, driver: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOSSAMER_ARCHIVE__CAPTURES_AGE", "864000")
-    assert apply(made)[:2] == (0, "table captures: default_time_to_live altered\n")
-    assert _options(made, driver, "captures").default_time_to_live == 864000
+    assert apply(keyspace)[:2] == (0, "table captures: default_time_to_live altered\n")
+    assert _options(keyspace, driver, "captures").default_time_to_live == 864000
     monkeypatch.undo()
-    assert apply(made)[:2] == (0, "table captures: default_time_to_live altered\n")
-    assert _options(made, driver, "captures").default_time_to_live == 0
+    assert apply(keyspace)[:2] == (0, "table captures: default_time_to_live altered\n")
+    assert _options(keyspace, driver, "captures").default_time_to_live == 0
 
 
 def _options(settings: CassandraSettings, driver: Session, table: str) -> Any:
@@ -180,9 +183,9 @@ def test_table_with_another_key_is_refused_and_unchanged(cassandra: int, driver:
         store.table(DigestRow)
 
 
-def test_columns_have_types_for_operators(made: CassandraSettings, driver: Session) -> None:
+def test_columns_have_types_for_operators(keyspace: CassandraSettings, driver: Session) -> None:
     rules = RobotsRules(crawl_delay=2.5)
-    with opened(made) as store:
+    with opened(keyspace) as store:
         store.table(HostRow).put(
             HostRow(
                 "s.example",
@@ -206,7 +209,7 @@ def test_columns_have_types_for_operators(made: CassandraSettings, driver: Sessi
         store.flush()
 
     def only(query: str) -> Any:
-        return driver.execute(query.format(k=made.keyspace)).one()
+        return driver.execute(query.format(k=keyspace.keyspace)).one()
 
     assert tuple(only("SELECT condition, ready_at, lease_order, new_queued FROM {k}.hosts "
                       "WHERE site = 's.example' AND ready_at > 1 ALLOW FILTERING")) == (
@@ -219,14 +222,14 @@ def test_columns_have_types_for_operators(made: CassandraSettings, driver: Sessi
 
 
 def test_writes_contain_no_nulls_and_no_tombstones(
-    made: CassandraSettings, driver: Session
+    keyspace: CassandraSettings, driver: Session
 ) -> None:
-    with opened(made) as store:
+    with opened(keyspace) as store:
         for text in ("one", "two"):
             store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "9", outcomes={text: 1}))
             store.flush()
     row = driver.execute(
-        f"SELECT * FROM {made.keyspace}.tallies WHERE crawl = 'default' AND partition = '9'"
+        f"SELECT * FROM {keyspace.keyspace}.tallies WHERE crawl = 'default' AND partition = '9'"
     ).one()
     assert None not in row
     assert dict(row.outcomes) == {"two": 1}
@@ -235,35 +238,31 @@ def test_writes_contain_no_nulls_and_no_tombstones(
 # The problem is reported.
 
 
-def refused(given: CassandraSettings, kind: type[Exception], *words: str) -> None:
-    with pytest.raises(kind) as told, opened(given) as store:
+def assert_refused(given: CassandraSettings, kind: type[Exception], *words: str) -> None:
+    with pytest.raises(kind) as error, opened(given) as store:
         store.table(HostRow)
-    assert type(told.value) is kind, told.value
+    assert type(error.value) is kind, error.value
     for word in words:
-        assert word in str(told.value)
+        assert word in str(error.value)
 
 
 def test_unknown_keyspace_is_reported(cassandra: int) -> None:
     nobodys = settings(cassandra, "no_such_keyspace")
-    refused(nobodys, GossamerError, "no keyspace no_such_keyspace", "gossamer store apply")
+    assert_refused(nobodys, GossamerError, "no keyspace no_such_keyspace", "gossamer store apply")
 
 
 def test_missing_tables_are_reported(cassandra: int, driver: Session) -> None:
     empty = fresh()
     driver.execute(f"CREATE KEYSPACE {empty} WITH replication = "
                    "{'class': 'SimpleStrategy', 'replication_factor': 1}")  # fmt: skip
-    refused(
-        settings(cassandra, empty),
-        GossamerError,
-        "table hosts is missing",
-        empty,
-        "gossamer store apply",
+    assert_refused(
+        settings(cassandra, empty), GossamerError, "no table hosts", empty, "gossamer store apply"
     )
 
 
 def test_unknown_data_centre_is_reported_with_the_known_ones(cassandra: int) -> None:
     elsewhere = settings(cassandra, "any", datacenter="mars")
-    refused(elsewhere, GossamerError, "'mars'", "datacenter1", "cassandra.datacenter")
+    assert_refused(elsewhere, GossamerError, "'mars'", "datacenter1", "cassandra.datacenter")
 
 
 @pytest.mark.parametrize("consistency", ["ONE", "LOCAL_ONE"])
@@ -275,28 +274,28 @@ def test_consistency_one_is_refused_with_several_copies(
         f"CREATE KEYSPACE {copied.keyspace} WITH replication = "
         "{'class': 'NetworkTopologyStrategy', 'datacenter1': 3}"
     )
-    refused(copied, BadSettings, consistency, "3 replicas", "LOCAL_QUORUM")
+    assert_refused(copied, BadSettings, consistency, "3 copies", "LOCAL_QUORUM")
     code, out, err = apply(copied)
-    assert (code, out) == (2, "") and "3 replicas" in err
+    assert (code, out) == (2, "") and "3 copies" in err
 
 
-def test_consistency_one_is_accepted_with_one_copy(made: CassandraSettings) -> None:
-    with opened(made.model_copy(update={"consistency": "ONE"})) as store:
+def test_consistency_one_is_accepted_with_one_copy(keyspace: CassandraSettings) -> None:
+    with opened(keyspace.model_copy(update={"consistency": "ONE"})) as store:
         assert store.table(HostRow).get("nobody", "nobody") is None
 
 
 def test_missing_node_is_awaited() -> None:
     port = free_ports(1)
-    refused(settings(port, "any"), Unavailable, str(port))
-    refused(
+    assert_refused(settings(port, "any"), Unavailable, str(port))
+    assert_refused(
         settings(port, "any", hosts=["no-such-host.invalid"]), Unavailable, "no-such-host.invalid"
     )
 
 
-def test_connection_that_breaks_during_setup_is_repeated(made: CassandraSettings) -> None:
+def test_connection_that_breaks_during_setup_is_repeated(keyspace: CassandraSettings) -> None:
     with (
-        closing(Proxy(made.port, garbled=1)) as between,
-        opened(made.model_copy(update={"port": between.port})) as store,
+        closing(Proxy(keyspace.port, garbled=1)) as between,
+        opened(keyspace.model_copy(update={"port": between.port})) as store,
     ):
         assert store.table(HostRow).get("nobody", "nobody") is None
 
@@ -314,16 +313,16 @@ def test_command_fails_with_a_message_if_the_node_is_missing() -> None:
 
 @pytest.mark.parametrize("somebody", [False, True], ids=["we were", "somebody else was"])
 def test_lost_response_to_put_if_absent_is_resolved(
-    made: CassandraSettings, somebody: bool
+    keyspace: CassandraSettings, somebody: bool
 ) -> None:
     key = uuid4().hex
     theirs, ours = (
         DigestRow(DEFAULT_CRAWL, key, "https://theirs.example/"),
         DigestRow(DEFAULT_CRAWL, key, "https://ours.example"),
     )
-    with closing(Proxy(made.port)) as between:
-        patient = made.model_copy(update={"port": between.port, "timeout": 5.0})
-        with opened(made) as other, opened(patient) as store:
+    with closing(Proxy(keyspace.port)) as between:
+        patient = keyspace.model_copy(update={"port": between.port, "timeout": 5.0})
+        with opened(keyspace) as other, opened(patient) as store:
             store.table(DigestRow).put_if_absent(DigestRow(DEFAULT_CRAWL, f"{key} warm", ""))
             if somebody:
                 assert other.table(DigestRow).put_if_absent(theirs) == theirs

@@ -62,5 +62,5 @@ def test_queue_reads_meet_no_tombstones(cassandra: int, total: int) -> None:
             assert figure(stats, "Maximum live cells per slice (last five minutes)") == BATCH
     assert host.queued == 0
     raw = total * len(URL)
-    assert max(sizes) < raw / 20, "what was dropped is gone"
+    assert max(sizes) < raw / 20, "dropped rows are deleted from disk"
     print(f"live bytes on disk after {total // 2:,} and {total:,} URLs: {sizes}")

@@ -64,7 +64,7 @@ def flushed_until_it_dies(store: CassandraStore, server: Server, start: int) -> 
     raise AssertionError("it was never killed")
 
 
-def read(store: CassandraStore) -> set[int]:
+def read_numbers(store: CassandraStore) -> set[int]:
     due = store.table(DueRow)
     rows = [row for bucket in range(50) for row in due.scan(f"b{bucket}", limit=100_000)]
     assert all(row == entry(int(row.key)) for row in rows)
@@ -78,29 +78,29 @@ def test_flushed_rows_survive_a_kill_of_the_node(tmp_path: Path, lives: int) -> 
     server.start()
     given = settings(server.port, "killed", timeout=10.0)
     try:
-        until_done(lambda: made(given), AssertionError)
+        until_done(lambda: create_tables(given), AssertionError)
         with opened(given) as store:
             written = 0
             for life in range(lives):
                 written = flushed_until_it_dies(store, server, written)
                 assert written >= 20 * 500 * (life + 1)
                 server.start()
-                with closing(opened_when_there(given)) as other:
-                    assert read(other) >= {*range(written)}, "acknowledged, and gone"
+                with closing(open_when_ready(given)) as other:
+                    assert read_numbers(other) >= {*range(written)}, "acknowledged, and gone"
                 # The store still has the rows without acknowledgement, and reconnects to the node.
                 until_done(store.flush, Unavailable)
                 written += 500
-                assert read(store) == {*range(written)}
+                assert read_numbers(store) == {*range(written)}
     finally:
         server.kill()
 
 
-def made(given: CassandraSettings) -> None:
+def create_tables(given: CassandraSettings) -> None:
     code, _, err = apply(given)
     assert code == 0, err
 
 
-def opened_when_there(given: CassandraSettings) -> CassandraStore:
+def open_when_ready(given: CassandraSettings) -> CassandraStore:
     found: list[CassandraStore] = []
     until_done(lambda: found.append(CassandraStore(given)), Unavailable)
     return found[0]
@@ -155,17 +155,17 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
     node = GuardedNode(tmp_path_factory.mktemp("guarded"))
     node.server.start()
     try:
-        until_done(lambda: made(node.settings("cassandra", "cassandra")), AssertionError)
+        until_done(lambda: create_tables(node.settings("cassandra", "cassandra")), AssertionError)
         yield node
     finally:
         node.server.kill()
 
 
-def refused(given: CassandraSettings) -> str:
-    with pytest.raises(GossamerError) as told, opened(given):
+def refusal_of(given: CassandraSettings) -> str:
+    with pytest.raises(GossamerError) as error, opened(given):
         pass
-    assert not isinstance(told.value, Unavailable), told.value
-    return str(told.value)
+    assert not isinstance(error.value, Unavailable), error.value
+    return str(error.value)
 
 
 @pytest.mark.slow
@@ -207,11 +207,11 @@ def test_periodic_commit_log_is_warned_of(guarded: GuardedNode) -> None:
 
 @pytest.mark.slow
 def test_guarded_node_refuses_other_clients(guarded: GuardedNode, tmp_path: Path) -> None:
-    assert "'cassandra'" in refused(guarded.settings("cassandra", "wrong"))
-    assert "cassandra.username" in refused(guarded.settings("", ""))
+    assert "'cassandra'" in refusal_of(guarded.settings("cassandra", "wrong"))
+    assert "cassandra.username" in refusal_of(guarded.settings("", ""))
     strange = tmp_path / "strange.pem"
     trustme.CA().cert_pem.write_to_path(str(strange))
-    unknown = refused(guarded.settings("cassandra", "cassandra", ca_file=strange))
+    unknown = refusal_of(guarded.settings("cassandra", "cassandra", ca_file=strange))
     assert "no TLS" in unknown and "ca_file" in unknown
     with pytest.raises(GossamerError), opened(
         guarded.settings("cassandra", "cassandra", tls=False, ca_file=None,

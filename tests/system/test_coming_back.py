@@ -123,13 +123,13 @@ def test_pages_are_revisited_at_their_interval_through_kills(
             member.kill()
             member.start()
             more_visits(web, there, 2)
-        judged(web, there)
+        verdicts_arrived(web, there)
         done = there.gossamer("seed", "--revisit", "none")
         assert done.code == 0, done
         until(there.idle, "the end of all visits")
 
 
-def judged(web: ChangingWeb, there: Fleet) -> None:
+def verdicts_arrived(web: ChangingWeb, there: Fleet) -> None:
     gaps = [later.at - one.at for one, later in pairwise(sorted(web.requests()))]
     assert min(gaps) >= DELAY - CLOCKS
     statuses = defaultdict(set)
@@ -139,9 +139,9 @@ def judged(web: ChangingWeb, there: Fleet) -> None:
         assert all(later.at - one.at > 0.8 * INTERVAL for one, later in pairwise(again[:3]))
     assert statuses[STEADY] >= {304} and 200 in statuses[CHANGING]
     url = f"{web.seeds[0][:-1]}{CHANGING}"
-    said = there.gossamer("history", url)
-    assert said.code == 0 and said.out.count("changed") >= 2, said
-    why = there.gossamer("why", "--verbose", url)
+    done = there.gossamer("history", url)
+    assert done.code == 0 and done.out.count("changed") >= 2, done
+    why = there.gossamer("why", url)
     assert "next visit" in why.out and f"every {INTERVAL:.0f} s" in why.out, why
     status = there.gossamer("status")
     assert "fixed" in status.out, status

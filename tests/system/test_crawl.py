@@ -178,18 +178,18 @@ def test_default_scope_is_the_sites_of_the_seeds(tmp_path: Path) -> None:
         assert_polite(web.requests(), truth, crawl.delay)
 
 
-def listed(web: SynthWeb) -> str:
+def listed_urls(web: SynthWeb) -> str:
     return "# seeds\n\n" + "\n".join(f"  {seed}  " for seed in web.seeds) + "\n"
 
 
 def from_file(crawl: Crawl, folder: Path) -> Done:
     file = folder / "seeds.txt"
-    file.write_text(listed(crawl.web))
+    file.write_text(listed_urls(crawl.web))
     return crawl.run("--no-text", "--seeds", str(file), seeds=[])
 
 
 def from_standard_input(crawl: Crawl, folder: Path) -> Done:
-    return crawl.run("--no-text", "--seeds", "-", seeds=[], stdin=listed(crawl.web))
+    return crawl.run("--no-text", "--seeds", "-", seeds=[], stdin=listed_urls(crawl.web))
 
 
 @pytest.mark.slow

@@ -127,12 +127,12 @@ class Admitted:
         """Wait until each partition has admitted a URL found after *visit*; return the seconds."""
         began = time.monotonic()
 
-        def served() -> bool:
+        def all_served() -> bool:
             self.read()
             late = [newest for newest in self._newest.values() if newest > visit]
             return len(late) == PARTITIONS
 
-        until(served, "something of every partition")
+        until(all_served, "something of every partition")
         return time.monotonic() - began
 
     def until_there(self, urls: Collection[str]) -> None:
@@ -163,17 +163,17 @@ class Scene:
         until(lambda: self.one.ready and self.two.ready, "readiness of both")
         self.finder.start()
 
-    def tell(self, what: str) -> None:
+    def report(self, what: str) -> None:
         """Wait until every partition works; print the seconds and the number of repetitions."""
         took = self.admitted.until_all_serve(self.finder.visit)
         twice, found = self.admitted.twice(), len(self.finder.first)
-        print(f"{what}: all served after {took:.1f} s; twice for the same finder {twice}/{found}")
+        print(f"{what}: all partitions work after {took:.1f} s; admitted twice {twice}/{found}")
 
     def back(self, member: Member) -> None:
         """Start *member* again."""
         member.start()
         until(lambda: member.ready, "readiness")
-        self.tell("  and back")
+        self.report("  and back")
 
     def end(self) -> None:
         """Stop the instances; assert that no URL is lost or admitted for another finder."""
@@ -208,21 +208,21 @@ def test_stops_repeat_nothing_and_kills_lose_nothing(
     scene: Scene,
 ) -> None:
     print()
-    scene.tell("two")
+    scene.report("two")
     for member in (scene.two, scene.one):
         assert member.stop() == 0
-        scene.tell("one stopped")
+        scene.report("one stopped")
         scene.back(member)
-    assert scene.admitted.twice() == 0, "nobody was killed yet"
+    assert scene.admitted.twice() == 0, "no process was killed yet"
     scene.two.kill()
-    scene.tell("one killed")
+    scene.report("one killed")
     scene.back(scene.two)
     scene.one.kill()
     scene.servers.lose_disk(scene.one)
     scene.back(scene.one)
     scene.two.signal(signal.SIGSTOP)
-    scene.tell("one held up")
+    scene.report("one held up")
     scene.two.signal(signal.SIGCONT)
     until(lambda: scene.two.ready, "readiness")
-    scene.tell("  and back")
+    scene.report("  and back")
     scene.end()

@@ -31,7 +31,7 @@ def examine(settings: Mapping[str, str]) -> tuple[list[Fields], list[Fields]]:
     return findings, [one for one in wrong if one["check"] not in MACHINE_CHECKS]
 
 
-def found(findings: list[Fields], check: str) -> str:
+def problems_named(findings: list[Fields], check: str) -> str:
     return "\n".join(one["found"] for one in findings if one["check"] == check)
 
 
@@ -49,12 +49,12 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
     with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
         findings, wrong = examine(there.settings)
         assert wrong == []
-        assert "frontier: 1 member, no lag" in found(findings, "groups")
-        assert "within 2 s of this machine" in found(findings, "clocks")
-        assert "dedup: log and store agree" in found(findings, "positions")
-        assert "log and store belong together" in found(findings, "identity")
-        assert f"{tmp_path / 'warc'} belongs to this fleet" in found(findings, "identity")
-        assert "Kafka is 4 or later\nCassandra is 5." in found(findings, "versions")
+        assert "frontier: 1 member; unread: none" in problems_named(findings, "groups")
+        assert "within 2 s of this machine" in problems_named(findings, "clocks")
+        assert "dedup: log and store are in step" in problems_named(findings, "positions")
+        assert "log and store belong together" in problems_named(findings, "identity")
+        assert f"{tmp_path / 'warc'} is of this fleet" in problems_named(findings, "identity")
+        assert "Kafka is 4 or later\nCassandra is 5." in problems_named(findings, "versions")
         for member in there.members:
             member.stop()
         there.seed()
@@ -79,4 +79,4 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
         there.gossamer("store", "apply")
         findings, _ = examine(there.settings)
         kept = "tables as they should be; set by an operator: table due: gc_grace_seconds is 1000"
-        assert kept in found(findings, "tables")
+        assert kept in problems_named(findings, "tables")

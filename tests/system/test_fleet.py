@@ -26,13 +26,13 @@ LONG = World(
 )
 """With half a second between visits the crawl lasts until all harms are done. All of its hosts
 share an address with a few slots."""
-AT_ONCE = 4
+ADDRESS_SLOTS = 4
 BATCH = 3
 SETTINGS = {
     "GOSSAMER_FRONTIER__BATCH": str(BATCH),
     "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
     "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
-    "GOSSAMER_FETCHER__ADDRESS_AT_ONCE": str(AT_ONCE),
+    "GOSSAMER_FETCHER__ADDRESS_AT_ONCE": str(ADDRESS_SLOTS),
     "GOSSAMER_FETCHER__ADDRESS_GAP": "0",
 }
 DELAY = 0.5
@@ -56,7 +56,7 @@ def test_fleet_of_two_survives_a_kill_of_one_instance_of_each_service(
         there.seed()
         until(lambda: len(page_answers(web)) >= 40, "the first pages")
         assert not measure.twice(web.requests()).keys() - web.truth.retried
-        assert not web.truth.required <= measure.asked(web.requests()), "it is over already"
+        assert not web.truth.required <= measure.requests_to(web.requests()), "it is over already"
         for service in SERVICES:
             there.of(service)[0].kill()
             there.of(service)[0].start()
@@ -88,7 +88,7 @@ class Chaos:
     def over(self) -> bool:
         """Return whether all URLs were requested, so that no more pages can arrive."""
         truth = self.there.web.truth
-        return truth.required <= measure.asked(self.there.web.requests())
+        return truth.required <= measure.requests_to(self.there.web.requests())
 
     def pages(self) -> int:
         return len(page_answers(self.there.web))
@@ -142,7 +142,7 @@ class Instructions:
         assert done.code == 0, done
         return time.time()
 
-    def asked(self, since: float) -> list[Request]:
+    def requests_to(self, since: float) -> list[Request]:
         return [one for one in self.there.web.requests() if one.at > since]
 
     def is_in_force(self) -> str:
@@ -151,17 +151,21 @@ class Instructions:
         blocked = self.there.web.requests()[-1].host
         at = self.say("block", blocked)
         slowed_at = self.say("speed", f"{SLOW:g}/s")
-        until(lambda: bool(self.asked(slowed_at + IN_FORCE + COUNTED / SLOW)), "a slow crawl")
-        slow = self.asked(slowed_at + IN_FORCE)
-        assert blocked not in {one.host for one in self.asked(at + IN_FORCE)}
+        until(lambda: bool(self.requests_to(slowed_at + IN_FORCE + COUNTED / SLOW)), "a slow crawl")
+        slow = self.requests_to(slowed_at + IN_FORCE)
+        assert blocked not in {one.host for one in self.requests_to(at + IN_FORCE)}
         assert slow[-1].at - slow[0].at >= (len(slow) - 1) / (SLOW * PLAY), len(slow)
-        last = max((one.at - at for one in self.asked(at) if one.host == blocked), default=0.0)
+        last = max(
+            (one.at - at for one in self.requests_to(at) if one.host == blocked), default=0.0
+        )
         fast_at = self.say("speed", "none")
         again = self.say("unblock", blocked)
-        until(lambda: any(one.host == blocked for one in self.asked(again)), "the host is asked")
-        back = next(one.at - again for one in self.asked(again) if one.host == blocked)
-        until(lambda: len(self.asked(fast_at)) > COUNTED, "a fast crawl")
-        moments = [one.at - fast_at for one in self.asked(fast_at)][: COUNTED + 1]
+        until(
+            lambda: any(one.host == blocked for one in self.requests_to(again)), "the host is asked"
+        )
+        back = next(one.at - again for one in self.requests_to(again) if one.host == blocked)
+        until(lambda: len(self.requests_to(fast_at)) > COUNTED, "a fast crawl")
+        moments = [one.at - fast_at for one in self.requests_to(fast_at)][: COUNTED + 1]
         return (
             f"blocked: the last request after {last:.1f} s; slow: {len(slow)} requests in "
             f"{slow[-1].at - slow[0].at:.1f} s from {IN_FORCE:g} s on; unblocked: the first after "
@@ -195,8 +199,8 @@ def test_fleet_survives_kills_of_services_and_servers(tmp_path: Path) -> None:
         crawl_to_the_end(there)
         repeated = assert_whole(there, DELAY)
         print("\n" + "\n".join(chaos.lines))
-        print(f"{chaos.pages()} pages, {repeated} asked for again")
-        assert measure.most_at_once(web.requests()) <= AT_ONCE
+        print(f"{chaos.pages()} pages, {repeated} repeated")
+        assert measure.most_at_once(web.requests()) <= ADDRESS_SLOTS
         hosts = len({request.host for request in web.requests()})
         assert repeated <= LOSSES * BATCH * hosts, "more than the orders under way at each loss"
         at_work = [line for line in chaos.lines if not line.endswith("all over")]

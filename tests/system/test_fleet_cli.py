@@ -39,8 +39,8 @@ async def produce(one: ByHand, topic: str, *values: bytes) -> None:
 
 def at(one: ByHand, topic: str) -> tuple[str, str]:
     """Return the address of the fleet's Kafka, and the full name of a topic."""
-    told = one.clients()
-    return told["GOSSAMER_KAFKA__SERVERS"], told.get("GOSSAMER_KAFKA__PREFIX", "") + topic
+    clients = one.clients()
+    return clients["GOSSAMER_KAFKA__SERVERS"], clients.get("GOSSAMER_KAFKA__PREFIX", "") + topic
 
 
 async def consume(one: ByHand, topic: str, enough: int) -> dict[str, Fields]:
@@ -66,8 +66,8 @@ def test_local_fleet_from_start_to_end(tmp_path: Path) -> None:
         use(one, web)
         add_and_lose_instances(one)
         lose_everything(one)
-        said = end(one)
-        assert "fetcher-2 stopped" in said and "kafka stopped" in said
+        output = end(one)
+        assert "fetcher-2 stopped" in output and "kafka stopped" in output
         assert_as_it_should(web)
 
 
@@ -86,8 +86,8 @@ def brought_up(tmp_path: Path, **settings: str) -> Iterator[tuple[ByHand, SynthW
     with SynthWeb(TINY) as web:
         settings = {**for_world(web, DELAY), **settings, "GOSSAMER_LOGS__LEVEL": "debug"}
         with by_hand(tmp_path / "fleet", **settings) as one:
-            said = one.up()
-            assert "All are ready" in said and "gossamer seed" in said
+            output = one.up()
+            assert "All are ready" in output and "gossamer seed" in output
             frontier = one.status()["frontier-1"]
             assert frontier["ready"] and "no crawl is defined" in frontier["reason"]
             yield one, web
@@ -133,34 +133,31 @@ def explain(one: ByHand, web: SynthWeb) -> None:
     stands = json.loads(one.gossamer("status", "--json").out)
     assert stands["definition"]["max_depth"] == 16 and stands["pages"] and stands["dead_letters"]
     ask_again(one, web)
-    why = one.gossamer("why", "--verbose", web.seeds[0]).out
-    assert "as a seed" in why and "page (200)" in why and "verdict: first" in why
+    why = one.gossamer("why", web.seeds[0]).out
+    assert "it is a seed" in why and "page 200" in why and "verdict: first" in why
     found = re.search(r"captured: .*: (1/\S+\.warc\.gz) at (\d+), (\d+) bytes", why)
     assert found, why
     file = one.folder / "warc" / found[1]
     until(lambda: any(file.parent.glob(f"{file.name}*")), f"{file}")
     for url in sorted(web.truth.forbidden)[:1]:
-        assert "excluded by robots.txt" in one.gossamer("why", "--verbose", url).out
-    unknown = one.gossamer("why", "--verbose", web.seeds[0] + "no/such/page").out
-    assert "not known to the frontier" in unknown and "not seen" not in unknown
+        assert "robots_excluded" in one.gossamer("why", url).out
+    unknown = one.gossamer("why", web.seeds[0] + "no/such/page").out
+    assert "the frontier has not met it" in unknown and "never met" not in unknown
 
 
 def ask_again(one: ByHand, web: SynthWeb) -> None:
     done = one.gossamer("retry", web.seeds[0])
-    assert done.code == 1 and "is not a failure" in done.out
+    assert done.code == 1 and "which is no failure" in done.out
     done = one.gossamer("retry", "--outcome", "dns_unanswered")
-    assert (done.code, done.out) == (
-        1,
-        "No URL has the last outcome dns-unanswered: nothing to retry.\n",
-    )
+    assert (done.code, done.out) == (1, "0 URLs with the outcome dns_unanswered.\n")
 
 
 def follow_one_url_through_the_logs(one: ByHand, web: SynthWeb) -> None:
-    trace = re.search(r"trace: (\w+)", one.gossamer("why", "--verbose", web.seeds[0]).out)
+    trace = re.search(r"trace: (\w+)", one.gossamer("why", web.seeds[0]).out)
     assert trace
     for member in ("frontier-1", "fetcher-1", "parser-1", "archive-1"):
-        assert any(trace[1] in json.dumps(line) for line in one.said(member)), member
-        assert {(line["service"], line["instance"]) for line in one.said(member)} == {
+        assert any(trace[1] in json.dumps(line) for line in one.log_lines(member)), member
+        assert {(line["service"], line["instance"]) for line in one.log_lines(member)} == {
             tuple(member.split("-"))
         }
 
@@ -182,16 +179,16 @@ def lose_one(one: ByHand, *words: str) -> str:
     """Kill a fetcher; return the output of the `up` that restarts it."""
     one.kill("fetcher-1")
     assert one("status").code == 1
-    assert one.status()["fetcher-1"]["health"] == "stopped"
-    said = one.up(*words)
-    assert "started fetcher-1" in said
-    return said
+    assert one.status()["fetcher-1"]["health"] == "gone"
+    output = one.up(*words)
+    assert "started fetcher-1" in output
+    return output
 
 
 def lose_everything(one: ByHand) -> None:
     pages = one.pages()
     one.kill()
-    assert {member["health"] for member in one.status().values()} == {"stopped"}
+    assert {member["health"] for member in one.status().values()} == {"gone"}
     one.up()
     assert one("status").code == 0
     by_url = {page["url"]: page for page in one.pages()}
@@ -200,13 +197,13 @@ def lose_everything(one: ByHand) -> None:
 
 def end(one: ByHand) -> str:
     """Stop the fleet; return the output."""
-    said = one.down()
-    assert "killed" not in said
-    assert not [m for m in one.status().values() if m["health"] != "stopped"]
+    output = one.down()
+    assert "killed" not in output
+    assert not [m for m in one.status().values() if m["health"] != "gone"]
     assert one.down() == ""
     for member in ("dedup-1", "frontier-1", "fetcher-1", "parser-1", "archive-1"):
-        assert one.said(member)[-1]["event"] == "stopped", member
-    return said
+        assert one.log_lines(member)[-1]["event"] == "stopped", member
+    return output
 
 
 # --- errors are reported
@@ -267,11 +264,11 @@ def _pass(one: socket.socket, other: socket.socket) -> None:
 class Service:
     """`python -m services.<name>`, as an orchestrator starts it."""
 
-    def __init__(self, name: str, said: Path, settings: dict[str, str]) -> None:
+    def __init__(self, name: str, output: Path, settings: dict[str, str]) -> None:
         self.port = free_ports(1)
         own = {"GOSSAMER_SERVICE__PORT": str(self.port), "GOSSAMER_SERVICE__INSTANCE": "one"}
-        self._said = said
-        with said.open("wb") as out:
+        self._log = output
+        with output.open("wb") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", f"services.{name}"],
                 stderr=out,
@@ -286,8 +283,8 @@ class Service:
             return answer.status, answer.read().decode()
         return 0, ""
 
-    def said(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._said.read_text().splitlines()]
+    def log_lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._log.read_text().splitlines()]
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -295,8 +292,8 @@ class Service:
 
 
 @contextmanager
-def service(name: str, said: Path, settings: dict[str, str]) -> Iterator[Service]:
-    one = Service(name, said, settings)
+def service(name: str, output: Path, settings: dict[str, str]) -> Iterator[Service]:
+    one = Service(name, output, settings)
     try:
         yield one
     finally:
@@ -336,11 +333,11 @@ def test_service_waits_for_absent_servers(
         assert one.ready()[0] == 503
         brokers.open()
         until(lambda: "Cassandra" in one.ready()[1], "not ready, because of Cassandra")
-        assert any(str(brokers.port) in line.get("why", "") for line in one.said())
+        assert any(str(brokers.port) in line.get("why", "") for line in one.log_lines())
         nodes.open()
         until(lambda: one.ready()[0] == 200, f"ready: {one.ready()}")
         assert one.end() == 0
-        assert one.said()[-1]["event"] == "stopped"
+        assert one.log_lines()[-1]["event"] == "stopped"
 
 
 @pytest.mark.slow
@@ -353,5 +350,5 @@ def test_permanent_error_stops_the_service_with_a_message(
     ):
         with service("frontier", tmp_path / "said", {**settings_with_tables, **wrong}) as one:
             assert one.process.wait(HANG_TIMEOUT) == 1
-            last = one.said()[-1]
+            last = one.log_lines()[-1]
             assert last["level"] == "error" and all(name in last["why"] for name in named), last

@@ -64,10 +64,10 @@ COUNTED = {
 class Hostile(BaseHTTPRequestHandler):
     """Serves `PAGES`, and records requests."""
 
-    asked: list[str]
+    requested: list[str]
 
     def do_GET(self) -> None:
-        self.asked.append(self.path)
+        self.requested.append(self.path)
         parameter, body = PAGES.get(self.path, ("", b""))
         if body and body != TWIN.encode():
             body = f"<title>{self.path}</title>".encode() + body
@@ -83,12 +83,12 @@ class Hostile(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving() -> Iterator[tuple[str, list[str]]]:
-    asked: list[str] = []
-    handler = type("Handler", (Hostile,), {"asked": asked})
+    requested: list[str] = []
+    handler = type("Handler", (Hostile,), {"asked": requested})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/", asked
+        yield f"http://127.0.0.1:{server.server_port}/", requested
     finally:
         server.shutdown()
         server.server_close()
@@ -99,12 +99,12 @@ def test_each_hazard_is_counted_and_no_other_page_is_lost(tmp_path: Path) -> Non
     settings = tmp_path / "settings.toml"
     settings.write_text("[parser]\npage_limit = 1\n[frontier]\nprobe_after = 0\n")
     manners = ["--contact", CONTACT, "--delay", "0.01", "--revisit", "none", *LOOPBACK]
-    with serving() as (seed, asked):
+    with serving() as (seed, requested):
         where = ["--data", str(tmp_path / "data"), "--config", str(settings)]
         done = run([GOSSAMER, "crawl", *where, *manners, seed])
     assert (done.code, done.err) == (0, ""), done
     status = run([GOSSAMER, "status", "--data", str(tmp_path / "data"), "--json"])
     found = json.loads(status.out)["hazards"]
     assert {name: found.get(name) for name in COUNTED} == COUNTED
-    assert sorted(set(asked) - {"/robots.txt"}) == sorted(PAGES), "and nothing else is asked for"
-    assert len(asked) == len(set(asked))
+    assert sorted(set(requested) - {"/robots.txt"}) == sorted(PAGES), "no other URL is requested"
+    assert len(requested) == len(set(requested))

@@ -35,7 +35,7 @@ class Site(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served(authority: trustme.CA) -> Iterator[int]:
+def serve(authority: trustme.CA) -> Iterator[int]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
@@ -73,14 +73,14 @@ def bundle(tmp_path: Path) -> Path:
 def test_site_with_a_trusted_certificate_is_crawled(tmp_path: Path, bundle: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(bundle))
-    with served(authority) as port:
-        said = crawl(f"https://127.0.0.1:{port}/", tmp_path / "data", bundle)
-    assert "2 in this run" in said
+    with serve(authority) as port:
+        output = crawl(f"https://127.0.0.1:{port}/", tmp_path / "data", bundle)
+    assert "2 in this run" in output
 
 
 @pytest.mark.slow
 def test_untrusted_certificate_is_refused(tmp_path: Path, bundle: Path) -> None:
     trustme.CA().cert_pem.write_to_path(str(bundle))
-    with served(trustme.CA()) as port:
-        said = crawl(f"https://127.0.0.1:{port}/", tmp_path / "data", bundle, code=3)
-    assert "0 in this run" in said
+    with serve(trustme.CA()) as port:
+        output = crawl(f"https://127.0.0.1:{port}/", tmp_path / "data", bundle, code=3)
+    assert "0 in this run" in output

@@ -64,7 +64,9 @@ def test_one_signal_stops_the_run_gracefully(
     assert (done.code, done.err) == (130, "")
     assert "interrupted" in done.out and "Run the same command again" in done.out
     asked = [r for r in web.requests() if r.path != "/robots.txt"]
-    assert re.search(rf"pages +{len(asked)} in this run", done.out), "what was asked for is kept"
+    assert re.search(rf"pages +{len(asked)} in this run", done.out), (
+        "the requested pages are counted"
+    )
     assert len(crawl.pages()) == len(asked)
     resumed_without_repeats(crawl)
 
@@ -78,7 +80,7 @@ def test_two_signals_stop_the_run_at_once(tmp_path: Path) -> None:
             until(lambda: visits_slow_pages(web), "visits that take long")
             under_way.interrupt()
             for _ in range(20):
-                assert under_way.running, "it did not wait for what is under way"
+                assert under_way.running, "the crawl did not wait for requests in flight"
                 time.sleep(0.05)
             under_way.interrupt()
             done = under_way.wait()  # A server would have delayed it for ten minutes.
@@ -226,9 +228,9 @@ def test_quiet_prints_nothing_and_json_prints_only_json(tmp_path: Path) -> None:
         quiet = Crawl(web, tmp_path / "quiet", delay=0.02).run("--quiet")
         assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
         # The delay keeps the crawl running until the first progress line, after one second.
-        told = Crawl(web, tmp_path / "json", delay=1.0).run("--json-logs")
-        assert told.code == 0
-        entries = [json.loads(line) for line in told.err.splitlines()]
+        done = Crawl(web, tmp_path / "json", delay=1.0).run("--json-logs")
+        assert done.code == 0
+        entries = [json.loads(line) for line in done.err.splitlines()]
         assert entries and all(isinstance(entry, dict) for entry in entries)
         assert {"progress", "report"} <= {entry["event"] for entry in entries}
         (report,) = [entry for entry in entries if entry["event"] == "report"]

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from gossamer.events.topics import PAGES_JUDGED, VISITS_ENDED
 from gossamer.log import Message, Reader, Record
 from gossamer.log.kafka import reader as reading
-from gossamer.log.kafka.client import ConnectionErrors
+from gossamer.log.kafka.client import Trouble
 from gossamer.log.kafka.gaps import Gap, GapCheck
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
@@ -70,17 +70,17 @@ def read(reader: Reader, count: int) -> list[Record]:
 
 def fails(reader: Reader) -> str:
     """Poll until a gap is reported; no record may arrive."""
-    said: list[str] = []
+    gaps: list[str] = []
 
     def polled() -> bool:
         try:
             assert not reader.poll(0.2)
         except Gap as gap:
-            said.append(str(gap))
-        return bool(said)
+            gaps.append(str(gap))
+        return bool(gaps)
 
     until(polled, "the gap is reported")
-    return said[0]
+    return gaps[0]
 
 
 def test_group_that_returns_to_a_gap_is_stopped_until_the_loss_is_accepted(
@@ -93,11 +93,11 @@ def test_group_that_returns_to_a_gap_is_stopped_until_the_loss_is_accepted(
     delete(settings, 7)
     for _ in range(2):
         second = log.reader("frontier", [OTHER, TOPIC], store)
-        said = fails(second)
+        gap = fails(second)
         second.close()
     name, group = f"{settings.prefix}{TOPIC}", f"{settings.prefix}frontier"
-    assert f"{group} has not consumed: {name}, partition 0, offsets 4 to 6 were deleted" in said
-    assert said.endswith("stop all services, and run gossamer restore --align")
+    assert f"{group} has not read: {name}, partition 0, offsets 4 to 6 were deleted" in gap
+    assert gap.endswith("stop all services, and run gossamer restore --align")
     accept(log)
     third = log.reader("frontier", [OTHER, TOPIC], store)
     assert [record.offset for record in read(third, 3)] == [7, 8, 9]
@@ -125,7 +125,7 @@ def test_records_that_the_client_skipped_are_read_again(
     committed: int,
     left_out: int,
 ) -> None:
-    monkeypatch.setattr(reading, "CHECK_INTERVAL", 1.0)
+    monkeypatch.setattr(reading, "CHECK_EVERY", 1.0)
     append(log, 9)
     if committed:
         log.move("frontier", {(TOPIC, 0): committed})
@@ -142,7 +142,7 @@ def test_records_that_the_client_skipped_are_read_again(
 def test_running_reader_is_stopped_if_all_remaining_records_are_deleted(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "CHECK_INTERVAL", 0.0)
+    monkeypatch.setattr(reading, "CHECK_EVERY", 0.0)
     append(log, 5)
     frontier = log.reader("frontier", [TOPIC], store)
     frontier.advance(read(frontier, 5), ())
@@ -193,7 +193,7 @@ def test_commits_of_a_successor_are_not_a_gap_for_a_stopped_member(
     append(log, 10)
     log.move("frontier", {(TOPIC, 0): 8})
     delete(settings, 8)
-    group, trouble = settings.prefix + "frontier", ConnectionErrors(settings.servers)
+    group, trouble = settings.prefix + "frontier", Trouble(settings.servers)
     asking = Consumer({"bootstrap.servers": settings.servers, "group.id": group})
     check, at = GapCheck(settings, group, asking, trouble), (settings.prefix + TOPIC, 0)
     check.check({at: 5})

@@ -78,14 +78,14 @@ def append(log: KafkaLog, many: int = 600) -> None:
     log.append(Message(topic, place, b"x", place) for place in places for topic in TOPICS)
 
 
-def left(log: KafkaLog, group: str) -> int:
+def lag_of(log: KafkaLog, group: str) -> int:
     return sum(log.lag(group, topic) for topic in TOPICS)
 
 
-def heard(log: KafkaLog, group: str, *members: Member) -> bool:
+def all_reported(log: KafkaLog, group: str, *members: Member) -> bool:
     """Return whether all is read and reported by the members."""
-    said = {at for member in members for at in member.moved}
-    return left(log, group) == 0 and len(said) == log_length(log)
+    committed = {at for member in members for at in member.moved}
+    return lag_of(log, group) == 0 and len(committed) == log_length(log)
 
 
 def share(*members: Member) -> bool:
@@ -113,21 +113,21 @@ def apart(*members: Member) -> bool:
 def test_partitions_are_shared_and_reassigned(log: KafkaLog, group: str, join: Join) -> None:
     append(log)
     first = join()
-    until(lambda: first.partitions == ALL and heard(log, group, first), "one has everything")
+    until(lambda: first.partitions == ALL and all_reported(log, group, first), "one has everything")
     second, third = join(), join()
     until(lambda: share(first, second, third), "three share")
     append(log)
     everybody = [first, second, third]
-    until(lambda: heard(log, group, *everybody), "all is read")
+    until(lambda: all_reported(log, group, *everybody), "all is read")
     assert second.moved and third.moved and apart(first, second, third)
     assert second.end() == 0
     until(lambda: share(first, third), "two share what the one who left had")
     append(log)
-    until(lambda: heard(log, group, *everybody), "all is read")
+    until(lambda: all_reported(log, group, *everybody), "all is read")
     third.end(signal.SIGKILL)
     append(log)
     until(lambda: first.partitions == ALL, "the killed one is replaced")
-    until(lambda: heard(log, group, *everybody), "all is read")
+    until(lambda: all_reported(log, group, *everybody), "all is read")
     # A killed member may have read records without a commit; nothing else is read twice.
     assert not twice(*everybody)
 
@@ -137,7 +137,7 @@ def _has(member: Member, partitions: frozenset[int]) -> bool:
 
 
 def log_length(log: KafkaLog) -> int:
-    return left(log, "a group that nobody is in")
+    return lag_of(log, "a group that nobody is in")
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_member_that_rejoins_under_its_name_causes_no_rebalance(
         second = join("two")
         until(partial(_has, second, had), "it has its partitions again")
     append(log)
-    until(lambda: left(log, group) == 0, "all is read")
+    until(lambda: lag_of(log, group) == 0, "all is read")
     assert first.changes == changes, "the other noticed"
 
 
@@ -162,16 +162,18 @@ def test_frozen_member_is_evicted_and_rejoins(log: KafkaLog, group: str, join: J
     sleeper, other = join("one", "late"), join("two")
     until(lambda: share(sleeper, other), "two share")
     append(log)
-    until(lambda: any("holds" in what for what in sleeper.said), "it has read something")
+    until(lambda: any("holds" in what for what in sleeper.reports), "it has read something")
     sleeper.send(signal.SIGSTOP)
-    until(lambda: other.partitions == ALL and left(log, group) == 0, "the other has and reads all")
+    until(
+        lambda: other.partitions == ALL and lag_of(log, group) == 0, "the other has and reads all"
+    )
     sleeper.send(signal.SIGUSR1)
     sleeper.send(signal.SIGCONT)
     until(lambda: sleeper.was_fenced, "what it held is not its own any more")
-    assert left(log, group) == 0, "wound back"
+    assert lag_of(log, group) == 0, "wound back"
     until(lambda: share(sleeper, other), "two share again")
     append(log)
-    until(lambda: any("holds" in what for what in sleeper.said[-1:]), "it reads again")
+    until(lambda: any("holds" in what for what in sleeper.reports[-1:]), "it reads again")
     sleeper.send(signal.SIGUSR1)
     until(lambda: bool(sleeper.moved), "it moves the log again")
     assert not {*sleeper.moved} & {*other.moved}
@@ -196,18 +198,18 @@ def test_records_held_during_a_rebalance_are_read_by_the_next_owner(
         found += new.poll(1.0)
     assert sorted(found, key=repr) == sorted(theirs, key=repr), "from the last advance on"
     assert new.advance(found[: len(found) // 2], ())
-    before = left(log, group)
+    before = lag_of(log, group)
     assert old.advance(theirs, ())
-    assert left(log, group) == before, "neither skipped nor wound back"
+    assert lag_of(log, group) == before, "neither skipped nor wound back"
     assert old.advance(batch, ())
-    assert left(log, group) == len(found) - len(found) // 2
+    assert lag_of(log, group) == len(found) - len(found) // 2
     old.close()
     again: list[Record] = []
     while new.partitions != ALL:
         again += new.poll(0.1)
     assert not again, "nothing comes twice to one who keeps his partition"
     assert new.advance(found, ())
-    assert left(log, group) == 0
+    assert lag_of(log, group) == 0
 
 
 @pytest.mark.slow
@@ -218,14 +220,14 @@ def test_member_without_capacity_stays_in_the_group_with_bounded_memory(
         log.append(Message(TOPICS[0], "k", os.urandom(500_000), str(start + i)) for i in range(20))
     idle = join("idle", "full")
     until(lambda: idle.partitions == ALL, "it is a member")
-    until(lambda: "polls" in idle.said[-1], "it holds what it can")
+    until(lambda: "polls" in idle.reports[-1], "it holds what it can")
     full = join("full", "full")
     until(lambda: share(full, idle), "one hands over to the other, though neither reads")
     idle.end()
     until(lambda: full.partitions == ALL, "nobody waits for one that has left")
     full.end()
     assert not full.moved
-    assert full.said[-1]["peak"] < 150 << 20, "200 MB wait on the log"
+    assert full.reports[-1]["peak"] < 150 << 20, "200 MB wait on the log"
 
 
 @pytest.mark.slow
@@ -246,6 +248,6 @@ def test_member_with_a_used_name_is_fenced_with_an_error(
             return "service.instance" in str(error)
         return False
 
-    until(was_fenced, "the first is told")
+    until(was_fenced, "the first member is fenced")
     old.close()
     new.close()

@@ -52,15 +52,15 @@ async def test_visits_during_a_kafka_outage_are_reported_once_afterwards(
             await asyncio.to_thread(broker.server.kill)
             await until(lambda: len(server.paths) == VISITS)
             await asyncio.to_thread(broker.server.start)
-            ended = await reported(log)
+            ended = await reported_visits(log)
             stop.set()
             assert not running.done(), "it has gone on all the time"
             await running
     assert [one.outcome for one in ended] == [Outcome.PAGE] * VISITS
-    assert Counter(server.paths) == Counter(f"/p{n}" for n in range(VISITS)), "each asked for once"
+    assert Counter(server.paths) == Counter(f"/p{n}" for n in range(VISITS)), "one request a page"
 
 
-async def reported(log: KafkaLog) -> list[VisitEnded]:
+async def reported_visits(log: KafkaLog) -> list[VisitEnded]:
     """Return the reported visits by their numbers, once the last one is on the log."""
     tail = log.tail([VISITS_ENDED.name])
     found: dict[int, VisitEnded] = {}

@@ -41,7 +41,7 @@ def kafka_log(settings: KafkaSettings) -> Iterator[KafkaLog]:
         yield log
 
 
-def kept(log: KafkaLog, topic: str) -> list[Record]:
+def stored_records(log: KafkaLog, topic: str) -> list[Record]:
     return drain(log.tail([topic]))
 
 
@@ -67,12 +67,12 @@ def test_records_of_other_producers_are_processed_or_dead_letters(
     while kafka_log.lag("dedup", "seeds"):
         runner.step(0.1)
     runner.close()
-    answers = [decode(record) for record in kept(kafka_log, "urls.discovered")]
+    answers = [decode(record) for record in stored_records(kafka_log, "urls.discovered")]
     assert sorted(a.site for a in answers if isinstance(a, UrlsDiscovered)) == ["a", "b"]
     assert "control any()" in sower.calls
     letters = {
         (letter.topic, letter.key): letter
-        for letter in map(decode, kept(kafka_log, "dead.letters"))
+        for letter in map(decode, stored_records(kafka_log, "dead.letters"))
         if isinstance(letter, DeadLetter)
     }
     assert {key: letter.reason.partition(":")[0] for key, letter in letters.items()} == {
@@ -109,7 +109,7 @@ def test_dead_letters_are_listed_and_replayed(
     assert "x  pages.judged/0/1  why" in line
     assert main(["dead-letters", "replay", line.split()[0], *options]) == 0
     assert "1 dead letter appended" in capsys.readouterr().out
-    (record,) = kept(kafka_log, "pages.judged")
+    (record,) = stored_records(kafka_log, "pages.judged")
     assert (record.key, record.value) == ("k", b"\xff")
 
 
@@ -117,13 +117,13 @@ def test_largest_events_are_accepted_and_larger_ones_refused(kafka_log: KafkaLog
     for topic in (PAGES_PARSED, DEAD_LETTERS):
         name, body = topic.name, os.urandom(topic.limit)
         kafka_log.append([Message(name, "k" * 1000, body, "k")])
-        assert kept(kafka_log, name)[-1].value == body
+        assert stored_records(kafka_log, name)[-1].value == body
         with pytest.raises(GossamerError, match=f"too large for .*{name}"):
             kafka_log.append(
                 [Message(name, "k", os.urandom(topic.limit + 2 * OVERHEAD_BYTES), "k")]
             )
     kafka_log.append([Message("pages.parsed", "k", b"next", "k")])
-    assert kept(kafka_log, "pages.parsed")[-1].value == b"next"
+    assert stored_records(kafka_log, "pages.parsed")[-1].value == b"next"
 
 
 def test_other_clients_can_read_the_topics(settings: KafkaSettings, kafka_log: KafkaLog) -> None:

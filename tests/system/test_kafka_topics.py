@@ -45,13 +45,13 @@ class Cluster:
         lines = [f"{k} = {v!r}" for k, v in given.items()]
         self.config.write_text("\n".join(["[kafka]", *lines, "[crawl]", crawl]))
 
-    def found(self) -> dict[str, int]:
+    def partition_counts(self) -> dict[str, int]:
         """Return the number of partitions of each topic."""
         topics = self.admin.list_topics(timeout=10).topics
         ours = {name: t for name, t in topics.items() if name.startswith(self.prefix)}
         return {name.removeprefix(self.prefix): len(t.partitions) for name, t in ours.items()}
 
-    def said(self, topic: str) -> dict[str, str]:
+    def config_of(self, topic: str) -> dict[str, str]:
         """Return the configuration of a topic at the brokers."""
         resource = ConfigResource(ResourceType.TOPIC, self.prefix + topic)
         (future,) = self.admin.describe_configs([resource]).values()
@@ -70,8 +70,8 @@ def apply(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> Apply:
 
     def run() -> tuple[int, list[str], list[str]]:
         status = main(["topics", "apply", "--config", str(cluster.config)])
-        said = capsys.readouterr()
-        return status, said.out.splitlines(), said.err.splitlines()
+        outputs = capsys.readouterr()
+        return status, outputs.out.splitlines(), outputs.err.splitlines()
 
     return run
 
@@ -81,10 +81,14 @@ def test_apply_creates_missing_topics_and_then_prints_nothing(
 ) -> None:
     status, out, err = apply()
     assert (status, len(out), err) == (0, len(TOPICS), [])
-    assert f"{cluster.prefix}pages: created with 48 partitions, replication factor 1" in out
-    assert cluster.found() == {**dict.fromkeys(TOPICS, 48), "control": 1, "dead.letters": 1}
+    assert f"{cluster.prefix}pages: made, 48 partitions, copies: 1" in out
+    assert cluster.partition_counts() == {
+        **dict.fromkeys(TOPICS, 48),
+        "control": 1,
+        "dead.letters": 1,
+    }
     week = str(7 * 86400 * 1000)
-    pages, fetched, letters = map(cluster.said, ("pages", "pages.fetched", "dead.letters"))
+    pages, fetched, letters = map(cluster.config_of, ("pages", "pages.fetched", "dead.letters"))
     assert (pages["cleanup.policy"], pages["delete.retention.ms"]) == ("compact", week)
     assert fetched["cleanup.policy"] == "delete"
     assert fetched["retention.ms"] == fetched["retention.bytes"] == "-1"
@@ -107,16 +111,22 @@ def test_apply_resets_our_configuration_and_keeps_other_settings(
         ResourceType.TOPIC, f"{cluster.prefix}pages", incremental_configs=changes
     )
     cluster.admin.incremental_alter_configs([resource])[resource].result()
-    until(lambda: cluster.said("pages")["cleanup.policy"] == "delete", "brokers know it")
-    line = f"{cluster.prefix}pages: cleanup.policy changed from delete to compact"
+    until(
+        lambda: cluster.config_of("pages")["cleanup.policy"] == "delete",
+        "the brokers have the change",
+    )
+    line = f"{cluster.prefix}pages: cleanup.policy was delete, now compact"
     assert apply() == (0, [line], [])
-    assert cluster.said("pages")["retention.bytes"] == "1000000"
+    assert cluster.config_of("pages")["retention.bytes"] == "1000000"
     assert apply() == (0, [], [])
 
 
 def test_apply_removes_retention_limits_of_consumed_topics(cluster: Cluster, apply: Apply) -> None:
     apply()
-    name, size = f"{cluster.prefix}urls.admitted", cluster.said("urls.admitted")["segment.bytes"]
+    name, size = (
+        f"{cluster.prefix}urls.admitted",
+        cluster.config_of("urls.admitted")["segment.bytes"],
+    )
     before = {"retention.ms": "604800000", "retention.bytes": "1000000", "segment.bytes": "2000000"}
     changes = [
         ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
@@ -124,15 +134,18 @@ def test_apply_removes_retention_limits_of_consumed_topics(cluster: Cluster, app
     ]
     resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes)
     cluster.admin.incremental_alter_configs([resource])[resource].result()
-    until(lambda: cluster.said("urls.admitted")["retention.bytes"] == "1000000", "brokers know it")
+    until(
+        lambda: cluster.config_of("urls.admitted")["retention.bytes"] == "1000000",
+        "the brokers have the change",
+    )
     status, out, err = apply()
     assert (status, err) == (0, [])
     assert sorted(out) == [
-        f"{name}: retention.bytes changed from 1000000 to -1",
-        f"{name}: retention.ms changed from 604800000 to -1",
-        f"{name}: segment.bytes stays 2000000, not {size}",
+        f"{name}: retention.bytes was 1000000, now -1",
+        f"{name}: retention.ms was 604800000, now -1",
+        f"{name}: segment.bytes is 2000000, and stays so (not {size})",
     ]
-    after = cluster.said("urls.admitted")
+    after = cluster.config_of("urls.admitted")
     assert (after["retention.ms"], after["retention.bytes"]) == ("-1", "-1")
 
 
@@ -143,9 +156,9 @@ def test_apply_keeps_retention_set_by_operators(cluster: Cluster, apply: Apply, 
     change = ConfigEntry("retention.ms", "5000", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[change])
     cluster.admin.incremental_alter_configs([resource])[resource].result()
-    until(lambda: cluster.said(topic)["retention.ms"] == "5000", "brokers know it")
-    assert apply() == (0, [f"{name}: retention.ms stays 5000, not -1"], [])
-    assert cluster.said(topic)["retention.ms"] == "5000"
+    until(lambda: cluster.config_of(topic)["retention.ms"] == "5000", "the brokers have the change")
+    assert apply() == (0, [f"{name}: retention.ms is 5000, and stays so (not -1)"], [])
+    assert cluster.config_of(topic)["retention.ms"] == "5000"
 
 
 def test_apply_does_not_change_the_number_of_partitions(cluster: Cluster, apply: Apply) -> None:
@@ -154,17 +167,17 @@ def test_apply_does_not_change_the_number_of_partitions(cluster: Cluster, apply:
     cluster.write(partitions=4)
     status, out, err = apply()
     assert (status, err) == (0, [])
-    assert f"{name}: partitions changed from 3 to 48" in out, "seeds may grow"
-    for count, why in ((6, "separate sites"), (3, "Kafka cannot remove")):
+    assert f"{name}: partitions were 3, now 48" in out, "seeds may grow"
+    for count, why in ((6, "would move sites"), (3, "cannot take partitions away")):
         cluster.write(partitions=count)
         status, out, err = apply()
-        assert (status, out, len(err)) == (1, [], 7), "those that services read by site"
+        assert (status, out, len(err)) == (1, [], 7), "the topics with a site as their key"
         assert all(why in line and f"has 4 partitions, not {count}" in line for line in err)
         assert all("set kafka.partitions to 4" in line for line in err)
     cluster.write(partitions=4, replication=2)
     status, out, err = apply()
-    assert status == 1 and all("has replication factor 1, not 2" in line for line in err)
-    assert cluster.found()["pages"] == 4
+    assert status == 1 and all("copies are 1, not 2" in line for line in err)
+    assert cluster.partition_counts()["pages"] == 4
 
 
 def test_diff_prints_the_changes_of_apply_and_makes_none(cluster: Cluster, apply: Apply) -> None:
@@ -173,11 +186,11 @@ def test_diff_prints_the_changes_of_apply_and_makes_none(cluster: Cluster, apply
     settings = KafkaSettings(
         servers=cluster.servers, prefix=cluster.prefix, replication=1, partitions=4
     )
-    until(lambda: "seeds" in cluster.found(), "brokers know it")
+    until(lambda: "seeds" in cluster.partition_counts(), "the brokers have the change")
     found = Topics(settings).compare()
     missing = {one for one in found.appliable if one.endswith(" is missing")}
-    assert len(missing) == len(TOPICS) - 1 and cluster.found() == {"seeds": 3}
-    assert f"{name}: has 3 partitions, not 48" in found.appliable
+    assert len(missing) == len(TOPICS) - 1 and cluster.partition_counts() == {"seeds": 3}
+    assert f"{name}: partitions are 3, not 48" in found.appliable
     assert any(one.startswith(f"{name}: retention.ms is ") for one in found.appliable)
     cluster.write(partitions=4)
     apply()
@@ -188,7 +201,10 @@ def test_diff_prints_the_changes_of_apply_and_makes_none(cluster: Cluster, apply
     admitted = f"{cluster.prefix}urls.admitted"
     resource = ConfigResource(ResourceType.TOPIC, admitted, incremental_configs=[change])
     cluster.admin.incremental_alter_configs([resource])[resource].result()
-    until(lambda: cluster.said("urls.admitted")["segment.bytes"] == "2000000", "brokers know it")
+    until(
+        lambda: cluster.config_of("urls.admitted")["segment.bytes"] == "2000000",
+        "the brokers have the change",
+    )
     kept = Topics(settings).compare()
     assert (kept.appliable, kept.refused, len(kept.kept)) == ((), (), 1)
 
@@ -198,7 +214,7 @@ def test_partition_number_that_does_not_divide_the_key_groups_is_refused(
 ) -> None:
     cluster.write(partitions=5)
     status, out, (err,) = apply()
-    assert (status, out) == (2, []) and "kafka.partitions is 5, but must divide 96" in err
+    assert (status, out) == (2, []) and "kafka.partitions is 5, which does not divide 96" in err
 
 
 def test_replication_above_the_number_of_brokers_is_reported(
@@ -233,7 +249,7 @@ def test_concurrent_applies_succeed(cluster: Cluster, apply: Apply) -> None:
         subprocess.Popen([*command, str(cluster.config)], cwd=ROOT, stdout=subprocess.PIPE)
         for _ in range(3)
     ]
-    said = [process.communicate()[0].decode().splitlines() for process in running]
+    outputs = [process.communicate()[0].decode().splitlines() for process in running]
     assert [process.returncode for process in running] == [0] * 3
-    assert sum(map(len, said)) == len(TOPICS), "each is made once"
+    assert sum(map(len, outputs)) == len(TOPICS), "each topic is created once"
     assert apply() == (0, [], [])

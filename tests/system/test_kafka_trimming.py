@@ -147,10 +147,10 @@ def test_deletion_is_retried_after_an_outage_of_the_brokers(
         for reader in readers:
             read(reader, len(SITES))
 
-        def deleted() -> bool:
+        def is_deleted() -> bool:
             for reader in readers:
                 reader.poll(0.1)
             return sum(starts(given, topic)) == 2 * len(SITES)
 
-        until(deleted, "what was read meanwhile is deleted")
+        until(is_deleted, "what was read meanwhile is deleted")
     broker.server.kill()

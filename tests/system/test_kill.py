@@ -9,7 +9,7 @@ from tests.synthweb import SynthWeb, World
 from tests.synthweb.record import Request
 
 from .crawl import Crawl
-from .kills import assert_as_if_never_killed, between, killed
+from .kills import assert_as_if_never_killed, kill_crawl, split_by_runs
 
 WORLD = World(seed=13, hosts=40, pages=8, silent=0, stuck=0, jitter=0.1)
 DELAY = 0.25
@@ -36,7 +36,7 @@ def test_crawl_with_many_kills_ends_like_one_without(tmp_path: Path, times: int)
         config = tmp_path / "gossamer.toml"
         config.write_text(CONFIG)
         crawl = Crawl(web, tmp_path / "data", DELAY, config=config)
-        kills = [killed(crawl, rng, group=number % 2 == 0) for number in range(times)]
+        kills = [kill_crawl(crawl, rng, group=number % 2 == 0) for number in range(times)]
         last = crawl.run(patience=LAST_PATIENCE)
         assert measured_early_and_late(web.requests(), kills), "the kills met no crawl"
         assert_as_if_never_killed(crawl, last, kills)
@@ -44,5 +44,5 @@ def test_crawl_with_many_kills_ends_like_one_without(tmp_path: Path, times: int)
 
 def measured_early_and_late(requests: list[Request], kills: list[float]) -> bool:
     """Assert that some kills happened before the first request, and others later."""
-    per_run = [len(run) for run in between(requests, kills)[:-1]]
+    per_run = [len(run) for run in split_by_runs(requests, kills)[:-1]]
     return 0 in per_run and sum(count > 0 for count in per_run) >= len(kills) // 3

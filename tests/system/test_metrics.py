@@ -102,7 +102,7 @@ def test_metrics_of_a_running_crawl_agree_with_the_servers(tmp_path: Path) -> No
                 assert watched.shown("step_seconds_count", service=service, process=process) > 0
             under_way.interrupt()
             assert under_way.wait().code == 130
-        assert not scrape(port), "nobody listens any more"
+        assert not scrape(port), "the port is closed"
 
 
 @pytest.mark.slow

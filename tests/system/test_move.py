@@ -38,17 +38,17 @@ def move_to_folder(there: Fleet, folder: Path) -> Done:
     refused = there.gossamer("move", "--to", str(folder))
     assert refused.code == 1 and "still run: stop all services" in refused.err, refused
     for member in there.members:
-        assert member.stop() == 0, member.said()
-    said = list[Done]()
+        assert member.stop() == 0, member.output()
+    results = list[Done]()
 
-    def moved() -> bool:
-        said.append(there.gossamer("move", "--to", str(folder)))
-        assert said[-1].code == 0 or "still run" in said[-1].err, said[-1]
-        return said[-1].code == 0
+    def move_when_stopped() -> bool:
+        results.append(there.gossamer("move", "--to", str(folder)))
+        assert results[-1].code == 0 or "still run" in results[-1].err, results[-1]
+        return results[-1].code == 0
 
-    until(moved, "the groups have no members any more")
+    until(move_when_stopped, "the groups have no members any more")
     assert there.gossamer("speed", "none", "--data", str(folder)).code == 0
-    return said[-1]
+    return results[-1]
 
 
 def crawl_until(web: SynthWeb, pages: int) -> None:
@@ -72,17 +72,17 @@ def test_crawl_moves_to_a_fleet_and_back_without_lost_or_repeated_urls(
             assert under_way.wait().code == 130
         try:
             began = time.monotonic()
-            said = move_to_fleet(there, laptop)
-            print(f"in the fleet after {time.monotonic() - began:.0f} s\n{said.out}")
+            results = move_to_fleet(there, laptop)
+            print(f"in the fleet after {time.monotonic() - began:.0f} s\n{results.out}")
             crawl_until(web, len(page_answers(web)) + 60)
 
             began = time.monotonic()
-            said = move_to_folder(there, laptop.data)
-            print(f"in the folder after {time.monotonic() - began:.0f} s\n{said.out}")
+            results = move_to_folder(there, laptop.data)
+            print(f"in the folder after {time.monotonic() - began:.0f} s\n{results.out}")
             (frontier,) = there.of("frontier")
             frontier.start()
             until(lambda: not frontier.running, "the frontier refuses the crawl that has left")
-            assert "was moved to the folder" in frontier.said()
+            assert "was moved to the folder" in frontier.output()
         finally:
             there.down()
         assert not web.truth.required <= measure.asked(web.requests()), "it was over already"

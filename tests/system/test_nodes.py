@@ -107,7 +107,7 @@ def more_pages(there: Fleet, what: str) -> None:
     """Wait until the crawl has made progress."""
     enough = len(page_answers(there.web)) + MORE
     until(lambda: len(page_answers(there.web)) >= enough or over(there), f"pages: {what}")
-    assert not over(there), f"the crawl was over too soon: {what}"
+    assert not over(there), f"the crawl ended too soon: {what}"
 
 
 def until_quiet(there: Fleet, what: str) -> None:

@@ -26,7 +26,7 @@ def test_blocked_host_receives_no_requests_until_it_is_unblocked(
     with SynthWeb(WORLD) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.1)
 
-        def asked(host: str) -> list[float]:
+        def requests_to(host: str) -> list[float]:
             return [one.at for one in web.requests() if one.host == host]
 
         def after(moments: list[float], at: float) -> list[float]:
@@ -42,12 +42,12 @@ def test_blocked_host_receives_no_requests_until_it_is_unblocked(
             done = run([GOSSAMER, "block", "--data", str(crawl.data), blocked])
             at = time.time()
             assert done.code == 0, done
-            until(lambda: len(after(asked(other), at)) > 20, "the crawl goes on elsewhere")
-            assert after(asked(blocked), at) == []
-            before = len(asked(blocked))
+            until(lambda: len(after(requests_to(other), at)) > 20, "the crawl goes on elsewhere")
+            assert after(requests_to(blocked), at) == []
+            before = len(requests_to(blocked))
             done = run([GOSSAMER, "unblock", "--data", str(crawl.data), blocked])
             assert done.code == 0, done
-            until(lambda: len(asked(blocked)) > before + 5, "the host is asked again")
+            until(lambda: len(requests_to(blocked)) > before + 5, "the host is asked again")
             under_way.interrupt()
             assert under_way.wait().code == 130
 

@@ -45,19 +45,19 @@ def test_reader_that_closes_the_pipe_is_not_an_error(tiny: Finished) -> None:
     assert first["url"] in readable(tiny.web.truth)
 
 
-def same(column: Any, said: Any) -> bool:
+def same(column: Any, expected: Any) -> bool:
     """Return whether a value of a table equals that of a line. In tables maps are objects, unknown
     times are 0, and parts omit default values."""
-    match column, said:
+    match column, expected:
         case datetime(), float():
-            return abs(column.timestamp() - said) < 1e-5
+            return abs(column.timestamp() - expected) < 1e-5
         case list(), dict():
-            return dict(column) == said
+            return dict(column) == expected
         case dict(), dict():
-            return all(same(value, said.get(name, value)) for name, value in column.items())
+            return all(same(value, expected.get(name, value)) for name, value in column.items())
         case list(), list():
-            return len(column) == len(said) and all(map(same, column, said))
-    return bool(column == said) or (column is None and not said)
+            return len(column) == len(expected) and all(map(same, column, expected))
+    return bool(column == expected) or (column is None and not expected)
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_follow_prints_pages_as_they_are_published(tmp_path: Path, end: str) -> 
                 seen: list[str] = []
                 while len(seen) < 40:
                     seen.append(json.loads(follower.stdout.readline())["url"])
-                assert under_way.running, "they came while it ran"
+                assert under_way.running, "the pages arrived while the crawl ran"
                 assert len(set(seen)) == 40
                 if end == "interrupt":
                     follower.send_signal(SIGINT)
@@ -156,9 +156,11 @@ class TestWhy:
     def test_why_of_a_duplicate_names_the_original(self, mixed: Finished) -> None:
         truth = mixed.web.truth
         group = truth.duplicates[0]
-        told = [mixed.crawl.why(url) for url in group]
-        (original,) = [url for url, why in zip(group, told, strict=True) if "verdict: first" in why]
-        for why in told:
+        answers = [mixed.crawl.why(url) for url in group]
+        (original,) = [
+            url for url, why in zip(group, answers, strict=True) if "verdict: first" in why
+        ]
+        for why in answers:
             assert f"verdict: duplicate of {original}" in why or "verdict: first" in why
 
     def test_why_of_a_redirect_names_its_target(self, mixed: Finished) -> None:

@@ -23,7 +23,7 @@ def resize(there: Fleet, partitions: int) -> None:
     refused = there.gossamer("topics", "resize", str(partitions))
     assert refused.code == 1 and "still run: stop all services" in refused.err, refused
     for member in there.members:
-        assert member.stop() == 0, member.said()
+        assert member.stop() == 0, member.output()
     until(
         lambda: there.gossamer("topics", "resize", str(partitions)).code == 0,
         "the groups have no members any more",

@@ -66,7 +66,7 @@ def empty(kafka: str, prefix: str) -> None:
 
 def stop(there: Fleet) -> None:
     for member in there.members:
-        assert member.stop() == 0, member.said()
+        assert member.stop() == 0, member.output()
 
 
 def start(there: Fleet) -> None:
@@ -96,8 +96,8 @@ def test_restored_backup_of_cassandra_loses_no_url_and_keeps_delays(
         (frontier,) = there.of("frontier")
         frontier.start()
         until(lambda: not frontier.running, "the frontier refuses the backup")
-        assert "the store is older than the log" in frontier.said()
-        assert "gossamer restore --align" in frontier.said()
+        assert "the store is older than the log" in frontier.output()
+        assert "gossamer restore --align" in frontier.output()
 
         # Kafka counts stopped processes as members for a session.
         until(lambda: there.gossamer("restore", "--align").code == 0, "the groups have gone back")
@@ -127,9 +127,9 @@ def test_dedup_without_its_folder_loses_no_url(tmp_path: Path, kafka: str, cassa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("anew", [False, True], ids=["going on", "from the seeds anew"])
+@pytest.mark.parametrize("from_seeds", [False, True], ids=["restored", "from the seeds"])
 def test_kafka_without_its_disk_loses_no_url(
-    tmp_path: Path, kafka: str, cassandra: int, anew: bool
+    tmp_path: Path, kafka: str, cassandra: int, from_seeds: bool
 ) -> None:
     settings = settings_of(kafka, cassandra)
     with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
@@ -142,21 +142,21 @@ def test_kafka_without_its_disk_loses_no_url(
         (frontier,) = there.of("frontier")
         frontier.start()
         until(lambda: not frontier.running, "the frontier refuses the empty topics")
-        assert "gossamer restore --align" in frontier.said()
+        assert "gossamer restore --align" in frontier.output()
         aligned = there.gossamer("restore", "--align")
         assert aligned.code == 0, aligned
         print(aligned.out)
-        if anew:
+        if from_seeds:
             shutil.rmtree(there.settings["GOSSAMER_DEDUP__FOLDER"])
         start(there)
         there.await_ready()
-        if anew:
+        if from_seeds:
             there.seed()
             crawl_to_the_end(there)
         until(lambda: all(there.idle() for _ in range(5)), "nothing more is asked for")
-        assert len(page_answers(web)) > before, "the store has what it had"
+        assert len(page_answers(web)) > before, "the store has its former rows"
         lost = web.truth.required - measure.asked(web.requests())
-        assert not (anew and lost), "what is found again is admitted again"
+        assert not (from_seeds and lost), "URLs that are discovered again are admitted again"
         again = sum(times - 1 for times in measure.twice(web.requests()).values())
         print(f"{len(lost)} of {len(web.truth.required)} URLs lost, {again} requests repeated")
         assert_polite(web.requests(), web.truth, DELAY)

@@ -65,7 +65,7 @@ def test_no_site_waits_for_the_sitemaps_of_another_site(
 def check_liveness(there: Fleet) -> bool:
     """Fail if a service has ended, or would be restarted by its liveness probe."""
     for member in there.members:
-        assert member.running, f"{member.name} ended: {member.said()}"
+        assert member.running, f"{member.name} ended: {member.output()}"
         assert member.get("/healthz")[0] != 503, f"{member.name} is stuck"
     return True
 

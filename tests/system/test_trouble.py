@@ -81,7 +81,7 @@ def test_crawl_stops_at_a_full_disk_and_continues_after_space_is_freed(
     world = World.plain(seed=6, hosts=hosts, pages=12)
     with SynthWeb(world) as web, disk(tmp_path / "d", size) as d:
         crawl = Crawl(web, d / "data", delay=0.02)
-        crawl.said = tmp_path / "said"
+        crawl.output_folder = tmp_path / "said"
         err = message_of(crawl.run(), 1)
         assert "no space left" in err and str(d / "data") in err
         assert "run the same command again" in err
@@ -185,7 +185,7 @@ def test_second_crawl_on_a_folder_is_refused(tmp_path: Path) -> None:
         assert_once(web.requests(), web.truth)
 
 
-def connected(pids: list[int], port: int) -> list[int]:
+def pids_connected_to(pids: list[int], port: int) -> list[int]:
     """Return the pids of *pids* with a connection to *port*: the fetcher, whatever its process is
     called."""
     inodes = set()
@@ -210,7 +210,7 @@ def test_killed_fetcher_stops_the_run_and_the_next_run_continues(tmp_path: Path)
         crawl = Crawl(web, tmp_path / "data", delay=0.2)
         with crawl.start() as under_way:
             (fetcher,) = until(
-                lambda: connected(under_way.pids(), web.port), "a connection of the fetcher"
+                lambda: pids_connected_to(under_way.pids(), web.port), "a connection of the fetcher"
             )
             assert fetcher != under_way.process.pid
             os.kill(fetcher, signal.SIGKILL)

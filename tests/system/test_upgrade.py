@@ -117,7 +117,7 @@ class Upgrade:
         self.there.settings["PYTHONPATH"] = before
 
     def replace(self, member: Member, version: Path) -> None:
-        assert member.stop() == 0, member.said()
+        assert member.stop() == 0, member.output()
         member.start(PYTHONPATH=str(version))
 
     def bring(self, service: str, version: Path) -> None:
@@ -205,7 +205,7 @@ def test_fleet_is_upgraded_and_rolled_back_under_load(
 
         crawl_to_the_end(there)
         repeated = assert_whole(there, DELAY)
-        print(f"{len(page_answers(web))} pages, {repeated} asked for again")
+        print(f"{len(page_answers(web))} pages, {repeated} repeated")
         # Waiting outcomes are of fetched pages; a host is ordered again only if no outcome was
         # consumed.
         assert repeated <= 2 * BATCH * WORLD.hosts
