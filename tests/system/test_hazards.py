@@ -84,7 +84,7 @@ class Hostile(BaseHTTPRequestHandler):
 @contextmanager
 def serving() -> Iterator[tuple[str, list[str]]]:
     requested: list[str] = []
-    handler = type("Handler", (Hostile,), {"asked": requested})
+    handler = type("Handler", (Hostile,), {"requested": requested})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
