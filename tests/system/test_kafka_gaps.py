@@ -63,7 +63,7 @@ def read(reader: Reader, count: int) -> list[Record]:
         records.extend(reader.poll(0.2))
         return len(records) >= count
 
-    until(polled, "all records come")
+    until(polled, "all records arrive")
     assert len(records) == count
     return records
 
@@ -130,9 +130,11 @@ def test_records_that_the_client_skipped_are_read_again(
     if committed:
         log.move("frontier", {(TOPIC, 0): committed})
     frontier = log.reader("frontier", [TOPIC], store)
-    until(lambda: not frontier.poll(0.0) and bool(frontier.partitions), "it has the partition")
+    until(
+        lambda: not frontier.poll(0.0) and bool(frontier.partitions), "the reader has the partition"
+    )
     for _ in range(left_out):
-        until(lambda: frontier._consumer.poll(0.1), "a record is taken from it unseen")
+        until(lambda: frontier._consumer.poll(0.1), "a record is removed from the client")
     records = read(frontier, 9 - committed)
     assert [one.offset for one in records] == [*range(committed, 9)]
     frontier.advance(records, ())

@@ -121,7 +121,7 @@ def test_partitions_are_shared_and_reassigned(log: KafkaLog, group: str, join: J
     until(lambda: all_reported(log, group, *everybody), "all is read")
     assert second.moved and third.moved and apart(first, second, third)
     assert second.end() == 0
-    until(lambda: share(first, third), "two share what the one who left had")
+    until(lambda: share(first, third), "two members share the partitions of the third")
     append(log)
     until(lambda: all_reported(log, group, *everybody), "all is read")
     third.end(signal.SIGKILL)
@@ -151,7 +151,7 @@ def test_member_that_rejoins_under_its_name_causes_no_rebalance(
     for how in (signal.SIGKILL, signal.SIGTERM):
         second.end(how)
         second = join("two")
-        until(partial(_has, second, had), "it has its partitions again")
+        until(partial(_has, second, had), "the member has its partitions again")
     append(log)
     until(lambda: lag_of(log, group) == 0, "all is read")
     assert first.changes == changes, "the other noticed"
@@ -162,20 +162,20 @@ def test_frozen_member_is_evicted_and_rejoins(log: KafkaLog, group: str, join: J
     sleeper, other = join("one", "late"), join("two")
     until(lambda: share(sleeper, other), "two share")
     append(log)
-    until(lambda: any("holds" in what for what in sleeper.reports), "it has read something")
+    until(lambda: any("holds" in what for what in sleeper.reports), "the member has read records")
     sleeper.send(signal.SIGSTOP)
     until(
         lambda: other.partitions == ALL and lag_of(log, group) == 0, "the other has and reads all"
     )
     sleeper.send(signal.SIGUSR1)
     sleeper.send(signal.SIGCONT)
-    until(lambda: sleeper.was_fenced, "what it held is not its own any more")
+    until(lambda: sleeper.was_fenced, "the member has lost its partitions")
     assert lag_of(log, group) == 0, "wound back"
-    until(lambda: share(sleeper, other), "two share again")
+    until(lambda: share(sleeper, other), "two members share the partitions")
     append(log)
-    until(lambda: any("holds" in what for what in sleeper.reports[-1:]), "it reads again")
+    until(lambda: any("holds" in what for what in sleeper.reports[-1:]), "the member reads again")
     sleeper.send(signal.SIGUSR1)
-    until(lambda: bool(sleeper.moved), "it moves the log again")
+    until(lambda: bool(sleeper.moved), "the member commits again")
     assert not {*sleeper.moved} & {*other.moved}
 
 
@@ -219,12 +219,12 @@ def test_member_without_capacity_stays_in_the_group_with_bounded_memory(
     for start in range(0, 400, 20):
         log.append(Message(TOPICS[0], "k", os.urandom(500_000), str(start + i)) for i in range(20))
     idle = join("idle", "full")
-    until(lambda: idle.partitions == ALL, "it is a member")
-    until(lambda: "polls" in idle.reports[-1], "it holds what it can")
+    until(lambda: idle.partitions == ALL, "the member has joined")
+    until(lambda: "polls" in idle.reports[-1], "the member has no more capacity")
     full = join("full", "full")
     until(lambda: share(full, idle), "one hands over to the other, though neither reads")
     idle.end()
-    until(lambda: full.partitions == ALL, "nobody waits for one that has left")
+    until(lambda: full.partitions == ALL, "all partitions are reassigned")
     full.end()
     assert not full.moved
     assert full.reports[-1]["peak"] < 150 << 20, "200 MB wait on the log"
@@ -236,10 +236,16 @@ def test_member_with_a_used_name_is_fenced_with_an_error(
 ) -> None:
     old = KafkaLog(settings, "one")
     first = old.reader(group, TOPICS, Nothing())  # type: ignore[arg-type]
-    until(lambda: first.poll(0.1) is not None and first.partitions == ALL, "it has everything")
+    until(
+        lambda: first.poll(0.1) is not None and first.partitions == ALL,
+        "the member has all partitions",
+    )
     new = KafkaLog(settings, "one")
     second = new.reader(group, TOPICS, Nothing())  # type: ignore[arg-type]
-    until(lambda: second.poll(0.1) is not None and second.partitions == ALL, "the other has it")
+    until(
+        lambda: second.poll(0.1) is not None and second.partitions == ALL,
+        "the other member has all partitions",
+    )
 
     def was_fenced() -> bool:
         try:

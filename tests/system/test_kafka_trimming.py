@@ -67,7 +67,7 @@ def read(reader: Reader, count: int) -> None:
         records.extend(reader.poll(0.2))
         return len(records) >= count
 
-    until(polled, "all records come")
+    until(polled, "all records arrive")
     assert len(records) == count
     assert reader.advance(records, ())
     reader.poll(0.0)

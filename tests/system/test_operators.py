@@ -47,7 +47,7 @@ def test_blocked_host_receives_no_requests_until_it_is_unblocked(
             before = len(requests_to(blocked))
             done = run([GOSSAMER, "unblock", "--data", str(crawl.data), blocked])
             assert done.code == 0, done
-            until(lambda: len(requests_to(blocked)) > before + 5, "the host is asked again")
+            until(lambda: len(requests_to(blocked)) > before + 5, "requests to the host")
             under_way.interrupt()
             assert under_way.wait().code == 130
 
@@ -84,6 +84,8 @@ def test_speed_of_a_crawl_and_a_site_turned_off_hold_at_the_server(tmp_path: Pat
             assert off not in [one.host for one in since(at)]
             tell("site", off, "--no-off")
             count = len(web.requests())
-            until(lambda: off in [one.host for one in web.requests()[count:]], "it is asked again")
+            until(
+                lambda: off in [one.host for one in web.requests()[count:]], "requests to the site"
+            )
             under_way.interrupt()
             assert under_way.wait().code == 130

@@ -153,7 +153,7 @@ def test_kafka_without_its_disk_loses_no_url(
         if from_seeds:
             there.seed()
             crawl_to_the_end(there)
-        until(lambda: all(there.idle() for _ in range(5)), "nothing more is asked for")
+        until(lambda: all(there.idle() for _ in range(5)), "the end of requests")
         assert len(page_answers(web)) > before, "the store has its former rows"
         lost = web.truth.required - measure.asked(web.requests())
         assert not (from_seeds and lost), "URLs that are discovered again are admitted again"
