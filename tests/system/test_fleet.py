@@ -56,7 +56,7 @@ def test_fleet_of_two_survives_a_kill_of_one_instance_of_each_service(
         there.seed()
         until(lambda: len(page_answers(web)) >= 40, "the first pages")
         assert not measure.twice(web.requests()).keys() - web.truth.retried
-        assert not web.truth.required <= measure.requests_to(web.requests()), "it is over already"
+        assert not web.truth.required <= measure.asked(web.requests()), "it is over already"
         for service in SERVICES:
             there.of(service)[0].kill()
             there.of(service)[0].start()
@@ -88,7 +88,7 @@ class Chaos:
     def over(self) -> bool:
         """Return whether all URLs were requested, so that no more pages can arrive."""
         truth = self.there.web.truth
-        return truth.required <= measure.requests_to(self.there.web.requests())
+        return truth.required <= measure.asked(self.there.web.requests())
 
     def pages(self) -> int:
         return len(page_answers(self.there.web))
