@@ -1,4 +1,4 @@
-"""Setup: which lock file each kind installs, and the packages in it."""
+"""scripts/bootstrap: which lock file each kind installs, and their contents."""
 
 import os
 import re
@@ -16,7 +16,7 @@ CLIENTS = {"aiokafka", "cassandra-driver", "confluent-kafka", "faust-streaming",
 
 
 class Checkout:
-    """A checkout in which a stand-in for uv records what it is asked to install."""
+    """A checkout in which a stand-in for uv records its arguments."""
 
     def __init__(self, folder: Path) -> None:
         self._root, self._uv = folder / "checkout", folder / "bin" / "uv"
@@ -62,7 +62,7 @@ def test_kinds_installed_one_after_another_stay_installed(checkout: Checkout) ->
 
 
 @pytest.mark.slow
-def test_dev_includes_all_other_kinds(checkout: Checkout) -> None:
+def test_dev_contains_all_other_kinds(checkout: Checkout) -> None:
     assert checkout.installed_by("dev") == ["requirements-dev.lock"]
     for kind in ("run", "parquet", "fleet"):
         assert checkout.installed_by(kind) == []
@@ -77,14 +77,17 @@ def test_changed_lock_file_installs_every_kind_again(checkout: Checkout) -> None
     assert checkout.installed_by("parquet") == ["requirements-parquet.lock"]
 
 
-def test_unknown_kind_is_refused_with_a_list_of_kinds(checkout: Checkout) -> None:
+def test_unknown_kind_is_refused_with_the_known_ones(checkout: Checkout) -> None:
     done = checkout.run("flet")
     assert done.returncode == 2
-    assert done.stderr == "scripts/bootstrap [run|parquet|fleet|dev]: unknown kind flet\n"
+    assert done.stderr == "scripts/bootstrap [run|parquet|fleet|dev]: unknown kind: flet\n"
 
 
-def locked_packages(kind: str = "") -> dict[str, str]:
-    """Return the packages of a lock file, with their versions and markers."""
+def locked(kind: str = "") -> dict[str, str]:
+    """Return the packages of a lock file, with their versions.
+
+    Markers are left out: a package that one kind needs on Windows may be needed everywhere by dev.
+    """
     lines = (ROOT / f"requirements{kind}.lock").read_text(encoding="utf-8").splitlines()
     found: dict[str, str] = {}
     for line in lines:
@@ -94,19 +97,19 @@ def locked_packages(kind: str = "") -> dict[str, str]:
     return found
 
 
-def test_parquet_adds_only_pyarrow_and_fleet_only_its_clients() -> None:
-    run = locked_packages()
+def test_parquet_adds_only_pyarrow_and_a_fleet_only_its_clients() -> None:
+    run = locked()
     assert not {"pyarrow", *CLIENTS} & set(run)
-    assert set(locked_packages("-parquet")) - set(run) == {"pyarrow"}
-    assert set(locked_packages("-fleet")) >= CLIENTS
-    assert "pyarrow" not in locked_packages("-fleet")
+    assert set(locked("-parquet")) - set(run) == {"pyarrow"}
+    assert set(locked("-fleet")) >= CLIENTS
+    assert "pyarrow" not in locked("-fleet")
 
 
 @pytest.mark.parametrize("kind", ["-parquet", "-fleet", "-dev"])
-def test_each_kind_has_the_packages_of_a_crawl_in_the_same_versions(kind: str) -> None:
-    assert locked_packages(kind).items() >= locked_packages().items()
+def test_every_kind_has_the_packages_of_a_crawl_in_the_same_versions(kind: str) -> None:
+    assert locked(kind).items() >= locked().items()
 
 
 @pytest.mark.parametrize("kind", ["-parquet", "-fleet"])
-def test_dev_has_the_packages_of_each_kind_in_the_same_versions(kind: str) -> None:
-    assert locked_packages("-dev").items() >= locked_packages(kind).items()
+def test_dev_has_the_packages_of_every_kind_in_the_same_versions(kind: str) -> None:
+    assert locked("-dev").items() >= locked(kind).items()

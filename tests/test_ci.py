@@ -1,4 +1,4 @@
-"""CI runs the same checks as `.ci/run`, so a change that passes locally passes there."""
+"""The CI workflows run the same scripts as `.ci/run`."""
 
 import re
 from pathlib import Path
@@ -17,12 +17,12 @@ def commands(workflow: str, job: str) -> list[str]:
     return [step["run"] for step in read["jobs"][job]["steps"] if "run" in step]
 
 
-def test_workflow_runs_the_commands_of_ci_run_in_order() -> None:
+def test_ci_workflow_runs_the_scripts_of_ci_run_in_order() -> None:
     parts = re.findall(r"^scripts/.*$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     assert commands("ci.yml", "ci") == [*SET_UP, *parts]
 
 
-def test_long_tests_run_each_night() -> None:
+def test_nightly_workflow_runs_the_long_tests() -> None:
     assert commands("nightly.yml", "long") == [*SET_UP, "scripts/test long"]
 
 
