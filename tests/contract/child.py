@@ -40,7 +40,7 @@ def append(ports: Ports, report: Report, name: str, batches: int) -> None:
 
 
 def process_input(ports: Ports, report: Report) -> None:
-    """Process the input in small steps until there is none, and report each step."""
+    """Process all of the input in small steps, and report each step."""
     reader = ports.log.reader(GROUP, [INPUT], ports.store)
     table = ports.store.table(ProcessedRow)
     report("begun")

@@ -91,7 +91,7 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), part=parts, value=st.integers(0, 9))
     def put_if_absent(self, data: st.DataObject, part: str, value: int) -> None:
-        """Write a row if there is none."""
+        """Write a row unless it exists."""
         row = self.kind(part, self.sort(data), value)
         missing = (part, row.sort) not in self.model
         assert self.table.put_if_absent(row) == self.model.setdefault((part, row.sort), row)

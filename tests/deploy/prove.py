@@ -172,7 +172,7 @@ def answers(*command: str) -> bool:
 
 
 def missing(kinds: list[str]) -> str:
-    """Return the missing requirement of this machine; empty if there is none."""
+    """Return the missing requirement of this machine; empty if nothing is missing."""
     if not answers("docker", "info"):
         return "Docker: `docker info` does not answer"
     if "compose" in kinds and not answers("docker", "compose", "version"):

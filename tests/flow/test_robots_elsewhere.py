@@ -25,7 +25,7 @@ Leads = dict[str, str]
 
 
 def redirects_to_rules(leads: Leads, host: str) -> int:
-    """Return the number of redirects to the file; `REDIRECTS` + 1 if there is no file."""
+    """Return the number of redirects to the file; `REDIRECTS` + 1 without a file."""
     url, hops = f"{host}/robots.txt", 0
     while hops <= REDIRECTS and url.endswith("/robots.txt") and host_key(url) in leads:
         url, hops = leads[host_key(url)], hops + 1

@@ -14,7 +14,7 @@ UNKNOWN = Failure(outcome=Outcome.DNS_FAILURE, reason="no such name")
 
 
 class Web:
-    """One host that answers every request with *failure* until that is None."""
+    """One host that answers every request with *failure*, or with pages without one."""
 
     def __init__(self, failure: Reply | Failure | None) -> None:
         self.failure, self.requests = failure, list[tuple[float, str]]()

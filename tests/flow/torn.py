@@ -177,7 +177,7 @@ class TornTable(Generic[R]):
         self._erased.add((partition, sort))
 
     def writes(self) -> list[tuple[int, tuple[str, Partition], Sort, R | None]]:
-        """Yield stage, key and row of each write. A row that is None drops the partition."""
+        """Yield stage, key and row of each write. The row None drops the partition."""
         own = DECIDES if self._row.decides else 0
         puts: list[tuple[int, tuple[str, Partition], Sort, R | None]] = [
             (LAST if (partition, sort) in self._late else own, self._at(partition), sort, row)

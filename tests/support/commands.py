@@ -19,7 +19,7 @@ class Done:
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """Return our environment without the settings of whoever runs the tests, plus *more*."""
+    """Return our environment without settings of Gossamer, plus *more*."""
     own = {name: it for name, it in os.environ.items() if not name.startswith("GOSSAMER_")}
     return {**own, **more}
 

@@ -55,7 +55,7 @@ class Atlas:
         return NAMES_SITEMAPS if names_sitemaps else robots_of(self.condition(host))
 
     def page(self, spot: Spot) -> Page | None:
-        """Return the page at a spot; None if there is none (a 404 without links)."""
+        """Return the page at a spot; None for a missing page (a 404 without links)."""
         host, path = spot
         if path == "/":
             return self._home(host)

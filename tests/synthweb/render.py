@@ -116,7 +116,7 @@ _SPELL: dict[str, Callable[[Atlas, Spot, Spot], str]] = {
 
 
 def location(atlas: Atlas, page: Page) -> str | None:
-    """Return the Location header; None if there is none."""
+    """Return the Location header, if the page has one."""
     if page.target is None:
         return None
     spell = "relative" if page.traits.relative else "absolute"

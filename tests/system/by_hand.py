@@ -23,7 +23,7 @@ from .crawl import CONTACT, GOSSAMER, Fields, environment, run
 SCRIPT = (sys.executable, "-P", "-m", "console.fleet")
 """The command of scripts/fleet, once the virtual environment exists."""
 START_TIMEOUT = 360.0
-"""Seconds. `up` has a shorter timeout, and reports what it waits for."""
+"""Seconds. `up` has a shorter timeout, after which it reports the missing members."""
 PORTS = 60
 BELOW_CHANCE = range(12000, 20000 - PORTS, PORTS)
 """Ports that neither the system nor `free_ports` gives away, so that they stay free until they are

@@ -81,7 +81,7 @@ class Started:
 
 
 def environment(mark: str = "", **more: str) -> dict[str, str]:
-    """Return our environment without the settings of whoever runs the tests."""
+    """Return our environment without settings of Gossamer."""
     return clean_environment(**{MARK: mark, **more})
 
 
