@@ -67,8 +67,8 @@ class Broker:
         """Create another topic."""
         self._made += 1
         name = f"pages-{self._made}"
-        given = NewTopic(name, PARTITIONS, 1, config={"max.message.bytes": str(64 << 20)})
-        self._admin.create_topics([given])[name].result(30)
+        topic = NewTopic(name, PARTITIONS, 1, config={"max.message.bytes": str(64 << 20)})
+        self._admin.create_topics([topic])[name].result(30)
         return name
 
     def spent(self) -> float:
@@ -88,13 +88,13 @@ def produce(broker: Broker, values: list[bytes], changes: Mapping[str, Any]) -> 
     client = Producer(
         {"bootstrap.servers": broker.servers, **QUIET, **producer_config(settings), **changes}
     )
-    spent, own, began = broker.spent(), time.process_time(), time.monotonic()
+    spent, client_cpu, began = broker.spent(), time.process_time(), time.monotonic()
     for start in range(0, len(values), GROUP):
         for number, value in enumerate(values[start : start + GROUP]):
             client.produce(topic, value, str(number), number % PARTITIONS)
         client.flush()
-    took, own = time.monotonic() - began, time.process_time() - own
-    _show(took, own, broker.spent() - spent, len(values))
+    took, client_cpu = time.monotonic() - began, time.process_time() - client_cpu
+    _show(took, client_cpu, broker.spent() - spent, len(values))
     print(f"{broker.stored(topic) / len(values) / 1000:8.1f} kB", flush=True)
     return topic
 
@@ -104,19 +104,19 @@ def consume(broker: Broker, topic: str, count: int, changes: Mapping[str, Any]) 
     client: Any = Consumer(
         {"bootstrap.servers": broker.servers, **QUIET, **consumer_config("bench"), **changes}
     )
-    spent, own, began = broker.spent(), time.process_time(), time.monotonic()
+    spent, client_cpu, began = broker.spent(), time.process_time(), time.monotonic()
     client.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
     left = count
     while left:
         left -= (message := client.poll(1.0)) is not None and not message.error()
-    took, own = time.monotonic() - began, time.process_time() - own
+    took, client_cpu = time.monotonic() - began, time.process_time() - client_cpu
     client.close()
-    _show(took, own, broker.spent() - spent, count)
+    _show(took, client_cpu, broker.spent() - spent, count)
     print(flush=True)
 
 
-def _show(took: float, own: float, brokers: float, count: int) -> None:
-    each = [f"{1000 * seconds / count:8.3f}" for seconds in (took, own, brokers)]
+def _show(took: float, client_cpu: float, brokers: float, count: int) -> None:
+    each = [f"{1000 * seconds / count:8.3f}" for seconds in (took, client_cpu, brokers)]
     print(f"  {each[0]} ms; CPU: client {each[1]} ms, broker {each[2]} ms", end="")
 
 
@@ -131,8 +131,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=Path, required=True)
     parser.add_argument("--each", type=int, default=2000)
-    given = parser.parse_args()
-    values = [*islice(cycle(pages(given.pages)), given.each)]
+    options = parser.parse_args()
+    values = [*islice(cycle(pages(options.pages)), options.each)]
     print(f"{len(values)} pages of {sum(map(len, values)) / len(values) / 1000:.1f} kB")
     with tempfile.TemporaryDirectory() as folder:
         server = Server("kafka", Path(folder) / "kafka")

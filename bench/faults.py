@@ -67,9 +67,14 @@ class Faults:
     """All faults of a fleet and its nodes."""
 
     def __init__(
-        self, there: Fleet, nodes: Nodes, disks: dict[str, Disk], chance: random.Random, held: float
+        self,
+        live_fleet: Fleet,
+        nodes: Nodes,
+        disks: dict[str, Disk],
+        chance: random.Random,
+        held: float,
     ) -> None:
-        self._there, self._nodes, self._disks = there, nodes, disks
+        self._fleet, self._nodes, self._disks = live_fleet, nodes, disks
         self._chance, self._held = chance, held
 
     def all(self) -> list[Fault]:
@@ -83,8 +88,8 @@ class Faults:
         return found
 
     def _of_service(self, service: str) -> list[Fault]:
-        member = self._chance.choice(self._there.of(service))
-        wrong = ahead_by(TEN_MINUTES, self._there.folder)
+        member = self._chance.choice(self._fleet.of(service))
+        wrong = ahead_by(TEN_MINUTES, self._fleet.folder)
 
         def restart() -> None:
             member.kill()
@@ -113,7 +118,7 @@ class Faults:
     def _of_node(self, kind: str) -> list[Fault]:
         node, other = self._chance.sample(self._nodes.of[kind], 2)
         disk = self._disks[node.name]
-        wrong = ahead_by(TEN_MINUTES, self._there.folder)
+        wrong = ahead_by(TEN_MINUTES, self._fleet.folder)
         both = (node, other)
 
         def free_disk() -> None:
@@ -144,15 +149,15 @@ def each(nodes: tuple[Node, ...], do: Callable[[Node], None]) -> Callable[[], No
 class FaultRunner:
     """Applies faults to a fleet, and prints a line of the table for each."""
 
-    def __init__(self, there: Fleet, interval: float) -> None:
-        self._there, self._interval = there, interval
+    def __init__(self, live_fleet: Fleet, interval: float) -> None:
+        self._fleet, self._interval = live_fleet, interval
         self._repeated = self._broken = 0
         print(f"{'fault':24}{'held':>6}{'silent':>8}{'repeated':>10}{'broken':>8}{'ended':>7}")
 
     def over(self) -> bool:
         """Return whether all URLs were requested."""
-        web = self._there.web
-        return web.truth.required <= measure.asked(web.requests())
+        web = self._fleet.web
+        return web.truth.required <= measure.requested_urls(web.requests())
 
     def suffer(self, fault: Fault) -> None:
         """Apply and end the fault; wait until work continues and the interval is over."""
@@ -161,21 +166,21 @@ class FaultRunner:
         time.sleep(fault.held)
         fault.cure()
         cured = time.time()
-        ended = [member for member in self._there.members if not member.running]
+        ended = [member for member in self._fleet.members if not member.running]
         for member in ended:
             member.start()
-        enough = len(page_answers(self._there.web)) + SEEN
-        until(lambda: self._is_working(enough), f"work after {fault.name}", 600.0)
-        silent = silence(page_answers(self._there.web), began)
+        required_count = len(page_answers(self._fleet.web)) + SEEN
+        until(lambda: self._is_working(required_count), f"work after {fault.name}", 600.0)
+        silent = silence(page_answers(self._fleet.web), began)
         self._print(fault, cured - began, silent, len(ended))
         time.sleep(max(0.0, began + self._interval - time.time()))
 
-    def _is_working(self, enough: int) -> bool:
+    def _is_working(self, required_count: int) -> bool:
         time.sleep(0.5)
-        return len(page_answers(self._there.web)) >= enough or self.over()
+        return len(page_answers(self._fleet.web)) >= required_count or self.over()
 
     def _print(self, fault: Fault, held: float, silent: float, ended: int) -> None:
-        requests, truth = self._there.web.requests(), self._there.web.truth
+        requests, truth = self._fleet.web.requests(), self._fleet.web.truth
         repeated, broken = repeats(requests, truth), violations(requests, truth)
         print(
             f"{fault.name:24}{held:6.0f}{silent:8.1f}{repeated - self._repeated:10}"
@@ -227,14 +232,14 @@ def crawl_in_fleet(
         nodes = stack.enter_context(three_of_each(folder, *KINDS))
         web = stack.enter_context(SynthWeb(world))
         settings = {**nodes.settings(), **SETTINGS}
-        there = stack.enter_context(fleet(web, folder, instances, **settings))
-        there.seed()
+        live_fleet = stack.enter_context(fleet(web, folder, instances, **settings))
+        live_fleet.seed()
         until(lambda: len(page_answers(web)) >= SEEN, "the first pages")
-        faults = Faults(there, nodes, disks, random.Random(seed), 0.75 * interval)
-        suffer_all(FaultRunner(there, interval), faults, duration)
-        crawl_to_the_end(there)
+        faults = Faults(live_fleet, nodes, disks, random.Random(seed), 0.75 * interval)
+        suffer_all(FaultRunner(live_fleet, interval), faults, duration)
+        crawl_to_the_end(live_fleet)
         print(f"{len(page_answers(web))} pages, all published", flush=True)
-        print(f"{assert_whole(there, DELAY)} requests repeated, no promise broken")
+        print(f"{assert_whole(live_fleet, DELAY)} requests repeated, no promise broken")
 
 
 def suffer_all(sufferer: FaultRunner, faults: Faults, duration: float) -> None:
@@ -282,13 +287,15 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200, help="of the embedded crawl")
     parser.add_argument("--seed", type=int, default=1, help="of the choice of faults")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs and data there")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        folder = given.keep or Path(scratch)
-        if given.embedded:
-            crawl_embedded(given.kills, given.seed, folder)
+        folder = options.keep or Path(scratch)
+        if options.embedded:
+            crawl_embedded(options.kills, options.seed, folder)
         else:
-            crawl_in_fleet(given.duration, given.interval, given.instances, given.seed, folder)
+            crawl_in_fleet(
+                options.duration, options.interval, options.instances, options.seed, folder
+            )
 
 
 if __name__ == "__main__":

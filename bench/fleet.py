@@ -69,8 +69,8 @@ def since(before: Counts, after: Counts) -> Counts:
 class MeasuredFleet:
     """A fleet on servers, during a measurement."""
 
-    def __init__(self, there: Fleet, servers: Servers, prefix: str, keyspace: str) -> None:
-        self._there, self._servers = there, servers
+    def __init__(self, live_fleet: Fleet, servers: Servers, prefix: str, keyspace: str) -> None:
+        self._fleet, self._servers = live_fleet, servers
         self._prefix, self._keyspace = prefix, keyspace
 
     def spent(self) -> Counts:
@@ -87,7 +87,7 @@ class MeasuredFleet:
         found: dict[str, list[int]] = defaultdict(list)
         for name, pids in self._servers.pids().items():
             found[name] += pids
-        for member in self._there.members:
+        for member in self._fleet.members:
             assert member.process
             own, *children = family(member.process.pid)
             found[member.service].append(own)
@@ -96,11 +96,11 @@ class MeasuredFleet:
 
     def crawl(self, name: str) -> Cost:
         """Crawl to the end."""
-        web, servers = self._there.web, self._servers
+        web, servers = self._fleet.web, self._servers
         spent, rows = self.spent(), servers.rows(self._keyspace)
-        records, asked = servers.records(self._prefix), self._requests()
+        records, requests = servers.records(self._prefix), self._requests()
         began = time.monotonic()
-        self._there.seed()
+        self._fleet.seed()
         self._await_end()
         took, spent = time.monotonic() - began, since(spent, self.spent())
         reads, writes = (
@@ -116,33 +116,33 @@ class MeasuredFleet:
             writes=writes,
             records=since(records, servers.records(self._prefix)),
             commits=servers.commits(self._prefix),
-            requests=since(asked, self._requests()),
+            requests=since(requests, self._requests()),
         )
 
     def _await_end(self) -> None:
-        web, record = self._there.web, self._there.web.record / "requests.jsonl"
+        web, record = self._fleet.web, self._fleet.web.record / "requests.jsonl"
         size, latest = 0, time.monotonic() + STUCK_TIMEOUT
         least = len(web.truth.required)
         while True:
             if (now := record.stat().st_size) != size:
                 size, latest = now, time.monotonic() + STUCK_TIMEOUT
-            assert time.monotonic() < latest, f"no further requests: {self._there.lag()}"
+            assert time.monotonic() < latest, f"no further requests: {self._fleet.lag()}"
             enough = len(record.read_bytes().splitlines()) >= least
             if enough and web.truth.required <= {one.url for one in web.requests()}:
                 break
             time.sleep(LOOK)
-        while any(self._there.lag().values()):
+        while any(self._fleet.lag().values()):
             time.sleep(LOOK)
 
     def wait(self, measured: Cost, seconds: float = IDLE) -> None:
         """Measure the cost of waiting without work."""
         time.sleep(3.0)
-        spent, asked, began = self.spent(), self._requests(), time.monotonic()
+        spent, requests, began = self.spent(), self._requests(), time.monotonic()
         time.sleep(seconds)
         took = time.monotonic() - began
         for name, used in since(spent, self.spent()).items():
             measured.idle_cpu[name] = 100 * used / took
-        for name, count in since(asked, self._requests()).items():
+        for name, count in since(requests, self._requests()).items():
             measured.idle_requests[name] = count / took
 
     def _requests(self) -> Counts:
@@ -162,10 +162,10 @@ def crawl_in_fleet(servers: Servers, world: World, count: int, text: bool, idle:
     with (
         tempfile.TemporaryDirectory() as folder,
         SynthWeb(world) as web,
-        fleet(web, Path(folder), count, **settings) as there,
+        fleet(web, Path(folder), count, **settings) as live_fleet,
     ):
         prefix = corner["GOSSAMER_KAFKA__PREFIX"]
-        crawled = MeasuredFleet(there, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
+        crawled = MeasuredFleet(live_fleet, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
         measured = crawled.crawl(f"{count} of each, {'with' if text else 'without'} text")
         if idle:
             crawled.wait(measured, idle)
@@ -224,26 +224,26 @@ def main() -> None:
     parser.add_argument("--warm-up", type=int, default=1500, help="pages of the crawl before")
     parser.add_argument("--idle", type=float, default=IDLE, help="seconds to wait afterwards")
     parser.add_argument("--no-folder", action="store_true", help="no crawl in a folder")
-    given = parser.parse_args()
+    options = parser.parse_args()
 
     def world(pages: int) -> World:
-        return World.plain(seed=5, hosts=max(3, pages // given.each), pages=given.each)
+        return World.plain(seed=5, hosts=max(3, pages // options.each), pages=options.each)
 
     os.environ["JDK_JAVA_OPTIONS"] = FIXED
     with tempfile.TemporaryDirectory() as folder:
         kafka, cassandra = (Server(kind, Path(folder) / kind) for kind in ("kafka", "cassandra"))
         with running(kafka, cassandra), Servers(kafka, cassandra) as servers:
-            if given.warm_up:
-                crawl_in_fleet(servers, world(given.warm_up), 1, False, 0.0)
-            for text in given.texts:
-                for count in given.counts:
+            if options.warm_up:
+                crawl_in_fleet(servers, world(options.warm_up), 1, False, 0.0)
+            for text in options.texts:
+                for count in options.counts:
                     show(
                         crawl_in_fleet(
-                            servers, world(given.pages), count, text == "yes", given.idle
+                            servers, world(options.pages), count, text == "yes", options.idle
                         )
                     )
-    for text in () if given.no_folder else given.texts:
-        show(crawl_in_folder(world(given.pages), text == "yes"))
+    for text in () if options.no_folder else options.texts:
+        show(crawl_in_folder(world(options.pages), text == "yes"))
 
 
 if __name__ == "__main__":

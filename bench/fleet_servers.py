@@ -80,9 +80,9 @@ class Servers:
             for number in topic.partitions
         ]
         latest: Any = OffsetSpec
-        asked = self._admin.list_offsets(dict.fromkeys(places, latest.latest()))
+        offsets = self._admin.list_offsets(dict.fromkeys(places, latest.latest()))
         ends: dict[str, dict[int, int]] = defaultdict(dict)
-        for at, answer in asked.items():
+        for at, answer in offsets.items():
             ends[at.topic][at.partition] = answer.result().offset
         return ends
 

@@ -81,9 +81,9 @@ def mutants(pages: list[bytes], count: int, seed: int) -> Iterator[tuple[str, by
 
 async def read_all(pages: Iterable[tuple[str, bytes]], settings: Settings) -> list[ParseResult]:
     """Parse all *pages*, as many at once as there are children."""
-    wanted, queue = settings.parser, iter(pages)
+    chosen, queue = settings.parser, iter(pages)
     found: list[ParseResult] = []
-    async with Pool(2, wanted.page_limit, wanted.memory_limit) as pool:
+    async with Pool(2, chosen.page_limit, chosen.memory_limit) as pool:
 
         async def worker() -> None:
             for name, body in queue:
@@ -125,14 +125,16 @@ def main() -> None:
     parser.add_argument("--pages", type=Path, default=data_folder() / "pages")
     parser.add_argument("--mutants", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    pages = [gzip.decompress(file.read_bytes()) for file in sorted(given.pages.glob("*.gz"))]
+    options = parser.parse_args()
+    pages = [gzip.decompress(file.read_bytes()) for file in sorted(options.pages.glob("*.gz"))]
     if not pages:
-        parser.error(f"no pages in {given.pages}: scripts/suites fetches some")
+        parser.error(f"no pages in {options.pages}: scripts/suites fetches some")
     settings = Settings()
     hostile = [(name, make()) for name, make in HOSTILE.items()]
     _report("hostile pages", asyncio.run(read_all(hostile, settings)))
-    _report("mutants", asyncio.run(read_all(mutants(pages, given.mutants, given.seed), settings)))
+    _report(
+        "mutants", asyncio.run(read_all(mutants(pages, options.mutants, options.seed), settings))
+    )
 
 
 def _report(what: str, ended: list[ParseResult]) -> None:

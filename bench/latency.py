@@ -99,9 +99,9 @@ def waits(servers: str, corner: dict[str, str], count: int, seeds: int) -> Itera
             added = time.time()
             found = topics.await_document(url)
             took = time.time() - added
-            asked = web.requests()[before:]
+            requests = web.requests()[before:]
             late = {topic: [at - added for at in times] for topic, times in found.items()}
-            yield Wait(took, sum(one.ended - one.at for one in asked), late)
+            yield Wait(took, sum(one.ended - one.at for one in requests), late)
             time.sleep(PAUSE)
         topics.close()
 
@@ -112,14 +112,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--count", type=int, default=1, help="of each service")
     parser.add_argument("--rounds", type=int, default=2)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         kafka, cassandra = (Server(kind, Path(folder) / kind) for kind in ("kafka", "cassandra"))
         with running(kafka, cassandra):
-            for number in range(given.rounds):
+            for number in range(options.rounds):
                 corner = of_servers(f"127.0.0.1:{kafka.port}", cassandra.port)
-                found = [*waits(f"127.0.0.1:{kafka.port}", corner, given.count, given.seeds)]
-                if number or given.rounds == 1:
+                found = [*waits(f"127.0.0.1:{kafka.port}", corner, options.count, options.seeds)]
+                if number or options.rounds == 1:
                     show(found)
 
 

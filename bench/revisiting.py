@@ -86,12 +86,12 @@ class Tally:
         self._first_day = Freshness(web.begin, web.begin + DAY)
         self._begin, self._lost = web.begin, lost
         self._visits = self._lost_visits = 0
-        self._asked = self._fresh = self._age = 0.0
+        self._count = self._fresh = self._age = 0.0
 
     def expect(self, crawl: CrawlState, at: float) -> None:
         """Add the estimates of *crawl* at a time."""
         if at >= self._after and crawl.weights:
-            self._asked += 1
+            self._count += 1
             self._fresh += crawl.fresh / crawl.weights
             self._age += crawl.age / crawl.weights
 
@@ -115,8 +115,8 @@ class Tally:
             self._lost_visits,
             self._first_day.freshness,
             [week.freshness for week in self._weeks],
-            self._fresh / max(1.0, self._asked),
-            self._age / max(1.0, self._asked),
+            self._fresh / max(1.0, self._count),
+            self._age / max(1.0, self._count),
         )
 
 

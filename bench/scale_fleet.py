@@ -49,11 +49,11 @@ class GrowthRow(NamedTuple):
     """Bytes of Cassandra's data, and of dedup's folder."""
 
 
-def grow(there: Fleet, servers: Servers, corner: dict[str, str], data: Path, urls: int,
+def grow(live_fleet: Fleet, servers: Servers, corner: dict[str, str], data: Path, urls: int,
          hosts: int) -> Iterator[GrowthRow]:  # fmt: skip
     """Discover URLs in steps; yield a row for each."""
     prefix = corner["GOSSAMER_KAFKA__PREFIX"]
-    crawled = MeasuredFleet(there, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
+    crawled = MeasuredFleet(live_fleet, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
     log = KafkaLog(KafkaSettings(servers=servers.kafka, prefix=prefix))
     events, total, step = discovered_links(urls, hosts, one_site=False), 0, FIRST
     while True:
@@ -64,15 +64,17 @@ def grow(there: Fleet, servers: Servers, corner: dict[str, str], data: Path, url
         if not more:
             return
         # Lags are updated every few seconds.
-        until(lambda: any(there.lag().values()), "that so many URLs are met", ADMISSION_TIMEOUT)
-        until(lambda: _is_admitted(there), f"admission of {more} URLs", ADMISSION_TIMEOUT)
+        until(
+            lambda: any(live_fleet.lag().values()), "a lag after the new links", ADMISSION_TIMEOUT
+        )
+        until(lambda: _is_admitted(live_fleet), f"admission of {more} URLs", ADMISSION_TIMEOUT)
         total += more
         yield GrowthRow(
             total,
             more,
             since(spent, crawled.spent()),
             {name: _resident(pids) for name, pids in crawled.pids().items() if name in SERVICES},
-            {"Cassandra": _size(data), "dedup": _size(there.folder / "dedup")},
+            {"Cassandra": _size(data), "dedup": _size(live_fleet.folder / "dedup")},
         )
         step = max(FIRST, total // 2)
 
@@ -81,10 +83,10 @@ def _urls_of(events: list[UrlsDiscovered]) -> int:
     return sum(len(event.urls) for event in events)
 
 
-def _is_admitted(there: Fleet) -> bool:
+def _is_admitted(live_fleet: Fleet) -> bool:
     # Requests for metrics cost CPU as well.
     time.sleep(LOOK)
-    lag = there.lag()
+    lag = live_fleet.lag()
     return bool(lag) and not any(lag.values())
 
 
@@ -123,20 +125,20 @@ def bench(kafka: Server, cassandra: Server, servers: Servers, urls: int, hosts: 
         tempfile.TemporaryDirectory() as folder,
         SynthWeb(World.plain(seed=1, hosts=3, pages=1)) as web,
     ):
-        there = Fleet(web, Path(folder), **settings)
+        live_fleet = Fleet(web, Path(folder), **settings)
         try:
             for job in ("topics", "store"):
-                assert there.gossamer(job, "apply").code == 0
-            there.seed()
+                assert live_fleet.gossamer(job, "apply").code == 0
+            live_fleet.seed()
             for service in SERVICES:
-                there.add(service, 1)
-            there.await_ready()
-            done = there.gossamer("speed", "0")
+                live_fleet.add(service, 1)
+            live_fleet.await_ready()
+            done = live_fleet.gossamer("speed", "0")
             assert done.code == 0, done
-            for grown in grow(there, servers, corner, cassandra.data, urls, hosts):
+            for grown in grow(live_fleet, servers, corner, cassandra.data, urls, hosts):
                 show(grown)
         finally:
-            there.down()
+            live_fleet.down()
 
 
 def main() -> None:

@@ -141,12 +141,12 @@ def idle(gossamer: str, site: Site, folder: Path, settle: float, seconds: float)
         before = cpu(pids)
         time.sleep(seconds)
         used = cpu(pids) - before
-        asked = len(site.paths)
+        request_count = len(site.paths)
         pids = family(process.pid)  # A parser without pages may have stopped its children.
         pss, rss = memory(pids, "Pss:"), memory(pids, "Rss:")
     return (
         f"idle      {used / seconds:6.2%} of a core, {pss:.0f} MB (PSS), {rss:.0f} MB (RSS), "
-        f"{len(pids)} processes, {asked} requests"
+        f"{len(pids)} processes, {request_count} requests"
     )
 
 

@@ -25,7 +25,7 @@ class Deviation(NamedTuple):
     """A case in which we deliberately decide differently from the suite."""
 
     case: str
-    ours: str
+    deviation: str
     reason: str
 
 
@@ -85,8 +85,8 @@ def measure_robots(folder: Path) -> Agreement:
         allowed = read.rules.allows(case["url"])
         reason = ROBOTS_DEVIATIONS.get((case["file"], case["agent"], case["url"]))
         name = f"`{case['file']}`: {case['url']}"
-        ours = Deviation(name, "allowed" if allowed else "disallowed", reason or "")
-        found.count(name, allowed == case["allowed"], ours if reason else None)
+        deviation = Deviation(name, "allowed" if allowed else "disallowed", reason or "")
+        found.count(name, allowed == case["allowed"], deviation if reason else None)
     return found
 
 

@@ -121,9 +121,9 @@ def test_files_are_fetched_once_under_our_names(
     assert not (folder / "c").exists()
     assert fetch(suite_list, folder) == 0
     assert upstream.requests == ["/o/r/c0ffee"]
-    said = capsys.readouterr().out
-    assert "both: 2 files verified" in said
-    assert "copies: not fetched: it was collected by hand" in said
+    output = capsys.readouterr().out
+    assert "both: 2 files verified" in output
+    assert "copies: not fetched: it was collected by hand" in output
 
 
 def test_damaged_file_is_fetched_again(
@@ -141,8 +141,8 @@ def test_file_with_another_sha256_is_not_stored(
 ) -> None:
     upstream.files["/o/r/c0ffee"] = archive({"data/a b.json": TEXT, "page.gz": b"other"})
     assert fetch(suite_list, tmp_path) == 1
-    said = capsys.readouterr().err
-    assert f"page.gz in o/r at c0ffee has SHA-256 {sha256(b'other')}, not {sha256(PAGE)}" in said
+    output = capsys.readouterr().err
+    assert f"page.gz in o/r at c0ffee has SHA-256 {sha256(b'other')}, not {sha256(PAGE)}" in output
     assert not (tmp_path / "pages").exists()
 
 
@@ -187,8 +187,8 @@ def test_copy_is_verified_and_not_written(
     (copy / "a.json.gz").unlink()
     (copy / "by-hand.gz").write_bytes(gzip.compress(b"damaged"))
     assert main(["--list", str(suite_list)]) == 1
-    said = capsys.readouterr().err
-    assert "a.json.gz is missing" in said and "by-hand.gz has SHA-256" in said
+    output = capsys.readouterr().err
+    assert "a.json.gz is missing" in output and "by-hand.gz has SHA-256" in output
     assert len(upstream.requests) == 1
 
 
@@ -246,7 +246,7 @@ def test_run_without_the_data_passes_and_prints_the_fetch_command(tmp_path: Path
     environment = os.environ | {"GOSSAMER_SUITES": str(tmp_path), "CI": "true"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    said = done.stdout.splitlines()
+    output = done.stdout.splitlines()
     line = "2 conformance tests were skipped: the third-party data is not here; "
-    assert said[-2] == line + "`scripts/suites` fetches it"
-    assert "2 passed, 2 skipped" in said[-1]
+    assert output[-2] == line + "`scripts/suites` fetches it"
+    assert "2 passed, 2 skipped" in output[-1]

@@ -30,7 +30,7 @@ def message(topic: str, value: str, site: str = "example.org", key: str = "") ->
     return Message(topic, key or site, value.encode(), site)
 
 
-def some(topic: str, count: int) -> list[Message]:
+def make_messages(topic: str, count: int) -> list[Message]:
     return [message(topic, str(i), SITES[i % len(SITES)]) for i in range(count)]
 
 
@@ -63,12 +63,12 @@ def append_count() -> float:
 
 def test_each_append_of_messages_is_timed(ports: Ports) -> None:
     before = append_count()
-    ports.log.append(some(ENDED, 3))
+    ports.log.append(make_messages(ENDED, 3))
     ports.log.append([])
     assert append_count() == before + 1
     reader = await_partitions(ports.log.reader("frontier", [ENDED], ports.store))
     records = drain(reader, 3)
-    reader.advance(records[:1], some(ORDERED, 2))
+    reader.advance(records[:1], make_messages(ORDERED, 2))
     reader.advance(records[1:], ())
     assert append_count() == before + 2
     reader.close()
@@ -138,13 +138,13 @@ def test_reader_reads_only_its_topics(ports: Ports) -> None:
 
 
 def test_reader_reads_only_its_partitions(ports: Ports) -> None:
-    ports.log.append(some(ORDERED, 200))
+    ports.log.append(make_messages(ORDERED, 200))
     consumer = reader(ports, "fetcher", ORDERED)
     assert {record.partition for record in drain(consumer, 200)} <= consumer.partitions
 
 
 def test_groups_are_independent(ports: Ports) -> None:
-    ports.log.append(some(FETCHED, 20))
+    ports.log.append(make_messages(FETCHED, 20))
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
     parser.advance(drain(parser, 20), ())
     assert len(drain(archive, 20)) == 20
@@ -166,7 +166,7 @@ def test_lag_by_partition_counts_records_without_a_commit(ports: Ports) -> None:
 
 
 def test_lag_by_group_has_all_consumers_of_a_topic(ports: Ports) -> None:
-    ports.log.append(some(FETCHED, 20))
+    ports.log.append(make_messages(FETCHED, 20))
     parser = reader(ports, "parser", FETCHED)
     parser.advance(drain(parser, 20), ())
     lags = {name.rpartition(".")[2]: lag for name, lag in ports.log.lag_by_group(FETCHED).items()}
@@ -182,7 +182,7 @@ def test_record_is_stored_until_the_last_group_has_read_it(
     left = 60
     parser = reader(ports, "parser", FETCHED)
     for _ in range(3):
-        ports.log.append(some(FETCHED, 20))
+        ports.log.append(make_messages(FETCHED, 20))
         parser.advance(drain(parser, 20), ())
         parser.poll(0.0)
     for _ in range(3):
@@ -240,7 +240,7 @@ def test_records_after_the_committed_offset_are_redelivered(ports: Ports) -> Non
 
 
 def test_all_records_are_redelivered_without_a_commit(ports: Ports) -> None:
-    ports.log.append(some(ORDERED, 10))
+    ports.log.append(make_messages(ORDERED, 10))
     for _ in range(3):
         consumer = reader(ports, "fetcher", ORDERED)
         assert len(drain(consumer, 10)) == 10
@@ -255,7 +255,7 @@ def test_advance_commits_the_highest_offset_in_any_order_of_records(ports: Ports
 
 
 def test_advance_appends_the_messages(ports: Ports) -> None:
-    ports.log.append(some(ORDERED, 3))
+    ports.log.append(make_messages(ORDERED, 3))
     consumer = reader(ports, "fetcher", ORDERED)
     consumer.advance(drain(consumer, 3), [message(ENDED, "done"), message(FETCHED, "page")])
     assert (stored_values(ports.log, ENDED), stored_values(ports.log, FETCHED)) == (
@@ -278,13 +278,13 @@ def test_reader_receives_its_own_messages(ports: Ports) -> None:
 
 def test_append_accepts_any_iterable(ports: Ports) -> None:
     ports.log.append(iter([]))
-    ports.log.append(iter(some(ORDERED, 3)))
+    ports.log.append(iter(make_messages(ORDERED, 3)))
     assert ports.log.lag("fetcher", ORDERED) == 3
 
 
 def test_lag_is_the_number_of_records_without_a_commit(ports: Ports) -> None:
     assert ports.log.lag("fetcher", ORDERED) == 0
-    ports.log.append(some(ORDERED, 100))
+    ports.log.append(make_messages(ORDERED, 100))
     consumer = reader(ports, "fetcher", ORDERED)
     left = 100
     for part in by_partition(drain(consumer, 100)).values():
@@ -322,7 +322,7 @@ def test_record_has_the_headers_of_its_message(ports: Ports) -> None:
 
 
 def test_tail_reads_stored_records_and_then_new_ones(ports: Ports) -> None:
-    ports.log.append(some(ARCHIVED, 1500))
+    ports.log.append(make_messages(ARCHIVED, 1500))
     tail = ports.log.tail([ARCHIVED])
     assert sorted(map(int, values(drain(tail)))) == [*range(1500)]
     assert not tail.poll(0.0)
@@ -332,7 +332,7 @@ def test_tail_reads_stored_records_and_then_new_ones(ports: Ports) -> None:
 
 
 def test_tail_of_some_partitions_starts_at_their_offsets(ports: Ports) -> None:
-    ends = ports.log.append(some(ARCHIVED, 400))
+    ends = ports.log.append(make_messages(ARCHIVED, 400))
     assert {topic for topic, _ in ends} == {ARCHIVED}
     (one, end), *_, (other, _) = sorted((number, end) for (_, number), end in ends.items())
     tail = ports.log.tail([ARCHIVED], {one: end, other: 3})
@@ -346,14 +346,14 @@ def test_tail_of_some_partitions_starts_at_their_offsets(ports: Ports) -> None:
 
 
 def test_tail_with_an_offset_beyond_the_end_starts_at_the_beginning(ports: Ports) -> None:
-    ports.log.append(some(ARCHIVED, 100))
+    ports.log.append(make_messages(ARCHIVED, 100))
     ((_, number), end), *_ = ports.log.append([message(ARCHIVED, "last")]).items()
     found = drain(ports.log.tail([ARCHIVED], {number: end + 1000}))
     assert [record.offset for record in found] == [*range(end + 1)]
 
 
 def test_tail_commits_no_offsets_and_retains_no_records(ports: Ports) -> None:
-    ports.log.append(some(ORDERED, 10))
+    ports.log.append(make_messages(ORDERED, 10))
     drain(ports.log.tail([ORDERED]))
     assert ports.log.lag("fetcher", ORDERED) == 10
     consumer = reader(ports, "fetcher", ORDERED)
@@ -377,7 +377,7 @@ def test_records_above_the_limit_of_a_poll_arrive_in_several_polls(ports: Ports,
 
 
 def test_each_record_is_read_once_for_any_size_of_steps(ports: Ports) -> None:
-    appended = some(ORDERED, 700)
+    appended = make_messages(ORDERED, 700)
     ports.log.append(appended)
     assert ports.log.lag("fetcher", ORDERED) == 700
     seen: Counter[str] = Counter()

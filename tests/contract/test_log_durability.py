@@ -10,8 +10,8 @@ from tests.contract.test_log import (
     FETCHED,
     by_partition,
     drain,
+    make_messages,
     reader,
-    some,
     stored_values,
     values,
 )
@@ -96,7 +96,7 @@ def test_processes_may_open_new_data_at_the_same_time(data: Data) -> None:
 @pytest.mark.only("trims")
 def test_record_is_deleted_after_all_groups_have_committed_it(data: Data) -> None:
     ports = data.open()
-    ports.log.append(some(FETCHED, 100))
+    ports.log.append(make_messages(FETCHED, 100))
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
     records = drain(parser)
     parser.advance(records, ())
@@ -111,7 +111,7 @@ def test_record_is_deleted_after_all_groups_have_committed_it(data: Data) -> Non
 
 @pytest.mark.parametrize("topic", ["dead.letters", "pages.archived"])
 def test_records_of_retained_topics_are_not_deleted(ports: Ports, topic: str) -> None:
-    ports.log.append(some(topic, 20))
+    ports.log.append(make_messages(topic, 20))
     consumer = reader(ports, "somebody", topic)
     consumer.advance(drain(consumer, 20), ())
     assert len(stored_values(ports.log, topic)) == 20

@@ -79,7 +79,7 @@ class Proof:
         required = self._truth.required
         required_count = len(required) * part
         self._await(
-            lambda: len(measure.asked(self.requests()) & required) >= required_count,
+            lambda: len(measure.requested_urls(self.requests()) & required) >= required_count,
             f"{part:.0%} of {len(required)} URLs are requested",
         )
 

@@ -217,10 +217,10 @@ class Broker:
     def unconsumed(self, group: str, at: At) -> list[int]:
         """Return the offsets that *group* can read and that none of its members has fetched."""
         offsets, delivered = self.group(group).offsets, self.delivered[group, at]
-        known = (
+        readable = (
             range(max(offsets[at], self.starts[at]), len(self.logs[at])) if at in offsets else ()
         )
-        return [offset for offset in known if offset not in delivered]
+        return [offset for offset in readable if offset not in delivered]
 
     def _check(self) -> None:
         if not self.away:

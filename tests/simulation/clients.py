@@ -82,7 +82,7 @@ class SimConsumer:
         self._skipped: set[tuple[At, int]] = set()
         self._strand: Strand | None = None
         """The strand that waits in a poll."""
-        self._asked = False
+        self._is_fetching = False
         """Whether a fetch response is on its way."""
         self.polled_at = self._sim.now
         self.closed = False
@@ -214,9 +214,9 @@ class SimConsumer:
 
     def _ask(self) -> None:
         """Send a fetch request; the response arrives while the process does something else."""
-        if self._asked or not self._broker_up() or not self._ready():
+        if self._is_fetching or not self._broker_up() or not self._ready():
             return
-        self._asked = True
+        self._is_fetching = True
         usual = self._sim.between(0.001, 0.01) * self._broker.slow
         self._sim.later(self.process.trickle or usual, self._arrive)
 
@@ -224,7 +224,7 @@ class SimConsumer:
         return [at for at in self._positions if at not in self._paused and self._has_news(at)]
 
     def _arrive(self) -> None:
-        self._asked = False
+        self._is_fetching = False
         if self.process.dead:
             return
         if self._broker_up():
@@ -309,14 +309,14 @@ class SimConsumer:
         self._broker.answer(self.process)
         return [TopicPartition(p.topic, p.partition, self._offset_at(p)) for p in partitions]
 
-    def _offset_at(self, asked: TopicPartition) -> int:
-        at = asked.topic, asked.partition
+    def _offset_at(self, requests: TopicPartition) -> int:
+        at = requests.topic, requests.partition
         end = len(self._broker.logs[at])
-        if asked.offset == LATEST:
+        if requests.offset == LATEST:
             return end
-        if asked.offset == EARLIEST:
+        if requests.offset == EARLIEST:
             return self._broker.starts[at]
-        since = bisect_left(self._broker.appended_at[at], asked.offset / 1000)
+        since = bisect_left(self._broker.appended_at[at], requests.offset / 1000)
         return max(since, self._broker.starts[at]) if since < end else LATEST
 
     def get_watermark_offsets(
@@ -398,13 +398,13 @@ class SimAdmin:
     def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
         self._broker = broker
 
-    def delete_records(self, asked: list[TopicPartition], request_timeout: float = 0) -> Any:
+    def delete_records(self, requests: list[TopicPartition], request_timeout: float = 0) -> Any:
         """Delete the records before these offsets."""
         self._broker.answer(self._broker.sim.process)
-        for one in asked:
+        for one in requests:
             at = one.topic, one.partition
             self._broker.starts[at] = max(self._broker.starts[at], one.offset)
-        return {one: _done(None) for one in asked}
+        return {one: _done(None) for one in requests}
 
     def poll(self, timeout: float = 0) -> int:
         """Do nothing: all happens in the calls."""
@@ -422,12 +422,12 @@ class SimAdmin:
             name: _done(SimpleNamespace(members=[*group.members])) for name, group in groups.items()
         }
 
-    def create_partitions(self, asked: list[NewPartitions]) -> Any:
+    def create_partitions(self, requests: list[NewPartitions]) -> Any:
         """Add partitions to topics."""
         self._broker.answer(self._broker.sim.process)
-        for one in asked:
+        for one in requests:
             self._broker.topic(one.topic, one.new_total_count)
-        return {one.topic: _done(None) for one in asked}
+        return {one.topic: _done(None) for one in requests}
 
     def delete_topics(self, names: list[str]) -> Any:
         """Delete topics and the offsets that groups have committed for them."""
@@ -436,20 +436,20 @@ class SimAdmin:
             self._broker.remove(name)
         return {name: _done(None) for name in names}
 
-    def create_topics(self, asked: list[NewTopic], operation_timeout: float = 0) -> Any:
+    def create_topics(self, requests: list[NewTopic], operation_timeout: float = 0) -> Any:
         """Create topics."""
         self._broker.answer(self._broker.sim.process)
-        for one in asked:
+        for one in requests:
             self._broker.topic(one.topic, one.num_partitions)
-        return {one.topic: _done(None) for one in asked}
+        return {one.topic: _done(None) for one in requests}
 
     def alter_consumer_group_offsets(
-        self, asked: list[ConsumerGroupTopicPartitions], request_timeout: float = 0
+        self, requests: list[ConsumerGroupTopicPartitions], request_timeout: float = 0
     ) -> Any:
         """Set offsets of groups without members."""
         self._broker.answer(self._broker.sim.process)
         found = {}
-        for one in asked:
+        for one in requests:
             group = self._broker.group(one.group_id)
             if group.members:
                 raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))

@@ -106,8 +106,8 @@ def snapshot(run: "Run") -> None:
     if run.sim.now < START + SET_UP or run.unrestored:
         run.sim.later(STOPPED, snapshot, run)
         return
-    taken = _Snapshot(run)
-    taken.process.spawn(taken.take)
+    snapshot_run = _Snapshot(run)
+    snapshot_run.process.spawn(snapshot_run.take)
 
 
 class _Snapshot:

@@ -137,10 +137,10 @@ class Sites:
                 coming += links_of(body)
         return found
 
-    def request(self, url: str, process: Process, known: str = "") -> Request:
+    def request(self, url: str, process: Process, condition: str = "") -> Request:
         """Send a request, which arrives and is answered whatever becomes of the sender.
 
-        *known* is the entity tag of the condition.
+        *condition* is the entity tag of If-None-Match.
         """
         now, host = self.sim.now + self.sim.between(0.002, 0.05), host_key(url)
         site = self.sites[host]
@@ -155,7 +155,7 @@ class Sites:
         else:
             status = site.robots[0] if path == "/robots.txt" else site.paths.get(path, (404, ""))[0]
             tag = site.tag(path, now) if status == 200 and site.changes else ""
-            status = 304 if tag and tag == known else status
+            status = 304 if tag and tag == condition else status
             made = Request(host, url, now, end, status, process.name, tag=tag)
         made.sent_at, made.by = self.sim.now, process
         self.requests.append(made)
@@ -231,8 +231,8 @@ class SimHostClient:
         await asyncio.sleep(sim.between(0.3, 3.0) if slow else sim.between(0.002, 0.05))
         await admission.reach(Stage.SEND)
         # Sent at once, since the limiters have just let it pass.
-        known = dict(step.headers).get("If-None-Match", "")
-        made = sites.request(step.url, self._web.process, known)
+        condition = dict(step.headers).get("If-None-Match", "")
+        made = sites.request(step.url, self._web.process, condition)
         limit = self._web.settings.first_byte_limit
         try:
             if made.end - begun > limit:

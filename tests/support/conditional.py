@@ -13,11 +13,13 @@ def as_asked(answer: Reply | Failure, conditions: Headers) -> Reply | Failure:
     """Return *answer*, or a 304 without a body if it is the version in *conditions*."""
     if isinstance(answer, Failure) or answer.status != 200:
         return answer
-    tag, asked = first_value(answer.headers, "etag"), first_value(conditions, "if-none-match")
+    tag, wanted_tag = first_value(answer.headers, "etag"), first_value(conditions, "if-none-match")
     modified = first_value(answer.headers, "last-modified")
     since = first_value(conditions, "if-modified-since")
-    known = tag.removeprefix("W/") == asked.removeprefix("W/") if asked else modified == since
-    if not known or not (asked or since):
+    matches = (
+        tag.removeprefix("W/") == wanted_tag.removeprefix("W/") if wanted_tag else modified == since
+    )
+    if not matches or not (wanted_tag or since):
         return answer
     kept = tuple(one for one in answer.headers if one[0].lower() in REPEATED)
     return replace(answer, status=304, headers=kept, body=b"")

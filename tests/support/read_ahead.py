@@ -14,7 +14,7 @@ class ReadAheadStore(SqliteStore):
 
     def __init__(self) -> None:
         super().__init__(Database(":memory:"))
-        self.known = set[tuple[type[Row], Partition, Sort]]()
+        self.cached_keys = set[tuple[type[Row], Partition, Sort]]()
         self.alone = list[tuple[str, Partition, Sort]]()
 
     def table(self, row: type[Any]) -> Any:
@@ -24,7 +24,7 @@ class ReadAheadStore(SqliteStore):
     def flush(self) -> None:
         """Flush the store, which clears the rows that were read ahead."""
         super().flush()
-        self.known.clear()
+        self.cached_keys.clear()
 
 
 class _RecordingTable:
@@ -35,7 +35,7 @@ class _RecordingTable:
         return getattr(self._table, name)
 
     def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
-        self._store.known |= {(self._row, *key) for key in keys}
+        self._store.cached_keys |= {(self._row, *key) for key in keys}
 
     def get(self, partition: Partition, sort: Sort = "") -> Any:
         self._note([(partition, sort)])
@@ -46,18 +46,18 @@ class _RecordingTable:
         return self._table.get_all(keys)
 
     def put(self, row: Row, last: bool = False) -> None:
-        self._store.known.add(_key(row))
+        self._store.cached_keys.add(_key(row))
         self._table.put(row, last)
 
     def put_if_absent(self, row: Row) -> Any:
         return self.put_all_if_absent([row])[0]
 
     def put_all_if_absent(self, rows: Sequence[Row]) -> Any:
-        self._store.known |= {_key(row) for row in rows}
+        self._store.cached_keys |= {_key(row) for row in rows}
         return self._table.put_all_if_absent(rows)
 
     def _note(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
-        unknown = (key for key in keys if (self._row, *key) not in self._store.known)
+        unknown = (key for key in keys if (self._row, *key) not in self._store.cached_keys)
         self._store.alone += [(self._row.table, *key) for key in unknown]
 
 

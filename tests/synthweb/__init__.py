@@ -12,7 +12,7 @@ record:
 
     with SynthWeb(World(seed=7, hosts=300, pages=6)) as web:
     crawl(web.seeds, nameserver=web.nameserver)
-    assert measure.asked(web.requests()) >= web.truth.required
+    assert measure.requested_urls(web.requests()) >= web.truth.required
 
 Nothing here imports the crawler, so that an error of the crawler cannot become the expected result.
 """

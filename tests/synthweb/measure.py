@@ -62,13 +62,13 @@ def twice(requests: Iterable[Request]) -> dict[str, int]:
     return {url: times for url, times in counts.items() if times > 1}
 
 
-def asked(requests: Iterable[Request]) -> set[str]:
+def requested_urls(requests: Iterable[Request]) -> set[str]:
     return {request.url for request in requests}
 
 
 def forbidden_asked(requests: Iterable[Request], truth: Truth) -> set[str]:
     """Return requested URLs that robots.txt forbids."""
-    return asked(requests) & truth.forbidden
+    return requested_urls(requests) & truth.forbidden
 
 
 def uncalled_for(requests: Iterable[Request], truth: Truth) -> set[str]:
@@ -77,7 +77,7 @@ def uncalled_for(requests: Iterable[Request], truth: Truth) -> set[str]:
     A probe for the answer to missing pages is allowed.
     """
     called_for = (request for request in requests if not PROBE.fullmatch(request.path))
-    return asked(called_for) - truth.allowed
+    return requested_urls(called_for) - truth.allowed
 
 
 def by_host(requests: Iterable[Request]) -> dict[str, list[Request]]:

@@ -40,7 +40,7 @@ def test_asked_forbidden_and_uncalled_for_urls() -> None:
     requests = [request(1, 1), request(2, 2, path="/private/a"), request(3, 3, path="/lure/x")]
     urls = [one.url for one in requests]
     truth = Truth(pages={urls[0]}, forbidden={urls[1]})
-    assert measure.asked(requests) == set(urls)
+    assert measure.requested_urls(requests) == set(urls)
     assert measure.forbidden_asked(requests, truth) == {urls[1]}
     assert measure.uncalled_for(requests, truth) == set(urls[1:])
 

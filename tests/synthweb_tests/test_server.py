@@ -117,8 +117,8 @@ def test_broken_answers_are_broken(web: SynthWeb) -> None:
     assert not odd(web, "short").endswith(b"0\r\n\r\n")
     for oddity, sent in (("cut", 0.5), ("overlong", 2.0)):
         head, _, body = odd(web, oddity).partition(b"\r\n\r\n")
-        told = re.search(rb"Content-Length: (\d+)", head)
-        assert told and len(body) == pytest.approx(int(told[1]) * sent, abs=2)
+        length = re.search(rb"Content-Length: (\d+)", head)
+        assert length and len(body) == pytest.approx(int(length[1]) * sent, abs=2)
 
 
 @pytest.mark.parametrize("oddity", ["endless", "mute"])

@@ -19,8 +19,8 @@ GOSSAMER = Path(sys.executable).with_name("gossamer")
 
 def settings(port: int, keyspace: str, **others: object) -> CassandraSettings:
     """Return settings for a node of this machine."""
-    given = {"hosts": ["127.0.0.1"], "port": port, "keyspace": keyspace, "timeout": 60.0}
-    return CassandraSettings.model_validate({**given, **others})
+    values_given = {"hosts": ["127.0.0.1"], "port": port, "keyspace": keyspace, "timeout": 60.0}
+    return CassandraSettings.model_validate({**values_given, **others})
 
 
 @contextmanager
@@ -73,14 +73,14 @@ class Proxy:
         self.port: int = self._listening.getsockname()[1]
         self._open = threading.Event()
         self._open.set()
-        self._asked = threading.Semaphore(0)
+        self._request_slots = threading.Semaphore(0)
         self._sockets = [self._listening]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def hold(self) -> None:
         """Delay responses from now on."""
         self._open.clear()
-        while self._asked.acquire(blocking=False):
+        while self._request_slots.acquire(blocking=False):
             pass
 
     def release_after(self, requests: int) -> None:
@@ -88,7 +88,7 @@ class Proxy:
 
         def release() -> None:
             for _ in range(requests):
-                self._asked.acquire()
+                self._request_slots.acquire()
             self._open.set()
 
         threading.Thread(target=release, daemon=True).start()
@@ -124,5 +124,5 @@ class Proxy:
                     answers += 1
                     data = bytes(len(data)) if garbles and answers > 2 else data
                 else:
-                    self._asked.release()
+                    self._request_slots.release()
                 sink.sendall(data)

@@ -182,38 +182,41 @@ class Fleet:
 @contextmanager
 def fleet(web: SynthWeb, folder: Path, count: int, **settings: str) -> Iterator[Fleet]:
     """Yield a fleet that is ready; kill all of it at the end."""
-    there = Fleet(web, folder, **settings)
+    live_fleet = Fleet(web, folder, **settings)
     try:
-        there.up(count)
-        yield there
+        live_fleet.up(count)
+        yield live_fleet
     finally:
-        there.down()
+        live_fleet.down()
 
 
-def assert_whole(there: Fleet, delay: float) -> int:
+def assert_whole(live_fleet: Fleet, delay: float) -> int:
     """Assert that all promises hold at the end; return the number of repeated requests."""
-    requests, truth = there.web.requests(), there.web.truth
+    requests, truth = live_fleet.web.requests(), live_fleet.web.truth
     assert_polite(requests, truth, delay)
     assert_thorough(requests, truth)
-    assert_pages(there, truth)
-    letters = there.gossamer("dead-letters", "list")
+    assert_pages(live_fleet, truth)
+    letters = live_fleet.gossamer("dead-letters", "list")
     assert (letters.code, letters.out) == (0, ""), letters
-    for member in there.of("archive"):
+    for member in live_fleet.of("archive"):
         assert not member.running or member.stop() == 0
     found = Counter(
-        at for folder in (there.folder / "warc").iterdir() for at in captures_in(folder)
+        at for folder in (live_fleet.folder / "warc").iterdir() for at in captures_in(folder)
     )
     assert {url for url, status in found if status == 200} >= readable(truth)
-    assert not list((there.folder / "warc").rglob("*.open"))
+    assert not list((live_fleet.folder / "warc").rglob("*.open"))
     again = measure.twice(requests)
     return sum(times - 1 for url, times in again.items() if url not in truth.retried)
 
 
-def crawl_to_the_end(there: Fleet) -> None:
+def crawl_to_the_end(live_fleet: Fleet) -> None:
     """Wait until all required URLs are requested and no work is left."""
-    asked, latest = -1, 0.0
-    while not (there.web.truth.required <= measure.asked(there.web.requests()) and there.idle()):
-        if (now := len(there.web.requests())) != asked:
-            asked, latest = now, time.monotonic() + HANG_TIMEOUT
-        assert time.monotonic() < latest, f"no further requests: {there.lag()}"
+    request_count, latest = -1, 0.0
+    while not (
+        live_fleet.web.truth.required <= measure.requested_urls(live_fleet.web.requests())
+        and live_fleet.idle()
+    ):
+        if (now := len(live_fleet.web.requests())) != request_count:
+            request_count, latest = now, time.monotonic() + HANG_TIMEOUT
+        assert time.monotonic() < latest, f"no further requests: {live_fleet.lag()}"
         time.sleep(0.5)

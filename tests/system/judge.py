@@ -33,15 +33,15 @@ def assert_polite(requests: list[Request], truth: Truth, delay: float) -> None:
     assert measure.uncalled_for(requests, truth) == set()
     assert measure.overlaps(requests) == []
     for host, gaps in measure.soonest(requests).items():
-        wanted = max(delay, truth.delays.get(host, 0.0))
-        assert gaps.start_to_start >= wanted - CLOCKS, (host, gaps, wanted)
+        expected = max(delay, truth.delays.get(host, 0.0))
+        assert gaps.start_to_start >= expected - CLOCKS, (host, gaps, expected)
     assert {r.sender for r in requests} <= {CONTACT}
     assert [r.agent for r in requests if not AGENT.fullmatch(r.agent)] == []
 
 
 def assert_thorough(requests: list[Request], truth: Truth) -> None:
     """Assert that all required URLs were requested."""
-    assert truth.required - measure.asked(requests) == set()
+    assert truth.required - measure.requested_urls(requests) == set()
 
 
 def assert_once(requests: list[Request], truth: Truth) -> None:
@@ -98,8 +98,8 @@ def assert_page(atlas: Atlas, shown: Fields, truth: Truth) -> None:
     assert shown["content_type"] == page.traits.type
     assert shown["depth"] >= truth.depths[url]
     assert not shown["truncated"]
-    wanted = {atlas.url(link.to) for link in page.links if link.spelling not in UNFOLLOWABLE}
-    assert set(shown["links"]) - {url} == wanted - {url}, url
+    expected = {atlas.url(link.to) for link in page.links if link.spelling not in UNFOLLOWABLE}
+    assert set(shown["links"]) - {url} == expected - {url}, url
 
 
 UNFOLLOWABLE = {"mailto", "telephone", "self"}
@@ -148,9 +148,9 @@ def assert_archived(crawl: Crawl, requests: Iterable[Request], truth: Truth) -> 
     checked = run([str(BIN / "warcio"), "check", *map(str, warcs(crawl.data))])
     assert (checked.code, checked.out, checked.err) == (0, "", "")
     found = Counter(captures(crawl.data))
-    asked = Counter((request.url, request.status) for request in requests)
+    answered = Counter((request.url, request.status) for request in requests)
     assert {url for url, status in found if status == 200} >= readable(truth)
-    too_many = {at: count for at, count in found.items() if count > asked[at]}
+    too_many = {at: count for at, count in found.items() if count > answered[at]}
     assert not too_many
 
 

@@ -160,9 +160,9 @@ def _options(settings: CassandraSettings, driver: Session, table: str) -> Any:
 
 
 def test_table_with_another_key_is_refused_and_unchanged(cassandra: int, driver: Session) -> None:
-    theirs = settings(cassandra, fresh())
+    other_row = settings(cassandra, fresh())
     driver.execute(
-        f"CREATE KEYSPACE {theirs.keyspace} WITH replication = "
+        f"CREATE KEYSPACE {other_row.keyspace} WITH replication = "
         "{'class': 'NetworkTopologyStrategy', 'datacenter1': 1}"
     )
     for table in (
@@ -171,15 +171,15 @@ def test_table_with_another_key_is_refused_and_unchanged(cassandra: int, driver:
         "page_history (url text, at double, PRIMARY KEY (url, at))",
         "urls (host text, url text, PRIMARY KEY (host, url))",
     ):
-        driver.execute(f"CREATE TABLE {theirs.keyspace}.{table}", timeout=60)
-    code, out, err = apply(theirs)
+        driver.execute(f"CREATE TABLE {other_row.keyspace}.{table}", timeout=60)
+    code, out, err = apply(other_row)
     assert (code, out) == (1, "")
     assert "table digests: url is bigint, not text" in err
     assert "table hosts: site is text clustering asc, not text partition_key" in err
     assert "table page_history: at is double clustering asc, not double clustering desc" in err
     assert "table urls: bucket (partition_key) is missing" in err
     assert "nothing was changed" in err
-    with opened(theirs) as store, pytest.raises(GossamerError, match="digests: url is bigint"):
+    with opened(other_row) as store, pytest.raises(GossamerError, match="digests: url is bigint"):
         store.table(DigestRow)
 
 
@@ -247,8 +247,8 @@ def assert_refused(given: CassandraSettings, kind: type[Exception], *words: str)
 
 
 def test_unknown_keyspace_is_reported(cassandra: int) -> None:
-    nobodys = settings(cassandra, "no_such_keyspace")
-    assert_refused(nobodys, GossamerError, "no keyspace no_such_keyspace", "gossamer store apply")
+    missing = settings(cassandra, "no_such_keyspace")
+    assert_refused(missing, GossamerError, "no keyspace no_such_keyspace", "gossamer store apply")
 
 
 def test_missing_tables_are_reported(cassandra: int, driver: Session) -> None:
@@ -311,12 +311,14 @@ def test_command_fails_with_a_message_if_the_node_is_missing() -> None:
 # The decided writer is not known.
 
 
-@pytest.mark.parametrize("somebody", [False, True], ids=["we were", "somebody else was"])
+@pytest.mark.parametrize(
+    "other_was_first", [False, True], ids=["own write first", "other write first"]
+)
 def test_lost_response_to_put_if_absent_is_resolved(
-    keyspace: CassandraSettings, somebody: bool
+    keyspace: CassandraSettings, other_was_first: bool
 ) -> None:
     key = uuid4().hex
-    theirs, ours = (
+    other_row, row = (
         DigestRow(DEFAULT_CRAWL, key, "https://theirs.example/"),
         DigestRow(DEFAULT_CRAWL, key, "https://ours.example"),
     )
@@ -324,10 +326,10 @@ def test_lost_response_to_put_if_absent_is_resolved(
         patient = keyspace.model_copy(update={"port": between.port, "timeout": 5.0})
         with opened(keyspace) as other, opened(patient) as store:
             store.table(DigestRow).put_if_absent(DigestRow(DEFAULT_CRAWL, f"{key} warm", ""))
-            if somebody:
-                assert other.table(DigestRow).put_if_absent(theirs) == theirs
+            if other_was_first:
+                assert other.table(DigestRow).put_if_absent(other_row) == other_row
             between.hold()
             between.release_after(2)
-            standing = store.table(DigestRow).put_if_absent(ours)
-            assert standing == (theirs if somebody else ours)
+            standing = store.table(DigestRow).put_if_absent(row)
+            assert standing == (other_row if other_was_first else row)
             assert other.table(DigestRow).get((DEFAULT_CRAWL, key)) == standing

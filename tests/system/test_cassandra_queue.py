@@ -46,16 +46,16 @@ def figure(stats: str, name: str) -> float:
 
 @pytest.mark.parametrize("total", [4_000, pytest.param(100_000, marks=pytest.mark.long)])
 def test_queue_reads_meet_no_tombstones(cassandra: int, total: int) -> None:
-    mine = settings(cassandra, f"k{uuid4().hex[:20]}")
-    code, _, err = apply(mine)
+    keyspace = settings(cassandra, f"k{uuid4().hex[:20]}")
+    code, _, err = apply(keyspace)
     assert code == 0, err
     host = HostRow("example.org", "https://www.example.org")
     sizes = []
-    with opened(mine) as store:
+    with opened(keyspace) as store:
         for part in range(2):
             host = run_through(store, part * total // 2, (part + 1) * total // 2, host)
-            nodetool(cassandra, "flush", mine.keyspace)
-            stats = nodetool(cassandra, "tablestats", f"{mine.keyspace}.queues")
+            nodetool(cassandra, "flush", keyspace.keyspace)
+            stats = nodetool(cassandra, "tablestats", f"{keyspace.keyspace}.queues")
             sizes.append(figure(stats, "Space used (live)"))
             # The counter starts at 1: a read of 2 tombstones counts as 2.
             assert figure(stats, "Maximum tombstones per slice (last five minutes)") <= 1

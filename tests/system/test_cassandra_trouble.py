@@ -76,16 +76,16 @@ def read_numbers(store: CassandraStore) -> set[int]:
 def test_flushed_rows_survive_a_kill_of_the_node(tmp_path: Path, lives: int) -> None:
     server = Server("cassandra", tmp_path / "node")
     server.start()
-    given = settings(server.port, "killed", timeout=10.0)
+    config = settings(server.port, "killed", timeout=10.0)
     try:
-        until_done(lambda: create_tables(given), AssertionError)
-        with opened(given) as store:
+        until_done(lambda: create_tables(config), AssertionError)
+        with opened(config) as store:
             written = 0
             for life in range(lives):
                 written = flushed_until_it_dies(store, server, written)
                 assert written >= 20 * 500 * (life + 1)
                 server.start()
-                with closing(open_when_ready(given)) as other:
+                with closing(open_when_ready(config)) as other:
                     assert read_numbers(other) >= {*range(written)}, "acknowledged, and gone"
                 # The store still has the rows without acknowledgement, and reconnects to the node.
                 until_done(store.flush, Unavailable)
@@ -95,14 +95,14 @@ def test_flushed_rows_survive_a_kill_of_the_node(tmp_path: Path, lives: int) -> 
         server.kill()
 
 
-def create_tables(given: CassandraSettings) -> None:
-    code, _, err = apply(given)
+def create_tables(config: CassandraSettings) -> None:
+    code, _, err = apply(config)
     assert code == 0, err
 
 
-def open_when_ready(given: CassandraSettings) -> CassandraStore:
+def open_when_ready(config: CassandraSettings) -> CassandraStore:
     found: list[CassandraStore] = []
-    until_done(lambda: found.append(CassandraStore(given)), Unavailable)
+    until_done(lambda: found.append(CassandraStore(config)), Unavailable)
     return found[0]
 
 
@@ -144,9 +144,9 @@ client_encryption_options:
 
     def settings(self, username: str, password: str, **others: object) -> CassandraSettings:
         """Return the settings of a client."""
-        known = {"username": username, "password": password, "timeout": 20.0, "tls": True}
-        known |= {"ca_file": self.ca_file, "cert_file": self.cert_file, "key_file": self.cert_file}
-        return settings(self.server.port, "guarded", **{**known, **others})
+        access = {"username": username, "password": password, "timeout": 20.0, "tls": True}
+        access |= {"ca_file": self.ca_file, "cert_file": self.cert_file, "key_file": self.cert_file}
+        return settings(self.server.port, "guarded", **{**access, **others})
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +161,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
         node.server.kill()
 
 
-def refusal_of(given: CassandraSettings) -> str:
-    with pytest.raises(GossamerError) as error, opened(given):
+def refusal_of(config: CassandraSettings) -> str:
+    with pytest.raises(GossamerError) as error, opened(config):
         pass
     assert not isinstance(error.value, Unavailable), error.value
     return str(error.value)
@@ -180,8 +180,8 @@ def test_guarded_node_accepts_password_and_certificate(guarded: GuardedNode) -> 
 def test_delete_in_cqlsh_holds_and_hides_no_later_write_of_an_owner(
     guarded: GuardedNode,
 ) -> None:
-    given = guarded.settings("cassandra", "cassandra")
-    with opened(given) as store, closing(Cassandra(given)) as nodes:
+    config = guarded.settings("cassandra", "cassandra")
+    with opened(config) as store, closing(Cassandra(config)) as nodes:
         hosts, host = store.table(HostRow), HostRow("deleted.example", "http://deleted.example")
         Claimant(store).claim([0], clock.now())
         hosts.put(host)

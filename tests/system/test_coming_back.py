@@ -41,10 +41,10 @@ class ChangingWeb:
 
     def __init__(self, port: int) -> None:
         self.seeds = (f"http://127.0.0.1:{port}/",)
-        self.asked: list[SeenRequest] = []
+        self.seen_requests: list[SeenRequest] = []
 
     def requests(self) -> list[SeenRequest]:
-        return list(self.asked)
+        return list(self.seen_requests)
 
     def answer(self, path: str, condition: str) -> tuple[int, str, bytes]:
         """Return status, tag and body, and record the request."""
@@ -56,7 +56,7 @@ class ChangingWeb:
             version = int(at // PERIODS[path])
             tag, body = f'"{version}"', f"<h1>{path}</h1><p>Version {version} of it.</p>".encode()
             status = 304 if condition == tag else 200
-        self.asked.append(SeenRequest(at, path, condition, status))
+        self.seen_requests.append(SeenRequest(at, path, condition, status))
         return status, tag, b"" if status == 304 else body
 
     def of(self, path: str) -> list[SeenRequest]:
@@ -93,7 +93,7 @@ def changing_web() -> Iterator[ChangingWeb]:
         server.server_close()
 
 
-def more_visits(web: ChangingWeb, there: Fleet, count: int) -> None:
+def more_visits(web: ChangingWeb, live_fleet: Fleet, count: int) -> None:
     before = {path: len(web.of(path)) for path in PERIODS}
     until(
         lambda: all(len(web.of(path)) >= before[path] + count for path in PERIODS),
@@ -114,22 +114,22 @@ def test_pages_are_revisited_at_their_interval_through_kills(
     }
     with (
         changing_web() as web,
-        fleet(cast("SynthWeb", web), tmp_path, 1, **settings) as there,
+        fleet(cast("SynthWeb", web), tmp_path, 1, **settings) as live_fleet,
     ):
-        there.seed()
-        more_visits(web, there, 4)
+        live_fleet.seed()
+        more_visits(web, live_fleet, 4)
         for service in ("frontier", "fetcher", "dedup", "parser"):
-            [member] = there.of(service)
+            [member] = live_fleet.of(service)
             member.kill()
             member.start()
-            more_visits(web, there, 2)
-        verdicts_arrived(web, there)
-        done = there.gossamer("seed", "--revisit", "none")
+            more_visits(web, live_fleet, 2)
+        verdicts_arrived(web, live_fleet)
+        done = live_fleet.gossamer("seed", "--revisit", "none")
         assert done.code == 0, done
-        until(there.idle, "the end of all visits")
+        until(live_fleet.idle, "the end of all visits")
 
 
-def verdicts_arrived(web: ChangingWeb, there: Fleet) -> None:
+def verdicts_arrived(web: ChangingWeb, live_fleet: Fleet) -> None:
     gaps = [later.at - one.at for one, later in pairwise(sorted(web.requests()))]
     assert min(gaps) >= DELAY - CLOCKS
     statuses = defaultdict(set)
@@ -139,9 +139,9 @@ def verdicts_arrived(web: ChangingWeb, there: Fleet) -> None:
         assert all(later.at - one.at > 0.8 * INTERVAL for one, later in pairwise(again[:3]))
     assert statuses[STEADY] >= {304} and 200 in statuses[CHANGING]
     url = f"{web.seeds[0][:-1]}{CHANGING}"
-    done = there.gossamer("history", url)
+    done = live_fleet.gossamer("history", url)
     assert done.code == 0 and done.out.count("changed") >= 2, done
-    why = there.gossamer("why", url)
+    why = live_fleet.gossamer("why", url)
     assert "next visit" in why.out and f"every {INTERVAL:.0f} s" in why.out, why
-    status = there.gossamer("status")
+    status = live_fleet.gossamer("status")
     assert "fixed" in status.out, status

@@ -218,10 +218,10 @@ def test_second_run_makes_no_requests_and_a_new_seed_continues_the_crawl(
         before = web.requests()
         output_of(crawl.run("--depth", "1"))
         assert web.requests() == before
-        met = measure.asked(before)
+        met = measure.requested_urls(before)
         unmet = next(url for url in sorted(web.truth.pages) if url not in met)
         output_of(crawl.run("--depth", "1", seeds=[unmet]))
         fresh = web.requests()[len(before) :]
-        assert unmet in measure.asked(fresh)
+        assert unmet in measure.requested_urls(fresh)
         assert not measure.uncalled_for(fresh, web.truth_for(Scope(depth=1), [unmet]))
         assert len(crawl.pages()) == len({page["url"] for page in crawl.pages()})

@@ -82,13 +82,13 @@ class Finder(threading.Thread):
 
     def run(self) -> None:
         chance = random.Random(7)
-        known: dict[str, list[str]] = defaultdict(list)
+        discovered: dict[str, list[str]] = defaultdict(list)
         while not self._ended.wait(1 / RATE):
             visit = self.visit + 1
             site, via = f"site{chance.randrange(SITES)}.example", str(visit)
-            old = chance.sample(known[site], min(5, len(known[site])))
+            old = chance.sample(discovered[site], min(5, len(discovered[site])))
             new = [f"http://{site}/{visit}/{i}" for i in range(5)]
-            known[site] += new
+            discovered[site] += new
             urls = [{"url": url} for url in chance.sample(old + new, len(old + new))]
             self.first.update({url: via for url in new})
             event = {"event": "urls_discovered", "at": 1.0, "site": site, "via": via, "urls": urls}
@@ -138,11 +138,11 @@ class Admitted:
     def until_there(self, urls: Collection[str]) -> None:
         """Wait until that number of URLs was admitted; the last ones may be repeated."""
 
-        def there() -> bool:
+        def all_admitted() -> bool:
             self.read()
             return len(self.vias) >= len(urls)
 
-        until(there, f"{len(urls)} URLs, not {len(self.vias)}")
+        until(all_admitted, f"{len(urls)} URLs, not {len(self.vias)}")
         self.read()
 
     def twice(self) -> int:

@@ -46,8 +46,8 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
         "Run gossamer topics apply.",
         "Run gossamer store apply.",
     }
-    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
-        findings, wrong = examine(there.settings)
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
+        findings, wrong = examine(live_fleet.settings)
         assert wrong == []
         assert "frontier: 1 member; unread: none" in problems_named(findings, "groups")
         assert "within 2 s of this machine" in problems_named(findings, "clocks")
@@ -55,11 +55,11 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
         assert "log and store belong together" in problems_named(findings, "identity")
         assert f"{tmp_path / 'warc'} is of this fleet" in problems_named(findings, "identity")
         assert "Kafka is 4 or later\nCassandra is 5." in problems_named(findings, "versions")
-        for member in there.members:
+        for member in live_fleet.members:
             member.stop()
-        there.seed()
-        until(lambda: bool(examine(there.settings)[1]), "the members are gone")
-        (group,) = examine(there.settings)[1]
+        live_fleet.seed()
+        until(lambda: bool(examine(live_fleet.settings)[1]), "the members are gone")
+        (group,) = examine(live_fleet.settings)[1]
         assert group["found"].startswith("dedup: 0 members; unread: ")
         assert group["remedy"] == "Start the service dedup."
 
@@ -68,15 +68,17 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
         with Cluster(["127.0.0.1"], port=cassandra) as cluster, cluster.connect() as session:
             session.execute(f"ALTER TABLE {keyspace}.hosts DROP ready_at")
             session.execute(f"ALTER TABLE {keyspace}.due WITH gc_grace_seconds = 1000")
-        until(lambda: len(examine(there.settings)[1]) == 2, "the brokers have deleted the topic")
-        _, (topics, tables) = examine(there.settings)
+        until(
+            lambda: len(examine(live_fleet.settings)[1]) == 2, "the brokers have deleted the topic"
+        )
+        _, (topics, tables) = examine(live_fleet.settings)
         assert (topics["found"], topics["remedy"]) == (
             f"{prefix}pages.judged is missing",
             "Run gossamer topics apply.",
         )
         assert tables["found"] == "table hosts has no column ready_at"
         assert tables["remedy"] == "Run gossamer store apply."
-        there.gossamer("store", "apply")
-        findings, _ = examine(there.settings)
+        live_fleet.gossamer("store", "apply")
+        findings, _ = examine(live_fleet.settings)
         kept = "tables as they should be; set by an operator: table due: gc_grace_seconds is 1000"
         assert kept in problems_named(findings, "tables")

@@ -52,17 +52,19 @@ def test_fleet_of_two_survives_a_kill_of_one_instance_of_each_service(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = {**of_servers(kafka, cassandra), **SETTINGS, "GOSSAMER_FRONTIER__DELAY": "0.2"}
-    with SynthWeb(SMALL) as web, fleet(web, tmp_path, 2, **settings) as there:
-        there.seed()
+    with SynthWeb(SMALL) as web, fleet(web, tmp_path, 2, **settings) as live_fleet:
+        live_fleet.seed()
         until(lambda: len(page_answers(web)) >= 40, "the first pages")
         assert not measure.twice(web.requests()).keys() - web.truth.retried
-        assert not web.truth.required <= measure.asked(web.requests()), "it is over already"
+        assert not web.truth.required <= measure.requested_urls(web.requests()), (
+            "the crawl ended too soon"
+        )
         for service in SERVICES:
-            there.of(service)[0].kill()
-            there.of(service)[0].start()
-        crawl_to_the_end(there)
+            live_fleet.of(service)[0].kill()
+            live_fleet.of(service)[0].start()
+        crawl_to_the_end(live_fleet)
         hosts = len({request.host for request in web.requests()})
-        assert assert_whole(there, 0.2) <= BATCH * hosts, "more than the orders under way"
+        assert assert_whole(live_fleet, 0.2) <= BATCH * hosts, "more than the orders under way"
 
 
 @pytest.mark.long
@@ -70,41 +72,41 @@ def test_fleet_of_two_visits_exactly_the_reachable_and_allowed_urls(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = {**of_servers(kafka, cassandra), "GOSSAMER_FRONTIER__DELAY": "0.2"}
-    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 2, **settings) as there:
-        there.seed()
-        crawl_to_the_end(there)
-        assert assert_whole(there, 0.2) == 0
-        for member in there.members:
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 2, **settings) as live_fleet:
+        live_fleet.seed()
+        crawl_to_the_end(live_fleet)
+        assert assert_whole(live_fleet, 0.2) == 0
+        for member in live_fleet.members:
             assert not member.running or member.stop() == 0
 
 
 class Chaos:
     """Harms to a working fleet, and its recovery."""
 
-    def __init__(self, there: Fleet) -> None:
-        self.there = there
+    def __init__(self, live_fleet: Fleet) -> None:
+        self.live_fleet = live_fleet
         self.lines: list[str] = []
 
     def over(self) -> bool:
         """Return whether all URLs were requested, so that no more pages can arrive."""
-        truth = self.there.web.truth
-        return truth.required <= measure.asked(self.there.web.requests())
+        truth = self.live_fleet.web.truth
+        return truth.required <= measure.requested_urls(self.live_fleet.web.requests())
 
     def pages(self) -> int:
-        return len(page_answers(self.there.web))
+        return len(page_answers(self.live_fleet.web))
 
     def suffer(self, what: str, harm: Callable[[], None]) -> None:
         """Do harm, then wait until the fleet is ready and pages arrive as before."""
         began, before = time.monotonic(), self.pages()
         harm()
-        self.there.await_ready()
+        self.live_fleet.await_ready()
         ready, at = time.monotonic() - began, self.pages()
         until(lambda: self.pages() >= at + 10 or self.over(), f"pages after: {what}")
-        again = sum(times - 1 for times in measure.twice(self.there.web.requests()).values())
+        again = sum(times - 1 for times in measure.twice(self.live_fleet.web.requests()).values())
         self.lines.append(
             f"{what:28} ready after {ready:5.1f} s, work seen after "
             f"{time.monotonic() - began:5.1f} s, {at - before:3} pages meanwhile, "
-            f"{again} asked for again so far{', all over' if self.over() else ''}"
+            f"{again} repeated so far{', all over' if self.over() else ''}"
         )
 
     def restart(self, member: Member) -> Callable[[], None]:
@@ -123,32 +125,32 @@ class Chaos:
     def replace(self) -> None:
         """Add a third instance of two services, and remove their first ones."""
         for service in ("frontier", "fetcher"):
-            self.there.add(service, 3)
-        self.there.await_ready()
+            self.live_fleet.add(service, 3)
+        self.live_fleet.await_ready()
         for service in ("frontier", "fetcher"):
-            first = self.there.of(service)[0]
+            first = self.live_fleet.of(service)[0]
             assert first.stop() == 0
-            self.there.members.remove(first)
+            self.live_fleet.members.remove(first)
 
 
 class Instructions:
     """How soon an operator's instruction holds in the whole fleet, measured at the server."""
 
-    def __init__(self, there: Fleet) -> None:
-        self.there = there
+    def __init__(self, live_fleet: Fleet) -> None:
+        self.live_fleet = live_fleet
 
     def say(self, *command: str) -> float:
-        done = self.there.gossamer(*command)
+        done = self.live_fleet.gossamer(*command)
         assert done.code == 0, done
         return time.time()
 
     def requests_to(self, since: float) -> list[Request]:
-        return [one for one in self.there.web.requests() if one.at > since]
+        return [one for one in self.live_fleet.web.requests() if one.at > since]
 
     def is_in_force(self) -> str:
         """Block a host and slow the crawl down; return the seconds until the last request that
         breaks either."""
-        blocked = self.there.web.requests()[-1].host
+        blocked = self.live_fleet.web.requests()[-1].host
         at = self.say("block", blocked)
         slowed_at = self.say("speed", f"{SLOW:g}/s")
         until(lambda: bool(self.requests_to(slowed_at + IN_FORCE + COUNTED / SLOW)), "a slow crawl")
@@ -182,22 +184,22 @@ def test_fleet_survives_kills_of_services_and_servers(tmp_path: Path) -> None:
     with (
         running(kafka, cassandra),
         SynthWeb(LONG) as web,
-        fleet(web, tmp_path, 2, **settings) as there,
+        fleet(web, tmp_path, 2, **settings) as live_fleet,
     ):
-        there.seed()
-        chaos = Chaos(there)
+        live_fleet.seed()
+        chaos = Chaos(live_fleet)
         until(lambda: chaos.pages() >= 30, "the first pages")
-        chaos.lines.append(Instructions(there).is_in_force())
+        chaos.lines.append(Instructions(live_fleet).is_in_force())
         for service in SERVICES:
-            chaos.suffer(f"kill -9 a {service}", chaos.restart(there.of(service)[0]))
+            chaos.suffer(f"kill -9 a {service}", chaos.restart(live_fleet.of(service)[0]))
         for server in (kafka, cassandra):
             chaos.suffer(f"kill -9 {server.kind}", server.restart)
         for service in ("frontier", "fetcher"):
-            freeze = partial(chaos.freeze, there.of(service)[1], LEASE + 5.0)
+            freeze = partial(chaos.freeze, live_fleet.of(service)[1], LEASE + 5.0)
             chaos.suffer(f"a {service} stopped, gone on", freeze)
         chaos.suffer("instances added and removed", chaos.replace)
-        crawl_to_the_end(there)
-        repeated = assert_whole(there, DELAY)
+        crawl_to_the_end(live_fleet)
+        repeated = assert_whole(live_fleet, DELAY)
         print("\n" + "\n".join(chaos.lines))
         print(f"{chaos.pages()} pages, {repeated} repeated")
         assert measure.most_at_once(web.requests()) <= ADDRESS_SLOTS

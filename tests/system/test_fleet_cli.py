@@ -107,12 +107,12 @@ def assert_as_it_should(web: SynthWeb) -> None:
 
 
 def seed_with_any_client(one: ByHand, web: SynthWeb) -> None:
-    ours, plain, tagged = web.seeds
-    done = one.gossamer("seed", ours, "--scope", "any", "--depth", "0")
+    by_command, plain, tagged = web.seeds
+    done = one.gossamer("seed", by_command, "--scope", "any", "--depth", "0")
     assert (done.code, done.err) == (0, "") and "any()" in done.out
     until(one.pages, "the page of a seed")
     # Its links were parked, and are released.
-    assert "16 links deep" in one.gossamer("seed", ours, "--depth", "16").out
+    assert "16 links deep" in one.gossamer("seed", by_command, "--depth", "16").out
     seed = json.dumps({"url": tagged, "priority": 1, "by": "another program"}).encode()
     values = (plain.encode(), seed, b"neither \xff", b'{"url": 7}')
     asyncio.run(produce(one, "seeds", *values))
@@ -120,10 +120,10 @@ def seed_with_any_client(one: ByHand, web: SynthWeb) -> None:
 
 def read_with_any_client(one: ByHand, web: SynthWeb) -> None:
     wanted = readable(web.truth)
-    theirs = asyncio.run(consume(one, "pages", len(wanted)))
-    assert set(theirs) == wanted
-    ours = {page["url"]: page for page in no_url_twice(one.pages())}
-    assert ours == theirs
+    by_consumer = asyncio.run(consume(one, "pages", len(wanted)))
+    assert set(by_consumer) == wanted
+    by_command = {page["url"]: page for page in no_url_twice(one.pages())}
+    assert by_command == by_consumer
     letters = asyncio.run(consume(one, "dead.letters", 1))
     assert {letter["topic"] for letter in letters.values()} == {"seeds"}
 

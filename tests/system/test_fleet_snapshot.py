@@ -39,35 +39,40 @@ def test_restored_snapshot_of_a_crawling_fleet_loses_no_url_and_keeps_delays(
     settings = settings_of(kafka, cassandra)
     keyspace = settings[KEYSPACE]
     copied, target = f"{keyspace}_copy", tmp_path / "snapshot"
-    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
-        there.settings[KEYSPACE] = copied
-        done = there.gossamer("store", "apply")
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
+        live_fleet.settings[KEYSPACE] = copied
+        done = live_fleet.gossamer("store", "apply")
         assert done.code == 0, done
-        there.settings[KEYSPACE] = keyspace
+        live_fleet.settings[KEYSPACE] = keyspace
 
-        there.seed()
+        live_fleet.seed()
         until(lambda: len(page_answers(web)) >= 20, "the first pages")
         before = len(web.requests())
         command = [sys.executable, "-c", COPY, str(cassandra), keyspace, copied]
         for folder, copy in ((f"{target}-of-nothing", "true"), (target, shlex.join(command))):
-            done = there.gossamer("snapshot", str(folder), "--run", copy)
+            done = live_fleet.gossamer("snapshot", str(folder), "--run", copy)
             assert done.code == 0, done
             print(*re.findall("The fleet was quiesced for .*", done.out))
-        known = len(page_answers(web))
-        until(lambda: len(page_answers(web)) >= known + 40, "pages that the snapshot lacks")
-        assert not web.truth.required <= measure.asked(web.requests()), "it is over already"
-        stop(there)
+        page_count = len(page_answers(web))
+        until(lambda: len(page_answers(web)) >= page_count + 40, "pages that the snapshot lacks")
+        assert not web.truth.required <= measure.requested_urls(web.requests()), (
+            "the crawl ended too soon"
+        )
+        stop(live_fleet)
         since = len(web.requests()) - before
 
-        refused = there.gossamer("restore", str(target))
+        refused = live_fleet.gossamer("restore", str(target))
         assert refused.code == 1, "the tables were not put back"
         assert "does not have the tables of the snapshot" in refused.err
-        there.settings[KEYSPACE] = copied
+        live_fleet.settings[KEYSPACE] = copied
         # Kafka counts stopped processes as members for a session.
-        until(lambda: there.gossamer("restore", str(target)).code == 0, "the groups have gone back")
-        start(there)
-        there.await_ready()
-        crawl_to_the_end(there)
-        repeated = assert_whole(there, DELAY)
+        until(
+            lambda: live_fleet.gossamer("restore", str(target)).code == 0,
+            "the groups have gone back",
+        )
+        start(live_fleet)
+        live_fleet.await_ready()
+        crawl_to_the_end(live_fleet)
+        repeated = assert_whole(live_fleet, DELAY)
         print(f"{since} requests since the snapshot, {repeated} repeated")
         assert repeated <= since + BATCH * WORLD.hosts, "no more than the snapshot does not know"

@@ -36,12 +36,12 @@ def web() -> Iterator[SynthWeb]:
 
 def resumed_without_repeats(crawl: Crawl) -> None:
     """Assert that no URL is requested twice, and none is missing."""
-    before = measure.asked(crawl.web.requests())
+    before = measure.requested_urls(crawl.web.requests())
     crawl.delay = 0.02
     done = crawl.run()
     assert (done.code, done.err) == (0, "")
     requests, truth = crawl.web.requests(), crawl.web.truth
-    assert before < measure.asked(requests)
+    assert before < measure.requested_urls(requests)
     assert_polite(requests, truth, 0.02)
     assert_once(requests, truth)
     assert {page["url"] for page in crawl.pages()} == readable(truth)
@@ -63,11 +63,11 @@ def test_one_signal_stops_the_run_gracefully(
         until(under_way.is_gone, "the end of its processes")
     assert (done.code, done.err) == (130, "")
     assert "interrupted" in done.out and "Run the same command again" in done.out
-    asked = [r for r in web.requests() if r.path != "/robots.txt"]
-    assert re.search(rf"pages +{len(asked)} in this run", done.out), (
+    requested = [r for r in web.requests() if r.path != "/robots.txt"]
+    assert re.search(rf"pages +{len(requested)} in this run", done.out), (
         "the requested pages are counted"
     )
-    assert len(crawl.pages()) == len(asked)
+    assert len(crawl.pages()) == len(requested)
     resumed_without_repeats(crawl)
 
 

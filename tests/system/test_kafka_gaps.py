@@ -46,8 +46,8 @@ def append(log: KafkaLog, count: int, topic: str = TOPIC) -> None:
 def delete(settings: KafkaSettings, before: int, topic: str = TOPIC) -> None:
     """Delete the records before an offset, as an operator may."""
     admin = AdminClient({"bootstrap.servers": settings.servers})
-    asked = admin.delete_records([TopicPartition(settings.prefix + topic, 0, before)])
-    for done in asked.values():
+    deletions = admin.delete_records([TopicPartition(settings.prefix + topic, 0, before)])
+    for done in deletions.values():
         done.result()
 
 

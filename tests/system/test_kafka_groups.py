@@ -193,13 +193,13 @@ def test_records_held_during_a_rebalance_are_read_by_the_next_owner(
     while not (old.partitions and new.partitions and old.partitions | new.partitions == ALL):
         assert not old.poll(0.05)
         found += new.poll(0.05)
-    theirs = [one for one in batch if one.partition in new.partitions]
-    while len(found) < len(theirs):
+    of_new_owner = [one for one in batch if one.partition in new.partitions]
+    while len(found) < len(of_new_owner):
         found += new.poll(1.0)
-    assert sorted(found, key=repr) == sorted(theirs, key=repr), "from the last advance on"
+    assert sorted(found, key=repr) == sorted(of_new_owner, key=repr), "from the last advance on"
     assert new.advance(found[: len(found) // 2], ())
     before = lag_of(log, group)
-    assert old.advance(theirs, ())
+    assert old.advance(of_new_owner, ())
     assert lag_of(log, group) == before, "neither skipped nor wound back"
     assert old.advance(batch, ())
     assert lag_of(log, group) == len(found) - len(found) // 2

@@ -48,8 +48,8 @@ class Cluster:
     def partition_counts(self) -> dict[str, int]:
         """Return the number of partitions of each topic."""
         topics = self.admin.list_topics(timeout=10).topics
-        ours = {name: t for name, t in topics.items() if name.startswith(self.prefix)}
-        return {name.removeprefix(self.prefix): len(t.partitions) for name, t in ours.items()}
+        prefixed = {name: t for name, t in topics.items() if name.startswith(self.prefix)}
+        return {name.removeprefix(self.prefix): len(t.partitions) for name, t in prefixed.items()}
 
     def config_of(self, topic: str) -> dict[str, str]:
         """Return the configuration of a topic at the brokers."""

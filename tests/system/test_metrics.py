@@ -107,10 +107,10 @@ def test_metrics_of_a_running_crawl_agree_with_the_servers(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_used_metrics_port_is_refused_before_any_file_is_created(tmp_path: Path) -> None:
-    with socket.socket() as taken, SynthWeb(World.plain(hosts=1, pages=1)) as web:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as occupied, SynthWeb(World.plain(hosts=1, pages=1)) as web:
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        port = occupied.getsockname()[1]
         crawl = Crawl(web, tmp_path / "data")
         done = crawl.run("--metrics-port", str(port))
         assert (done.code, done.out) == (1, "")

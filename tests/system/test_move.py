@@ -18,36 +18,36 @@ WORLD = World(seed=23, hosts=40, pages=30, silent=0, stuck=0, jitter=0.02)
 DELAY = 0.3
 
 
-def move_to_fleet(there: Fleet, laptop: Crawl) -> Done:
+def move_to_fleet(live_fleet: Fleet, laptop: Crawl) -> Done:
     """Follow the steps of docs/operations/changes.md; return the output."""
     for job in ("topics", "store"):
-        assert there.gossamer(job, "apply").code == 0
-    done = there.gossamer("move", str(laptop.data))
+        assert live_fleet.gossamer(job, "apply").code == 0
+    done = live_fleet.gossamer("move", str(laptop.data))
     assert (done.code, done.err) == (0, ""), done
     left = laptop.run()
     assert left.code == 1 and "was moved to the fleet on" in left.err, left
     for service in SERVICES:
-        there.add(service, 1)
+        live_fleet.add(service, 1)
     return done
 
 
-def move_to_folder(there: Fleet, folder: Path) -> Done:
+def move_to_folder(live_fleet: Fleet, folder: Path) -> Done:
     """Follow the steps of docs/operations/changes.md; return the output."""
-    assert there.gossamer("speed", "0").code == 0
-    until(lambda: not any(there.lag().values()) and there.idle(), "the fleet is at rest")
-    refused = there.gossamer("move", "--to", str(folder))
+    assert live_fleet.gossamer("speed", "0").code == 0
+    until(lambda: not any(live_fleet.lag().values()) and live_fleet.idle(), "the fleet is at rest")
+    refused = live_fleet.gossamer("move", "--to", str(folder))
     assert refused.code == 1 and "still run: stop all services" in refused.err, refused
-    for member in there.members:
+    for member in live_fleet.members:
         assert member.stop() == 0, member.output()
     results = list[Done]()
 
     def move_when_stopped() -> bool:
-        results.append(there.gossamer("move", "--to", str(folder)))
+        results.append(live_fleet.gossamer("move", "--to", str(folder)))
         assert results[-1].code == 0 or "still run" in results[-1].err, results[-1]
         return results[-1].code == 0
 
     until(move_when_stopped, "the groups have no members any more")
-    assert there.gossamer("speed", "none", "--data", str(folder)).code == 0
+    assert live_fleet.gossamer("speed", "none", "--data", str(folder)).code == 0
     return results[-1]
 
 
@@ -65,27 +65,32 @@ def test_crawl_moves_to_a_fleet_and_back_without_lost_or_repeated_urls(
         "GOSSAMER_FRONTIER__DELAY": str(DELAY),
     }
     with SynthWeb(WORLD) as web:
-        laptop, there = Crawl(web, tmp_path / "laptop", DELAY), Fleet(web, tmp_path, **settings)
+        laptop, live_fleet = (
+            Crawl(web, tmp_path / "laptop", DELAY),
+            Fleet(web, tmp_path, **settings),
+        )
         with laptop.start() as under_way:
             crawl_until(web, 60)
             under_way.interrupt()
             assert under_way.wait().code == 130
         try:
             began = time.monotonic()
-            results = move_to_fleet(there, laptop)
+            results = move_to_fleet(live_fleet, laptop)
             print(f"in the fleet after {time.monotonic() - began:.0f} s\n{results.out}")
             crawl_until(web, len(page_answers(web)) + 60)
 
             began = time.monotonic()
-            results = move_to_folder(there, laptop.data)
+            results = move_to_folder(live_fleet, laptop.data)
             print(f"in the folder after {time.monotonic() - began:.0f} s\n{results.out}")
-            (frontier,) = there.of("frontier")
+            (frontier,) = live_fleet.of("frontier")
             frontier.start()
             until(lambda: not frontier.running, "the frontier refuses the crawl that has left")
             assert "was moved to the folder" in frontier.output()
         finally:
-            there.down()
-        assert not web.truth.required <= measure.asked(web.requests()), "it was over already"
+            live_fleet.down()
+        assert not web.truth.required <= measure.requested_urls(web.requests()), (
+            "the crawl ended too soon"
+        )
         done = laptop.run(seeds=[])
         assert (done.code, done.err) == (0, ""), done
         requests, truth = web.requests(), web.truth

@@ -38,19 +38,19 @@ def test_crawl_continues_without_one_node_and_waits_without_two(tmp_path: Path) 
     with (
         three_of_each(tmp_path, *KINDS) as nodes,
         SynthWeb(WORLD) as web,
-        fleet(web, tmp_path, 1, **nodes.settings(), **SETTINGS) as there,
+        fleet(web, tmp_path, 1, **nodes.settings(), **SETTINGS) as live_fleet,
     ):
-        there.seed()
-        more_pages(there, "the first")
+        live_fleet.seed()
+        more_pages(live_fleet, "the first")
         for node in (nodes.of["kafka"][0], nodes.of["cassandra"][0]):
             node.cut()
-            more_pages(there, f"without {node.name}")
+            more_pages(live_fleet, f"without {node.name}")
         for node in (nodes.of["kafka"][0], nodes.of["cassandra"][0]):
             node.heal()
         for kind, those in nodes.of.items():
-            lose_two(there, kind, those[1:])
-        crawl_to_the_end(there)
-        repeated = assert_whole(there, DELAY)
+            lose_two(live_fleet, kind, those[1:])
+        crawl_to_the_end(live_fleet)
+        repeated = assert_whole(live_fleet, DELAY)
         hosts = len({request.host for request in web.requests()})
         assert repeated <= LOSSES * BATCH * hosts, "more than the orders under way at each loss"
 
@@ -64,63 +64,63 @@ def test_crawl_survives_a_broker_and_a_node_that_are_stopped_and_killed(
     with (
         three_of_each(tmp_path, *KINDS) as nodes,
         SynthWeb(WORLD) as web,
-        fleet(web, tmp_path, 1, **nodes.settings(), **SETTINGS) as there,
+        fleet(web, tmp_path, 1, **nodes.settings(), **SETTINGS) as live_fleet,
     ):
-        there.seed()
-        more_pages(there, "the first")
+        live_fleet.seed()
+        more_pages(live_fleet, "the first")
         pair = [those[0] for those in nodes.of.values()]
         for node in pair:
             node.stop()
         resume_at = time.monotonic() + STOPPED
-        more_pages(there, "while one of each is stopped")
+        more_pages(live_fleet, "while one of each is stopped")
         until(lambda: time.monotonic() >= resume_at, "the end of the stop")
         for node in pair:
             node.go_on()
-        more_pages(there, "with all again")
+        more_pages(live_fleet, "with all again")
         for node in pair:
             node.kill()
-        more_pages(there, "while one of each is dead")
+        more_pages(live_fleet, "while one of each is dead")
         for node in pair:
             node.restart()
-        more_pages(there, "with all again")
-        crawl_to_the_end(there)
-        ended = [member.name for member in there.members if not member.running]
+        more_pages(live_fleet, "with all again")
+        crawl_to_the_end(live_fleet)
+        ended = [member.name for member in live_fleet.members if not member.running]
         assert not ended
-        repeated = assert_whole(there, DELAY)
+        repeated = assert_whole(live_fleet, DELAY)
         hosts = len({request.host for request in web.requests()})
         assert repeated <= LOSSES * BATCH * hosts, "more than the orders under way at each loss"
 
 
-def lose_two(there: Fleet, kind: str, those: list[Node]) -> None:
+def lose_two(live_fleet: Fleet, kind: str, those: list[Node]) -> None:
     """Cut off two nodes, so that no quorum is left, and assert that the crawl waits until they are
     back."""
     for node in those:
         node.cut()
-    until_quiet(there, f"waiting without two of {kind}")
-    assert not over(there), "the crawl was over too soon to wait"
+    until_quiet(live_fleet, f"waiting without two of {kind}")
+    assert not over(live_fleet), "the crawl was over too soon to wait"
     for node in those:
         node.heal()
-    more_pages(there, f"with all of {kind} again")
+    more_pages(live_fleet, f"with all of {kind} again")
 
 
-def more_pages(there: Fleet, what: str) -> None:
+def more_pages(live_fleet: Fleet, what: str) -> None:
     """Wait until the crawl has made progress."""
-    enough = len(page_answers(there.web)) + MORE
-    until(lambda: len(page_answers(there.web)) >= enough or over(there), f"pages: {what}")
-    assert not over(there), f"the crawl ended too soon: {what}"
+    enough = len(page_answers(live_fleet.web)) + MORE
+    until(lambda: len(page_answers(live_fleet.web)) >= enough or over(live_fleet), f"pages: {what}")
+    assert not over(live_fleet), f"the crawl ended too soon: {what}"
 
 
-def until_quiet(there: Fleet, what: str) -> None:
+def until_quiet(live_fleet: Fleet, what: str) -> None:
     """Wait until there was no request for `QUIET` seconds."""
 
     def is_quiet() -> bool:
-        before = len(there.web.requests())
+        before = len(live_fleet.web.requests())
         time.sleep(QUIET)
-        return len(there.web.requests()) == before
+        return len(live_fleet.web.requests()) == before
 
     until(is_quiet, what)
 
 
-def over(there: Fleet) -> bool:
+def over(live_fleet: Fleet) -> bool:
     """Return whether all URLs were requested."""
-    return there.web.truth.required <= measure.asked(there.web.requests())
+    return live_fleet.web.truth.required <= measure.requested_urls(live_fleet.web.requests())

@@ -16,27 +16,27 @@ WORLD = World(seed=23, hosts=40, pages=8, silent=0, stuck=0, jitter=0.02)
 BATCH, DELAY = 3, 0.3
 
 
-def resize(there: Fleet, partitions: int) -> None:
+def resize(live_fleet: Fleet, partitions: int) -> None:
     """Follow the steps of docs/operations/changes.md."""
-    assert there.gossamer("speed", "0").code == 0
-    until(lambda: not any(there.lag().values()) and there.idle(), "the fleet is at rest")
-    refused = there.gossamer("topics", "resize", str(partitions))
+    assert live_fleet.gossamer("speed", "0").code == 0
+    until(lambda: not any(live_fleet.lag().values()) and live_fleet.idle(), "the fleet is at rest")
+    refused = live_fleet.gossamer("topics", "resize", str(partitions))
     assert refused.code == 1 and "still run: stop all services" in refused.err, refused
-    for member in there.members:
+    for member in live_fleet.members:
         assert member.stop() == 0, member.output()
     until(
-        lambda: there.gossamer("topics", "resize", str(partitions)).code == 0,
+        lambda: live_fleet.gossamer("topics", "resize", str(partitions)).code == 0,
         "the groups have no members any more",
     )
-    again = there.gossamer("topics", "resize", str(partitions))
+    again = live_fleet.gossamer("topics", "resize", str(partitions))
     assert (again.code, "nothing to do" in again.out) == (0, True), again
-    there.settings["GOSSAMER_KAFKA__PARTITIONS"] = str(partitions)
-    done = there.gossamer("topics", "apply")
+    live_fleet.settings["GOSSAMER_KAFKA__PARTITIONS"] = str(partitions)
+    done = live_fleet.gossamer("topics", "apply")
     assert (done.code, done.err) == (0, ""), done
-    for member in there.members:
+    for member in live_fleet.members:
         member.start()
-    there.await_ready()
-    assert there.gossamer("speed", "none").code == 0
+    live_fleet.await_ready()
+    assert live_fleet.gossamer("speed", "none").code == 0
 
 
 @pytest.mark.slow
@@ -51,16 +51,18 @@ def test_resize_to_more_and_fewer_partitions_loses_no_url(
         "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
         "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
     }
-    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
-        there.seed()
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
+        live_fleet.seed()
         for partitions in (12, 4):
             before = len(page_answers(web))
             until(lambda at=before + 30: len(page_answers(web)) >= at, "some pages")  # type: ignore[misc]
             began = time.monotonic()
-            resize(there, partitions)
+            resize(live_fleet, partitions)
             print(f"{partitions} partitions after {time.monotonic() - began:.0f} s")
-        assert not web.truth.required <= measure.asked(web.requests()), "it was over already"
-        crawl_to_the_end(there)
-        repeated = assert_whole(there, DELAY)
+        assert not web.truth.required <= measure.requested_urls(web.requests()), (
+            "the crawl ended too soon"
+        )
+        crawl_to_the_end(live_fleet)
+        repeated = assert_whole(live_fleet, DELAY)
         print(f"{repeated} requests repeated")
         assert repeated <= 2 * BATCH * WORLD.hosts, "no more than the orders under way"

@@ -31,12 +31,12 @@ def settings_of(kafka: str, cassandra: int) -> dict[str, str]:
     }
 
 
-def back_up(there: Fleet, port: int, keyspace: str) -> None:
+def back_up(live_fleet: Fleet, port: int, keyspace: str) -> None:
     """Copy all tables of the fleet into a new *keyspace*, while its services are stopped."""
-    before, there.settings[KEYSPACE] = there.settings[KEYSPACE], keyspace
-    done = there.gossamer("store", "apply")
+    before, live_fleet.settings[KEYSPACE] = live_fleet.settings[KEYSPACE], keyspace
+    done = live_fleet.gossamer("store", "apply")
     assert done.code == 0, done
-    there.settings[KEYSPACE] = before
+    live_fleet.settings[KEYSPACE] = before
     with Cluster(["127.0.0.1"], port=port) as cluster, cluster.connect() as session:
         for (table,) in session.execute(
             f"SELECT table_name FROM system_schema.tables WHERE keyspace_name = '{before}'"
@@ -64,13 +64,13 @@ def empty(kafka: str, prefix: str) -> None:
     until(delete, "the groups are deleted")
 
 
-def stop(there: Fleet) -> None:
-    for member in there.members:
+def stop(live_fleet: Fleet) -> None:
+    for member in live_fleet.members:
         assert member.stop() == 0, member.output()
 
 
-def start(there: Fleet) -> None:
-    for member in there.members:
+def start(live_fleet: Fleet) -> None:
+    for member in live_fleet.members:
         member.start()
 
 
@@ -80,33 +80,37 @@ def test_restored_backup_of_cassandra_loses_no_url_and_keeps_delays(
 ) -> None:
     settings = settings_of(kafka, cassandra)
     backup = settings[KEYSPACE] + "_backup"
-    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
-        there.seed()
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
+        live_fleet.seed()
         until(lambda: len(page_answers(web)) >= 20, "the first pages")
-        stop(there)
-        back_up(there, cassandra, backup)
-        start(there)
+        stop(live_fleet)
+        back_up(live_fleet, cassandra, backup)
+        start(live_fleet)
         before = len(web.requests())
         until(lambda: len(page_answers(web)) >= 80, "pages that the backup does not know")
-        stop(there)
+        stop(live_fleet)
         since = len(web.requests()) - before
-        assert not web.truth.required <= measure.asked(web.requests()), "it is over already"
+        assert not web.truth.required <= measure.requested_urls(web.requests()), (
+            "the crawl ended too soon"
+        )
 
-        there.settings[KEYSPACE] = backup
-        (frontier,) = there.of("frontier")
+        live_fleet.settings[KEYSPACE] = backup
+        (frontier,) = live_fleet.of("frontier")
         frontier.start()
         until(lambda: not frontier.running, "the frontier refuses the backup")
         assert "the store is older than the log" in frontier.output()
         assert "gossamer restore --align" in frontier.output()
 
         # Kafka counts stopped processes as members for a session.
-        until(lambda: there.gossamer("restore", "--align").code == 0, "the groups have gone back")
-        again = there.gossamer("restore", "--align")
-        assert again.out.count("log and store agree") == 3, "a second time, nothing is left"
-        start(there)
-        there.await_ready()
-        crawl_to_the_end(there)
-        repeated = assert_whole(there, DELAY)
+        until(
+            lambda: live_fleet.gossamer("restore", "--align").code == 0, "the groups have gone back"
+        )
+        again = live_fleet.gossamer("restore", "--align")
+        assert again.out.count("log and store are in step") == 3, "a second time, nothing is left"
+        start(live_fleet)
+        live_fleet.await_ready()
+        crawl_to_the_end(live_fleet)
+        repeated = assert_whole(live_fleet, DELAY)
         print(f"{since} requests since the backup, {repeated} repeated")
         assert repeated <= since + BATCH * WORLD.hosts, "no more than the backup does not know"
 
@@ -114,16 +118,16 @@ def test_restored_backup_of_cassandra_loses_no_url_and_keeps_delays(
 @pytest.mark.long
 def test_dedup_without_its_folder_loses_no_url(tmp_path: Path, kafka: str, cassandra: int) -> None:
     settings = settings_of(kafka, cassandra)
-    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
-        there.seed()
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
+        live_fleet.seed()
         until(lambda: len(page_answers(web)) >= 60, "some pages")
-        (dedup,) = there.of("dedup")
+        (dedup,) = live_fleet.of("dedup")
         dedup.kill()
-        shutil.rmtree(there.settings["GOSSAMER_DEDUP__FOLDER"])
+        shutil.rmtree(live_fleet.settings["GOSSAMER_DEDUP__FOLDER"])
         dedup.start()
-        there.await_ready()
-        crawl_to_the_end(there)
-        print(f"{assert_whole(there, DELAY)} requests repeated")
+        live_fleet.await_ready()
+        crawl_to_the_end(live_fleet)
+        print(f"{assert_whole(live_fleet, DELAY)} requests repeated")
 
 
 @pytest.mark.long
@@ -132,30 +136,30 @@ def test_kafka_without_its_disk_loses_no_url(
     tmp_path: Path, kafka: str, cassandra: int, from_seeds: bool
 ) -> None:
     settings = settings_of(kafka, cassandra)
-    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
-        there.seed()
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
+        live_fleet.seed()
         until(lambda: len(page_answers(web)) >= 60, "some pages")
-        stop(there)
+        stop(live_fleet)
         before = len(page_answers(web))
         empty(kafka, settings[PREFIX])
-        assert there.gossamer("topics", "apply").code == 0
-        (frontier,) = there.of("frontier")
+        assert live_fleet.gossamer("topics", "apply").code == 0
+        (frontier,) = live_fleet.of("frontier")
         frontier.start()
         until(lambda: not frontier.running, "the frontier refuses the empty topics")
         assert "gossamer restore --align" in frontier.output()
-        aligned = there.gossamer("restore", "--align")
+        aligned = live_fleet.gossamer("restore", "--align")
         assert aligned.code == 0, aligned
         print(aligned.out)
         if from_seeds:
-            shutil.rmtree(there.settings["GOSSAMER_DEDUP__FOLDER"])
-        start(there)
-        there.await_ready()
+            shutil.rmtree(live_fleet.settings["GOSSAMER_DEDUP__FOLDER"])
+        start(live_fleet)
+        live_fleet.await_ready()
         if from_seeds:
-            there.seed()
-            crawl_to_the_end(there)
-        until(lambda: all(there.idle() for _ in range(5)), "the end of requests")
+            live_fleet.seed()
+            crawl_to_the_end(live_fleet)
+        until(lambda: all(live_fleet.idle() for _ in range(5)), "the end of requests")
         assert len(page_answers(web)) > before, "the store has its former rows"
-        lost = web.truth.required - measure.asked(web.requests())
+        lost = web.truth.required - measure.requested_urls(web.requests())
         assert not (from_seeds and lost), "URLs that are discovered again are admitted again"
         again = sum(times - 1 for times in measure.twice(web.requests()).values())
         print(f"{len(lost)} of {len(web.truth.required)} URLs lost, {again} requests repeated")

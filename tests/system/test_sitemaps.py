@@ -40,13 +40,13 @@ def test_no_site_waits_for_the_sitemaps_of_another_site(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = {**of_servers(kafka, cassandra), **SETTINGS}
-    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
         began = time.monotonic()
-        there.seed()
+        live_fleet.seed()
         small = {url for url in web.truth.required if not url.startswith(web.seeds[0])}
         late: list[float] = []
         until(
-            lambda: check_liveness(there) and is_done(there, small, late),
+            lambda: check_liveness(live_fleet) and is_done(live_fleet, small, late),
             "all pages of the small sites",
             patience=900.0,
         )
@@ -54,23 +54,23 @@ def test_no_site_waits_for_the_sitemaps_of_another_site(
         rate = len(requests) / (time.monotonic() - began)
         longest, host = max(waits(requests, shop(web)))
         print(f"\n{rate:.1f} requests/s; longest wait of another host: {longest:.1f} s ({host})")
-        for member in there.members:
+        for member in live_fleet.members:
             print(member.name, longest_steps(member))
         assert longest <= MAX_WAIT + max(late)
         assert_polite(requests, web.truth, DELAY)
-        for member in there.members:
+        for member in live_fleet.members:
             assert not LOST.search(member.log.read_text()), f"{member.name} lost its partitions"
 
 
-def check_liveness(there: Fleet) -> bool:
+def check_liveness(live_fleet: Fleet) -> bool:
     """Fail if a service has ended, or would be restarted by its liveness probe."""
-    for member in there.members:
+    for member in live_fleet.members:
         assert member.running, f"{member.name} ended: {member.output()}"
         assert member.get("/healthz")[0] != 503, f"{member.name} is stuck"
     return True
 
 
-def is_done(there: Fleet, small: set[str], late: list[float]) -> bool:
+def is_done(live_fleet: Fleet, small: set[str], late: list[float]) -> bool:
     """Return whether all of *small* is requested, and the frontier has consumed the entries of the
     sitemaps.
 
@@ -80,11 +80,11 @@ def is_done(there: Fleet, small: set[str], late: list[float]) -> bool:
     began = time.monotonic()
     time.sleep(PAUSE)  # The fleet needs the CPU more than the test does.
     late.append(time.monotonic() - began - PAUSE)
-    if not small <= measure.asked(there.web.requests()):
+    if not small <= measure.requested_urls(live_fleet.web.requests()):
         return False
-    admitted = ADMITTED.search(there.of("dedup")[0].get("/metrics")[1])
-    all_admitted = admitted and float(admitted[1]) >= len(SITEMAPS) * there.web.world.listed
-    return bool(all_admitted and there.lag().get("urls.admitted") == 0.0)
+    admitted = ADMITTED.search(live_fleet.of("dedup")[0].get("/metrics")[1])
+    all_admitted = admitted and float(admitted[1]) >= len(SITEMAPS) * live_fleet.web.world.listed
+    return bool(all_admitted and live_fleet.lag().get("urls.admitted") == 0.0)
 
 
 def shop(web: SynthWeb) -> str:

@@ -146,19 +146,22 @@ def test_damaged_data_file_is_reported_and_unchanged(
     crawl = Crawl(finished_crawl.web, tmp_path / "data")
     database = crawl.data / "gossamer.db"
     spoil(database)
-    before, asked = digests([database, *warcs(crawl.data)]), len(finished_crawl.web.requests())
+    before, request_count = (
+        digests([database, *warcs(crawl.data)]),
+        len(finished_crawl.web.requests()),
+    )
     err = message_of(crawl.run(), 1)
     assert str(database) in err and "damaged" in err and "backup" in err and "--data" in err
     assert digests([database, *warcs(crawl.data)]) == before
-    assert len(finished_crawl.web.requests()) == asked
+    assert len(finished_crawl.web.requests()) == request_count
 
 
 @pytest.mark.slow
 def test_foreign_file_is_reported_and_unchanged(tmp_path: Path, finished_crawl: Crawl) -> None:
     database = tmp_path / "data" / "gossamer.db"
     database.parent.mkdir()
-    with closing(sqlite3.connect(database)) as theirs:
-        theirs.execute("CREATE TABLE bookmarks (url)")
+    with closing(sqlite3.connect(database)) as foreign:
+        foreign.execute("CREATE TABLE bookmarks (url)")
     before = digests([database])
     assert str(database) in message_of(Crawl(finished_crawl.web, database.parent).run(), 1)
     assert digests([database]) == before

@@ -105,16 +105,19 @@ def newer_version(folder: Path) -> Path:
 class Upgrade:
     """Brings the members of a fleet to another version, one by one."""
 
-    def __init__(self, there: Fleet) -> None:
-        self.there = there
+    def __init__(self, live_fleet: Fleet) -> None:
+        self.live_fleet = live_fleet
 
     def prepare(self, version: Path) -> None:
         """Apply topics and tables for this version."""
-        before, self.there.settings["PYTHONPATH"] = self.there.settings["PYTHONPATH"], str(version)
+        before, self.live_fleet.settings["PYTHONPATH"] = (
+            self.live_fleet.settings["PYTHONPATH"],
+            str(version),
+        )
         for job in ("store", "topics"):
-            done = self.there.gossamer(job, "apply")
+            done = self.live_fleet.gossamer(job, "apply")
             assert done.code == 0, done
-        self.there.settings["PYTHONPATH"] = before
+        self.live_fleet.settings["PYTHONPATH"] = before
 
     def replace(self, member: Member, version: Path) -> None:
         assert member.stop() == 0, member.output()
@@ -122,7 +125,7 @@ class Upgrade:
 
     def bring(self, service: str, version: Path) -> None:
         """Replace all members of *service*, one by one."""
-        for member in self.there.of(service):
+        for member in self.live_fleet.of(service):
             self.replace(member, version)
             until(partial(self.is_up, member), f"{member.name} is up")
 
@@ -133,16 +136,16 @@ class Upgrade:
 
     def await_pages(self) -> None:
         """Wait until pages arrive as before, or all are done."""
-        web, before = self.there.web, len(page_answers(self.there.web))
+        web, before = self.live_fleet.web, len(page_answers(self.live_fleet.web))
         until(lambda: len(page_answers(web)) >= before + 5 or self.is_over(), "more pages")
 
     def is_over(self) -> bool:
-        web = self.there.web
-        return web.truth.required <= measure.asked(web.requests())
+        web = self.live_fleet.web
+        return web.truth.required <= measure.requested_urls(web.requests())
 
     def await_read(self, service: str) -> None:
         """Wait until all records are consumed that *service* wrote before it was replaced."""
-        before = len(self.there.web.requests())
+        before = len(self.live_fleet.web.requests())
         time.sleep(FRESH)
         for topic in WRITTEN.get(service, ()):
             until(partial(self.is_read, topic, before), f"{topic} is read")
@@ -150,8 +153,8 @@ class Upgrade:
     def is_read(self, topic: str, before: int) -> bool:
         """Return whether the lag is smaller than the number of records since that number of
         requests."""
-        since = len(self.there.web.requests()) - before
-        return self.there.lag().get(topic, 0.0) <= since / 2
+        since = len(self.live_fleet.web.requests()) - before
+        return self.live_fleet.lag().get(topic, 0.0) <= since / 2
 
 
 @pytest.mark.slow
@@ -169,42 +172,42 @@ def test_fleet_is_upgraded_and_rolled_back_under_load(
         "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
         "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
     }
-    with SynthWeb(WORLD) as web, fleet(web, tmp_path / "fleet", 1, **settings) as there:
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path / "fleet", 1, **settings) as live_fleet:
         for service in ("frontier", "fetcher"):
-            there.add(service, 2)
-        there.await_ready()
-        there.seed()
-        upgrade = Upgrade(there)
+            live_fleet.add(service, 2)
+        live_fleet.await_ready()
+        live_fleet.seed()
+        upgrade = Upgrade(live_fleet)
         until(lambda: len(page_answers(web)) >= 15, "the first pages")
         # The crawl must last until the last process was replaced.
-        assert there.gossamer("speed", SPEED).code == 0
+        assert live_fleet.gossamer("speed", SPEED).code == 0
         upgrade.prepare(newer)
 
         # A fetcher that is upgraded too early: its records wait for a frontier that can read them.
-        upgrade.replace(there.of("fetcher")[0], newer)
+        upgrade.replace(live_fleet.of("fetcher")[0], newer)
         until(
             lambda: any(
                 "upgrade this service: it waits at visits.ended" in one.get("/readyz")[1]
-                for one in there.of("frontier")
+                for one in live_fleet.of("frontier")
             ),
             "a frontier says that it is to be upgraded",
         )
-        assert all(one.get("/healthz")[0] == 200 for one in there.of("frontier"))
+        assert all(one.get("/healthz")[0] == 200 for one in live_fleet.of("frontier"))
 
         for service in READERS_FIRST:
             upgrade.bring(service, newer)
             upgrade.await_pages()
-        there.await_ready()
+        live_fleet.await_ready()
         assert not upgrade.is_over(), "the crawl was over too soon"
-        assert there.gossamer("speed", "none").code == 0
+        assert live_fleet.gossamer("speed", "none").code == 0
         for service in reversed(READERS_FIRST):
             upgrade.bring(service, older)
             upgrade.await_read(service)
-        there.await_ready()
+        live_fleet.await_ready()
         print(f"{len(page_answers(web))} pages when it was rolled back, over: {upgrade.is_over()}")
 
-        crawl_to_the_end(there)
-        repeated = assert_whole(there, DELAY)
+        crawl_to_the_end(live_fleet)
+        repeated = assert_whole(live_fleet, DELAY)
         print(f"{len(page_answers(web))} pages, {repeated} repeated")
         # Waiting outcomes are of fetched pages; a host is ordered again only if no outcome was
         # consumed.
