@@ -198,8 +198,8 @@ def silence(pages: list[Request], since: float) -> float:
 
 def repeats(requests: list[Request], truth: Truth) -> int:
     """Return the number of repeated requests."""
-    restart = measure.twice(requests)
-    return sum(times - 1 for url, times in restart.items() if url not in truth.retried)
+    repeated = measure.twice(requests)
+    return sum(times - 1 for url, times in repeated.items() if url not in truth.retried)
 
 
 def violations(requests: list[Request], truth: Truth) -> int:

@@ -25,7 +25,7 @@ class Deviation(NamedTuple):
     """A case in which we deliberately decide differently from the suite."""
 
     case: str
-    deviation: str
+    decision: str
     reason: str
 
 
