@@ -2,7 +2,7 @@
 libraries.
 
     .venv/bin/python -m bench.page [--pages 5000] [--hosts 200] [--scrapy PYTHON] [--text]
-    [--profile PY-SPY]
+                                   [--profile PY-SPY]
 
 It needs nginx, which serves pages of 45 kB from `--hosts` hosts on loopback, without delay. Each
 crawler finds them by links from one page of each host, obeys robots.txt and stores all bodies.

@@ -1,7 +1,7 @@
 """CPU of a crawl before its first request and while it waits, and the latency of commands.
 
     .venv/bin/python -m bench.start [--gossamer .venv/bin/gossamer] [--runs 5] [--settle 60]
-    [--seconds 30]
+                                    [--seconds 30]
 
 A server on loopback has ten pages. *start* is the CPU of all processes of `gossamer crawl` until
 the first request reaches that server. *commands* are timed on the folder of that crawl. *idle* is a

@@ -11,8 +11,8 @@ A test starts the server as a process of its own, so that killing a crawler neve
 record:
 
     with SynthWeb(World(seed=7, hosts=300, pages=6)) as web:
-    crawl(web.seeds, nameserver=web.nameserver)
-    assert measure.requested_urls(web.requests()) >= web.truth.required
+        crawl(web.seeds, nameserver=web.nameserver)
+        assert measure.requested_urls(web.requests()) >= web.truth.required
 
 Nothing here imports the crawler, so that an error of the crawler cannot become the expected result.
 """
