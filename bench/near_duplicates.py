@@ -20,13 +20,13 @@ from statistics import correlation
 from typing import Any
 
 from gossamer.settings import Settings
-from gossamer.text.folding import folded
-from gossamer.text.sketch import change, sketch_of
+from gossamer.text.folding import fold_whitespace
+from gossamer.text.sketch import estimate_change, make_sketch
 from services.dedup.near import distance
-from services.parser.document import read
-from services.parser.scan import sane
+from services.parser.html.cost import truncate_costly
+from services.parser.html.document import read_document
+from services.parser.html.text import extract_main_text
 from services.parser.simhash import simhash_of
-from services.parser.text import main_text
 from services.parser.wiring import options_of
 from tests.conformance.measures import SIMHASH_WORDS, TextPair, compare_pairs, count_found
 from tests.suites import data_folder
@@ -53,9 +53,9 @@ def main() -> None:
 def _texts(folder: Path) -> list[str]:
     found, options = [], options_of(Settings())
     for path in sorted(folder.glob("*.html.gz")):
-        html = sane(gzip.decompress(path.read_bytes()).decode("utf-8", "replace"))
-        text = main_text(read(html, "http://page.test/", "utf-8", options).markup)
-        found.append(folded(text))
+        html = truncate_costly(gzip.decompress(path.read_bytes()).decode("utf-8", "replace"))
+        text = extract_main_text(read_document(html, "http://page.test/", "utf-8", options).markup)
+        found.append(fold_whitespace(text))
     return [text for text in found if simhash_of(text, SIMHASH_WORDS)]
 
 
@@ -102,7 +102,9 @@ def _table(title: str, compared: list[TextPair]) -> None:
 
 
 def _sketches(pairs: Iterable[dict[str, Any]]) -> None:
-    estimated = [1 - change(sketch_of(pair["a"]), sketch_of(pair["b"])) for pair in pairs]
+    estimated = [
+        1 - estimate_change(make_sketch(pair["a"]), make_sketch(pair["b"])) for pair in pairs
+    ]
     true = [pair["similarity"] for pair in pairs]
     error = sum(abs(a - b) for a, b in zip(estimated, true, strict=True)) / len(estimated)
     print(

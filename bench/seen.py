@@ -26,7 +26,7 @@ import msgspec
 from prometheus_client import REGISTRY
 
 from gossamer.events import Discovery, UrlsAdmitted, UrlsDiscovered
-from gossamer.log import BATCH, Message
+from gossamer.log import MAX_POLL_RECORDS, Message
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.runtime.health import Health
@@ -51,8 +51,11 @@ def fill(settings: KafkaSettings, events: int) -> None:
     list(Topics(settings).apply())
     encoder = msgspec.json.Encoder()
     with closing(KafkaLog(settings)) as log:
-        for start in range(0, events, BATCH):
-            log.append(_links_event(n, encoder) for n in range(start, min(events, start + BATCH)))
+        for start in range(0, events, MAX_POLL_RECORDS):
+            log.append(
+                _links_event(n, encoder)
+                for n in range(start, min(events, start + MAX_POLL_RECORDS))
+            )
 
 
 def _links_event(n: int, encoder: msgspec.json.Encoder) -> Message:

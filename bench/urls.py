@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.web.url import canonicalize, fingerprint, site_of
-from gossamer.web.url_steps import ALL_STEPS, host_images, merged
+from gossamer.web.url_steps import ALL_STEPS, merge_url, rewrite_by_rules
 
 COUNT = 20_000
 SHAPES = (
@@ -35,8 +35,8 @@ def link(number: int) -> str:
 
 def process_link(url: str) -> str:
     """Process a link from its text to its fingerprint."""
-    found = merged(canonicalize(url), ALL_STEPS).url
-    any(host_images(found, ALL_STEPS))
+    found = merge_url(canonicalize(url), ALL_STEPS).url
+    any(rewrite_by_rules(found, ALL_STEPS))
     site_of(found)
     return fingerprint(found)
 
@@ -57,8 +57,8 @@ def main(urls: list[str]) -> None:
     canonical = [canonicalize(url) for url in urls]
     parts: dict[str, tuple[Callable[[str], object], list[str]]] = {
         "canonicalize": (canonicalize, urls),
-        "steps of the crawl": (lambda url: merged(url, ALL_STEPS), canonical),
-        "steps of the host": (lambda url: any(host_images(url, ALL_STEPS)), canonical),
+        "steps of the crawl": (lambda url: merge_url(url, ALL_STEPS), canonical),
+        "steps of the host": (lambda url: any(rewrite_by_rules(url, ALL_STEPS)), canonical),
         "site": (site_of, canonical),
         "fingerprint": (fingerprint, canonical),
         "all": (process_link, urls),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from services.fetcher.identity import request_headers
+from services.fetcher.access import request_headers
 
 from console.arguments import Parser
 from console.cli.options import non_negative, positive

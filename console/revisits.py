@@ -105,7 +105,7 @@ def _validators(validators: Validators, trust: Trust) -> str:
     ]
     if not sent:
         return "none in the last response, so each visit fetches the whole page"
-    validators = " and ".join(sent)
+    names = " and ".join(sent)
     return f"{names} sent, except at each {UNCONDITIONAL_INTERVAL}th visit, which checks them"
 
 

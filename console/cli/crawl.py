@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 from rich.console import Console
-from services.fetcher.identity import request_headers
+from services.fetcher.access import request_headers
 
 from console.cli.options import (
     PAGE_OPTIONS,

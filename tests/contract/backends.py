@@ -22,7 +22,7 @@ from gossamer.store import R, Row, Store
 from gossamer.store.cassandra.cql import SMALL_ROWS
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore, CassandraTable
-from gossamer.store.cassandra.tables import make_tables
+from gossamer.store.cassandra.tables import create_tables
 from gossamer.store.sqlite import SqliteStore
 
 
@@ -125,7 +125,7 @@ class MakingStore(CassandraStore):
 @cache
 def _make(port: str, row: type[Row] | None) -> None:
     rows = {row: replace(SMALL_ROWS, lifetime=_lifetime(row))} if row else {}
-    list(make_tables(_nodes(port), cassandra_settings(port), rows))
+    list(create_tables(_nodes(port), cassandra_settings(port), rows))
 
 
 @cache

@@ -177,8 +177,8 @@ def test_lag_by_group_has_all_consumers_of_a_topic(ports: Ports) -> None:
 def test_record_is_stored_until_the_last_group_has_read_it(
     ports: Ports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trimming, "EVERY", 0.0)
-    monkeypatch.setattr(reading, "CHECK_EVERY", 0.0)
+    monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
+    monkeypatch.setattr(reading, "CHECK_INTERVAL", 0.0)
     left = 60
     parser = reader(ports, "parser", FETCHED)
     for _ in range(3):

@@ -35,16 +35,21 @@ from services.archive.service import Archive
 from services.dedup.replicated import ReplicatedSeen
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
-from services.fetcher.ending import count_visit, events, failed
-from services.fetcher.outcome import Failure, Reply
-from services.fetcher.steps import Conversation, Emit, Fetch, Rest, StepResult, Terms
+from services.fetcher.outcome import (
+    Failure,
+    Reply,
+    accept_types,
+    count_visit,
+    failed_result,
+    make_events,
+)
+from services.fetcher.steps import Conversation, Delay, Emit, Fetch, StepResult, VisitLimits
 from services.fetcher.visit import converse, refusal
-from services.fetcher.wanted import wanting
 from services.frontier.service import Frontier
-from services.parser.inline import InlineParser
 from services.parser.options import Options
 from tests.flow.torn import Fate, TornLog, TornStore
 from tests.support.conditional import as_asked
+from tests.support.inline_parser import InlineParser
 from tests.support.memory_disk import MemoryDisk
 
 START = 1_700_000_000.0
@@ -67,9 +72,9 @@ class VirtualFetcher(Processor):
         self._blocklist = Blocklist()
         self.sent: list[tuple[str, Headers]] = []
         """The headers of each request, without those that every request has."""
-        self._terms = Terms(
+        self._terms = VisitLimits(
             product="gossamer",
-            wanted=wanting(DOCUMENTS),
+            accepts=accept_types(DOCUMENTS),
             visit_limit=VISIT_LIMIT,
             body_limit=1 << 20,
             body_limits={},
@@ -110,7 +115,7 @@ class VirtualFetcher(Processor):
     def _begin(self, order: HostCheckedOut, now: float) -> Iterator[Event]:
         if why := refusal(order, self._epoch_of(order.site), now):
             left = Failure(outcome=Outcome.UNVISITED, reason=why)
-            yield from events(order, 0, failed(left), True, now)
+            yield from make_events(order, 0, failed_result(left), True, now)
         else:
             yield from self._go_on(converse(order, self._terms, now), None, now)
 
@@ -141,9 +146,9 @@ class VirtualFetcher(Processor):
             return
         self._later(conversation, step, now)
 
-    def _later(self, conversation: Conversation[None], step: Rest | Fetch, now: float) -> None:
+    def _later(self, conversation: Conversation[None], step: Delay | Fetch, now: float) -> None:
         at, answer = now, None
-        if isinstance(step, Rest):
+        if isinstance(step, Delay):
             at = now + step.seconds
         else:
             took, answer = self._web(step.url, now)
@@ -191,11 +196,11 @@ class VirtualCrawl:
         rows = [claims.get(str(number)) for number in range(partitions)]
         void_through = max((row.epoch for row in rows if row), default=0)
 
-        def as_claimed(site: str) -> int:
+        def claimed_epoch(site: str) -> int:
             claim = claims.get(str(partition_of(site, partitions)))
             return claim.epoch if claim else 0
 
-        epoch_of = as_claimed if self.fate else lambda site: void_through + 1
+        epoch_of = claimed_epoch if self.fate else lambda site: void_through + 1
         self.archive = Archive(self.folder, stores[1], self.archived, "me@example.org", "gossamer")
         self.fetcher = VirtualFetcher(self.web, epoch_of, self.requests)
         seen = (

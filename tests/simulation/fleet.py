@@ -205,21 +205,21 @@ PACE: dict[str, object] = {
     "gossamer.runtime.concurrent.IDLE_POLL": 2.0,
     "gossamer.runtime.loop.HOLD_INTERVAL": 10.0,
     "gossamer.log.throttling.LIMITS": dict.fromkeys(LIMITS, 5),
-    "gossamer.log.kafka.trimming.EVERY": 20.0,
-    "gossamer.runtime.loop.REST_TURN": 1.0,
-    "gossamer.runtime.quiescing.LOOK": 0.01,
+    "gossamer.log.kafka.trimming.TRIM_INTERVAL": 20.0,
+    "gossamer.runtime.loop.PAUSED_POLL_TIMEOUT": 1.0,
+    "gossamer.runtime.quiescing.POLL_INTERVAL": 0.01,
     "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
     "services.frontier.politeness.RETRY_WAIT": 20.0,
     "services.frontier.politeness.SHORT_WAIT": 10.0,
     # Sites may move at any time.
-    "services.frontier.balance.FULL": 1.0,
-    "services.frontier.balance.SOME": 0,
+    "services.frontier.balance.MAX_LOAD_FACTOR": 1.0,
+    "services.frontier.balance.MAX_EXTRA_ORDERS": 0,
 }
 
 TURNS = (
-    "gossamer.runtime.process.TURN",
-    "gossamer.log.kafka.reader.SLICE",
-    "gossamer.log.kafka.tail.SLICE",
+    "gossamer.runtime.process.POLL_TIMEOUT",
+    "gossamer.log.kafka.reader.MAX_WAIT",
+    "gossamer.log.kafka.tail.MAX_WAIT",
 )
 
 
@@ -248,7 +248,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.log.kafka.trimming.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.trimming.Consumer": consumer,
         "gossamer.store.cassandra.store.Cassandra": partial(_session, fleet.nodes),
-        "gossamer.store.cassandra.store.found_tables": lambda *_: {},
+        "gossamer.store.cassandra.store.read_tables": lambda *_: {},
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
         "gossamer.runtime.event_loop.asyncio.run": lambda main: run_simulated(sim, lambda: main),
         "services.frontier.partition.Workbench": bench,

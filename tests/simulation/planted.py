@@ -21,11 +21,11 @@ from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessa
 
 from gossamer.errors import GossamerError, Newer, Poison, Unavailable
 from gossamer.events import Event, SeedAdded, UrlsAdmitted, UrlsDiscovered
-from gossamer.log import At, Log, Record, Standing
-from gossamer.log.codec import E, decode, validated
+from gossamer.log import At, GroupPosition, Log, Record
+from gossamer.log.codec import E, decode, decode_valid
 from gossamer.log.kafka.gaps import GapCheck
 from gossamer.log.throttling import far_behind
-from gossamer.runtime.alignment import Aligned
+from gossamer.runtime.alignment import Alignment
 from gossamer.runtime.loop import Blocking, Loop
 from gossamer.runtime.positions import PositionRow, Positions
 from gossamer.runtime.processor import Key
@@ -87,7 +87,7 @@ def _shape(function: Any) -> tuple[object, ...]:
 
 def _any_priority(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
     """Decode *value* without limits for priorities."""
-    event = validated(PRIORITY.sub(b'"priority":0', value), kind)
+    event = decode_valid(PRIORITY.sub(b'"priority":0', value), kind)
     priorities = map(int, PRIORITY.findall(value))
     match event:
         case SeedAdded():
@@ -132,9 +132,9 @@ def _unguarded(self: CassandraStore, check: Callable[[], None]) -> None:
     pass
 
 
-def _one_by_one(self: Partition, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
-    found = {place: self._host_rows.get(*place) for place in places}
-    return {place: Host(row) for place, row in found.items() if row}
+def _one_by_one(self: Partition, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
+    found = {key: self._host_rows.get(*key) for key in keys}
+    return {key: Host(row) for key, row in found.items() if row}
 
 
 def _never_leaves(url: str, target: str) -> bool:
@@ -163,12 +163,12 @@ def _all_if_any(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
 
 
 def _in_step(
-    group: str, standing: Mapping[At, Standing], rows: Iterable[PositionRow], may_lack: bool
-) -> Aligned:
-    return Aligned(group, {})
+    group: str, standing: Mapping[At, GroupPosition], rows: Iterable[PositionRow], may_lack: bool
+) -> Alignment:
+    return Alignment(group, {})
 
 
-def _never_compares(self: Positions, at: At, standing: Standing) -> None:
+def _never_compares(self: Positions, at: At, standing: GroupPosition) -> None:
     pass
 
 
@@ -195,8 +195,8 @@ def _not_if_overloaded(error: Exception) -> bool:
 
 
 def _bound_after_a_visit(self: Balance, partition: Partition, site: str, now: float) -> int | None:
-    last = self._last.get(site)
-    if last is None or not self._is_late(last, now):
+    last = self._last_visits.get(site)
+    if last is None or not self._is_recent(last, now):
         return None
     return partition.topic_partition(last.sent_to)
 
@@ -218,11 +218,11 @@ def _row_by_row(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterator
 
 def _noted_at_once(self: Loop, timeout: float = 0.0) -> Blocking[None]:
     while news := (yield partial(self._control.poll, timeout)):
-        self._asked.learn(news)
-        self._news += news
+        self._quiesce_request.learn(news)
+        self._control_records += news
         timeout = 0.0
-        if self._strategy.positions and self._asked.id and not self._rests:
-            self._strategy.positions.note_quiesced(self._asked.id)
+        if self._strategy.positions and self._quiesce_request.id and not self._paused_by:
+            self._strategy.positions.note_quiesced(self._quiesce_request.id)
             yield partial(self._reader.advance, (), ())
 
 
@@ -233,7 +233,7 @@ FAULTS = (
         scenario="anything",
         seeds=3,
         report="has no dead letter",
-        seams={"gossamer.log.codec.validated": _any_priority},
+        seams={"gossamer.log.codec.decode_valid": _any_priority},
     ),
     Fault(
         "torn flush",
@@ -256,7 +256,7 @@ FAULTS = (
         report="Retry-After of .* broken|for URLs that were answered before",
         seams={
             "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
-            "services.frontier.partition.Partition._adjusted": _as_written,
+            "services.frontier.partition.Partition._adjust_times": _as_written,
             "services.frontier.service.Frontier.must_catch_up": _never_catches_up,
             "services.frontier.service.Frontier._leases_may_end_until": _until_now,
         },
@@ -379,7 +379,7 @@ FAULTS = (
         seeds=5,
         first=420,
         report="dead letter: ",
-        seams={"gossamer.log.codec._decoded": _dead_letter_newer},
+        seams={"gossamer.log.codec._try_decode": _dead_letter_newer},
     ),
     Fault(
         "skipped records",
@@ -412,6 +412,6 @@ FAULTS = (
         scenario="wide",
         seeds=3,
         report="had orders at two partitions at once",
-        seams={"services.frontier.balance.Balance._bound_to": _bound_after_a_visit},
+        seams={"services.frontier.balance.Balance._current_partition": _bound_after_a_visit},
     ),
 )

@@ -10,6 +10,8 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from services.fetcher.rate_limits import AddressSlot
+
 from console.cli.resizing import resize_fleet
 from console.cli.restore import align
 from console.fleet_snapshot import check_tables, read_fleet_snapshot, take_fleet_snapshot
@@ -21,11 +23,10 @@ from gossamer.events.control import Speed
 from gossamer.events.topics import CONTROL, TOPICS
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.quiescing import Quiesced
+from gossamer.runtime.quiescing import QuiescedFleet
 from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.turns import AddressSlot
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import Partition
 
@@ -142,7 +143,7 @@ class _Snapshot:
             self._sim.later(self._sim.between(*AGE), _stop, run, self._restore, self._finish)
         self.process.kill()
 
-    def _copy(self, delayed: Quiesced) -> None:
+    def _copy(self, delayed: QuiescedFleet) -> None:
         """Copy the tables node by node, one after the other."""
         run, random = self._run, self._sim.random
         run.note("the fleet is quiesced")

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from gossamer.events.topics import PAGES_JUDGED, VISITS_ENDED
 from gossamer.log import Message, Reader, Record
 from gossamer.log.kafka import reader as reading
-from gossamer.log.kafka.client import Trouble
+from gossamer.log.kafka.client import ConnectionErrors
 from gossamer.log.kafka.gaps import Gap, GapCheck
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
@@ -125,7 +125,7 @@ def test_records_that_the_client_skipped_are_read_again(
     committed: int,
     left_out: int,
 ) -> None:
-    monkeypatch.setattr(reading, "CHECK_EVERY", 1.0)
+    monkeypatch.setattr(reading, "CHECK_INTERVAL", 1.0)
     append(log, 9)
     if committed:
         log.move("frontier", {(TOPIC, 0): committed})
@@ -144,7 +144,7 @@ def test_records_that_the_client_skipped_are_read_again(
 def test_running_reader_is_stopped_if_all_remaining_records_are_deleted(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "CHECK_EVERY", 0.0)
+    monkeypatch.setattr(reading, "CHECK_INTERVAL", 0.0)
     append(log, 5)
     frontier = log.reader("frontier", [TOPIC], store)
     frontier.advance(read(frontier, 5), ())
@@ -195,7 +195,7 @@ def test_commits_of_a_successor_are_not_a_gap_for_a_stopped_member(
     append(log, 10)
     log.move("frontier", {(TOPIC, 0): 8})
     delete(settings, 8)
-    group, trouble = settings.prefix + "frontier", Trouble(settings.servers)
+    group, trouble = settings.prefix + "frontier", ConnectionErrors(settings.servers)
     asking = Consumer({"bootstrap.servers": settings.servers, "group.id": group})
     check, at = GapCheck(settings, group, asking, trouble), (settings.prefix + TOPIC, 0)
     check.check({at: 5})
