@@ -200,7 +200,7 @@ class HostRow(Row, frozen=True):
     host: str
     """The host key: scheme, name and port."""
     condition: Condition = Condition.IDLE
-    """idle, ready, delayed, checked out or backing off."""
+    """The condition of the host: idle, ready, delayed, checked out or backing off."""
     ready_at: float = 0.0
     """The time before which the host is not visited."""
     backoff_reason: str | None = None

@@ -149,7 +149,7 @@ def test_a_folder_that_is_read_only_is_named(folder: Path, there: bool) -> None:
     folder.chmod(0o555)
     command = [sys.executable, "-c", WITHOUT_RIGHTS, str(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 1, "it was written all the same"
+    assert done.returncode == 1, "the write succeeded"
     assert f"{path} cannot be opened for writing (" in done.stderr
     assert "its folder exists and is writable" in done.stderr and "--data" in done.stderr
     folder.chmod(0o755)

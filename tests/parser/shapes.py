@@ -20,7 +20,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "end tags of paragraphs": lambda n: "<font>" * n + "</p>" * n,
     "formatting with attributes": lambda n: numbered("<b id={}>", n),
     "formatting with many attributes": lambda n: numbered(f"<b {numbered('c{} ', 20)} a={{}}>", n),
-    "formatting that is opened anew": lambda n: "<p>" + numbered("<font a={}>", n) + "</p><p>x" * n,
+    "formatting that is reopened": lambda n: "<p>" + numbered("<font a={}>", n) + "</p><p>x" * n,
     "formatting in a table": lambda n: "<table>" + numbered("<b a={}>", n) + "<tr>x" * n,
     "misnested formatting": lambda n: numbered("<b a={}>", n) + "<div>" * n + "</b>" * n,
     "formatting around blocks": lambda n: "<b><div></b>" * n,

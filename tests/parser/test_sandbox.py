@@ -257,7 +257,7 @@ def test_missing_restriction_is_logged_once_and_pages_are_read() -> None:
     warning, *rest = done.stdout.splitlines()
     assert "sandbox restrictions are missing" in warning
     assert "landlock" in warning and "seccomp" not in warning
-    assert rest == ["{'read all the same'}"], done.stderr
+    assert rest == ["{'page was read'}"], done.stderr
 
 
 def test_every_reader_has_a_warm_up_sample() -> None:

@@ -1,4 +1,4 @@
-"""A crawl's policy may be changed while it runs: every page is planned anew by what is known."""
+"""A change of the policy during a crawl replans every page from its state."""
 
 import pytest
 from hypothesis import given

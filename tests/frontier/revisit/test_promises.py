@@ -1,4 +1,4 @@
-"""What is said in advance of a page's changes: counted as far as it has been true."""
+"""Promises about a page's changes count as far as they were kept."""
 
 from random import Random
 

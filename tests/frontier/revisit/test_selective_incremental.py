@@ -19,7 +19,7 @@ BEGIN = 1_700_000_000.0
 
 
 def stable(links: list[str], visits: int = 3) -> States:
-    """Return what is known of page A, which links to *links* and was not changed at any visit."""
+    """Return the states of page A, which links to *links* and never changed."""
     states = States(PageState(), SiteState(), CrawlState())
     for n in range(visits):
         visit = Visit(A, BEGIN + n * DAY, internal_links=sample_links(links))
@@ -28,7 +28,7 @@ def stable(links: list[str], visits: int = 3) -> States:
 
 
 def found_changed(states: States, urls: list[str], at: float) -> States:
-    """Return what is known of page A after visits found *urls* changed."""
+    """Return the states of page A after visits found *urls* changed."""
     for url in urls:
         other = states._replace(page=PageState(at=BEGIN, visits=3))
         _, site, crawl = POLICY.record_visit(other, Visit(url, at, changed=True)).states
