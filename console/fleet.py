@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from services.fetcher.access import request_headers
 
 from console.arguments import Parser
 from console.cli.options import non_negative, positive
@@ -23,6 +22,7 @@ from local_fleet import plan
 from local_fleet.record import SERVICES, FleetFolder, Member, Record
 from local_fleet.status import MemberStatus, read_statuses
 from local_fleet.up import Up, stop_members
+from services.fetcher.access import request_headers
 
 _count = re.compile(r"(\w+)=(\d{1,3})")
 NEXT_STEPS = """\

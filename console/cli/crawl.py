@@ -5,7 +5,6 @@ from typing import Any
 
 import structlog
 from rich.console import Console
-from services.fetcher.access import request_headers
 
 from console.cli.options import (
     PAGE_OPTIONS,
@@ -27,6 +26,7 @@ from gossamer.crawl import CHOICES, SCOPES, CrawlRequest, read_seeds
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
+from services.fetcher.access import request_headers
 from services.frontier.conditions import Condition
 from standalone.folder import Folder
 from standalone.progress import End, read_progress

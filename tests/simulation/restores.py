@@ -10,8 +10,6 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from services.fetcher.rate_limits import AddressSlot
-
 from console.cli.resizing import resize_fleet
 from console.cli.restore import align
 from console.fleet_snapshot import check_tables, read_fleet_snapshot, take_fleet_snapshot
@@ -27,6 +25,7 @@ from gossamer.runtime.quiescing import QuiescedFleet
 from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from services.fetcher.rate_limits import AddressSlot
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import Partition
 
