@@ -100,7 +100,11 @@ class Run:
             return End.PAGES
         due_at, until = progress.next_due_at, now + self.settings.standalone.patience
         soon = due_at is not None and due_at <= until
-        if progress.active or soon or (crawl.revisit != NEVER and progress.revisiting.planned):
+        revisiting = progress.revisiting
+        # The frontier replans the pages of a finished crawl after its policy has changed.
+        is_replanned = revisiting.policy == crawl.revisit
+        revisits = crawl.revisit != NEVER and (revisiting.planned or not is_replanned)
+        if progress.active or soon or revisits:
             return None
         return End.WAITING if progress.due_count else End.DONE
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import Done
+from tests.support.waiting import until
 from tests.synthweb import Scope, SynthWeb, World, measure
 
 from .conftest import Finished
@@ -225,3 +226,19 @@ def test_second_run_makes_no_requests_and_a_new_seed_continues_the_crawl(
         assert unmet in measure.requested_urls(fresh)
         assert not measure.uncalled_for(fresh, web.truth_for(Scope(depth=1), [unmet]))
         assert len(crawl.pages()) == len({page["url"] for page in crawl.pages()})
+
+
+@pytest.mark.slow
+def test_finished_crawl_with_a_new_policy_visits_its_pages_again(tmp_path: Path) -> None:
+    with SynthWeb(World.plain(seed=4, hosts=1, pages=3)) as web:
+        crawl = Crawl(web, tmp_path / "data")
+        output_of(crawl.run())
+        before = len(web.requests())
+        with crawl.start("--revisit", "fixed:2s", seeds=[]) as under_way:
+            until(
+                lambda: len(web.requests()) > before + 3 or not under_way.running,
+                "revisits, or the end of the crawl",
+            )
+            assert under_way.running
+            under_way.interrupt()
+            assert under_way.wait().code == 130
