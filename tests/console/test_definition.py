@@ -123,7 +123,7 @@ class TestScope:
 
 
 def test_crawl_without_seeds_is_refused() -> None:
-    with pytest.raises(BadSettings, match="at least one seed"):
+    with pytest.raises(BadSettings, match="no seed: give a URL"):
         define(request(), None, 0, 0)
 
 
@@ -166,7 +166,7 @@ class TestChoices:
         before = define(replace(request(A), choices={"url_steps": ("tracking",)}), None, 0, 0.0)
         assert define(request(A), before, 0, 1.0).url_steps == ("tracking",)
         other = replace(request(A), choices={"url_steps": ("session_id",)})
-        with pytest.raises(BadSettings, match="begun with tracking, and goes on with them"):
+        with pytest.raises(BadSettings, match="started with tracking, which cannot change"):
             define(other, before, 0, 1.0)
 
     def test_other_choices_stay_until_they_are_set_again(self) -> None:

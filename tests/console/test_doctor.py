@@ -153,14 +153,14 @@ def test_log_and_store_of_two_fleets_are_a_problem() -> None:
     lost = check_log_and_store(other, store)
     assert "topic control" in lost.found and "gossamer restore --align" in lost.found
     identify(other, SqliteStore(Database(":memory:")), 1.0)
-    assert "and the store of the fleet" in check_log_and_store(other, store).found
+    assert "and the store to the fleet" in check_log_and_store(other, store).found
 
 
 def test_folder_of_another_fleet_is_a_problem(tmp_path: Path) -> None:
     check_folder(tmp_path, "one")
     assert check_folder_identity(tmp_path, "one").remedy is None
     found = check_folder_identity(tmp_path, "two")
-    assert "is of the fleet one" in found.found and found.remedy
+    assert "belongs to the fleet one" in found.found and found.remedy
 
 
 def test_store_behind_the_log_needs_align() -> None:

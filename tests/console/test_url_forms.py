@@ -89,9 +89,9 @@ def test_excluded_url_is_shown_with_the_url_step(
     shown = why(data, capsys, "a.example/b/c/b/c/")
     assert shown[:2] == [
         f"{HOST}/b/c/b/c/",
-        "  Not fetched: excluded by the URL step repeated_path: a path in which a component stands "
-        "three times in a row, or "
-        "a pair of them twice, is not visited; components that are numbers may repeat.",
+        "  Not fetched: excluded by the URL step repeated_path: a path that repeats a component "
+        "three times in a row, or a pair of components twice, is not visited; components that are "
+        "numbers may repeat.",
     ]
 
 

@@ -109,7 +109,7 @@ def test_details_of_a_visit_have_its_meaning_and_earlier_visits() -> None:
     before = HistoryRow(DEFAULT_CRAWL, url=URL, at=NOW - 86400, outcome="busy", status=429)
     shown = why(visit=visit(origin=Origin(2, hops=1)), history=(before,), is_seen=True)
     assert "visited: 2033-05-18 03:33:20 UTC: page (200)" in shown
-    assert "meaning of page: A page came back" in shown
+    assert "meaning of page: The server sent a page" in shown
     assert "before: 2033-05-17 03:33:20 UTC: 429 Too Many Requests" in shown
     assert "depth: 2, after 1 redirect\n" in shown + "\n"
 
@@ -129,7 +129,7 @@ def test_refusals_without_a_row_are_explained_by_their_rule() -> None:
     assert (
         f"\nrefused: by trap_urls, which refused {MAX_REFUSED_ROWS + 1} URLs of a.example" in shown
     )
-    assert "beyond what is taken of its host" in shown and "redirect" not in shown
+    assert "has reached its maximum number of URLs" in shown and "redirect" not in shown
     assert "perhaps refused: by trap_urls" in why(site=trapped, definition=DEFINED, fleet=True)
     two = SiteRow("a.example", refused={"trap_urls": 5000, "robots_excluded": 7000})
     assert why(site=two, is_seen=True).count("perhaps refused: by") == 2
@@ -140,7 +140,7 @@ def test_refusals_without_a_row_are_explained_by_their_rule() -> None:
 def test_documents_that_are_gone_or_missed_are_shown() -> None:
     gone = DocumentRow(DEFAULT_CRAWL, URL, NOW, gone=Gone.MOVED, missed=1)
     shown = why(document=gone, is_seen=True)
-    assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects for good")
+    assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects permanently")
     hidden = DocumentRow(DEFAULT_CRAWL, URL, NOW + 9, gone=Gone.NOINDEX, missed=2, missed_since=NOW)
     shown = why(document=hidden, is_seen=True)
     assert shown.startswith("not in pages: The page asks not to be indexed.")
@@ -227,7 +227,7 @@ def test_answer_for_a_queued_url_has_its_position_and_the_closed_gate() -> None:
     facts = {"host": delayed, "ahead": 12, "definition": DEFINED}
     assert answer(**facts) == (
         "Queued, not fetched yet: behind 12 URLs of its host, about 60 s. Its host is not visited "
-        "before 03:33:25 UTC: its courtesy delay is 5 s."
+        "before 03:33:25 UTC: the courtesy delay is 5 s."
     )
     lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1)
     out = host(condition=Condition.CHECKED_OUT, lease=lease)
@@ -272,8 +272,8 @@ def test_urls_of_an_order_are_in_flight_and_later_ones_queued() -> None:
 def test_ready_host_names_the_neighbours_it_waits_for() -> None:
     ready, out = host(condition=Condition.READY), ("https://a.example", "http://www.a.example")
     shown = why(host=ready, ahead=0, is_seen=True, neighbours=out)
-    assert "not visited now: https://a.example is being visited, the same server (name)" in shown
-    assert "others are being visited: http://www.a.example, https://a.example (site)" in shown
+    assert "not visited now: https://a.example, on the same server, is being visited (name)" in shown
+    assert "other hosts of the site are being visited: http://www.a.example, https://a.example (site)" in shown
 
 
 def test_all_closed_gates_are_shown() -> None:
@@ -290,7 +290,7 @@ def test_all_closed_gates_are_shown() -> None:
     )
     assert "not visited now: the crawl is paused (crawl)" in shown
     assert "not visited now: the speed of the crawl allows no visit now (speed)" in shown
-    assert "UTC: its site is off (overrides)" in shown
+    assert "UTC: the site is off (overrides)" in shown
 
 
 def test_facts_are_read_from_all_tables_of_a_folder(tmp_path: Path) -> None:

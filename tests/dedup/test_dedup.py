@@ -116,9 +116,9 @@ def test_invalid_or_out_of_scope_seed_is_poison(dedup: Dedup, url: str) -> None:
 
 
 def test_second_crawl_is_poison(dedup: Dedup) -> None:
-    with pytest.raises(Poison, match="one crawl, 'default'"):
+    with pytest.raises(Poison, match="only the crawl 'default'"):
         list(dedup.handle(SeedAdded(url="http://a.test/", crawl="news"), 0.0))
-    with pytest.raises(Poison, match="one crawl, 'default'"):
+    with pytest.raises(Poison, match="only the crawl 'default'"):
         list(dedup.handle(CrawlDefined(at=0.0, scope="any()", max_depth=9, crawl="news"), 0.0))
     with pytest.raises(Poison, match="out of scope"):
         list(dedup.handle(SeedAdded(url="http://out.test/"), 0.0))

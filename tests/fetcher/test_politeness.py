@@ -87,7 +87,7 @@ async def test_paused_crawl_begins_no_visit() -> None:
 
 async def test_definition_of_another_crawl_is_refused() -> None:
     async with serving(x=page()) as server, fetcher() as processor:
-        with pytest.raises(Poison, match="one crawl, 'default'"):
+        with pytest.raises(Poison, match="only the crawl 'default'"):
             processor.control(replace(pause_crawl(), crawl="another"))
         emitted = Emitted()
         await processor.work(order(f"{server.root}/x"), emitted.emit)

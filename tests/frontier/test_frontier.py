@@ -354,7 +354,7 @@ def test_url_given_up_for_robots_txt_keeps_its_origin() -> None:
 def test_urls_of_another_crawl_are_poison() -> None:
     sim = Simulation()
     found = (Discovery("http://a.test/x"),)
-    with pytest.raises(Poison, match="one crawl, 'default'"):
+    with pytest.raises(Poison, match="only the crawl 'default'"):
         sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=found, crawl="second"))
     sim.run()
     assert not sim.orders

@@ -96,7 +96,7 @@ async def test_page_with_too_large_result_is_reported_unreadable(
     (unreadable,) = (event for event in emitted if isinstance(event, PageParsed))
     (dead_letter,) = (event for event in emitted if isinstance(event, DeadLetter))
     assert unreadable.hazards == ("parser_fault",)
-    assert "the answer for pages.parsed is too large" in dead_letter.reason
+    assert "an event for pages.parsed is too large" in dead_letter.reason
     assert hazard_count("parser_fault") == before + 1
 
 

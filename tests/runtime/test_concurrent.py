@@ -185,7 +185,7 @@ async def test_throttled_partition_does_not_delay_others(
     start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "HOLD_INTERVAL", 0.0)
-    monkeypatch.setattr(concurrent, "BATCH", 3)
+    monkeypatch.setattr(concurrent, "MAX_POLL_RECORDS", 3)
     processor = ManualOnce(log)
     held = [{partition_of("slow", log.partitions)}]
 
