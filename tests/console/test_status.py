@@ -81,7 +81,10 @@ def test_status_has_the_limits_of_the_crawl() -> None:
 
 def test_queue_without_a_definition_is_explained() -> None:
     text = shown_status(Progress(queued=2), None, fleet=True)
-    assert "no crawl is defined, so nothing is fetched (URLs queued: 2): define it with gossamer seed" in text
+    assert (
+        "no crawl is defined, so nothing is fetched (URLs queued: 2): define it with gossamer seed"
+        in text
+    )
 
 
 def test_pause_is_shown_with_the_command_that_ends_it() -> None:

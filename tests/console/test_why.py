@@ -140,7 +140,9 @@ def test_refusals_without_a_row_are_explained_by_their_rule() -> None:
 def test_documents_that_are_gone_or_missed_are_shown() -> None:
     gone = DocumentRow(DEFAULT_CRAWL, URL, NOW, gone=Gone.MOVED, missed=1)
     shown = why(document=gone, is_seen=True)
-    assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects permanently")
+    assert shown.startswith(
+        "gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects permanently"
+    )
     hidden = DocumentRow(DEFAULT_CRAWL, URL, NOW + 9, gone=Gone.NOINDEX, missed=2, missed_since=NOW)
     shown = why(document=hidden, is_seen=True)
     assert shown.startswith("not in pages: The page asks not to be indexed.")
@@ -272,8 +274,13 @@ def test_urls_of_an_order_are_in_flight_and_later_ones_queued() -> None:
 def test_ready_host_names_the_neighbours_it_waits_for() -> None:
     ready, out = host(condition=Condition.READY), ("https://a.example", "http://www.a.example")
     shown = why(host=ready, ahead=0, is_seen=True, neighbours=out)
-    assert "not visited now: https://a.example, on the same server, is being visited (name)" in shown
-    assert "other hosts of the site are being visited: http://www.a.example, https://a.example (site)" in shown
+    assert (
+        "not visited now: https://a.example, on the same server, is being visited (name)" in shown
+    )
+    assert (
+        "other hosts of the site are being visited: http://www.a.example, https://a.example (site)"
+        in shown
+    )
 
 
 def test_all_closed_gates_are_shown() -> None:

@@ -159,7 +159,7 @@ def test_moved_crawl_cannot_be_started_or_moved_at_its_former_place(tmp_path: Pa
         lambda: identify(laptop.log, SqliteStore(laptop.database), laptop.now),
         lambda: move_crawl(laptop, crawl_in(tmp_path / "other", web, 4), "another fleet"),
     ):
-        with pytest.raises(GossamerError, match="was moved to the fleet: go on there"):
+        with pytest.raises(GossamerError, match="was moved to the fleet: continue it there"):
             again()
 
 
@@ -169,7 +169,7 @@ def test_failed_move_is_repeated_and_the_target_does_not_start_before(tmp_path: 
     crawl_pages(laptop, 10)
     steps = move(side("the laptop", laptop), side("the fleet", fleet), laptop.now)
     assert len([*islice(steps, 8)]) == 8
-    with pytest.raises(GossamerError, match="from the laptop has not ended: run gossamer move"):
+    with pytest.raises(GossamerError, match="from the laptop is not finished: run gossamer move"):
         identify(fleet.log, SqliteStore(fleet.database), fleet.now)
 
     # The crawl may continue in the folder after a failed move.
@@ -242,7 +242,7 @@ def test_moved_dead_letter_is_kept_beside_a_new_one_with_the_same_offset(tmp_pat
 def test_move_is_refused_unless_the_source_is_paused_and_the_target_empty(tmp_path: Path) -> None:
     web = Web()
     laptop, other = start_crawl(tmp_path / "laptop", web), start_crawl(tmp_path / "other", web)
-    with pytest.raises(GossamerError, match="records of seeds were not read by dedup"):
+    with pytest.raises(GossamerError, match="records of seeds not consumed yet by dedup"):
         move_crawl(laptop, crawl_in(tmp_path / "fleet", web, 12), "the fleet")
     crawl_pages(laptop, 5)
     with pytest.raises(GossamerError, match="the other one is not empty"):
@@ -252,5 +252,5 @@ def test_move_is_refused_unless_the_source_is_paused_and_the_target_empty(tmp_pa
     with pytest.raises(GossamerError, match="a fleet with seeds is not empty"):
         move_crawl(laptop, added, "a fleet with seeds")
     empty = crawl_in(tmp_path / "empty", web, 12)
-    with pytest.raises(GossamerError, match="holds no crawl"):
+    with pytest.raises(GossamerError, match="has no crawl"):
         move_crawl(empty, crawl_in(tmp_path / "fleet", web), "the folder")

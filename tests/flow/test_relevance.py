@@ -150,9 +150,9 @@ def test_page_is_kept_if_its_classifier_fails_or_is_not_installed(
     assert published_paths(crawl) == set(SITE)
     why = {
         "broken": "RuntimeError: no model",
-        "missing": "LookupError: no entry point of gossamer.relevance has this name",
+        "missing": "LookupError: gossamer.relevance has no entry point of this name",
     }
-    expected = f"kept, because the classifier '{name}' failed: {why[name]}"
+    expected = f"treated as relevant, because the classifier '{name}' failed: {why[name]}"
     assert verdict_row(crawl, "/").reason == expected
     assert report_counts(crawl)["classifier_failed"] == len(SITE)
     assert crawl.log.tail([DEAD_LETTERS.name]).poll(0) == []

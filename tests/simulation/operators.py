@@ -194,7 +194,7 @@ def check_gaps(deleted: Iterable[Deleted], broker: Broker, gaps: Iterable[str]) 
         if broker.group(one.group).offsets[one.at] > one.missing[0]:
             yield f"{one.group} has skipped {text}"
         # A gap keeps a group from reaching the next one.
-        elif not any(f"{one.group} has not read: " in gap for gap in gaps):
+        elif not any(f"{one.group} has not consumed: " in gap for gap in gaps):
             yield f"{one.group} was not stopped at {text}"
 
 

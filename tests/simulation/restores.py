@@ -131,7 +131,7 @@ class _Snapshot:
                 take_fleet_snapshot(log, store, settings, self._folder, LIMIT, self._copy)
         except GossamerError as error:
             run.note(f"the command failed: {error}")
-            if "went on before" in str(error):
+            if "continued before" in str(error):
                 run.result.broken.append(f"no snapshot: {error}")
             self._sim.later(self._sim.between(*AGE), snapshot, run)
         else:

@@ -11,7 +11,7 @@ WIDTH = 180
 EXPLAINING_WORDS = (
     "rebalance",
     "waiting",
-    "cannot go on",
+    "failed",
     "dead letter",
     "the clock was set",
     "stopped",

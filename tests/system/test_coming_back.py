@@ -141,7 +141,7 @@ def verdicts_arrived(web: ChangingWeb, live_fleet: Fleet) -> None:
     url = f"{web.seeds[0][:-1]}{CHANGING}"
     done = live_fleet.gossamer("history", url)
     assert done.code == 0 and done.out.count("changed") >= 2, done
-    why = live_fleet.gossamer("why", url)
+    why = live_fleet.gossamer("why", "--verbose", url)
     assert "next visit" in why.out and f"every {INTERVAL:.0f} s" in why.out, why
     status = live_fleet.gossamer("status")
     assert "fixed" in status.out, status

@@ -133,27 +133,30 @@ def explain(one: ByHand, web: SynthWeb) -> None:
     stands = json.loads(one.gossamer("status", "--json").out)
     assert stands["definition"]["max_depth"] == 16 and stands["pages"] and stands["dead_letters"]
     ask_again(one, web)
-    why = one.gossamer("why", web.seeds[0]).out
-    assert "it is a seed" in why and "page 200" in why and "verdict: first" in why
+    why = one.gossamer("why", "--verbose", web.seeds[0]).out
+    assert "as a seed" in why and "page (200)" in why and "verdict: first" in why
     found = re.search(r"captured: .*: (1/\S+\.warc\.gz) at (\d+), (\d+) bytes", why)
     assert found, why
     file = one.folder / "warc" / found[1]
     until(lambda: any(file.parent.glob(f"{file.name}*")), f"{file}")
     for url in sorted(web.truth.forbidden)[:1]:
-        assert "robots_excluded" in one.gossamer("why", url).out
-    unknown = one.gossamer("why", web.seeds[0] + "no/such/page").out
-    assert "the frontier has not met it" in unknown and "never met" not in unknown
+        assert "excluded by robots.txt" in one.gossamer("why", "--verbose", url).out
+    unknown = one.gossamer("why", "--verbose", web.seeds[0] + "no/such/page").out
+    assert "not known to the frontier" in unknown and "not seen" not in unknown
 
 
 def ask_again(one: ByHand, web: SynthWeb) -> None:
     done = one.gossamer("retry", web.seeds[0])
-    assert done.code == 1 and "which is no failure" in done.out
+    assert done.code == 1 and "is not a failure" in done.out
     done = one.gossamer("retry", "--outcome", "dns_unanswered")
-    assert (done.code, done.out) == (1, "0 URLs with the outcome dns_unanswered.\n")
+    assert (done.code, done.out) == (
+        1,
+        "No URL has the last outcome dns-unanswered: nothing to retry.\n",
+    )
 
 
 def follow_one_url_through_the_logs(one: ByHand, web: SynthWeb) -> None:
-    trace = re.search(r"trace: (\w+)", one.gossamer("why", web.seeds[0]).out)
+    trace = re.search(r"trace: (\w+)", one.gossamer("why", "--verbose", web.seeds[0]).out)
     assert trace
     for member in ("frontier-1", "fetcher-1", "parser-1", "archive-1"):
         assert any(trace[1] in json.dumps(line) for line in one.log_lines(member)), member
@@ -179,7 +182,7 @@ def lose_one(one: ByHand, *words: str) -> str:
     """Kill a fetcher; return the output of the `up` that restarts it."""
     one.kill("fetcher-1")
     assert one("status").code == 1
-    assert one.status()["fetcher-1"]["health"] == "gone"
+    assert one.status()["fetcher-1"]["health"] == "stopped"
     output = one.up(*words)
     assert "started fetcher-1" in output
     return output
@@ -188,7 +191,7 @@ def lose_one(one: ByHand, *words: str) -> str:
 def lose_everything(one: ByHand) -> None:
     pages = one.pages()
     one.kill()
-    assert {member["health"] for member in one.status().values()} == {"gone"}
+    assert {member["health"] for member in one.status().values()} == {"stopped"}
     one.up()
     assert one("status").code == 0
     by_url = {page["url"]: page for page in one.pages()}
@@ -199,7 +202,7 @@ def end(one: ByHand) -> str:
     """Stop the fleet; return the output."""
     output = one.down()
     assert "killed" not in output
-    assert not [m for m in one.status().values() if m["health"] != "gone"]
+    assert not [m for m in one.status().values() if m["health"] != "stopped"]
     assert one.down() == ""
     for member in ("dedup-1", "frontier-1", "fetcher-1", "parser-1", "archive-1"):
         assert one.log_lines(member)[-1]["event"] == "stopped", member

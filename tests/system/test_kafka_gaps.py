@@ -96,7 +96,7 @@ def test_group_that_returns_to_a_gap_is_stopped_until_the_loss_is_accepted(
         gap = fails(second)
         second.close()
     name, group = f"{settings.prefix}{TOPIC}", f"{settings.prefix}frontier"
-    assert f"{group} has not read: {name}, partition 0, offsets 4 to 6 were deleted" in gap
+    assert f"{group} has not consumed: {name}, partition 0, offsets 4 to 6 were deleted" in gap
     assert gap.endswith("stop all services, and run gossamer restore --align")
     accept(log)
     third = log.reader("frontier", [OTHER, TOPIC], store)

@@ -81,7 +81,7 @@ def test_apply_creates_missing_topics_and_then_prints_nothing(
 ) -> None:
     status, out, err = apply()
     assert (status, len(out), err) == (0, len(TOPICS), [])
-    assert f"{cluster.prefix}pages: made, 48 partitions, copies: 1" in out
+    assert f"{cluster.prefix}pages: created with 48 partitions, replication factor 1" in out
     assert cluster.partition_counts() == {
         **dict.fromkeys(TOPICS, 48),
         "control": 1,
@@ -115,7 +115,7 @@ def test_apply_resets_our_configuration_and_keeps_other_settings(
         lambda: cluster.config_of("pages")["cleanup.policy"] == "delete",
         "the brokers have the change",
     )
-    line = f"{cluster.prefix}pages: cleanup.policy was delete, now compact"
+    line = f"{cluster.prefix}pages: cleanup.policy changed from delete to compact"
     assert apply() == (0, [line], [])
     assert cluster.config_of("pages")["retention.bytes"] == "1000000"
     assert apply() == (0, [], [])
@@ -141,9 +141,9 @@ def test_apply_removes_retention_limits_of_consumed_topics(cluster: Cluster, app
     status, out, err = apply()
     assert (status, err) == (0, [])
     assert sorted(out) == [
-        f"{name}: retention.bytes was 1000000, now -1",
-        f"{name}: retention.ms was 604800000, now -1",
-        f"{name}: segment.bytes is 2000000, and stays so (not {size})",
+        f"{name}: retention.bytes changed from 1000000 to -1",
+        f"{name}: retention.ms changed from 604800000 to -1",
+        f"{name}: segment.bytes stays 2000000, not {size}",
     ]
     after = cluster.config_of("urls.admitted")
     assert (after["retention.ms"], after["retention.bytes"]) == ("-1", "-1")
@@ -157,7 +157,7 @@ def test_apply_keeps_retention_set_by_operators(cluster: Cluster, apply: Apply, 
     resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[change])
     cluster.admin.incremental_alter_configs([resource])[resource].result()
     until(lambda: cluster.config_of(topic)["retention.ms"] == "5000", "the brokers have the change")
-    assert apply() == (0, [f"{name}: retention.ms is 5000, and stays so (not -1)"], [])
+    assert apply() == (0, [f"{name}: retention.ms stays 5000, not -1"], [])
     assert cluster.config_of(topic)["retention.ms"] == "5000"
 
 
@@ -167,8 +167,8 @@ def test_apply_does_not_change_the_number_of_partitions(cluster: Cluster, apply:
     cluster.write(partitions=4)
     status, out, err = apply()
     assert (status, err) == (0, [])
-    assert f"{name}: partitions were 3, now 48" in out, "seeds may grow"
-    for count, why in ((6, "would move sites"), (3, "cannot take partitions away")):
+    assert f"{name}: partitions changed from 3 to 48" in out, "seeds may grow"
+    for count, why in ((6, "separate sites"), (3, "Kafka cannot remove")):
         cluster.write(partitions=count)
         status, out, err = apply()
         assert (status, out, len(err)) == (1, [], 7), "the topics with a site as their key"
@@ -176,7 +176,7 @@ def test_apply_does_not_change_the_number_of_partitions(cluster: Cluster, apply:
         assert all("set kafka.partitions to 4" in line for line in err)
     cluster.write(partitions=4, replication=2)
     status, out, err = apply()
-    assert status == 1 and all("copies are 1, not 2" in line for line in err)
+    assert status == 1 and all("has replication factor 1, not 2" in line for line in err)
     assert cluster.partition_counts()["pages"] == 4
 
 
@@ -190,7 +190,7 @@ def test_diff_prints_the_changes_of_apply_and_makes_none(cluster: Cluster, apply
     found = Topics(settings).compare()
     missing = {one for one in found.appliable if one.endswith(" is missing")}
     assert len(missing) == len(TOPICS) - 1 and cluster.partition_counts() == {"seeds": 3}
-    assert f"{name}: partitions are 3, not 48" in found.appliable
+    assert f"{name}: has 3 partitions, not 48" in found.appliable
     assert any(one.startswith(f"{name}: retention.ms is ") for one in found.appliable)
     cluster.write(partitions=4)
     apply()
@@ -214,7 +214,7 @@ def test_partition_number_that_does_not_divide_the_key_groups_is_refused(
 ) -> None:
     cluster.write(partitions=5)
     status, out, (err,) = apply()
-    assert (status, out) == (2, []) and "kafka.partitions is 5, which does not divide 96" in err
+    assert (status, out) == (2, []) and "kafka.partitions is 5, but must divide 96" in err
 
 
 def test_replication_above_the_number_of_brokers_is_reported(

@@ -140,12 +140,12 @@ def test_a_hint_never_makes_a_visit_later(name: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "daily", "fixed:", "fixed:1y", "fixed:0d", "none:1d", "optimal:1d"]
 )
-def test_what_is_no_policy_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"no revisit policy|no duration"):
+def test_unknown_policy_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a revisit policy|is not a duration"):
         make_policy(text)
 
 
-def test_the_multiplicative_rule_comes_sooner_after_a_change_and_later_without() -> None:
+def test_adaptive_interval_shrinks_after_a_change_and_grows_otherwise() -> None:
     policy = make_policy("adaptive:4d")
     once = policy.record_visit(
         States(PageState(), SiteState(), CrawlState()), Visit(URL, 1.7e9)
