@@ -403,7 +403,7 @@ FAULTS = (
         scenario="quiesced",
         seeds=3,
         first=278,
-        report="no snapshot: services went on|half written|has no outcome|did not finish",
+        report="no snapshot: services continued|half written|has no outcome|did not finish",
         seams={"gossamer.runtime.loop.Loop._read_control": _noted_at_once},
     ),
     Fault(

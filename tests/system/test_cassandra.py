@@ -51,7 +51,7 @@ def keyspace(cassandra: int) -> CassandraSettings:
     found = settings(cassandra, fresh())
     code, out, err = apply(found)
     assert (code, err) == (0, ""), err
-    assert out.count("made") == len(TABLES) + 1
+    assert out.count("created") == len(TABLES) + 1
     return found
 
 

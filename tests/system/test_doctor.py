@@ -60,7 +60,7 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
         live_fleet.seed()
         until(lambda: bool(examine(live_fleet.settings)[1]), "the members are gone")
         (group,) = examine(live_fleet.settings)[1]
-        assert group["found"].startswith("dedup: 0 members; unread: ")
+        assert group["found"].startswith("dedup: 0 members, lag ")
         assert group["remedy"] == "Start the service dedup."
 
         admin: Any = AdminClient({"bootstrap.servers": kafka})
@@ -80,5 +80,5 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
         assert tables["remedy"] == "Run gossamer store apply."
         live_fleet.gossamer("store", "apply")
         findings, _ = examine(live_fleet.settings)
-        kept = "tables as they should be; set by an operator: table due: gc_grace_seconds is 1000"
+        kept = "tables correct; set by an operator: table due: gc_grace_seconds stays 1000"
         assert kept in problems_named(findings, "tables")

@@ -135,7 +135,7 @@ def explain(one: ByHand, web: SynthWeb) -> None:
     ask_again(one, web)
     why = one.gossamer("why", "--verbose", web.seeds[0]).out
     assert "as a seed" in why and "page (200)" in why and "verdict: first" in why
-    found = re.search(r"captured: .*: (1/\S+\.warc\.gz) at (\d+), (\d+) bytes", why)
+    found = re.search(r"captured: .*: (1/\S+\.warc\.gz), offset (\d+), ([\d,]+) bytes", why)
     assert found, why
     file = one.folder / "warc" / found[1]
     until(lambda: any(file.parent.glob(f"{file.name}*")), f"{file}")
@@ -220,9 +220,9 @@ def test_invalid_arguments_start_nothing(tmp_path: Path) -> None:
         (["up", "--contact", CONTACT, "fetchers=2"], "fetchers=2"),
         (["up", "--contact", CONTACT, "fetcher=many"], "fetcher=many"),
         (["up", "--contact", CONTACT, "--config", "/no/such.toml"], "/no/such.toml"),
-        (["down"], "holds no fleet"),
-        (["status"], "holds no fleet"),
-        (["logs"], "holds no fleet"),
+        (["down"], "has no fleet"),
+        (["status"], "has no fleet"),
+        (["logs"], "has no fleet"),
     ):
         done = one(*words)
         assert done.code in (1, 2) and named in done.err and "Traceback" not in done.err, done

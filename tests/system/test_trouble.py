@@ -253,7 +253,7 @@ def test_silent_nameserver_delays_the_crawl_and_loses_nothing(tmp_path: Path) ->
         settings.write_text("[standalone]\npatience = 0\n[frontier]\ndown_wait = 15\n")
         done = crawl.run(*nobody, "--config", str(settings))
         assert (done.code, done.err) == (3, ""), "no seed gave a page"
-        assert r"no DNS answer +3" in done.out and "Run the same command again" in done.out
+        assert re.search(r"no DNS answer +3", done.out) and "Run the same command again" in done.out
         # Sent before other names: the wait is no longer than these seconds.
         why = crawl.why(web.seeds[0])
         assert re.search(r"not visited before .* UTC: .*resolve", why)

@@ -64,8 +64,8 @@ EDITS = (
     ),
     (
         "services/frontier/service.py",
-        "            VisitEnded: self._visit_ended,\n",
-        "            VisitEnded: self._visit_ended,\n"
+        "            VisitEnded: self._check_in_visit,\n",
+        "            VisitEnded: self._check_in_visit,\n"
         "            HostMet: lambda partition, event, now: None,\n",
     ),
     (
