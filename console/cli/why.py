@@ -37,7 +37,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the URL, the answer, and the details."""
+    """Print the URL, its summary, and its details."""
     with open_from(options) as crawl:
         url, steps, exclusion = crawl_form(crawl, options.url)
         facts = read_facts(crawl, url)
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def summary(facts: UrlFacts, now: float) -> tuple[str, str]:
-    """Return the answer in one or two sentences, and its style."""
+    """Return the state of the URL in one or two sentences, and the style to print it in."""
     if facts.ahead is not None and facts.host:
         return _queued_summary(facts, facts.host, facts.ahead, now), YELLOW
     if facts.visit:
@@ -235,7 +235,7 @@ def _scope(facts: UrlFacts) -> Iterator[str]:
 
 
 def _unlisted_refusals(facts: UrlFacts) -> Iterator[str]:
-    """Yield the rules that refused more URLs than have a row of their own."""
+    """Yield the rules that refused more URLs of the site than have rows."""
     for rule, count in facts.unlisted_refusals.items():
         word = (
             "refused" if facts.is_seen and len(facts.unlisted_refusals) == 1 else "perhaps refused"

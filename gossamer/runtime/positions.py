@@ -1,9 +1,10 @@
 """Positions in the store, which detect a restored store or log.
 
-A step flushes the effects of its records before the log advances past them. The flush includes the
-*position* in each partition, so that the store is never behind the group. If it is behind, an older
-store was restored, and the effects of the records in between would be lost silently. If its
-position is beyond the end of a partition, the log is the older one.
+A step flushes the effects of its records before it commits their offsets. The flush includes the
+*position* in each partition, so the position in the store is never less than the committed offset.
+If it is less, the store was restored from an older backup, and the effects of the records between
+the two offsets would be lost silently. If the position is beyond the end of the partition, the log
+was restored from an older backup, or has lost records.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -46,7 +47,7 @@ class Positions:
         self._known: dict[int, PositionRow] = {}
 
     def assign(self, partitions: frozenset[int]) -> None:
-        """Read the positions of newly assigned *partitions*, and forget those of others.
+        """Read the positions of newly assigned *partitions*, and forget those of revoked ones.
 
         Raise GossamerError if the store is older than the log, or the log older than the store.
         """
@@ -54,7 +55,8 @@ class Positions:
         self._known = {n: row for n, row in self._known.items() if self._home(n) in partitions}
         if not gained:
             return
-        # In this order, because a former owner may still commit records that it has flushed.
+        # The committed offsets are read before the store's positions. A former owner may flush and
+        # commit in between, so the opposite order could find the store behind the log.
         standing = self._log.group_positions(self._group, self._topics)
         fresh = {at: one for at, one in standing.items() if self._home(at[1]) in gained}
         numbers = gained | {number for _, number in fresh}
@@ -96,8 +98,10 @@ class Positions:
             )
 
     def note_quiesced(self, id: str | None) -> None:
-        """With the next flush, record that nothing is written for our partitions since the event
-        *id*, or withdraw that with None."""
+        """Record with the next flush that our partitions are quiesced since the event *id*.
+
+        None withdraws the record.
+        """
         self._note(id, self._ours)
 
     def _note(self, id: str | None, numbers: Iterable[int]) -> None:
@@ -108,8 +112,10 @@ class Positions:
                 self._rows.put(row)
 
     def are_quiesced(self, numbers: Iterable[int], id: str) -> bool:
-        """Return whether the store contains the note about the event *id* for all partitions
-        *numbers*, whichever member wrote it."""
+        """Return whether all partitions *numbers* are quiesced since the event *id*.
+
+        The store has these notes of all members.
+        """
         keys = [((self._group, str(number)), "") for number in numbers]
         noted = [row for row in self._rows.get_all(keys) if row.quiesced == id]
         return len(noted) == len(keys)
@@ -125,5 +131,6 @@ class Positions:
             offsets[record.topic] = max(offsets.get(record.topic, 0), record.offset + 1)
         for number, offsets in changed.items():
             row = self._known[number] = PositionRow(self._group, str(number), offsets)
-            # Flushed last, so that a copy made during the flush has no position without its rows.
+            # Flushed last: a copy that is made during the flush must not have a position without
+            # the rows that the position includes.
             self._rows.put(row, last=True)

@@ -1,17 +1,17 @@
 """Compares versions of documents, publishes the newest on `pages`, and deletes documents.
 
 A document is gone after one visit with a 410, a permanent redirect or `noindex`, after several
-visits with a 404 or a temporary redirect, or after a refusal for a long time. Errors of the server
-do not count. The document is then replaced by a tombstone, and its headers state the reason. A URL
-without a document on `pages` gets no tombstone. The verdict on the visit is `gone` or `redirect`.
+visits with a 404 or a temporary redirect, or after it was refused for a long time. Server errors
+do not count. A tombstone then replaces the document. Its headers state the reason. A URL without a
+document on `pages` gets no tombstone. The verdict on the visit is `gone` or `redirect`.
 
-A page with `noindex`, or one that is not relevant to the crawl, has a row too. Its next version is
-compared with it, although neither is published.
+A page is hidden if it has `noindex`, or if it is not relevant to the crawl. A hidden page has a
+row, with which its next version is compared, but it is not published.
 
-A document is published when it is the first one, when it changed, and when it became or ceased to
-be a copy of another page. Its row stores the last visit that was published, and the last visit that
-found a change. So after a crash, a redelivered record gets the same answer and publishes the same
-document, even if the row is from a later visit.
+A document is published when it is the first one of its URL, when it changed, and when it became or
+ceased to be a copy of another page. Its row stores the times of the last visit whose document was
+published, and of the last visit that found a change. So a record that is redelivered after a crash
+gets the same answer and publishes the same document, even if the row is from a later visit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -101,15 +101,16 @@ class Documents:
     ) -> Iterator[Page]:
         """Yield the document of *page*, if it differs from the published one.
 
-        By *verdict* it may be a copy of *original*. A visit that was overtaken by a later one
-        publishes nothing, so `pages` never goes back to an older version. The later document is on
-        the log, or its record is redelivered after this one.
+        If *original* is not empty, the document is a copy of it, of the kind that *verdict* states.
+        A redelivered visit publishes nothing if a later visit has a result, so an older version
+        never replaces a newer one on `pages`. If a crash lost the later result, its record is
+        redelivered as well.
         """
         row, at = version.row, page.fetched_at
         if is_overtaken(row, at):
             return
         copy_of = f"{verdict} {original}" if original else ""
-        # Compared by the visit, so that a redelivered record is published again.
+        # The last condition is true for a redelivered record, which is published again.
         is_news = version.change != 0.0 or copy_of != row.copy_of or at == row.published_at
         if is_news:
             row = replace(row, published_at=at, copy_of=copy_of)
@@ -123,7 +124,7 @@ class Documents:
             )
 
     def hide(self, page: PageParsed, version: Version, reason: Gone) -> Iterator[Tombstone]:
-        """Store the row of *page*, which is not published; yield a tombstone if it was until now.
+        """Store the row of the hidden *page*; yield a tombstone if it was published until now.
 
         A redelivered record of the first hidden visit yields the tombstone again.
         """
@@ -202,8 +203,8 @@ def _tombstone(page: PageParsed, reason: str) -> Tombstone:
 def _reported_change(row: DocumentRow, at: float) -> float | None:
     """Return the change reported for the visit at *at*, so that a redelivery reports it again.
 
-    None if the document changed after that visit: its document is published, or a later one will
-    be.
+    None if the document changed after that visit. The change is then not needed: the document of
+    that visit was published, or a later one is published instead.
     """
     if at > row.last_changed:
         return 0.0
@@ -211,7 +212,7 @@ def _reported_change(row: DocumentRow, at: float) -> float | None:
 
 
 def _carry_over(before: DocumentRow, row: DocumentRow, changed: float) -> DocumentRow:
-    """Return *row* with the columns of the row *before* that its version does not change."""
+    """Return *row* with the columns of *before* that the new version does not affect."""
     if before.gone:
         missed, since = before.missed, before.missed_since
         row = replace(row, gone=before.gone, missed=missed, missed_since=since)

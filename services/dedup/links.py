@@ -1,26 +1,28 @@
 """Finds, rewrites, releases and parks the links of a page, and marks links that are new.
 
-The parser does not know the crawl: its links are canonical, but as the page states them. Here the
-steps of the crawl's definition are applied to them (`gossamer.web.url_steps`). Everything after
-that, from the digest of a page's links to the document on `pages`, uses the rewritten URLs.
+The parser does not know the crawl, so its links are canonical but not rewritten. Dedup applies the
+URL steps of the crawl's definition to them (`gossamer.web.url_steps`). All later processing, from
+the digest of a page's links to the document on `pages`, uses the rewritten URLs.
 
-**Equal texts.** If two pages have the same text, their links decide whether both are followed. On a
-mirror, links lead to the same places, or to the same paths of the mirror itself. Following them
-would fetch the site twice. In the folders of an archive, in a gallery, or on pages that a script
-fills, links lead elsewhere, and ignoring them would lose a part of the site.
+**Equal texts.** If two pages have the same text, their links decide whether the links of both are
+followed. The links of a mirror lead to the same URLs, or to the same paths on the mirror itself.
+Following them would fetch the site twice. Folders of an archive, pages of a gallery, and pages that
+a script fills may have equal texts and different links. Ignoring their links would lose a part of
+the site.
 
-**Links from other sites.** All links to a site pass its dedup, and most lead to URLs in the
-URL-seen set. One event for each would overload the frontier. So dedup counts the linking sites in a
-sketch of four bytes for each URL, and the next verdict on the page carries the sketch.
+**Links from other sites.** All links to a site are processed by the dedup instance of this site,
+and most lead to URLs in the URL-seen set. An event for each link would overload the frontier. So
+dedup counts the linking sites in a sketch of four bytes for each URL. The next verdict on the page
+of the URL carries the sketch.
 
-**Hints.** A site links to its news, and changes the text of links to changed pages: a home page
-links to articles, a list to the page with another comment. So dedup stores a sketch of a page's
-internal links, one byte for each link. A link that is not in the sketch of the last version is new,
-or has another text. It is marked, and passes the URL-seen test like all links. If its URL is in the
-set, it becomes a hint for the revisit scheduler. The sketch misses a few new links in a hundred
-(Bloom, *Space/time trade-offs in hash coding with allowable errors*, 1970). A crash may lose the
-hints of a visit, if the sketch is written and the hints are not. Hints from sitemaps and feeds come
-from `listings`.
+**Hints.** Sites link to their new pages, and often change the text of a link when its target
+changes: a home page links to a new article, and a forum shows a new number of comments. So dedup
+stores a sketch of a page's internal links, one byte for each link. A link that is not in the sketch
+of the last version is new, or has another text. It is marked, and passes the URL-seen test like all
+links. If its URL is in the URL-seen set already, the link becomes a hint for the revisit scheduler.
+The sketch misses a few percent of the new links (Bloom, *Space/time trade-offs in hash coding with
+allowable errors*, 1970). A crash may lose the hints of a visit, if the sketch is written and the
+hints are not. Hints from sitemaps and feeds come from `listings`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +58,7 @@ from gossamer.web.url_steps import merge_url, without_default_document
 from services.dedup.seen import hash_finder
 
 LONG_LINK_CHARS = 200
-"""Links with more characters are counted: 1 % of the URLs of viuva-negra's crawl (5.3)."""
+"""Links with more characters are counted. They were 1 % in viuva-negra's crawl (5.3)."""
 DEFAULT_DOCUMENT = "default_document"
 HAZARDS = frozenset(hazard.value for hazard in Hazard)
 DEEP = "deep"
@@ -65,9 +67,9 @@ UNCOMPARED_KINDS = frozenset(
 )
 """Kinds of links that may differ between two URLs of one page."""
 PARKED_CACHE_BYTES, SITE_PARKED_CACHE_BYTES = 16 << 20, 4 << 20
-"""Size of the cache of parked links, and of the part of one site."""
+"""Maximum size of the cache of parked links, and of one site's entries in it."""
 IN_LINKS_CACHE_BYTES, SITE_IN_LINKS_CACHE_BYTES = 16 << 20, 2 << 20
-"""Size of the sketches of links from other sites, and of the part of one linking site."""
+"""Maximum size of the cache of sketches, and of one linking site's entries in it."""
 
 
 def apply_url_steps(page: PageParsed, crawl: CrawlDefined | None, limit: int) -> PageParsed:
@@ -81,8 +83,8 @@ def apply_url_steps(page: PageParsed, crawl: CrawlDefined | None, limit: int) ->
         url, applied = merge_url(link.url, steps)
         hazards.update(applied)
         if link.redirect and url == page.visit.url:
-            # The server adds a session id, or the name of a default document. The step would undo
-            # that, and the redirect would lead to itself.
+            # The server redirects in order to add a session id, or the name of a default document.
+            # The rewritten target would be the page itself.
             url = link.url
         if DEFAULT_DOCUMENT in steps and without_default_document(url) != url:
             hazards.add(DEFAULT_DOCUMENT)
@@ -172,8 +174,8 @@ def targets(url: str, page: PageParsed, policy: str, redirect: bool = False) -> 
 def digest_text_and_links(page: PageParsed, links: Links) -> str:
     """Return a 128-bit digest of the text of *page* and of its *links*, in hexadecimal.
 
-    A page and its mirror have the same digest: it leaves out the page's own host, guesses, and
-    kinds of links that depend on the page's URL. It is "" if no other link is followed.
+    The digest leaves out the page's own host, guesses, and kinds of links that depend on the page's
+    URL, so that a page and its mirror have equal digests. It is "" if no other link is followed.
     """
     host = host_key(page.visit.url)
     uncompared = {link.url for link in page.links if link.kind in UNCOMPARED_KINDS}
@@ -209,7 +211,7 @@ def release_rewritten(
     blocklist: Blocklist,
     now: float,
 ) -> list[UrlsDiscovered]:
-    """Return the release of *urls*, rewritten from the URL of *page*, at the page's depth.
+    """Return events for *urls*, which were rewritten from the URL of *page* and have its depth.
 
     URLs that *crawl* or *blocklist* excludes are dropped.
     """
@@ -227,8 +229,8 @@ def release_rewritten(
 class LinkParking:
     """Parks excluded links, and skips links that another page has parked lately.
 
-    All pages of a site often have the same links to other sites. A cache has the links that were
-    parked last, each with its page. A redelivered page parks its own links again.
+    All pages of a site often have the same links to other sites. A cache maps recently parked links
+    to the page that parked them. If this page is redelivered, it parks its links again.
     """
 
     def __init__(self) -> None:
@@ -290,7 +292,7 @@ class InLinks:
 
 CLICKABLE = LinkKind.LINK.value
 MAX_NEW_LINKS = 20
-"""Maximum number of new links of a page: the first ones, since lists begin with their news."""
+"""Maximum number of new links of a page. Later ones are ignored, since lists are newest first."""
 MIN_SKETCH_BYTES, MAX_SKETCH_BYTES = 8, 128
 """Minimum and maximum size of a sketch of links."""
 
@@ -318,7 +320,7 @@ def internal_links(page: PageParsed) -> Iterator[Link]:
 
 
 def find_new_links(page: PageParsed, sketch: bytes) -> frozenset[str]:
-    """Return the URLs of internal links of *page* that are not in *sketch*, of the last version.
+    """Return the URLs of internal links of *page* that *sketch*, of the last version, lacks.
 
     The result is empty if the last version has no sketch.
     """
@@ -344,7 +346,7 @@ def mark_new(
 
 
 def hints_of_links(seen: Iterable[Discovery], crawl: str, now: float) -> Iterator[ChangesHinted]:
-    """Yield hints for the links in *seen*, to URLs in the URL-seen set, that are new."""
+    """Yield hints for the new links in *seen*, whose URLs are in the URL-seen set already."""
     hints = (ChangeHint(one.url, EvidenceKind.LINK, one.linked_at) for one in seen if one.linked_at)
     yield from group_by_host(hints, crawl, now)
 

@@ -1,8 +1,9 @@
 """The conversation of an order: which URL comes next, after which pause, and when to stop.
 
-If `fetcher.ranges` is set, a request has a Range header for the bytes that are read of a document
-(RFC 9110, 14). Many servers ignore the header, and their responses are cut. Some servers answer 416
-to any range (hazard `range_error`); the request is then repeated without a range.
+If `fetcher.ranges` is set, a Range header (RFC 9110, 14) requests only as many bytes of a document
+as the fetcher reads. Many servers ignore the header, and the fetcher cuts their responses. Some
+servers answer 416 to any range (hazard `range_error`). The request is then repeated without a
+range.
 """
 
 import re
@@ -37,7 +38,7 @@ MAX_WALL_REDIRECTS = 5
 
 
 def refusal(order: HostCheckedOut, epoch: int, now: float) -> str:
-    """Return why *order* must not be begun, or ""; *epoch* is the oldest valid epoch."""
+    """Return why *order* must not be started, or ""; *epoch* is the oldest valid epoch."""
     if order.epoch < epoch:
         return f"epoch {order.epoch} is fenced"
     if order.expires_at > now:
@@ -52,7 +53,8 @@ def refusal(order: HostCheckedOut, epoch: int, now: float) -> str:
 def converse(order: HostCheckedOut, limits: VisitLimits, now: float) -> Conversation[None]:
     """Visit the URLs of *order* until the order ends; emit the events of each visit.
 
-    Exactly one visit is the last. Later URLs are not reported.
+    The events of exactly one visit are marked as the last of the order. The URLs after it are not
+    visited, and have no events.
     """
     pace = Pace(order, limits, now)
     for index, visit in enumerate(order.visits):
@@ -95,7 +97,7 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
 
 
 class _WallResult(Struct, frozen=True):
-    """The requests of a visit, and the answer that counts."""
+    """The answer that decides a visit, and what was found on the way through a cookie wall."""
 
     answer: Reply | Failure | None
     """None: the order must end."""
@@ -111,7 +113,8 @@ class _WallResult(Struct, frozen=True):
 def _pass_wall(pace: Pace, request: Fetch) -> Conversation[_WallResult]:
     """Make *request*; follow redirects that set a cookie and lead back to its URL.
 
-    Other redirects are not followed; the answer is then the redirect.
+    A cookie wall answers a request without its cookie by such redirects. Other redirects are not
+    followed: the redirect is then the answer.
     """
     sent = pace.cookie(request.url)
     answer, range_refused = yield from _request_range(pace, request)
@@ -132,7 +135,9 @@ def _pass_wall(pace: Pace, request: Fetch) -> Conversation[_WallResult]:
             is_first_cookie, sent = not sent, pace.cookie(target)
             answer, range_refused = yield from _request_range(pace, request)
             if answer is None:
-                # The next order sends the cookie. One try, so that the URL comes to an end.
+                # The order ends before the request with the cookie. After a first cookie the URL
+                # stays unvisited, and the next order requests it with the cookie. After another
+                # cookie the redirect is the answer, so that the URL does not wait forever.
                 return _WallResult(None, target, last=redirect) if is_first_cookie else walk
             walk = _WallResult(answer, target, range_refused, returned=True)
         at = target

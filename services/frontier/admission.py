@@ -2,13 +2,13 @@
 
 URLs are queued again in three cases: their plan is due, an operator requests a refetch, or an
 operator requests a retry (`gossamer retry`). An operator may know that the server is up again, or
-that the name exists now, so a retry ends the host's failures as a success does. Politeness stays:
-the courtesy delay, a Retry-After and robots.txt are obeyed.
+that the name exists now, so a retry resets the host's failures as a success does. The courtesy
+delay, a Retry-After and robots.txt are still obeyed.
 
 **Each URL is queued once.** The row of a host says which records of `urls.admitted` it has applied,
-and a plan says whether its URL is in the queue. Only dedup may admit a URL twice, when a crash
-comes between an admission and the commit of the record that it answers. Dedup marks URLs that it
-may have admitted before, and only these are searched for here before they are queued.
+and a plan says whether its URL is in the queue. Only dedup can admit a URL twice: after a crash
+between an admission and the commit of the record that caused it. Dedup marks such events as
+`repeated`. The frontier checks the URLs of marked events, and of no others, before it queues them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,8 +52,9 @@ from services.frontier.rows import (
 
 OPERATOR_REASON = "requested by an operator"
 QUEUE_SEARCH_PERIOD = 3600.0
-"""Seconds after a claim in which the queue is searched for the URL of a due plan. The clock of a
-former owner may have been ahead."""
+"""Seconds after a claim in which the queue is searched before the URL of a due plan is queued. A
+former owner may have crashed after it queued the URL and before it updated the plan. If its clock
+was ahead, the plan is due some time after our claim."""
 ERASURE_WAIT = 60.0
 """Seconds by which a due visit is postponed while its URL, host or site is erased."""
 
@@ -82,7 +83,7 @@ class Admission:
     ) -> None:
         """Queue the URLs of *event* in their order, or record why they are refused.
 
-        Hosts that have applied *record*, the record of *event*, are not changed.
+        *record* is the position of *event* on the log. Hosts that have applied it are not changed.
         """
         partition.sites.begin(event.site, record)
         has_applied = dict[str, bool]()
@@ -116,13 +117,13 @@ class Admission:
         key, urls = host.row.host, [found.url for found in repeated]
         rows = self._urls.get_many((crawl, key), urls)
         plans = self._revisits.plans(crawl, key, urls)
-        # A URL that the crawl excluded has an outcome as well, and may fit now.
+        # A URL that was parked also has an outcome, but the crawl may no longer exclude it.
         seen = {one.url for one in rows if one.outcome not in PARKING_RULES}
         for plan in plans:
             if plan.waits_until is not None:
                 seen.add(plan.url)
                 if plan.number is not None:
-                    # A crash may have come between the plan and its entry.
+                    # A crash may have prevented the plan's entry in the calendar.
                     self._revisits.enter_held(partition, host.row.site, plan)
         if seen.issuperset(urls):
             return
@@ -158,14 +159,15 @@ class Admission:
     def queue_due_plan(self, partition: Partition, entry: DueRow, now: float) -> None:
         """Queue the URL of a due *entry* of the calendar.
 
-        Refund the visit if the entry does not hold any more, or the policy skips the page.
+        Refund the visit if the URL is not queued: the entry is obsolete, the policy has planned
+        another visit, the URL is in the queue already, or it is being erased.
         """
         plan = self._revisits.take_due(partition, entry, now)
         if plan is None or not self._queue_unless_erasing(partition, entry.site, plan, now):
             partition.plans.refund()
 
     def queue_due_retry(self, partition: Partition, entry: DueRow, now: float) -> None:
-        """Queue the URL of a due *entry* that failed, if the entry still holds."""
+        """Queue the URL of a due *entry* that failed, unless the entry is obsolete."""
         if plan := self._revisits.due_plan(partition, entry):
             partition.count_wait_over()
             self._queue_unless_erasing(partition, entry.site, plan, now)
@@ -176,8 +178,8 @@ class Admission:
         """Queue the URL of a due *plan*; return False if it is in the queue already, or is
         postponed."""
         if partition.erasures.is_pending(plan.url):
-            # The end of the erasure erases the plans of the URLs that were known at its beginning.
-            # A URL that was admitted since then keeps its plan, and is due again later.
+            # The erasure also erases the plan, unless the URL was admitted after the erasure began.
+            # Such a URL keeps its plan, so the visit is postponed and not dropped.
             self._revisits.postpone(partition, site, plan, now + ERASURE_WAIT)
             return False
         return self._queue_planned(partition, site, plan, now)
@@ -189,7 +191,7 @@ class Admission:
             self._queue_requested(partition, event.site, last, now, Basis.REQUESTED)
 
     def retry(self, partition: Partition, event: RetryRequested, url: str, now: float) -> None:
-        """Queue a URL that failed, whether an attempt is left or not, before its time."""
+        """Queue a URL that failed, before its next attempt is due, or after its last attempt."""
         last = self._urls.get((event.crawl, event.host), url)
         if last is not None and last.outcome in FAILURES:
             self._queue_requested(partition, event.site, last, now)
@@ -219,8 +221,8 @@ class Admission:
     def _queue_planned(self, partition: Partition, site: str, plan: PlanRow, now: float) -> bool:
         """Queue the URL of *plan*, conditionally if the host's validators are trusted.
 
-        Return False if the URL is in the queue already: a crash came between the host's row and the
-        plan.
+        Return False if the URL is in the queue already, because a crash came after the host's row
+        was written and before the plan was.
         """
         host, trust = partition.find(site, plan.host), partition.sites.validators(site, plan.host)
         is_recent_claim = now < partition.opened_at + QUEUE_SEARCH_PERIOD
@@ -238,7 +240,7 @@ class Admission:
             position=0,
             url=plan.url,
             number=number,
-            # Every few visits the whole page is requested.
+            # Once in UNCONDITIONAL_INTERVAL visits, the visit is unconditional.
             conditional=is_conditional(
                 plan.validators, trust, plan.earlier % UNCONDITIONAL_INTERVAL
             ),

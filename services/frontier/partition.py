@@ -1,7 +1,7 @@
 """A claimed partition: its hosts with their queues and robots rules, its sites, plans and totals.
 
-A claim builds a `Partition`, and a loss drops it with everything that it has in memory. So no row
-that another frontier may have changed since is used from memory.
+A claim builds a `Partition`, and a loss drops it with everything that it has in memory. Rows that
+another frontier may have changed in the meantime are therefore never used from memory.
 
 Every change of a host goes through :meth:`Partition.update`, which changes row, workbench and
 totals together, and checks each change of condition against the table of `conditions.py`.
@@ -83,8 +83,8 @@ class Partition:
         self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
         self._rows = store.table(PartitionRow)
         stored = self._rows.get(key) or PartitionRow(key)
-        # Not `stored`: the row is written even if nothing changes, to replace a late write of a
-        # former owner.
+        # None and not `stored`, so that the first `write` always puts the row. It replaces a late
+        # write of a former owner.
         self._written: PartitionRow | None = None
         self._caches = caches
         self.bench = Workbench()
@@ -107,8 +107,8 @@ class Partition:
     def find(self, site: str, key: str) -> Host:
         """Return the host, in memory or not. A new host is idle, and stored at its first update.
 
-        A host whose directory entry is before the position is listed again: a former owner wrote
-        its row after our claim.
+        A former owner may have written the host's row after our claim, with a directory entry that
+        our position has already passed. Such a host is listed again.
         """
         if loaded := self.bench.hosts.get(key):
             return loaded
@@ -128,7 +128,7 @@ class Partition:
         return host
 
     def find_all(self, entries: Sequence[ListedHost | DueRow]) -> list[Host]:
-        """Return the existing hosts of *entries*, each once and as `find` does."""
+        """Return the hosts of *entries* that exist, each once, and listed again as in `find`."""
         loaded = {(entry.site, entry.host): self.bench.hosts.get(entry.host) for entry in entries}
         read = self.read_all(key for key, host in loaded.items() if not host)
         return [
@@ -136,7 +136,10 @@ class Partition:
         ]
 
     def read_all(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
-        """Return the hosts of *keys* that are not loaded, by site and host key."""
+        """Return the hosts of *keys* from the cache or the store, by site and host key.
+
+        None of these hosts may be loaded.
+        """
         found, missing = dict[tuple[str, str], Host](), list[tuple[str, str]]()
         for site, key in keys:
             if cached := self._caches.hosts.get(key):
@@ -149,7 +152,7 @@ class Partition:
     def reads_of(self, places: Iterable[tuple[str, str]]) -> Iterator[list[Key]]:
         """Yield the keys of the rows of *places* that are not in memory.
 
-        A place is a site and a host key, which is "" for a site alone.
+        A place is a site and a host key. The host key is "" if only the site's row is needed.
         """
         sites, hosts = dict[str, None](), dict[str, str]()
         for site, key in places:
@@ -159,7 +162,8 @@ class Partition:
         yield self.sites.reads_of(sites)
         cached = {key: self.bench.hosts.get(key) or self._caches.hosts.get(key) for key in hosts}
         missing = [(hosts[key], key) for key, host in cached.items() if not host]
-        # A site without hosts has no rows. But once a step has added its first host, `find` reads.
+        # A site without hosts has no host rows, so `find` reads none. After a step has added the
+        # first host of a site, `find` reads the rows of the other hosts in this step.
         counts = Counter(hosts.values())
         missing = [at for at in missing if self.sites.hosts(at[0]) or counts[at[0]] > 1]
         yield [(HostRow, site, key) for site, key in missing]
@@ -227,7 +231,7 @@ class Partition:
             self.update(host, row)
 
     def _start_work(self, host: Host, row: HostRow, now: float) -> None:
-        """Update an idle host that has work now. It is listed, unless its backoff is not over."""
+        """Update an idle host that has work now: list it, or schedule the end of its backoff."""
         if row.ready_at <= now:
             self._enlist(host, row, Trigger.QUEUED)
         elif row.backoff_reason:
@@ -237,7 +241,7 @@ class Partition:
             self._enlist(host, row, Trigger.QUEUED_EARLY)
 
     def delay(self, host: Host, row: HostRow) -> None:
-        """Update a loaded host that was released and has more work."""
+        """Update a host that was checked in and has more work: its courtesy delay begins."""
         if is_outdated(row.listed, row.number):
             self._directory.delist(row.host, row.listed)
             self._enlist(host, row, Trigger.RELEASED)
@@ -284,14 +288,16 @@ class Partition:
         self._calendar.add(DueRow("", row.host, row.ready_at, row.site, row.host))
 
     def reschedule_backoff(self, host: Host, row: HostRow) -> None:
-        """Update a host whose backoff ends at another time now, `row.ready_at`."""
+        """Update a host whose backoff now ends at another time, `row.ready_at`."""
         self.count_wait_over()
         self._schedule_host(row)
         self.update(host, row)
 
     def restore_backoff(self, host: Host) -> None:
-        """Add a host that backs off to our calendar again: a former owner may have added it to its
-        own after our claim."""
+        """Add a host that backs off to our calendar again.
+
+        A former owner may have added it only to its own calendar, after our claim.
+        """
         row = host.row
         if row.condition is Condition.BACKING_OFF:
             self._add_to_calendar(row)
@@ -305,7 +311,10 @@ class Partition:
         return self._calendar.pop_due(now, limit)
 
     def end_backoffs(self, dues: Sequence[DueRow]) -> None:
-        """End the backoff of each host in *dues* that ends at its entry's time."""
+        """End the backoffs of the hosts in *dues*, and remove erased hosts whose delay is over.
+
+        An entry is ignored if the host's backoff was rescheduled to another time.
+        """
         ends = {(due.host, due.at) for due in dues}
         last = {due.host: due.at for due in sorted(dues, key=attrgetter("at"))}
         for host in self.find_all(dues):
@@ -317,7 +326,7 @@ class Partition:
                 self._remove(host)
 
     def erase(self, host: Host, now: float) -> None:
-        """Erase *host*. Its row stays for its last order and its delay.
+        """Erase *host*. Its row stays until its last order has ended and its delay is over.
 
         Without the row, a host that is admitted again at once would be visited too soon, or by two
         fetchers.
@@ -381,7 +390,7 @@ class Partition:
                 yield self.find(site, row.host)
 
     def end_site_backoffs(self, site: str, now: float) -> None:
-        """End the backoff of the hosts of *site* that its settings postponed."""
+        """End the backoffs that the settings or the unreadable pages of *site* caused."""
         after: str | None = None
         while rows := self._host_rows.scan(site, after):
             after = rows[-1].host
@@ -407,14 +416,18 @@ class Partition:
     # Orders from before the claim.
 
     def has_ordered(self, row: HostRow) -> bool:
-        """Return whether the last order of a host was made under this claim, and has times of our
-        clock."""
+        """Return whether the times in a host's row are of our clock.
+
+        They are if the host has no order, or if its last order was made under this claim.
+        """
         order = row.lease.order
         return order is None or order.startswith(f"{self.epoch}.")
 
     def was_visited_before(self, row: HostRow) -> bool:
-        """Return whether a host's server may have been visited before the claim and not since,
-        under its name with any scheme and port."""
+        """Return whether the last visit to a host's server may have been before the claim.
+
+        Visits to hosts with the same name, but another scheme or port, are to the same server.
+        """
         if row.lease.order is not None:
             return not self.has_ordered(row)
         return self._had_orders and self.sites.hosts(row.site) > 1
@@ -422,7 +435,8 @@ class Partition:
     def _load_checked_out(self, now: float) -> None:
         """Load all checked-out hosts, whether memory has capacity or not.
 
-        The list may name a host whose row was written after the list: that host is not loaded.
+        The list may be older than a host's row. A host that is not checked out any more is removed
+        from the list and not loaded.
         """
         listed = self.tally.checked_out
         found = self.read_all((site, key) for key, site in listed.items())
@@ -434,8 +448,10 @@ class Partition:
                 del listed[key]
 
     def free_checked_out(self, now: float) -> None:
-        """Release all checked-out hosts: their fetchers have stopped, and have sent no requests
-        since the last run."""
+        """End all check-outs of the last run, after a restart.
+
+        The fetchers stopped with that run, and have sent no requests since.
+        """
         for host in [*self.bench.hosts.values()]:
             if host.row.condition is Condition.CHECKED_OUT:
                 row = replace(host.row, ready_at=now + host.row.politeness.delay)
@@ -448,9 +464,8 @@ class Partition:
     def _adjust_times(self, row: HostRow, now: float) -> HostRow:
         """Return *row* with times of our clock instead of times of another frontier's clock.
 
-        A lease keeps its length, and starts at our claim. A courtesy delay starts at our claim, or
-        now if the row has a later time: the visit may have ended after the claim, under an older
-        order.
+        A lease keeps its length, and starts at our claim. A courtesy delay starts between our claim
+        and now, because a visit of an older order may have ended after the claim.
         """
         if self.has_ordered(row):
             return row
@@ -473,7 +488,10 @@ class Partition:
         return self._directory.may_have_more
 
     def first_listed(self) -> ListedHost | None:
-        """Return the entry of the host that waits first, which may be stale; None if none waits."""
+        """Return the first waiting entry whose host is not loaded; None if there is none.
+
+        The entry may be stale. Entries of loaded hosts before it are removed.
+        """
         while (entry := self._directory.peek()) and (host := self.bench.hosts.get(entry.host)):
             self._directory.pop(entry)
             if host.row.listed != entry.number:
@@ -481,7 +499,7 @@ class Partition:
         return entry
 
     def pop_listed(self, entry: ListedHost) -> None:
-        """Take *entry*, which `first_listed` returned, to load its host."""
+        """Remove *entry*, which `first_listed` returned, from the waiting ones."""
         self._directory.pop(entry)
 
     def load_listed(self, entries: Sequence[ListedHost], now: float) -> None:
@@ -495,7 +513,7 @@ class Partition:
                 self._directory.delist(entry.host, entry.number)
 
     def return_to_directory(self, host: Host) -> None:
-        """Unload a ready host, which waits again with its request number."""
+        """Unload a ready host, and list it again under its request number."""
         row = host.row
         self._directory.delist(row.host, row.listed)
         listed = self._directory.relist(row.site, row.host, row.number)
@@ -513,7 +531,7 @@ class Partition:
         self.tally.due_count -= 1
 
     def count_visit(self, event: VisitEnded, received: int) -> None:
-        """Count a visit to a host that has sent *received* bytes in all."""
+        """Count a visit; *received*: all bytes that its host has sent so far."""
         self.tally.count_visit(event)
         self.tally.record_received(event.host, received)
 
@@ -531,7 +549,7 @@ class Partition:
         return OrderId(f"{self.epoch}.{self.tally.orders}")
 
     def report_orders(self) -> None:
-        """Put the unanswered orders of this partition into the totals, for other frontiers."""
+        """Copy the numbers of unanswered orders into the totals, which other frontiers read."""
         self.tally.sent = {str(at): n for at, n in sorted(self.orders_at().items()) if n}
 
     def orders_at(self) -> Counter[int]:
@@ -543,14 +561,14 @@ class Partition:
 
     def topic_partition(self, sent_to: int | None) -> int:
         """Return the partition of `visits.ordered` for a value of the column `sent_to`."""
-        # A number that is too high is of an order from before the number of partitions changed.
+        # An order from before a change of the number of partitions may have too high a number.
         return self.number if sent_to is None or sent_to >= self._total else sent_to
 
     def write(self) -> None:
         """Put changed totals and positions into the store.
 
-        The row names dropped buckets until the next write: a crash before the rows of the hosts
-        that left them are written must still find these hosts there.
+        The row still lists the buckets that were dropped since the last write. If a crash comes
+        before the rows of the hosts that left these buckets are written, the hosts are found there.
         """
         row = PartitionRow(
             self._key,

@@ -1,21 +1,23 @@
 """The robots rules of hosts: outcomes of robots.txt visits, and robots.txt files at other hosts.
 
-While a robots.txt cannot be fetched (RFC 9309, 2.3.1.4) everything is disallowed, unless a copy of
-the last rules exists, which stays in force (2.4). After 30 days the file counts as missing. It is
-requested again after ten minutes, then more and more rarely.
+While a robots.txt cannot be fetched, the last rules that were read stay in force (RFC 9309, 2.4).
+Without such rules, everything is disallowed (2.3.1.4). The file is requested again after ten
+minutes, then at growing intervals. After 30 days it counts as missing: everything is allowed.
 
 **Robots.txt on behalf of other hosts.** A robots.txt may redirect to another host (RFC 9309,
 2.3.1.2). That host has a delay, a lease and perhaps a frontier of its own, so the fetcher does not
 follow the redirect within the visit. It sends `RobotsRequested` to the frontier of the host where
 the file lies. That frontier queues the URL as a visit on behalf of the first host, and answers with
-`RobotsAnswered`. The first host backs off in the meantime, as while its robots.txt is unreachable.
+`RobotsAnswered`. Until then, the first host backs off as if its robots.txt were unreachable.
 
-Cached rules need no visit. If the URL is the robots.txt of its own host, the valid rules of that
-host are the answer, also to visits that were queued before the rules were fetched. So the file is
-visited once for any number of hosts that redirect to it. If that host waits for its own rules from
-a third host, the request is passed on to the third host. So a circle of redirects ends after the
-redirects that are followed. Hosts whose files lie at each other, and are not robots.txt there, back
-off as while the file is unreachable.
+Cached rules need no visit. If the requested URL is the robots.txt of the second host itself, the
+unexpired rules of the second host are the answer. They also answer visits that were queued before
+the rules were fetched, so one visit serves all hosts that redirect to this file.
+
+If the second host waits for its own rules from a third host, the request is passed on to the third
+host. Passing on counts as a redirect, so a circle of hosts ends at the limit of redirects. Two
+hosts may also redirect to files at each other that are not the robots.txt of a host. Then each host
+waits for a visit to the other, and backs off as if its robots.txt were unreachable.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,12 +52,12 @@ from services.frontier.revisits import Revisits
 from services.frontier.rows import HostRow, Origin, QueuedUrl, RobotsRow, UrlRow
 
 DEFAULT_RULES_AGE = 86400.0
-"""Seconds for which everything is allowed without rules from the host."""
+"""Seconds for which rules are valid that do not come from a file: allow all, or forbid all."""
 SITEMAP_DEPTH = 1
-"""The depth of a sitemap: that of links from the start page."""
+"""The depth of a sitemap, equal to the depth of a link on the start page."""
 ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE = "robots", "robots elsewhere"
-"""The kinds of failure of a host that answers, but whose robots.txt cannot be fetched, and of a
-host whose robots.txt was requested at another host and has not come."""
+"""Kinds of failure. The first: the host answers, but its robots.txt cannot be fetched. The second:
+its robots.txt was requested at another host, and no answer has come."""
 RobotsEvent = VisitEnded | RobotsAnswered
 
 
@@ -79,7 +81,7 @@ class RobotsOutcomes:
             partition.learn_robots(host, RobotsRow(event.host, event.robots))
             return reset_failures(row, ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE), 0.0
         if event.outcome is Outcome.PRIVATE_ADDRESS:
-            # No URL of this host will be requested: each URL of its queue gets this outcome.
+            # The rules do not matter: each queued URL gets this outcome, and none is requested.
             _allow_all(partition, host, now)
             return row, 0.0
         if event.outcome is Outcome.BLACKLISTED:
@@ -113,7 +115,7 @@ class RobotsOutcomes:
             return row, 0.0
         kind: str = OUTCOMES[event.outcome].health
         if isinstance(event, RobotsAnswered) or not OUTCOMES[event.outcome].health.failed:
-            # A failure of another host, or one that was not counted by its health.
+            # Another host failed, or the outcome does not count as a failure of this host.
             kind = ROBOTS_FAILURE
             row = add_failure(row, kind)
         until = now + self._failure_wait(row, event, kind)
@@ -133,7 +135,7 @@ class RobotsOutcomes:
     def _give_up_first_url(
         self, partition: Partition, row: HostRow, event: RobotsEvent, kind: str, now: float
     ) -> HostRow:
-        """Return the row without the first URL of its queue, if that was tried often enough."""
+        """Return the row without the first URL of its queue, if that URL has no attempts left."""
         times = row.politeness.failures.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
         if not row.queued or event.robots or not given_up:
@@ -155,8 +157,10 @@ class RobotsOnBehalf:
     def handle_request(
         self, partition: Partition, event: RobotsRequested, now: float
     ) -> Iterator[Event]:
-        """Queue a visit on behalf of the host of *event*, or yield the answer from the cache or the
-        passed-on request."""
+        """Yield a cached answer, or the request for a third host; otherwise queue a visit.
+
+        The visit is on behalf of the host that needs the rules.
+        """
         stored = _rules_of_file(partition, event)
         if event.hops > REDIRECTS:
             rules = RobotsRules(fetched_at=now, expires_at=now + DEFAULT_RULES_AGE)
@@ -183,8 +187,8 @@ class RobotsOnBehalf:
         partition.queue(host, host.row, [request], now)
 
     def handle_answer(self, partition: Partition, event: RobotsAnswered, now: float) -> None:
-        """Give a waiting host its rules. An answer for a host that does not wait any more is late,
-        and dropped."""
+        """Give a waiting host its rules. A late answer, for a host that no longer waits, is
+        dropped."""
         host = partition.find(event.site, event.host)
         stored = partition.robots(host)
         if not stored or not stored.asked or host.row.condition is not Condition.BACKING_OFF:
@@ -206,8 +210,10 @@ def _rules_of_file(partition: Partition, event: RobotsRequested) -> RobotsRow | 
 def find_cached_answer(
     request: RobotsRequested | QueuedUrl, robots: RobotsRow | None, now: float
 ) -> RobotsAnswered | None:
-    """Return the answer to *request* from *robots*, the rules of the host where the file lies; None
-    if they do not have it."""
+    """Return the answer to *request* from *robots*, the rules of the host where the file lies.
+
+    None if these rules are expired or forbid everything, or if the file is not their robots.txt.
+    """
     if not robots or robots.rules.expires_at <= now or robots.rules.forbidden:
         return None
     return _make_answer(request, robots.rules, now) if _is_robots_of_its_host(request) else None
@@ -216,7 +222,7 @@ def find_cached_answer(
 def make_forbidden_answer(request: QueuedUrl, cause: str, now: float) -> RobotsAnswered:
     """Return the answer for a skipped visit on behalf of another host; *cause*: why it was skipped.
 
-    The other host is not visited until it gets another answer.
+    The host that needs the rules is not visited until it gets another answer.
     """
     reason = f"robots.txt could not be fetched: {cause}"
     rules = RobotsRules(forbidden=reason, fetched_at=now, expires_at=now + DEFAULT_RULES_AGE)
@@ -267,8 +273,7 @@ def _allow_all(
 def discover_sitemaps(
     event: RobotsEvent, crawl: CrawlDefined | None, now: float
 ) -> Iterable[UrlsDiscovered]:
-    """Return the sitemaps of a robots.txt that *crawl* visits, for the URL-seen test, which passes
-    each once."""
+    """Return the discoveries of the sitemaps in a robots.txt, without those *crawl* excludes."""
     if not event.sitemaps or crawl is None:
         return ()
     named = [
@@ -277,7 +282,8 @@ def discover_sitemaps(
     ]
     # Blocklisted sitemaps are refused at admission, and parked.
     found = [one for one in named if exclusion_of(crawl, Blocklist(), one) is None]
-    # The host that the file is about, wherever the file lies: the site of that host vouches for it.
+    # The via is the host whose rules these are, even if the file lies at another host: the sitemaps
+    # count as links of the first host's site.
     via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.host}/robots.txt"
     return group_by_site(found, via, event.crawl, now)
 

@@ -1,9 +1,10 @@
 """Reads Kafka as a member of a group.
 
-A member has the same partition numbers of all its topics, so that all data of a site is in one
-place. No cooperative assignor guarantees that. The group therefore subscribes only to one topic,
-one that is keyed by site if possible, and a member with a partition of it also reads this partition
-of the other topics. Topics with more partitions, such as `seeds`, are distributed by modulo.
+A member owns the same partition numbers of all its topics (co-partitioning), so that one member has
+all data of a site. No cooperative assignor guarantees that. The group therefore subscribes to one
+topic only, to one that is keyed by site if possible. The owner of a partition of this topic also
+reads the partitions with this number of the other topics. If another topic, such as `seeds`, has
+more partitions than the subscribed one, their numbers are taken modulo the smaller number.
 """
 
 from collections.abc import Iterable, Mapping, Set
@@ -39,8 +40,8 @@ RECOMMIT_INTERVAL = 3600.0
 """Seconds between two commits of unchanged offsets. After days, brokers drop the offsets of a group
 on topics to which it does not subscribe."""
 MAX_STALE_COMMITS = 3
-"""Number of commits during rebalances that may be refused for an old generation before giving
-up."""
+"""Maximum number of times that a commit may be refused with ILLEGAL_GENERATION, during rebalances.
+After one more, the member counts as fenced."""
 FENCED_ERRORS = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID)
 
 logger = structlog.get_logger()
@@ -58,8 +59,8 @@ class Member:
 
 
 class PartitionsChanged(Exception):
-    """Ends a poll in which partitions are assigned or revoked, so that callers learn of it before
-    the next records."""
+    """Ends a poll in which partitions are assigned or revoked, so that the caller sees the new
+    partitions before it gets more records."""
 
 
 class Position:
@@ -70,7 +71,8 @@ class Position:
     def __init__(self, began: int) -> None:
         self.began = self.next = self.passed = began
         self.jumped_to = -1
-        """The offset at which the client skipped `next`, before it was sent back."""
+        """The offset that the client returned in place of `next`, before the reader sought back; -1
+        if that has not happened."""
 
 
 class KafkaReader:
@@ -135,7 +137,7 @@ class KafkaReader:
     def poll(
         self, timeout: float, most: int = MAX_POLL_RECORDS, paused: Set[int] = NO_PARTITIONS
     ) -> list[Record]:
-        """Return the next records, at most *most*. With 0, only keep the membership alive.
+        """Return the next records, at most *most*. With *most* = 0, only keep the membership alive.
 
         Raise Gap if records that the group has not consumed are missing.
         """
@@ -148,8 +150,8 @@ class KafkaReader:
         self._trimmer.trim(
             (self._names[one.topic], one.partition) for one in self._of_all_topics(self._partitions)
         )
-        # With *most* = 0, records that arrive while callbacks are served are held. Fetching
-        # continues until many are held, because a pause discards fetched records.
+        # With *most* = 0, records that arrive while callbacks are served are buffered. Fetching is
+        # paused only if the buffer is full, because a pause makes the client discard its records.
         self._pause(paused)
         self._fetch_all_but(
             paused if most or self._has_room(MAX_POLL_RECORDS) else self._partitions
@@ -223,8 +225,8 @@ class KafkaReader:
     def _go_back(self, at: At, position: Position, found: int) -> None:
         """Seek back to `position.next` after the client continued at *found*.
 
-        If the client continues at *found* again, nothing is missing: offsets without records are
-        markers of some producer's transactions.
+        If the client continues at *found* again, no record is missing: the skipped offsets are
+        markers of a producer's transactions.
         """
         self._check({at: position})
         position.jumped_to = found
@@ -302,8 +304,8 @@ class KafkaReader:
         self._behind = behind
 
     def _check_committed(self) -> None:
-        """Record the committed offsets of assigned partitions before any of their records is
-        returned."""
+        """Check newly assigned partitions for gaps, and start their positions at the committed
+        offsets, before any of their records is returned."""
         standing = self._gaps.start_offsets(self._of_all_topics(self._unchecked))
         self._unchecked = frozenset()
         for (name, number), offset in standing.items():
@@ -327,7 +329,7 @@ class KafkaReader:
         for one in records:
             at = one.topic, one.partition
             position = self._positions.get(at)
-            # Records from before a loss of the partition do not count after its return.
+            # Not committed: records that were read before the partition was lost and reassigned.
             if position and position.began <= one.offset < position.next:
                 ends[at] = max(ends.get(at, position.passed), one.offset + 1)
         ends = {at: end for at, end in ends.items() if end > self._positions[at].passed}

@@ -2,10 +2,10 @@
 
 Requisites (images, styles, scripts) and forms are recorded but not followed.
 
-Scripts are not executed. The parts of a URL that a script assembles are useless, so only whole
-string literals on the page's own site are guesses: absolute URLs, paths, and names with the
-extension of a page. Half of the guesses are wrong. They are marked, they come after all other
-links, and dedup admits few per host unless they turn out to be pages.
+Scripts are not executed. If a script assembles a URL from parts, the parts are useless. So a guess
+is a whole string literal that leads to the page's own site: an absolute URL, a path, or a name with
+the extension of a page. Half of the guesses are wrong. So they are marked, they come after all
+other links, and dedup admits few of a host unless they turn out to be pages.
 """
 
 import re
@@ -47,9 +47,9 @@ MAX_FORMS = 10
 MAX_FIELDS = 50
 MAX_NAME_LENGTH = 100
 MAX_GUESSES = 100
-"""Most guesses of a page."""
+"""Maximum number of guesses of a page."""
 MAX_SCRIPT_CHARACTERS = 300_000
-"""Most characters of a page's scripts that are searched."""
+"""Maximum number of characters of a page's scripts that are searched."""
 EVENT_HANDLERS = frozenset(("onclick", "onchange", "onsubmit", "onmousedown"))
 BLANK_OR_J = frozenset(" \t\n\f\rjJ")
 """First characters of an href that may be a javascript: URL."""
@@ -84,7 +84,7 @@ class DocumentLinks(NamedTuple):
     requisites: tuple[str, ...]
     hazards: frozenset[Hazard]
     resolver: Resolver
-    """Resolves other URLs of the document. Its later hazards are ignored."""
+    """Resolves other URLs of the document. The hazards of these URLs are not in `hazards`."""
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of `PageParsed`."""
@@ -120,8 +120,8 @@ def _add_links(elements: Elements, resolver: Resolver, links: LinkCollector, pag
             continue
         if target.kind is LinkKind.CANONICAL:
             canonical = canonical or url
-        # A link element that names the page itself is not a link: its canonical URL, or its own
-        # language among the alternates.
+        # A link element whose target is the page itself is skipped. It states that the page's URL
+        # is canonical, or is the alternate for the page's own language.
         if element.tag != "link" or url != page_url:
             position = elements.position_of(element)
             links.add(
@@ -135,7 +135,7 @@ def _add_guesses(
 ) -> bool:
     """Add the links that scripts may contain to *links*; return whether there are any.
 
-    URLs of other sites in scripts are mostly services and not pages.
+    URLs of other sites are skipped, because most of those in scripts are services and not pages.
     """
     site, urls = site_of(page_url), dict[str, None]()
     for target in guess_targets(elements):
@@ -232,8 +232,8 @@ def _requisite_targets(element: Element) -> Iterator[str]:
 def parse_srcset(value: str) -> list[str]:
     """Return the URLs of a srcset attribute (HTML standard, 4.8.4.3.10, "parse a srcset").
 
-    URLs may contain commas: a comma ends a candidate only after white space or at the end of its
-    URL.
+    URLs may contain commas. A comma ends a candidate only at the end of its URL, or after white
+    space and descriptors.
     """
     urls, at = [], 0
     while candidate := _candidate.match(value, at):
@@ -245,7 +245,7 @@ def parse_srcset(value: str) -> list[str]:
 
 
 def find_forms(elements: Elements, resolver: Resolver, page_url: str) -> tuple[Form, ...]:
-    """Return the forms with method GET. The action of a form without one is *page_url*."""
+    """Return the forms with method GET. A form without an action has the action *page_url*."""
     forms: dict[Form, None] = {}
     for element in elements.of("form"):
         if len(forms) >= MAX_FORMS:
