@@ -102,7 +102,7 @@ def _queued_summary(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> s
 
 def _visit_summary(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[str, str]:
     at, next_visit = moment(visit.at, now), _next_visit(facts, facts.plan, now)
-    if not _was_visit_details(facts, visit):
+    if not _was_visited(facts, visit):
         label = LABELS.get(visit.outcome, visit.outcome)
         reason = plain_reason(visit.reason)
         if visit.outcome == Outcome.ROBOTS_EXCLUDED and facts.robots:
@@ -124,7 +124,7 @@ def _visit_summary(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[str, str
     return f"{failed} {next_visit}".rstrip(), RED
 
 
-def _was_visit_details(facts: UrlFacts, visit: UrlRow) -> bool:
+def _was_visited(facts: UrlFacts, visit: UrlRow) -> bool:
     return bool(visit.earlier or visit.attempt or facts.history)
 
 
@@ -249,7 +249,7 @@ def _visit_details(facts: UrlFacts, visit: UrlRow) -> Iterator[str]:
     label = outcome_label(visit.outcome, visit.status)
     reason = f" ({plain_reason(visit.reason)})" if visit.reason else ""
     target = f" to {visit.location}" if visit.location else ""
-    verb = "visited" if _was_visit_details(facts, visit) else "refused"
+    verb = "visited" if _was_visited(facts, visit) else "refused"
     yield f"{verb}: {instant(visit.at)}: {label}{target}{reason}"
     if verb == "visited" and visit.outcome in OUTCOMES:
         yield f"meaning of {visit.outcome}: {OUTCOMES[Outcome(visit.outcome)].text}"

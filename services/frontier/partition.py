@@ -415,7 +415,7 @@ class Partition:
 
     # Orders from before the claim.
 
-    def has_ordered(self, row: HostRow) -> bool:
+    def has_our_times(self, row: HostRow) -> bool:
         """Return whether the times in a host's row are of our clock.
 
         They are if the host has no order, or if its last order was made under this claim.
@@ -429,7 +429,7 @@ class Partition:
         Visits to hosts with the same name, but another scheme or port, are to the same server.
         """
         if row.lease.order is not None:
-            return not self.has_ordered(row)
+            return not self.has_our_times(row)
         return self._had_orders and self.sites.hosts(row.site) > 1
 
     def _load_checked_out(self, now: float) -> None:
@@ -467,7 +467,7 @@ class Partition:
         A lease keeps its length, and starts at our claim. A courtesy delay starts between our claim
         and now, because a visit of an older order may have ended after the claim.
         """
-        if self.has_ordered(row):
+        if self.has_our_times(row):
             return row
         lease = row.lease
         if row.condition is Condition.CHECKED_OUT and lease.ordered_at and lease.expires_at:
