@@ -88,6 +88,8 @@ class UrlFacts:
     host: HostRow | None = None
     neighbours: tuple[str, ...] = ()
     """Other hosts of its site that are checked out."""
+    site_at_once: int = 1
+    """The number of hosts of its site that may be checked out at once."""
     site: SiteRow | None = None
     plan: PlanRow | None = None
     """The plan of the next visit, once the URL was visited."""
@@ -142,6 +144,7 @@ class UrlFacts:
             overrides=overrides,
             speed_from=inf if 0 in (rate.pages, rate.bytes) else 0.0,
             neighbours=self.neighbours,
+            site_at_once=self.site_at_once,
         )
 
     @property
@@ -185,6 +188,9 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     checked_out = tally.checked_out if tally else {}
     visits = store.table(HistoryRow)
     erasures = store.table(ErasureRow).scan(crawl.id, limit=MAX_ERASURES)
+    neighbours = tuple(
+        other for other, other_site in checked_out.items() if other_site == site and other != host
+    )
     return UrlFacts(
         url=url,
         erased=next((row for row in reversed(erasures) if is_about(url, row.target)), None),
@@ -202,11 +208,8 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         captures=tuple(store.table(CaptureRow).scan((crawl.id, url), limit=MAX_VISITS)),
         robots=store.table(RobotsRow).get(host),
         host=row,
-        neighbours=tuple(
-            other
-            for other, other_site in checked_out.items()
-            if other_site == site and other != host
-        ),
+        neighbours=neighbours,
+        site_at_once=_site_at_once(crawl) if neighbours else 1,
         site=store.table(SiteRow).get(site),
         plan=store.table(PlanRow).get((crawl.id, host), url),
         shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
@@ -214,3 +217,13 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         again=queued is not None and is_revisit(queued),
         is_seen=bool(is_seen or visit or ahead is not None),
     )
+
+
+def _site_at_once(crawl: OpenCrawl) -> int:
+    """Return the number of hosts of a site that may be checked out at once."""
+    if crawl.settings:
+        return crawl.settings.frontier.site_at_once
+    # Imported here, because the import takes longer than the rest of the command.
+    from gossamer.settings import FrontierSettings
+
+    return FrontierSettings().site_at_once

@@ -36,6 +36,8 @@ class OpenCrawl:
     fleet: bool = False
     id: str = DEFAULT_CRAWL
     """The id of the crawl in rows and events."""
+    settings: "Settings | None" = None
+    """The settings that were given; None if all have their defaults."""
 
 
 @contextmanager
@@ -51,7 +53,7 @@ def open_crawl(
             check_topics(crawl.log)
             yield crawl
     else:
-        crawl = _open_folder(Folder(data or DEFAULT_FOLDER), create)
+        crawl = _open_folder(settings, Folder(data or DEFAULT_FOLDER), create)
         check_topics(crawl.log)
         yield crawl
 
@@ -68,7 +70,7 @@ def _open_fleet(settings: "Settings") -> Iterator[OpenCrawl]:
             with _with_remedy("cassandra.hosts"):
                 return opened.enter_context(open_store(settings))
 
-        yield OpenCrawl(name, log, store, fleet=True)
+        yield OpenCrawl(name, log, store, fleet=True, settings=settings)
 
 
 @contextmanager
@@ -83,9 +85,15 @@ def _with_remedy(setting: str) -> Iterator[None]:
         ) from error
 
 
-def _open_folder(folder: Folder, create: bool) -> OpenCrawl:
+def _open_folder(settings: "Settings | None", folder: Folder, create: bool) -> OpenCrawl:
     fresh = create and not folder.database.exists()
     if fresh:
         folder.make()
     opened = Opened(folder) if fresh else folder.open()
-    return OpenCrawl(str(folder.path), opened.log, lambda: opened.store, opened.database.reading)
+    return OpenCrawl(
+        str(folder.path),
+        opened.log,
+        lambda: opened.store,
+        opened.database.reading,
+        settings=settings,
+    )

@@ -353,3 +353,8 @@ def test_finder_of_a_queued_url_is_read_from_the_queue(tmp_path: Path) -> None:
         facts = read_facts(crawl, URL)
     assert (facts.via, facts.ahead, facts.is_seen) == (f"1.0.0@{HOST}/2", 1, True)
     assert facts.neighbours == ("https://a.example",)
+    with open_crawl(None, tmp_path) as crawl:
+        facts = read_facts(crawl, URL)
+    shown = "\n".join(details(facts, NOW))
+    assert "is being visited (name)" in shown
+    assert "other hosts of the site" not in shown, "four hosts of a site may be visited at once"
