@@ -31,8 +31,8 @@ behind.
 **Why `.open`.** A tool that copies or indexes WARC files must know which of them will still change.
 A file without `.open` is complete, and never changes. A segment larger than `segment_size` or older
 than `segment_age` is full: it gets no more records, and its row lists it as full. It is renamed
-after that commit, and not earlier, because its end may have to be truncated until then. A run that
-ends normally completes its last segment; after a crash the next start does. Every run begins a new
+after that commit, because until then a restart may have to truncate its end. A run that ends
+normally completes its last segment; after a crash the next start does. Every run begins a new
 segment with its first page. So nothing is appended to a file after a restart, and no file is empty.
 
 **Why a folder for each writer.** In a fleet, several instances archive at once. Each has its own

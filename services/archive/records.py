@@ -203,7 +203,8 @@ def _record(page: PageFetched, kind: str, block: bytes, about: Fields, content_t
 def _member(about: Fields, block: bytes, content_type: str) -> bytes:
     headers = StatusAndHeaders("", [(name, _line(value)) for name, value in about], WARC)
     # The block is passed as bytes, since warcio rewrites HTTP headers that are not ASCII. For a
-    # revisit record warcio would write only parsed headers, so it gets another type.
+    # revisit record warcio would write only parsed headers, so it is told another type. The header
+    # WARC-Type is not affected.
     kind = about[0][1] if about[0][1] != "revisit" else "warcinfo"
     record = ArcWarcRecord("warc", kind, headers, BytesIO(block), None, content_type, len(block))
     out = BytesIO()

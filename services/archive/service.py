@@ -38,10 +38,10 @@ STANDALONE_WRITER = "archive"
 
 
 class Archive(Processor):
-    """Writes fetched pages to WARC files in *folder*, with *contact* as their operator.
+    """Writes fetched pages to WARC files in *folder*, which name *contact* as the operator.
 
-    Pages that forbid it to the crawler *product* are not archived. In a fleet each instance is a
-    *writer*, with a folder of that name inside *folder*.
+    Pages that forbid the crawler *product* to archive them are not archived. In a fleet each
+    instance is a *writer*, with a folder of that name inside *folder*.
     """
 
     name = "archive"
@@ -73,7 +73,7 @@ class Archive(Processor):
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim the writer's name, and go back to the last commit.
 
-        Pages written since are delivered again, perhaps to another writer.
+        Pages written since that commit are delivered again, perhaps to another writer.
         """
         self.release()
         self._claimant.claim([self._writer], now)
@@ -104,7 +104,8 @@ class Archive(Processor):
         self._finish_old_segments(now)
         segment = self._open.get(event.crawl)
         file = segment.file if segment else self._next_file(event.crawl, now)
-        # Before anything is written, since an error here sends the page to the dead letters.
+        # The records are made before anything is written, since an error here sends the page to the
+        # dead letters.
         captured = capture(event, file, self._find_body(event))
         segment = segment or self._begin_segment(file, event.crawl, now)
         offset = segment.append(captured.response + captured.request + captured.metadata)
@@ -141,7 +142,8 @@ class Archive(Processor):
         """Return the body that *page*, a 304, omits, from the last capture with a body."""
         if not is_revisit(page):
             return None
-        # Captures before this visit only, since its record may be redelivered.
+        # Only captures from before this visit are read: if the record is redelivered, the visit has
+        # a capture already.
         key = page.crawl, page.visit.url
         earlier = self._captures.scan(key, after=page.started_at, limit=MAX_CAPTURES_SEARCHED)
         return next((body for row in earlier if (body := _body_of(row))), None)

@@ -14,10 +14,10 @@ finder, and dropped for every other one.
 
 **Why the first finder wins.** The obvious test stores a new URL and then admits it. If the process
 crashes between the two, the URL is lost: the record is consumed again, and its URL is already in
-the set. The finder tells these cases apart. A redelivered record is the first finder, so its URL is
-admitted again and marked as repeated. The frontier then looks it up in its queue and among its
-visits. The set stores 64 bits of the finder's name (`seen.hash_finder`); the full name travels with
-the URL.
+the set. The finder tells such a record from another link to the URL. A redelivered record has the
+first finder, so its URL is admitted again and marked as repeated. The frontier then searches its
+queue and its visits for the URL. The set stores 64 bits of the finder's name (`seen.hash_finder`);
+the full name travels with the URL.
 
 **Which form of a URL is tested.** `links` first applies the URL steps of the crawl's definition,
 which are the same for all instances. Some steps hold at some hosts only. `host_facts.HostSteps`
@@ -28,9 +28,9 @@ instance that owns its site.
 it, and links to the replica are rewritten to its original (`host_facts.HostNames`).
 
 **Guesses.** A guess is a string in a script that looks like a URL. Only a few guesses for each host
-pass to the URL-seen test; the number grows if they are pages (`host_facts.Guesses`). A guess that
-is in the set already always passes. A guess that is dropped is not stored in the set, so a link to
-the same URL passes later.
+pass to the URL-seen test; the number grows if they are pages (`host_facts.Guesses`). A guess whose
+URL is already in the set always passes. The URL of a dropped guess is not stored in the set, so a
+later link to it passes.
 
 **Irrelevant pages.** A page that is not relevant to the crawl gets a verdict, and is then treated
 like a page with `noindex` (`pages`). Neither is published. Both have a row like a document, so that
@@ -42,33 +42,34 @@ out of scope and links that are too deep are not released.
 
 **When links are withheld.** A duplicate text is not enough. The folders of an archive, lists that a
 script fills, and pages that say "Redirecting…" have equal texts and different links. Links are
-withheld if another page with the same text has released the same links, apart from the page's own
-host (`links`). Then the site has a mirror, and one copy is enough. The page that released the links
-is stored like the leader of a text, so a redelivered record releases its links again. A trap that
-generates folders without end has one text in all of them. So each URL counts the duplicates in a
-row on the way to it, and beyond `dedup.duplicates_limit` links are not followed
-(`trap_duplicates`).
+withheld if another page with the same text has released the same links. The comparison leaves the
+page's own host out of the URLs (`links`), so that it finds mirrors: one copy of a mirrored site is
+enough. The page that released the links is stored like the leader of a text, so a redelivered
+record releases its links again. A trap that generates folders without end has one text in all of
+them. So each URL carries the number of consecutive duplicates on the path of links that led to it.
+If the number exceeds `dedup.duplicates_limit`, links are not followed (`trap_duplicates`).
 
 **Near duplicates.** A page is a near duplicate if it is not a duplicate, and its simhash differs in
 at most `dedup.near_distance` bits from an earlier page of its site (`near`). It is published with
-the URL of that page, and its links are followed. It counts as a duplicate in a row: traps that
-generate pages often give each page a word of its own.
+the URL of that page, and its links are followed. It counts as a duplicate for
+`dedup.duplicates_limit`, because traps that generate pages often give each page a word of its own.
 
 **Revisits.** A page that was published before has changed or not (`documents`). It has not changed
 if its text has the same digest, or if it differs only in volatile blocks: a date, a counter, an
 advertisement (`gossamer.text.volatile`). Otherwise a sketch of the text measures the change
-(`gossamer.text.sketch`). The row of the document stores both, at most 480 bytes, and the change
-that the last visit with a change found. So a redelivered record gets the same answer. `change` is
-independent of the verdict: a duplicate that changed is still a duplicate. A 304 means unchanged. A
-page that the parser could not read is unreadable, and its row does not change.
+(`gossamer.text.sketch`). The row of the document stores statistics of the volatile blocks and the
+sketch, at most 480 bytes. It also stores the change that was found last, so a redelivered record
+gets the same answer. `change` is independent of the verdict: a duplicate that changed is still a
+duplicate. A 304 means unchanged. A page that the parser could not read is unreadable, and its row
+does not change.
 
-**When a document is published.** When it is the first one, its text has changed, or it became or
-ceased to be a copy of another page. Other visits publish nothing, unless
-`dedup.republish_unchanged` is set. The row stores which visit was published last, so a redelivered
-record is published again.
+**When a document is published.** A visit publishes a document if the URL had none before, if the
+text has changed, or if the page became or ceased to be a copy of another page. Other visits publish
+nothing, unless `dedup.republish_unchanged` is set. The row stores the time of the last visit that
+published, so a redelivered record of that visit is published again.
 
-**New links as hints.** A page that changed often links to other changed pages of its site, with a
-new link or a new anchor text. A sketch in its row shows which links are new (`links`). They are
+**New links as hints.** When a page has changed, its new links and new anchor texts often lead to
+other changed pages of its site. A sketch in its row shows which links are new (`links`). They are
 marked and pass the URL-seen test like all links. If their URL is in the set, they become hints for
 the revisit scheduler.
 
@@ -84,10 +85,10 @@ counts once, and the visit that deleted the document publishes its tombstone aga
 gets a verdict, `gone` or `redirect`. A leader that is gone, or has another text, is replaced
 (`content`).
 
-**Why the store decides on digests.** A link is tested by the owner of its site, so a table local to
-a partition is enough. Equal texts come from different sites, and so from different instances. Only
-the shared store can decide which page was first, with one conditional write (`Table.put_if_absent`)
-that the first writer wins. A redelivered page finds its own URL there.
+**Why the store decides on digests.** A link is tested by the owner of its site, so the URL-seen set
+can be local to a partition. Equal texts come from different sites, and so from different instances.
+Only the shared store can decide which page was first, with one conditional write
+(`Table.put_if_absent`) that the first writer wins. A redelivered page finds its own URL in the row.
 
 **Why scope and depth come before the URL-seen test.** A URL in the set is never admitted again. If
 URLs out of scope were in it, a wider scope could not find them; if URLs that are too deep were in
@@ -95,9 +96,10 @@ it, a shorter path would come too late. Also, most links of most pages lead out 
 fill the set. They are parked: an event takes them to the frontier, which sends them back once the
 crawl is wide enough (`services.frontier`).
 
-**Links from other sites.** All links to a site pass its dedup, and most lead to URLs in the set. So
-dedup counts the other sites that link to a page (`links.InLinks`). The next verdict on the page
-carries the count, and the frontier raises the weight of the page.
+**Links from other sites.** The instance that owns a site tests all links to it, and most of them
+lead to URLs in the set. So the instance counts the other sites that link to a page
+(`links.InLinks`). The next verdict on the page carries the count, and the frontier raises the
+weight of the page.
 
 **Engines.** A standalone crawl has the URL-seen set in a table of the store (`seen`). A fleet has
 it on the instance's disk, with a changelog (`replicated`), or in a Faust table: `dedup.engine`.

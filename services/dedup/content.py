@@ -1,9 +1,10 @@
 """The content test: which page leads a text, and whether a page's links are released.
 
 The first page with a text is its leader until it is gone or has another text. Then the next page
-with the text becomes the leader. The page that the leader names as canonical also replaces it,
-unless that page names another one, or is in another site and does not name itself. If several pages
-would become the leader at once, one does, and the others are its duplicates.
+with the text becomes the leader. A leader is also replaced by the page that it names as canonical,
+once that page has the same text. That page must name itself as canonical, or name no canonical URL
+and be in the leader's site. If several pages would become the leader at once, one does, and the
+others are its duplicates.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -86,8 +87,9 @@ class Content:
     ) -> Iterator[list[Key]]:
         """Yield the keys of the rows that `decide` reads for *documents*, a subset of *pages*.
 
-        *new*: the visit ids of documents with a URL that has no row. They are proposed as leaders
-        here in one batch, because a conditional write takes the nodes several milliseconds.
+        *new*: the visit ids of documents whose URL has no row. These documents are proposed as
+        leaders here, in one batch, because each conditional write takes the nodes several
+        milliseconds.
         """
         self._linked = {one.page.visit.id: one for one in documents}
         revisited = [one for one in documents if one.page.visit.id not in new]
@@ -204,7 +206,8 @@ class Content:
             and self._still_leads(stored, page)
         ):
             return stored
-        # Another page may have released the links. Their own row decides that.
+        # The text with its links has a row of its own, which decides which page has released the
+        # links. That may be another page than the new leader of the text.
         successor = replace(row, links="")
         for _ in range(MAX_LEADER_ATTEMPTS):
             leader = self._leaders.pop(row, None) or self._digests.put_if_absent(row)
@@ -215,14 +218,15 @@ class Content:
         return successor
 
     def _still_leads(self, leader: DigestRow, page: PageParsed) -> bool:
-        """Return whether *leader* still leads the text, now that *page* has it."""
+        """Return whether *leader* still leads the text that *page* has, too."""
         url = page.visit.url
         if leader.url == url:
             return True
         if leader.canonical == url and self._canonical and _accepts_canonical(page, leader.url):
             return False
         row = self._documents.get((leader.crawl, leader.url))
-        # A row older than the leader's visit says nothing: the newer row is not flushed yet.
+        # A row from before the leader's visit does not count: the row of that visit is not flushed
+        # yet.
         has_text = row is not None and not row.gone and row.digest == page.digest
         return row is None or row.at <= leader.at or has_text
 
@@ -262,6 +266,6 @@ def _leader_row(linked: LinkedPage) -> DigestRow:
 
 
 def _accepts_canonical(page: PageParsed, leader: str) -> bool:
-    """Return whether *page*, named as canonical by the page at *leader*, does not contradict it."""
+    """Return whether *page* agrees to be canonical, as the page at *leader* states."""
     url = page.visit.url
     return page.canonical == url or (not page.canonical and site_of(url) == site_of(leader))

@@ -1,7 +1,7 @@
 """What dedup learns about a host from its texts: guesses, URL steps, and names of the host.
 
-One instance owns a site: it tests the site's links and decides the verdicts on its pages. So the
-rows are written where they are read, and no other service reads them.
+One instance owns a site: it tests the links to the site and decides the verdicts on its pages. So
+the rows are written where they are read, and no other service reads them.
 
 **Guesses.** A few guesses at URLs pass for each host. A guess that is a page allows two more at its
 host; a guess that is not a page allows none. So a host gets at most as many requests for missing
@@ -10,13 +10,14 @@ URL-seen set, so a link to the same URL is followed. The limit is in the host's 
 flight are in memory only: nothing is learned from the guesses that a restart forgets, and the same
 number of others may be tried.
 
-**URL steps.** Some steps are right at most hosts and wrong at others: that `sid` is a session id,
-that case does not matter, that `index.html` is its directory. The content test compares all texts
-of a host, so it can tell. A *rule* is a step at one host. If a URL and its rewritten URL have the
-same text, that text is a proof of the rule. Several different texts make the rule hold, since one
-error page appears under many URLs. If two URLs with the same text are rewritten to one URL, that
-URL is released too: the host has to show its text without the parameter. If a URL and its rewritten
-URL have very different texts, the rule is refuted for good.
+**URL steps.** Some steps are right at most hosts and wrong at others. They assume that `sid` is a
+session id, that case does not matter, or that `index.html` shows the same page as its directory.
+The content test compares all texts of a host, so it can tell. A *rule* is a step at one host. If a
+URL and its rewritten URL have the same text, that text is a proof of the rule. Steps that are often
+wrong need several proofs with different texts (`REQUIRED_PROOFS`), since one error page appears
+under many URLs. If a rule rewrites two URLs with the same text to one third URL, that URL is
+released too, so that its visit shows whether it has the same text. If a URL and its rewritten URL
+have very different texts, the rule is refuted for good.
 
 **Host names.** Viuva-negra found that one site in thirty is a replica of another, and that in half
 of these pairs the names differ in `www.` only (2.3). The content test finds pages with the text of
@@ -66,7 +67,7 @@ GUESS_CACHE_BYTES, SITE_GUESS_CACHE_BYTES = 32 << 20, 2 << 20
 """Size of the cache of hosts with guesses, and of the part of one site."""
 PAGE_KINDS = frozenset({PageKind.DOCUMENT, PageKind.LISTING, PageKind.UNREADABLE})
 UNDECIDED_KINDS = frozenset({PageKind.MOVED, PageKind.REDIRECTED})
-"""Kinds of answers that neither confirm nor reject a guess."""
+"""Kinds of pages that neither confirm nor reject a guess."""
 
 
 class GuessesRow(Row, frozen=True):
@@ -120,7 +121,7 @@ class Guesses:
         return guess in host.in_flight
 
     def record_page(self, page: PageParsed) -> None:
-        """Record whether *page* is a page after all, if its URL was a guess in flight."""
+        """If the URL of *page* was a guess in flight, end the guess and adjust the host's limit."""
         url, key = page.visit.url, host_key(page.visit.url)
         host, guess = self._hosts.get(key), fingerprint(url)
         if host is None or guess not in host.in_flight:
@@ -148,7 +149,7 @@ STEP_CACHE_BYTES, SITE_STEP_CACHE_BYTES = 32 << 20, 2 << 20
 
 
 def rewrite_url(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:
-    """Return *url* rewritten by those of *steps* that hold at its host by *row*."""
+    """Return *url*, rewritten by the *steps* that hold at its host according to *row*."""
     before = ""
     while url != before:
         before = url
@@ -216,7 +217,7 @@ class HostSteps:
         return to_visit
 
     def _compare_default_documents(self, page: PageParsed, crawl: CrawlDefined | None) -> None:
-        """Compare a default document with its directory, when the second of both is visited."""
+        """Compare a default document with its directory, when the second of the two is visited."""
         url, host = page.visit.url, host_key(page.visit.url)
         if crawl is None or ASSUMED_RULE not in crawl.url_steps or "?" in url:
             return
@@ -234,9 +235,10 @@ class HostSteps:
     def _find_rules(
         self, page: PageParsed, original: str, crawl: CrawlDefined | None
     ) -> Iterator[tuple[str, str]]:
-        """Yield the rules that rewrite the URL of *page* or of its *original*.
+        """Yield pairs: a rule that rewrites the URL of *page* or of *original*, and a URL.
 
-        With each rule comes the page's URL as rewritten by it.
+        The URL of a pair is the page's URL as rewritten by the rule, or the page's own URL if the
+        rule rewrites the *original* only.
         """
         url, steps = page.visit.url, crawl.url_steps if crawl else ()
         rules = dict(rewrite_by_rules(url, steps))
@@ -287,8 +289,9 @@ def _steps_size(row: HostStepsRow) -> int:
 MIN_COMPARED_PAGES = 10
 """Pages of a host from which the share of duplicates is significant."""
 MAX_MISSES = 2
-"""Visits in a row with another home page than the original's that revoke the verdict. One is not
-enough: if both home pages change together, one of them is visited first."""
+"""Consecutive visits that find another home page than the original's, after which the verdict is
+revoked. One visit is not enough: if both home pages change together, one of them is visited
+first."""
 NAME_CACHE_BYTES, SITE_NAME_CACHE_BYTES = 32 << 20, 4 << 20
 """Size of the cache of `HostNameRow`, and of the part of one site."""
 MIN_SHARES = {"dups60": 0.6, "dups80": 0.8, "dups100": 1.0}
@@ -415,7 +418,7 @@ class HostNames:
         return (Hazard(rule),) if is_new_rule else ()
 
     def _decide_rule(self, row: HostNameRow) -> str:
-        """Return the hazard that a host is proven to be a case of; "" if there is no proof."""
+        """Return the hazard that is proven for a host, `www_alias` or `duphost`, or ""."""
         if is_www_pair(row.host, row.original):
             is_alias = row.home and self._settings.www_alias == "proven"
             return Hazard.WWW_ALIAS.value if is_alias else ""

@@ -2,11 +2,12 @@
 
 A sitemap may list URLs of its own site only. Entries of another site count if that site's
 robots.txt names the sitemap, or the index that lists it (sitemaps.org, "Sitemaps & Cross Submits").
-A feed's entries of other sites are links like those of a page, without their dates. The site that
-names a sitemap arrives here with the sitemap's URL, and is stored.
+A feed's entries of other sites are followed like links of a page, and their dates are ignored. A
+sitemap that robots.txt names is discovered through that robots.txt, whose site is stored in the
+sitemap's row.
 
-A listing gives hints for entries that are not older than the newest date at its last visit, and for
-all entries at its first visit.
+At its first visit, a listing gives hints for all entries. Later it gives hints for entries that are
+not older than the newest date of earlier visits.
 """
 
 from collections.abc import Iterable
@@ -150,14 +151,16 @@ def _find_entry_links(
     crawl: CrawlDefined | None,
     blocklist: Blocklist,
 ) -> Links:
-    """Return the links of *page* and its *entries*; only the entries of an index are deeper."""
+    """Return the links of *page* and its *entries*; a sitemap index's entries are one level
+    deeper."""
     links = find_links(page, crawl, blocklist)
     if page.nofollow:
         return links
     is_index = page.listing is Listing.SITEMAP_INDEX
     depth, purpose = page.visit.depth + is_index, Purpose.SITEMAP if is_index else Purpose.PAGE
     feed_policy = external_links(crawl, page.visit.party) if crawl else DEEP
-    # Another site vouches for its entries in a sitemap. A feed's entries are ordinary links.
+    # A sitemap's entries of another site are followed under every policy, because that site's
+    # robots.txt names the sitemap. A feed's entries are ordinary links.
     policy = feed_policy if page.listing is Listing.FEED else DEEP
     for entry, url in ((one, url) for one in entries for url in targets(one.url, page, policy)):
         found = Discovery(

@@ -4,8 +4,9 @@ A simhash is split into four bands of 16 bits. Two simhashes that differ in at m
 equal in at least one band. So the candidates are in four rows, which are read together (Manku, Jain
 and Das Sarma, *Detecting near-duplicates for web crawling*, 2007). Each row belongs to one site: in
 ten million pages of all sites, hundreds would share a band. The number of pages in a row is
-limited. Boilerplate fills a row, and a page that finds it full is still in its other bands. A near
-duplicate is not added to the rows, so a family of pages has only its first page there.
+limited. Boilerplate may fill a row. A page that is not added to a full row is still added to the
+rows of its other bands. A near duplicate is not added to the rows, so a family of pages has only
+its first page there.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Handles parsed pages by kind, with events for `pages.judged`, `pages` and `urls.discovered`.
+"""Handles parsed pages by kind; yields events for `pages.judged`, `pages` and `urls.discovered`.
 
 The parser states the kind of a page. One table here has a handler for each kind.
 
@@ -70,7 +70,8 @@ class EvaluatedPage(NamedTuple):
     hidden: Gone | None = None
     """Why the page is not published; None if it is."""
     reason: str = ""
-    """The same in words, or why the page is treated as relevant although a classifier failed."""
+    """Why the page is not published, in words; or why it is treated as relevant although a
+    classifier failed."""
 
 
 Answer = Iterator[Event | Tombstone]

@@ -86,7 +86,7 @@ class Partition:
 
     @property
     def start(self) -> int:
-        """The offset to read from: the position itself until it is checked."""
+        """The offset to read from: that of the position until it is checked, then the next one."""
         return self.position.offset + 1 if self.is_checked else self.position.offset
 
     def read_from_beginning(self) -> None:
@@ -104,7 +104,10 @@ class Changes:
     """Key → finder; None for an erasure."""
 
     def add(self, crawl: str, site: str, finder: str, url: str) -> None:
-        """Add the fingerprint *url* to the last event, or to a new one of another kind."""
+        """Add the fingerprint *url* to the last event, or to a new one.
+
+        A new event begins if crawl, site or finder differ from those of the last event.
+        """
         if not self.events or self.events[-1][:3] != (crawl, site, finder):
             self.events.append((crawl, site, finder, []))
         self.events[-1][3].append(url)
@@ -426,7 +429,7 @@ def _decode_change(record: Record) -> UrlsSeen | None:
 
 
 def _key(crawl: str, site: str, url: str) -> bytes:
-    """Return the key of the fingerprint *url* of *site*, by which URLs of a site are adjacent."""
+    """Return the key of the fingerprint *url* of *site*. Keys of one site are adjacent."""
     return crawl.encode() + b"\0" + site.encode() + b"\0" + bytes.fromhex(url)
 
 

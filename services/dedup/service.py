@@ -126,9 +126,10 @@ class Dedup(Processor):
 
     @property
     def unsettled(self) -> bool:
-        """Whether `settle` has rows to write for discovered URLs.
+        """Whether `settle` has rows to write or erase because of events on `urls.discovered`.
 
-        Their handler writes no rows, since Faust runs it in another thread than pages.
+        The handlers of these events write no rows, since Faust runs them in another thread than the
+        handler of pages.
         """
         return self._listings.unsettled or self._erasing.unsettled
 
@@ -159,7 +160,8 @@ class Dedup(Processor):
     def reads_of(self, events: Sequence[Event]) -> Iterator[list[Key]]:
         """Yield the keys of the rows that *events* need, a group at a time."""
         for event in events:
-            # Reading ahead writes digests. So note erasures first, and skip their pages.
+            # Reading ahead proposes leaders, which writes rows of digests. So erasures are noted
+            # first, and their pages are not read ahead.
             if isinstance(event, ErasureBegun):
                 self._erasing.erasures.begin(event.erasure)
         discoveries = [
@@ -215,7 +217,8 @@ class Dedup(Processor):
         if self._uses_hints:
             yield from hints_of_links(seen, event.crawl, now)
         if event.via.startswith("seed@"):
-            # A seed that is added again is retried now. The frontier keeps delay and Retry-After.
+            # A seed that is added again is retried now. The frontier still obeys the host's delay
+            # and Retry-After.
             yield from _request_retries(event, seen, now)
         yield from _admit(event, by_finding[Finding.REPEATED], True, now)
         yield from _admit(event, by_finding[Finding.NEW], False, now)
@@ -224,7 +227,8 @@ class Dedup(Processor):
         """Return whether *discovery* goes on to the URL-seen test: a guess only within limits."""
         if not discovery.guess:
             return True
-        # A guess in the set causes no visit, or it passed before and its record is redelivered.
+        # A guess whose URL is in the set causes no new visit: another finder was first, or the
+        # guess passed before and its record is redelivered.
         if self._seen.contains(event.crawl, event.site, fingerprint(discovery.url)):
             return True
         return self._guesses.request(discovery.url)
@@ -270,7 +274,10 @@ def _admit(
 def _request_retries(
     event: UrlsDiscovered, seen: Sequence[Discovery], now: float
 ) -> Iterator[RetryRequested]:
-    """Yield a retry of each seed of the event's site in *seen*, URLs in the URL-seen set."""
+    """Yield a retry of each seed in *seen* that is in the event's site.
+
+    *seen*: the seeds of *event* that were in the URL-seen set before.
+    """
     for found in seen:
         if site_of(found.url) == event.site:
             host = host_key(found.url)

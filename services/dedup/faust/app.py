@@ -67,7 +67,8 @@ T = TypeVar("T")
 
 logger = structlog.get_logger()
 
-# These libraries also raise their errors, which we log.
+# These loggers would report errors twice: the errors are also raised, and logged where they are
+# caught.
 for _name in ("faust", "mode", "aiokafka", "services.dedup"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
@@ -197,7 +198,8 @@ class FaustWorker:
         ]
         tasks = [asyncio.create_task(job) for job in jobs]
         try:
-            # The start takes until partitions are restored. The first job to end stops the others.
+            # `starting` ends when the partitions are restored. If any other job ends, all of them
+            # are stopped.
             done, _ = await asyncio.wait([starting, *tasks], return_when=asyncio.FIRST_COMPLETED)
             if done == {starting}:
                 starting.result()
@@ -251,7 +253,7 @@ class FaustWorker:
             throttled = await self._in_thread(self._throttle.partitions)
         except Unavailable:
             return  # Faust's consumer waits for the brokers too.
-        # If a rebalance has begun, it resumes all partitions when it ends.
+        # Nothing is paused during a rebalance, because its end resumes all partitions.
         if self._app.tables.actives_ready:
             consumed = consumed_partitions(self._app)
             paused = {tp for tp in consumed if tp.partition in throttled}
@@ -281,7 +283,8 @@ class FaustWorker:
 
 @contextmanager
 def exit_after(seconds: float) -> Iterator[None]:
-    """Exit the process if the block takes longer, even if it blocks the event loop."""
+    """Exit the process if the block takes longer than *seconds*, even if the event loop is
+    stuck."""
     watchdog = threading.Timer(seconds, _exit)
     watchdog.daemon = True
     watchdog.start()

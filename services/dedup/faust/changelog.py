@@ -3,9 +3,9 @@
 Faust could create it, but would not notice that a table on disk belongs to an earlier topic. If the
 topic was recreated, or the brokers lost its end, the tables on disk have the only copies of the
 missing URLs. They are published before anything is read. Several instances may publish copies of a
-table. That is harmless, since all copies of a key have the same first finder. An owner that went on
-without these copies may have written a later finder. Either finder's URL was admitted, or its
-record is redelivered.
+table. That is harmless, since all copies of a key have the same first finder. An owner that
+continued without these copies may have written a later finder of a URL. No URL is lost, whichever
+finder remains: the URL was admitted for that finder, or the finder's record is redelivered.
 """
 
 import threading
@@ -178,7 +178,8 @@ class Changelog:
                 table=str(self.table.folder(number)),
                 known=offset,
             )
-            # First, because publishing moves the end of the changelog beyond the stored offset.
+            # The offset is deleted before publishing, which moves the end of the changelog beyond
+            # it: after a crash the table would seem complete.
             self.table.forget_offset(number)
         elif offset >= 0:
             return

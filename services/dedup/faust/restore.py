@@ -1,8 +1,9 @@
 """Restores the table's partitions before events flow, and keeps standbys up to date.
 
 This replaces Faust's recovery, which reads changelogs and events through the same queues and
-empties them on the way. A standby then misses changes, and admits URLs a second time. Here a thread
-reads the changelog with its own consumer, and events flow only after that.
+empties them on the way. A standby then misses changes, and admits URLs a second time after it has
+taken over. Here a thread reads the changelog with its own consumer, and events flow only after it
+has read the changelog.
 """
 
 import asyncio

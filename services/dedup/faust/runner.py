@@ -85,7 +85,8 @@ class FaustRunner:
         async for event in stream.noack().events():
             pending = self._register(event)
             (one,) = decode_all([pending.record])
-            # Links need one group of rows, which is mostly empty.
+            # For events without pages, `reads_of` yields a single group of keys, which is mostly
+            # empty.
             if keys := next(reads_of(self.dedup, events_of([one])), None):
                 await self._in_thread(partial(read_ahead, self._store, [keys]))
             messages, changes = answer(self.dedup, one, clock.now()), self.seen.pop_changes()

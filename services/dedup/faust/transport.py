@@ -25,7 +25,7 @@ FLOW_CHECK_INTERVAL = 0.02
 
 
 class Producer(aiokafka.Producer):
-    """Retries until all replicas have a record, which they store once."""
+    """Retries until all in-sync replicas have a record; none of them stores it twice."""
 
     def _settings_extra(self) -> Mapping[str, Any]:
         return {"acks": "all", "enable_idempotence": True}
@@ -73,7 +73,7 @@ class Consumer(aiokafka.Consumer):
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Finish and commit records while the partitions are still assigned."""
-        # First, or a restore that completes just now would let events flow again.
+        # The restore is halted first: if it completed during `hand_over`, events would flow again.
         self.app.tables.on_partitions_revoked(revoked)
         if revoked:
             await self.hand_over()
