@@ -151,8 +151,7 @@ def _find_entry_links(
     crawl: CrawlDefined | None,
     blocklist: Blocklist,
 ) -> Links:
-    """Return the links of *page* and its *entries*; a sitemap index's entries are one level
-    deeper."""
+    """Return the links of *page* and *entries*; entries of a sitemap index are one level deeper."""
     links = find_links(page, crawl, blocklist)
     if page.nofollow:
         return links

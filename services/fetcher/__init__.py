@@ -37,13 +37,14 @@ claimed the partition, and another fetcher may have the host by now.
 
 Why requests keep within the lease. The frontier gives the host to another fetcher when the lease
 expires. A request starts only if even the longest visit would end before that. So two fetchers
-never visit a host at the same time, although they do not communicate. Clocks may differ: the lease
-is computed with the later of the two clocks, as far as the orders show the difference, and a
-fetcher with a large clock skew reports it (`limitations.py`).
+never visit a host at the same time, although they do not communicate. The clocks of a fetcher and a
+frontier may differ. The fetcher uses the later of the two for the lease, as far as orders show the
+difference, and it reports a large clock skew (`limitations.py`).
 
-Why connections are kept alive. A host has at most one connection. The next request uses it, of
-whichever order, if it comes before the fetcher or the server closes the connection
-(`IdleConnections`). A connection is not kept if the courtesy delay is longer than that.
+Why connections are kept alive. A host has at most one connection. The next request to the host uses
+it, even for another order, if the request comes before the fetcher or the server closes the
+connection (`IdleConnections`). A connection is closed at once if it would not last until the
+courtesy delay is over.
 
 Why aiohttp may not retry. aiohttp immediately repeats a GET whose idle connection was closed by the
 server. The fetcher repeats the request once, after a pause: most likely the server did not read it,

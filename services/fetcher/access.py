@@ -4,8 +4,8 @@ The identity is always true and names a contact (hazard `cloaking`).
 
 Headers, credentials and proxies of hosts are in a TOML file, because they are secrets: they have no
 default, and no log line, event or archived record contains them. The file has a table for each
-host, named by scheme and authority, because a password is valid for these (RFC 7617, 2.2). The
-table `"*"` is for all other hosts.
+host, named by scheme and authority, because credentials are valid for one scheme and authority (RFC
+7617, 2.2). The table `"*"` is for all other hosts.
 
     ["https://intranet.example.org"]
     user = "crawler"

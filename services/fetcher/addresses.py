@@ -2,7 +2,8 @@
 
 The tables are copied from IANA's special-purpose address registries (RFC 6890), so that the result
 does not depend on the version of Python. An IPv6 address that embeds an IPv4 address is treated as
-the IPv4 address, with any translation prefix, because a name server may answer with any.
+that IPv4 address. This holds for 6to4, for IPv4-mapped addresses and for every NAT64 prefix,
+because a name server may answer with any of them.
 """
 
 from collections.abc import Collection, Iterable
@@ -63,7 +64,7 @@ NAT64_ADDRESSES = (IPv4Address("192.0.0.170"), IPv4Address("192.0.0.171"))
 def may_connect(
     address: str, allowed: Collection[Network], prefixes: Collection[IPv6Network] = ()
 ) -> bool:
-    """Whether *address*, an IP literal, is on the public Internet or in an *allowed* network.
+    """Return whether *address*, an IP literal, is public or in an *allowed* network.
 
     *prefixes* are NAT64 prefixes of this network, beside the well-known one.
     """
@@ -118,6 +119,6 @@ def _embedded_ipv4(address: Address, prefixes: Collection[IPv6Network]) -> Addre
 
 
 def _extract_ipv4(address: IPv6Address, length: int) -> IPv4Address:
-    # It follows the prefix, and skips the ninth octet (RFC 6052, 2.2).
+    # The IPv4 address follows the prefix, and skips the ninth octet (RFC 6052, 2.2).
     octets = [octet for at, octet in enumerate(address.packed) if at >= length // 8 and at != 8]
     return IPv4Address(bytes(octets[:4]))

@@ -44,7 +44,7 @@ class Head(Struct, frozen=True):
 
 
 def end_of_head(data: bytes | bytearray, start: int = 0) -> int:
-    """Return the offset of the body, or 0 without an end of the head; search from *start*."""
+    """Return the offset of the body, searched from *start*, or 0 if the head has no end yet."""
     found = _end.search(data, max(0, start - 2))
     return found.end() if found else 0
 
@@ -99,7 +99,8 @@ def _make_head(version: str, status: int, reason: str, headers: Headers) -> Head
     keep_alive = "close" not in options and (version >= "1.1" or "keep-alive" in options)
     length, chunked = 0 if status in BODILESS else None, False
     if length is None and codings:
-        # Chunks win. The connection is not reused, because its framing is ambiguous.
+        # Transfer-Encoding overrides Content-Length. If a response has both, its framing is
+        # ambiguous, so the connection is not reused.
         chunked, keep_alive = codings[-1] == "chunked", keep_alive and not lengths
     elif length is None and lengths:
         length = _parse_length(lengths)

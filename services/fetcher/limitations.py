@@ -13,9 +13,9 @@ lasts until a request succeeds or until `MAX_OUTAGE_SECONDS` are over.
 
 Clock skew. An order states when it was made, by the clock of its frontier. An order from the future
 proves that this clock is behind; the leases of its epoch are then computed with the frontier's
-clock. An old order has waited, or this clock is ahead; the youngest of some orders separates the
-two cases best. If this clock is ahead, leases end early, and no order is begun whose lease seems to
-be over.
+clock. An old order has waited, or this clock is ahead. If even the youngest of the last orders is
+old, this clock is probably ahead. If this clock is ahead, leases end early, and no order is begun
+whose lease seems to be over.
 """
 
 import errno
@@ -154,7 +154,7 @@ class Outage:
 
 
 AGE_SAMPLE_SIZE = 20
-"""Orders of which the youngest shows the clock skew."""
+"""Number of the last orders, of which the youngest shows the clock skew."""
 EPOCH_CACHE_SIZE = 1000
 """Epochs whose clock skew is cached."""
 SKEW_TTL_SECONDS = 300.0

@@ -43,8 +43,8 @@ Accepts = Callable[[int, str], bool]
 def accept_types(types: tuple[str, ...]) -> Accepts:
     """Return a function that accepts documents of *types*, which may contain `*`.
 
-    It also accepts the bodies of all other responses, because these explain why there is no
-    document.
+    It also accepts the body of every response that is not a 2xx, because that body explains why
+    there is no document.
     """
 
     exact = frozenset(types)
@@ -326,7 +326,8 @@ def _make_robots_answered(
     order: HostCheckedOut, visit: Visit, result: VisitResult, now: float
 ) -> RobotsAnswered:
     assessment, rules = result.assessment, result.robots
-    # Then the host that has the file is failing, not the host that the rules are for.
+    # An outcome that ends the order shows that the host with the file is failing, not the host that
+    # the rules are for.
     host_failed = rules is not None and OUTCOMES[assessment.outcome].ends_order
     return RobotsAnswered(
         crawl=order.crawl,

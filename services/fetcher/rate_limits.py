@@ -4,8 +4,8 @@ Sites. A few hosts of a site are checked out at once, and each order keeps its o
 unanswered orders of a site go to one partition, and so to one fetcher, which spaces the starts of
 visits (`SiteRateLimit`). When a partition moves to another fetcher, the spacing may be broken for a
 moment; the pause of each host does not depend on it. A visit reserves its start before the name is
-looked up and the connection is made, so that connections do not wait. The lookup and the connection
-may take long, so the gap is enforced once more when the request is sent.
+looked up and the connection is made, so that no connection is open while the visit waits. The
+lookup and the connection may take long, so the gap is enforced once more when the request is sent.
 
 Addresses. Many hosts may share an address, which is a /64 network in IPv6, and one machine may
 serve them all (`AddressLimits`). Over all fetchers, a few requests to an address are in flight at
@@ -17,9 +17,9 @@ orders for other addresses.
 
 Slots. Each request to an address holds a slot. A single fetcher counts its own slots. The fetchers
 of a fleet lease slots in the store for a limited time. The slots of a crashed fetcher become free
-when its leases expire, by any clock within the tolerated skew. A fetcher that finds no free slot
-writes a row that requests one. Fetchers with more than an equal part of the slots then let leases
-expire.
+when its leases have expired by every clock within the tolerated skew. A fetcher that finds no free
+slot writes a row that requests one. Fetchers with more than an equal part of the slots then let
+leases expire.
 
 The logic is pure: the caller passes the monotonic time and the answers of the store.
 """
@@ -76,7 +76,7 @@ class SiteRateLimit:
         return start - now
 
     def reserve_send(self, site: str, gap: float, now: float, left: float = inf) -> float:
-        """Return the seconds until a request may be sent to *site*; 0: it is sent *now*.
+        """Return the seconds until a request may be sent to *site*; 0 if it is sent *now*.
 
         The request after it has to wait for *gap* seconds. *now* is monotonic. Raise TooLate if the
         wait is longer than *left* seconds, which may be negative.

@@ -109,7 +109,7 @@ class Fetcher:
         return min(event.at, self._clock())
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Carry out the order *event*. Its last `VisitEnded` is emitted in every case.
+        """Carry out the order *event*, and emit its last `VisitEnded` unless the process fails.
 
         Raise Poison if *event* is not an order.
         """
@@ -157,7 +157,7 @@ class Fetcher:
             run.return_order(str(fault))
 
     async def _refusal(self, run: "OrderRun") -> str:
-        """Return why the order of *run* must not be begun, or ""; retry while the store is away."""
+        """Return why the order of *run* must not be begun, or ""; wait for an unavailable store."""
         order = run.order
         for wait in waits():
             try:
@@ -271,7 +271,8 @@ class OrderRun:
     def to_lease_time(self, at: float) -> float:
         """Convert a time of this clock to the later of the two clocks.
 
-        The frontier plans with it. With an earlier time the next visit would be due at once.
+        The frontier plans the next visit with this time. By a clock that is behind, the next visit
+        would be due at once.
         """
         return at + self._ahead
 

@@ -53,8 +53,8 @@ def fixed_epoch(epoch: int) -> EpochOf:
 def claimed_epoch(log: Log, store: Store) -> EpochOf:
     """Return an EpochOf that reads the newest claim of the site's partition from the store.
 
-    A frontier that has lost the partition may not know yet and still send orders. Concurrent calls
-    share a read that was begun after them.
+    A frontier that has lost the partition may not know yet and still send orders. Each read of the
+    store serves all calls that came before it began.
     """
     claims = store.table(ClaimRow)
     reads: dict[str, asyncio.Task[int]] = {}

@@ -283,8 +283,7 @@ class FaustWorker:
 
 @contextmanager
 def exit_after(seconds: float) -> Iterator[None]:
-    """Exit the process if the block takes longer than *seconds*, even if the event loop is
-    stuck."""
+    """Exit the process after *seconds* in the block, even if the block stops the event loop."""
     watchdog = threading.Timer(seconds, _exit)
     watchdog.daemon = True
     watchdog.start()

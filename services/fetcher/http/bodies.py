@@ -1,9 +1,10 @@
 """Reads bodies: each within its own limits, and all of them within one memory budget.
 
-If the budget is used up, a body waits until another is finished. A lack of memory is our fault, so
-no page is cut or lost for it; the server finds the connection full meanwhile. To prevent a deadlock
-of bodies that wait for each other, the body that was begun first never waits. Memory stays within
-the budget, plus one body, plus the buffers of the sockets.
+If the budget is used up, a body waits until another is finished. TCP's flow control stops the
+server meanwhile. A lack of memory is our fault: the wait does not count as a slow transfer, and a
+wait until the end of the visit's time is an internal error, not a cut page. The body that was begun
+first never waits; otherwise bodies could wait for each other forever. Memory stays within the
+budget, plus one body, plus the buffers of the sockets.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ class BodyBuffer:
         self._is_accepted, self._limit = True, step.limit
 
     def append(self, piece: bytes) -> bool:
-        """Append *piece*, b"" before the first one; return whether more is to be read."""
+        """Append *piece*; return whether more is to be read. The first call passes b""."""
         self._received += piece
         if self._kind is None:
             self._decide_type()

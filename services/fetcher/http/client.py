@@ -90,7 +90,7 @@ class Web:
         self.limiters = request_limiters(settings, self.address_limits, slots, time)
         self.resolver, self.trust = Resolver(settings, time, self.blocklist), TlsTrust()
         self.outage = Outage(settings.outage_share)
-        """Of connections; the resolver has another one for lookups."""
+        """The outage of connections. The resolver detects the outage of lookups."""
         connector = Connector(
             settings.head_limit,
             resolver=ProxyResolver(self.resolver, self.accesses),
@@ -144,7 +144,7 @@ class HostClient:
         self._time = asyncio.get_running_loop().time
 
     async def fetch(self, step: Fetch, admission: Admission[Request]) -> Reply | Failure:
-        """Return the response or the failure. No behaviour of a server raises an exception.
+        """Return the response or the failure. Nothing that a server does raises an exception.
 
         Raise LocalFault if no request could be made and no host is to blame, Denied if a limiter
         denies the request or its name is not looked up in time.

@@ -216,7 +216,7 @@ class ResponseProtocol(ResponseHandler):
         if head.length is not None and len(body) <= head.length:
             super().data_received(_framing_head(head) + body)
             return
-        # Separately, so that an error after the head does not lose the head.
+        # The body is passed on separately, so that an error after the head does not lose the head.
         super().data_received(_framing_head(head))
         if body:
             self.data_received(body)
@@ -242,7 +242,7 @@ def _framing_head(head: Head) -> bytes:
 class RawResponse(aiohttp.ClientResponse):
     """A response that stores the original head and the server's address.
 
-    The connection may be closed when they are needed.
+    They are stored because the connection may be closed before they are needed.
     """
 
     address = ""
@@ -311,9 +311,10 @@ class IdleConnections:
         """Address key → number of idle connections."""
 
     def reuse(self, host: str, addresses: Container[str]) -> None:
-        """Let the next request to *host* use its connection; close it if it leads elsewhere.
+        """Let the next request to *host* use its idle connection, unless it must be closed.
 
-        *addresses* are the permitted addresses of the host.
+        *addresses* are the permitted addresses of the host. The connection is closed if it has
+        another address, or if it has expired.
         """
         idle = self._pop(host) if host in self._idle else None
         if idle and (idle.address not in addresses or idle.until < self._loop.time()):

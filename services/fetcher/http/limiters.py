@@ -123,7 +123,7 @@ class Admission(Generic[T]):
 
 
 def limit_concurrency(limit: int, key: Callable[[T], str | None] = lambda request: "") -> Admit[T]:
-    """Return an admission of at most *limit* requests of one *key* at once; None: no limit."""
+    """Return an admission of *limit* requests of one *key* at once; the key None has no limit."""
     by_key = WeakValueDictionary[str, asyncio.Semaphore]()
 
     @asynccontextmanager
@@ -147,7 +147,7 @@ def limit_concurrency(limit: int, key: Callable[[T], str | None] = lambda reques
 def wait_for_start(reserve: Callable[[Request], float]) -> Admit[Request]:
     """Return an admission that waits for the seconds that *reserve* returns.
 
-    A reservation that is not used is lost.
+    If a request is cancelled while it waits, its reserved start stays unused.
     """
 
     @asynccontextmanager

@@ -25,7 +25,8 @@ NO_ADDRESS_ERRORS = (
     aiodns.error.ARES_EBADNAME,
     aiodns.error.ARES_ENONAME,
 )
-"""Errors that mean that the name has no address. Any other error means that it is unknown."""
+"""Errors that mean that the name has no address. After any other error, it is unknown whether the
+name has one."""
 UNREACHABLE_ERRORS = (aiodns.error.ARES_ECONNREFUSED, aiodns.error.ARES_ENOTINITIALIZED)
 """Errors that mean that no name server could be queried."""
 UNRELIABLE_ERRORS = (aiodns.error.ARES_ENODATA, aiodns.error.ARES_EBADRESP)
@@ -127,7 +128,7 @@ class NameServers:
 def _addresses(results: Iterable[pycares.DNSResult | BaseException]) -> list[Answer]:
     """Return the addresses in *results*; if there are none, raise one of the errors.
 
-    An error that means "unknown" goes before an error that means "no address".
+    An error that means "unknown" takes precedence over one that means "no address".
     """
     complete = [result for result in results if not isinstance(result, BaseException)]
     records = [record for result in complete for record in result.answer]

@@ -67,9 +67,9 @@ PROBED = ""
 class Wildcards:
     """Finds domains in which every name resolves (hazard `dns_wildcard`).
 
-    Such a domain has hosts without end that are one host. A domain is checked once, by a lookup of
-    a random name, when a second host of it is seen. Most domains have one host, and cost nothing.
-    At most *size* domains are cached.
+    Such a domain has host names without end, which all belong to one host. A domain is checked
+    once, by a lookup of a random name, when a second host of it is seen. Most domains have one
+    host, and cost nothing. At most *size* domains are cached.
     """
 
     def __init__(self, size: int) -> None:
@@ -215,7 +215,7 @@ class Resolver(AbstractResolver):
         return not await asyncio.shield(self._check)
 
     async def _any_resolves(self) -> bool:
-        """Return whether a name resolves that resolved before, or that always does."""
+        """Return whether a lookup of a name that resolved before, or of NAT64_NAME, is answered."""
         before = [*islice(reversed(self._cache), CHECK_NAMES)]
         for name in (*before, NAT64_NAME):
             try:

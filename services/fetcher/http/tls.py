@@ -45,7 +45,7 @@ class Context(ssl.SSLContext):
         return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
     def store_session(self, connection: ssl.SSLObject) -> None:
-        """Cache the session of *connection*. Data was received, and with it the session ticket."""
+        """Cache the session of *connection*; data was received, so a session ticket was, too."""
         session, host = connection.session, str(connection.server_hostname)
         if session is not None:
             self._sessions[host] = session
@@ -108,7 +108,7 @@ class TlsTrust:
             self._sites[site] = trusted
 
     def change_host(self, name: str, certificate: str | None) -> None:
-        """Set the *certificate* of the host *name*; None removes the override of the host."""
+        """Set the *certificate* of the host *name*; None removes it, "" sets the system's trust."""
         trusted = _parse_certificate(certificate, name) if certificate else None
         self._hosts.pop(name, None)
         if certificate is not None:
