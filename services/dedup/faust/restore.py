@@ -114,12 +114,12 @@ class Restorer(Service):
             await asyncio.get_running_loop().run_in_executor(self._thread, read)
 
     async def _resume_flow(self, partitions: set[TP]) -> None:
-        app, consumer_config = self._app, self._app.consumer
+        app, consumer = self._app, self._app.consumer
         tables = cast(TableManager, app.tables)
-        consumer_config.resume_partitions(partitions)
+        consumer.resume_partitions(partitions)
         self.completed.set()
         app.flow_control.resume()
-        consumer_config.resume_flow()
+        consumer.resume_flow()
         await app._fetcher.maybe_start()
         tables.on_actives_ready()
         tables.on_standbys_ready()

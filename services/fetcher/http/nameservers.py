@@ -64,7 +64,7 @@ class NameServers:
         try:
             with observe_duration("gossamer_dns_seconds"):
                 async with asyncio.timeout(seconds):
-                    return await (self._query_anew(name) if bypass_cache else self._query(name))
+                    return await (self._query_uncached(name) if bypass_cache else self._query(name))
         except (aiodns.error.DNSError, UnicodeError) as error:
             if error.args[0] in UNREACHABLE_ERRORS:
                 raise LocalFault(f"{NO_NAME_SERVER} ({error.args[-1]})") from error
@@ -80,9 +80,9 @@ class NameServers:
         except aiodns.error.DNSError as error:
             if error.args[0] not in UNRELIABLE_ERRORS:
                 raise
-        return await self._query_anew(name)
+        return await self._query_uncached(name)
 
-    async def _query_anew(self, name: str) -> list[Answer]:
+    async def _query_uncached(self, name: str) -> list[Answer]:
         # An error is believed only if a new channel, without cache and other queries, repeats it.
         channel = self._new_channel()
         try:
