@@ -53,7 +53,7 @@ class Message:
     """A message to append. *partition_key*, usually a site, determines the partition, unless
     *partition* is set.
 
-    *headers* carry the data of a message without a value: a tombstone.
+    Consumers filter pages by *headers*. A tombstone, which has no value, has all its data in them.
     """
 
     topic: str
@@ -127,8 +127,9 @@ class Tail(Protocol):
     def poll(self, timeout: float) -> Sequence[Record]:
         """Return the next records of all partitions.
 
-        Nothing is returned only at the end of the topics as of this call, after waiting there for
-        *timeout* seconds. A caller can therefore read the current log to its end.
+        The result is empty only if all records that existed when the tail was created have been
+        returned, and no other record has arrived within *timeout* seconds. A caller with a new tail
+        can therefore read the current log to its end.
         """
 
     def close(self) -> None:

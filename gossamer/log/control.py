@@ -7,8 +7,11 @@ newest event of each. A new kind needs a struct, a line in that file, and a case
 
 The processes of a fleet are upgraded one by one. An event of an unknown kind or version is
 therefore skipped: an older process must neither stop at it nor write a dead letter, since each
-instance would write one at each start. Definitions that were keyed by the crawl alone still count.
-They stay beside the newer ones, and the newer record is read later, whatever its key.
+instance would write one at each start.
+
+Older versions used the crawl alone as the key of a definition. Such a record still counts. Since
+newer definitions have another key, compaction does not remove it, but every reader reads the newer
+record later, and that one prevails.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,8 +2,9 @@
 
 A group has one member here, since a standalone crawl runs each service once. Records that all
 consumers of their topic have moved past are deleted in the same transaction, and SQLite reuses
-their space. Nothing else deletes records, and offsets and records are in one file, so that readers
-cannot meet gaps.
+their space. Other records are deleted only from topics without a consuming service: superseded
+records of a key, and old records of `LIMITED` topics. Offsets and records are in one file. A group
+therefore never finds a gap.
 """
 
 import json

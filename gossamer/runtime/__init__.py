@@ -18,8 +18,9 @@ handles the same records again. Handlers are idempotent, which is necessary anyw
 move between processes. Exactly-once semantics of Kafka would cover the log and not the store.
 
 **Why in groups.** A flush, an append and a commit cost the servers nearly the same for one record
-as for thirty. Under load, the log therefore advances five or ten times a second (`GROUP`), past all
-records of that time. A record for an idle service is handled at once.
+as for thirty. Under load, the log therefore advances at most five or ten times a second
+(`MIN_STEP_INTERVAL`, `MIN_ADVANCE_INTERVAL`), past all records of that time. A record for an idle
+service is handled at once.
 
 **Why a step is bounded by time.** A loop that does not poll seems stuck: its liveness probe
 restarts it, and its group assigns its partitions to other members, which start the same step. A
@@ -31,27 +32,28 @@ into several records.
 processor states which rows the records of a step need (`Processor.reads_of`). The loop reads them
 together, with retries during short outages, and handlers find them in memory.
 
-**When a handler fails.** A record that is unreadable, or is refused as Poison, becomes a dead
-letter, and nothing has changed. Any other error may occur halfway. Then all effects of the step are
-discarded, in the store's buffers and in the processor's memory, which is reloaded from the store.
-The records are handled again without the one that failed. An error in `wake` has no such record: it
-stops the process, and nothing is written.
+**When a handler fails.** A record that cannot be decoded, or that a handler refuses with Poison,
+becomes a dead letter. The handler has changed nothing then. An exception that is not a
+GossamerError may occur after some changes. All effects of the step are then discarded: the store's
+buffers are cleared, and the processor's memory is reloaded from the store. The record that failed
+becomes a dead letter, and the other records are handled again. An exception in `wake` is not caused
+by a record. It stops the process before anything of the step is written.
 
 **Why `begins_once`.** Executing an order twice would be impolite: the same host would get the same
 requests again, perhaps at the same time. The fetcher therefore advances past an order *before* it
-starts the order. If the process crashes, the frontier detects the loss by the order's lease.
+starts the order. If the process crashes, the frontier notices when the lease of the order expires.
 
-**Why the fetcher's messages do not wait.** If records may be handled again, their messages are held
-until all earlier records of the partition are done. If they were appended at once, a crash would
-make them be appended again. The log has already advanced past an order, which is never executed
-again. Each of its messages is therefore appended at once, and a slow host does not delay the pages
-of others. For the same reason they survive an outage of the log: work in progress continues, and
-its messages are held until the log accepts them (`concurrent.py`). If they were dropped, the URLs
-would be requested again.
+**Why the fetcher's messages do not wait.** The messages of a record that may be handled again are
+held until all earlier records of its partition are done. If they were appended at once, a crash
+could cause them to be appended twice. An order is never handled again, because the log has advanced
+past it before it starts. Its messages are therefore appended at once, and a slow host does not
+delay the pages of other hosts. They also survive an outage of the log: work in progress continues,
+and its messages are held until the log accepts them (`concurrent.py`). If the messages were
+dropped, their URLs would be requested again.
 
-**Why it pauses.** A copy of the store is consistent only if no process writes. In `quiescing.py`
-all loops that store rows record that they pause, and the command checks that none has continued
-before the copy was complete.
+**Why a loop pauses.** A copy of the store is consistent only if no process writes during the copy.
+`quiescing.py` describes how each loop that stores rows records its pause, and how the command that
+copies the store checks that no loop has continued too early.
 
 **The process.** In a fleet, `process.py` waits for unavailable servers, opens log and store
 (`backends.py`), and stops at SIGTERM. `health.py` serves probes and metrics, and `observed.py`

@@ -27,7 +27,8 @@ class Alignment:
     deleted: int = 0
     """Number of records that the store does not include and that the log no longer has."""
     lost: int = 0
-    """Number of records that an older log lacks, and that the store or the group has handled."""
+    """Number of records that the store or the group has handled, and that the log lacks because it
+    was replaced by an older one."""
     rows: Sequence[PositionRow] = ()
     """The new positions."""
 
@@ -37,7 +38,8 @@ def align(
 ) -> Alignment:
     """Return the changes that align *group* with the store, whose positions are *rows*.
 
-    *may_lack*: a partition without a row is at the group's committed offset.
+    *may_lack*: rows may be missing, because the group handles records without storing positions.
+    The committed offset then counts as the position of a partition without a row.
     """
     rows = [*rows]
     stored = {(topic, int(row.partition)): at for row in rows for topic, at in row.offsets.items()}
@@ -102,7 +104,8 @@ def compare_group(log: Log, store: Store, service: type[Processor], is_new: bool
     Members of the group may be running. *is_new*: the store was empty.
     """
     group, topics = service.name, [topic.name for topic in service.reads]
-    # Committed offsets are read before the positions, and ends after them, because all grow.
+    # All of them grow while members run. Committed offsets are read first and ends last, so that no
+    # position seems to be behind the former or beyond the latter.
     before = log.group_positions(group, topics)
     numbers = sorted({*range(log.partitions), *(number for _, number in before)})
     rows = store.table(PositionRow).get_all([((group, str(number)), "") for number in numbers])

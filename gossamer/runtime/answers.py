@@ -26,8 +26,8 @@ def events_of(decoded: Iterable[Decoded]) -> list[Event]:
 def reads_of(processor: Processor, events: Sequence[Event]) -> Iterator[list[Key]]:
     """Yield the groups of rows that *processor* needs for *events*.
 
-    If it fails, no more groups follow: the handler then reports the failing event, and reads rows
-    itself.
+    If the processor cannot state them, no more groups follow. Handlers then read the missing rows
+    themselves. If an event caused the failure, its handler reports that.
     """
     try:
         for group in processor.reads_of(events):
@@ -53,8 +53,9 @@ def answer_all(
 ) -> list[list[Message]]:
     """Return the messages of *processor* for each record of *decoded*.
 
-    A handler that fails halfway has changed rows and memory. *restart* undoes everything since the
-    last advance, and the records are handled again without the one that failed.
+    A handler that fails halfway may have changed rows and memory. *restart* then undoes everything
+    since the last advance. The record that failed becomes a dead letter, and the other records are
+    handled again.
     """
     letters: dict[Record, list[Message]] = {}
     while True:
@@ -94,7 +95,7 @@ def answer(
             undo()
         return [encode(dead_letter_for(record, processor.name, error, now))]
     try:
-        # All answers are encoded before any is appended.
+        # All answers are encoded before the first is appended, so that either all are or none.
         return [encode(one) for one in answers]
     except Poison as error:
         undo()

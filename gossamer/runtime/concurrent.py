@@ -1,14 +1,15 @@
 """The strategy for concurrent work on many records: fetching and parsing.
 
 Records finish in any order. The messages of a record are appended when the log advances past it,
-after all earlier records of its partition have finished. Interrupted work is therefore repeated
-after a crash, and nothing is appended twice. If work must not be repeated (`begins_once`), the log
-advances before the work starts, and messages are appended at once. Another service then detects a
-crash during the work (by the frontier's lease).
+after all earlier records of its partition have finished. Work that a crash interrupts has therefore
+appended nothing, and is repeated. If work must not be repeated (`begins_once`), the log advances
+before the work starts, and messages are appended at once. After a crash during the work, another
+service must notice that its results are missing: the frontier does when the order's lease expires.
 
-An unavailable log does not cost this work. Work in progress continues, its messages are held, and
-the next successful advance includes everything that a failed one did not move. Meanwhile a fenced
-member joins its group again. Only work that may be repeated is dropped: log and store are reopened.
+Work that must not be repeated survives an outage of the log. It continues, and its messages are
+held. The next successful advance includes the records and messages of the failed ones. A member
+that was fenced during the outage joins its group again. Work that may be repeated is dropped
+instead, and log and store are reopened.
 """
 
 import asyncio
@@ -35,11 +36,11 @@ from gossamer.runtime.trace import handling
 from gossamer.store import Store
 
 IDLE_WAIT, MAX_IDLE_WAIT = 0.02, 0.25
-"""Minimum and maximum seconds between two polls while work is in progress. They grow while nothing
-happens."""
+"""Minimum and maximum seconds between two polls while work is in progress. The interval grows while
+nothing happens."""
 IDLE_POLL, MAX_IDLE_POLL = 0.1, 0.5
-"""Minimum and maximum seconds of one poll while no work is in progress. They grow while nothing
-happens. The control topic and the stop event are checked between polls."""
+"""Minimum and maximum seconds of one poll while no work is in progress. Polls become longer while
+nothing happens. The control topic and the stop event are checked between polls."""
 MIN_ADVANCE_INTERVAL = 0.1
 """Minimum seconds between two advances under load, each with one append and one commit. The result
 of a lone record is advanced as soon as it finishes."""
@@ -88,7 +89,7 @@ class Concurrent:
 
     @property
     def is_at_stake(self) -> bool:
-        """Whether work would be lost with this process."""
+        """Whether this process has work or messages that the log does not repeat after a crash."""
         return self._begins_once and bool(self._working or self._outbox)
 
     @property
@@ -146,7 +147,10 @@ class Concurrent:
                 self._begin(one)
 
     def collect(self) -> Batch | None:
-        """Return the finished batch, seldom while work is in progress."""
+        """Return the finished batch, or None.
+
+        Batches are at least MIN_ADVANCE_INTERVAL apart while work is in progress.
+        """
         if self._working and clock.steady() < self._advanced_at + MIN_ADVANCE_INTERVAL:
             return None
         for record in self._offsets.passed():
@@ -204,7 +208,8 @@ class Concurrent:
     def timeout(self) -> float | None:
         """Return the maximum seconds of the next poll, or None if no poll is due.
 
-        Polls are long without work, and rare at the limit of concurrent work.
+        Without work in progress, a poll may wait long for records. At the limit of concurrent work,
+        polls are rare, because a polled record could not start.
         """
         if not self._working:
             self._found = False
@@ -218,9 +223,9 @@ class Concurrent:
         return 0.0
 
     async def rest(self, moved: bool) -> None:
-        """Wait until there may be something to do, while work is in progress."""
+        """Wait until there may be something to do. Return at once if no work is in progress."""
         if moved and self._begins_once and self._working:
-            # No work starts before the next advance.
+            # New work starts with the next advance, which is not due before this time.
             rest = max(0.0, self._advanced_at + MIN_ADVANCE_INTERVAL - clock.steady())
             await asyncio.wait(self._working, timeout=rest)
         elif self._working:
@@ -238,7 +243,7 @@ class Concurrent:
 
     async def cancel(self) -> None:
         """Cancel all work in progress."""
-        # Every task runs once, because a task that is cancelled before could not clean up.
+        # Let every task begin, because a task that is cancelled earlier never runs its cleanup.
         await asyncio.sleep(0)
         for task in self._working:
             task.cancel()
@@ -266,7 +271,8 @@ class ConcurrentRunner:
         self._thread = ThreadPoolExecutor(1, "log")
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until *stop*. Work in progress is then left to the next reader.
+        """Work until *stop*. Work in progress is then cancelled. If it may be repeated, the next
+        reader repeats it.
 
         Raise the error that stops the service: GossamerError if no record has caused it.
         """

@@ -1,4 +1,4 @@
-"""Runs an event loop in a process that a thread stops."""
+"""Runs an event loop until a `threading.Event` is set."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ STOP_INTERVAL = 0.2
 
 
 def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.Event) -> None:
-    """Run *work* in an event loop. The asyncio event that it gets is set when *stop* is."""
+    """Run *work* in an event loop. *work* gets an asyncio event that is set soon after *stop*."""
 
     async def until_stopped() -> None:
         ended = asyncio.Event()
@@ -21,7 +21,7 @@ def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.
 
 
 async def _forward(stop: threading.Event, ended: asyncio.Event) -> None:
-    # Polled, because a waiting thread would have to be woken when the work ends by itself.
+    # *stop* is polled. A thread that waited for it would have to be woken if the work ends first.
     while not stop.is_set():
         await asyncio.sleep(STOP_INTERVAL)
     ended.set()

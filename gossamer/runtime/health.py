@@ -1,9 +1,9 @@
 """Serves liveness, readiness and metrics of a process of a fleet over HTTP.
 
 `/healthz` is 200 while the service's loop runs. An orchestrator restarts a stuck process. `/readyz`
-is 200 while the process works, with a note if an operator should act, and otherwise 503 with the
-reason. `/metrics` is for Prometheus. Separate threads serve all three, so that a stuck loop does
-not delay the response.
+is 200 while the process works, and 503 with the reason while it does not. The response of a working
+process contains a note if an operator should act. `/metrics` is for Prometheus. Separate threads
+serve all three, so that a stuck loop does not delay the response.
 """
 
 import threading
@@ -82,7 +82,7 @@ class Health:
         self._note = what
 
     def watch(self, ask: LagQuery) -> None:
-        """Use *ask* from now on to query the lag, and whether the servers answer."""
+        """Query the lag by *ask* from now on. If *ask* fails, the servers count as unavailable."""
         self._servers = _LagCache(ask)
 
     @property
@@ -127,7 +127,8 @@ class Health:
 
 
 class _LagCache:
-    """The last result of the lag query. Waits are short, and only one query runs at a time."""
+    """The last result of the lag query. Only one query runs at a time, and a reader waits at most
+    LAG_TIMEOUT for it."""
 
     def __init__(self, ask: LagQuery) -> None:
         self._ask, self._known = ask, dict[str, int]()
@@ -162,7 +163,7 @@ class _LagCache:
         try:
             self._known, self._failure = dict(self._ask()), ""
         except Exception as error:
-            # The service meets the same failure as soon as it has work.
+            # Not raised, because the service itself fails in this way as soon as it has work.
             self._known, self._failure = {}, str(error) or repr(error)
         self._answered_at = clock.steady()
 

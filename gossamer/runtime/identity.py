@@ -1,4 +1,4 @@
-"""The identity of a fleet, or of a folder of one machine, which each of its parts states.
+"""The identity of a fleet, or of a standalone crawl's folder. Each of its parts states it.
 
 It consists of an id, the number of partitions, and the version of the Public Suffix List. The last
 two determine where all data of a site is stored. The identity is stated on the `control` topic, in
@@ -49,7 +49,8 @@ def identify(log: Log, store: Store, now: float) -> str:
     Raise GossamerError unless *log* and *store* belong to the same fleet and are complete.
     """
     rows = store.table(IdentityRow)
-    # In this order, because another process may also be the first one.
+    # Another process may start the fleet at the same time. It writes the topics before it records
+    # this in the store, so the reads in the opposite order never find a record without the topics.
     was_stated = rows.get(TOPICS) is not None
     stated = check_topics(log)
     _compare(log, rows.get(STORE), stated, was_stated)
@@ -71,7 +72,7 @@ def check_identity(log: Log, store: Store) -> str | None:
     Raise GossamerError unless *log* and *store* belong to the same fleet and are complete.
     """
     rows = store.table(IdentityRow)
-    # In this order, because the store is stated first, and the topics are recorded in it last.
+    # In the order of `identify`, which writes the topics before it records this in the store.
     was_stated = rows.get(TOPICS) is not None
     stated = check_topics(log)
     mine = rows.get(STORE)
@@ -84,7 +85,7 @@ def _compare(
 ) -> None:
     """Raise GossamerError unless *mine*, of the store, and *stated*, on the topics, agree.
 
-    *was_stated*: the store has recorded that the topics stated it.
+    *was_stated*: whether the store has recorded that the topics state the identity.
     """
     if mine is None:
         if stated:

@@ -5,9 +5,10 @@ strategy has finished. It is written once, as a generator that yields each call 
 `Loop.step` makes these calls itself, and `Loop.step_in` makes them in a thread, beside an event
 loop.
 
-A record that only a newer version can decode waits for that version. The loop gives its partition
-up, as if it were another member's, and polls no more of it. No record is skipped: the next owner of
-the partition starts at the committed offset. All other partitions continue.
+A record that only a newer version can decode waits for that version. The loop treats the record's
+partition as if it were assigned to another member: the strategy gives it up, and no more of its
+records are polled. No record is skipped, because the next owner of the partition starts at the
+committed offset. All other partitions continue.
 
 While the fleet is quiesced (`quiescing.py`), a loop whose strategy stores rows pauses: it finishes
 its step, records this in the store, and then polls only to remain a member.
@@ -125,7 +126,8 @@ class Loop:
         """Records of the control topic that the strategy has not got yet."""
         self._quiesce_request = QuiesceRequest()
         self._paused_by: str | None = None
-        """The id of the event since which nothing is written, if the store contains the note."""
+        """The id of the event that pauses this loop, set once the store has the notes of its
+        partitions. None while the loop may write."""
         self._assigned: frozenset[int] | None = None
         self._waiting: dict[int, str] = {}
         """The partitions that wait for a newer version, with the reason."""
@@ -136,7 +138,7 @@ class Loop:
         self._is_idle = False
         """Whether the last poll returned no record."""
         self.began = 0.0
-        """The steady time at which the last step had its records."""
+        """The steady time from which the duration of the last step is measured: after its poll."""
 
     def due(self) -> float | None:
         """Return when a step is due without any record, or None without a timer."""
@@ -183,12 +185,13 @@ class Loop:
             yield from self._assign()
         self.began = clock.steady()
         if not ready:
-            # This checks the claims.
+            # Even an empty advance calls the store's guard, which checks the claims.
             yield partial(self._reader.advance, (), ())
             return True
         if timeout is not None:
-            # The control topic is read to its end just before the records, because a takeover takes
-            # time, and orders by an older definition might be out of scope or too fast.
+            # The control topic is read to its end just before the records are handled. A takeover
+            # takes time, in which operators may change settings, and orders under the former
+            # settings might be out of scope or too fast.
             yield from self._read_control()
             if self._control_records:
                 strategy.control(self._control_records)
@@ -237,7 +240,8 @@ class Loop:
         yield partial(self._reader.poll, 0.0, 0, self._paused | self._waiting.keys())
         fresh = self._reader.partitions - self._waiting.keys() - (self._assigned or NO_PARTITIONS)
         if fresh and not (yield partial(positions.are_quiesced, fresh, asked)):
-            # Their member crashed before it wrote its note. Take them over, and then pause.
+            # Their former member crashed before it wrote its notes. This member takes them over,
+            # and then pauses.
             yield from self._resume()
             return False
         self._paused_by = asked

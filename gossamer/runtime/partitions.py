@@ -108,13 +108,13 @@ class Partition:
 
 
 class Partitions:
-    """The partitions of a member of *group*, which awaits *topics*."""
+    """The partitions of a member of *group*. *topics* are those that its processor awaits."""
 
     def __init__(self, log: Log, group: str, topics: Sequence[Topic]) -> None:
         self._log, self._group, self._topics = log, group, topics
         self._all: dict[int, Partition] = {}
         self.assigned: frozenset[int] | None = None
-        """Those that are ours; None before the first assignment."""
+        """The numbers of the assigned partitions. None before the first assignment."""
 
     def assign(self, numbers: frozenset[int]) -> None:
         """Take over *numbers*, and lose all other partitions."""
@@ -155,7 +155,7 @@ class Partitions:
             left[record.topic] -= 1
 
     def caught_up(self) -> frozenset[int]:
-        """Return the partitions that have just caught up, once. They serve from now on."""
+        """Return the partitions that have caught up since the last call. They serve from now on."""
         catching_up = self._of(PartitionState.CATCHING_UP)
         ended = [n for n in catching_up if all(left <= 0 for left in self._all[n].left.values())]
         self._move(ended, Cause.CAUGHT_UP)

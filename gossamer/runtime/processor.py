@@ -50,9 +50,10 @@ class Processor(ABC):
         """Take over *partitions* and give up all others, before any of their records."""
 
     def restore(self) -> bool:
-        """Read some of the state for assigned partitions that other services may delay.
+        """Read a part of the assigned partitions' state outside the store, if there is any.
 
-        Return whether the state is complete. Until then the loop passes no records.
+        Return whether the state is complete. The loop repeats the call, and passes no records until
+        it is. Each call is short, so that the loop remains a member of its group.
         """
         return True
 
@@ -78,7 +79,7 @@ class Processor(ABC):
         since `must_catch_up` returned True."""
 
     def locate(self, record: Record) -> None:  # noqa: B027
-        """Note the record of the next handled event, if rows refer to it."""
+        """Note from which record the next handled event comes, if rows refer to records."""
 
     @abstractmethod
     def handle(self, event: Event, now: float) -> Answer:

@@ -6,17 +6,18 @@ or a position behind records without their rows.
 
 **Procedure.** A command appends `fleet_quiesced` to the control topic. A member that stores rows
 finishes its step, and *then* records in the rows of its partitions (`PositionRow.quiesced`) that it
-writes no more. Once all rows contain this note, the command starts the copy. It reads the notes
-again before it declares the copy consistent: a member that continues withdraws its notes before it
-writes.
+writes no more. Once all rows contain this note, the command starts the copy. Before it declares the
+copy consistent, the command reads the notes again. If they are unchanged, nobody has written,
+because a member withdraws its notes before it writes again.
 
-**A crash of a member during a snapshot.** If it has written its notes, nobody claims its partitions
-before the end. Otherwise another member claims them, pauses, and writes the notes.
+**A crash of a member during a snapshot.** If the member has written its notes, no other member
+claims its partitions before the end of the snapshot. Otherwise another member claims them, writes
+the notes, and pauses.
 
 **A crash of the command.** The event contains a time at which all members continue.
 
-**Fetchers and parsers continue.** Their results wait on the log, as at any time. The store contains
-only their leases of addresses, which have expired when a copy is restored.
+**Fetchers and parsers continue.** Their results stay on the log until members handle them again.
+They write only leases of addresses to the store, and these have expired when a copy is restored.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -57,8 +58,7 @@ class QuiesceRequest:
                     self.event = event
 
     def _ends_older(self, event: FleetQuiesced) -> bool:
-        """Return whether *event* ends an older snapshot, after which another command has
-        started."""
+        """Return whether *event* ends another snapshot than the one that was requested last."""
         return event.until is None and self.event is not None and event.id != self.event.id
 
     @property
@@ -96,8 +96,8 @@ def quiesce(
     """Quiesce the fleet on *log* and *store* for the block, for at most *limit* seconds.
 
     *groups* are the groups that store rows. Raise GossamerError if another command has quiesced the
-    fleet, if a member does not pause within PATIENCE, or at the end of the block if a member has
-    continued in between. The fleet continues after any error.
+    fleet, or if a member does not pause within QUIESCE_TIMEOUT. Raise it at the end of the block if
+    a member has continued in between. The fleet continues after any error.
     """
     control, asked = ControlTail(log), QuiesceRequest()
     _read(control, asked)

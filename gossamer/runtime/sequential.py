@@ -83,8 +83,10 @@ class Sequential:
         self._processor.settle()
 
     def prepare(self) -> bool:
-        """Check whether the clock was set or the processor must catch up, and restore the
-        processor."""
+        """Return whether the processor can handle records.
+
+        Its memory is reloaded if the clock was set, and it catches up if it must.
+        """
         if self._clock_was_set():
             logger.warning("the clock was set", service=self.name)
             self._was_set = False
@@ -175,6 +177,7 @@ class Sequential:
             try:
                 yield encode(event)
             except Poison as error:
-                # No record has caused this. A dropped order expires with its lease.
+                # There is no record to make a dead letter of. If the event is an order, its lease
+                # expires, as after the loss of an order.
                 count("gossamer_dead_letters_total", service=self.name)
                 logger.error("event dropped", service=self.name, reason=str(error))

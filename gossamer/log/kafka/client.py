@@ -71,11 +71,12 @@ TEMPORARY_ERRORS = (
 RETRY_PAUSE, ATTEMPT_TIMEOUT = 0.1, 2.0
 """Seconds between two attempts, and the timeout of one attempt."""
 ATTEMPTS_PER_TIMEOUT = 3
-"""Number of consecutive requests that may time out within `kafka.timeout`, so that a broker that
-vanished silently is given up in time to find the new leader. A third of the default timeout is
-longer than the brokers themselves need to detect it (`broker.session.timeout.ms`, 9 s)."""
+"""Number of consecutive requests that may time out within `kafka.timeout`. If a broker vanishes
+silently, the client gives it up after the first of them, and has time to find the new leader. A
+third of the default timeout is longer than the other brokers need to detect the loss
+(`broker.session.timeout.ms`, 9 s)."""
 LATEST, EARLIEST = -1, -2
-"""Special timestamps in a request for the offset of an instant."""
+"""Special timestamps in a request for offsets by time: the end and the start of a partition."""
 T = TypeVar("T")
 
 
@@ -271,7 +272,8 @@ def consumer_config(group: str) -> dict[str, Any]:
         "queued.max.messages.kbytes": 16 << 10,
         "fetch.max.bytes": 4 << 20,
         "fetch.queue.backoff.ms": 20,
-        # A record ends the wait, but a newly assigned partition is fetched only after the wait.
+        # A broker waits this long before it answers that there are no records. A newly assigned
+        # partition is in the next request, which is sent only after that answer.
         "fetch.wait.max.ms": 200,
     }
 
@@ -302,9 +304,9 @@ def _headers(found: Any) -> Headers:
 class GroupConsumer(confluent_kafka.Consumer):
     """A member of a group whose `close` always returns.
 
-    librdkafka may wait for ever in `close` for its own answer to the last unassignment after an
-    outage of brokers (confluentinc/librdkafka#4884). The brokers then end the membership when its
-    session times out, as after a crash.
+    After an outage of brokers, librdkafka's `close` may wait for ever for a reply of its own to the
+    last unassignment (confluentinc/librdkafka#4884). This `close` then gives up, and the brokers
+    end the membership when its session times out, as after a crash.
     """
 
     def __init__(self, configuration: dict[str, Any]) -> None:

@@ -46,8 +46,8 @@ class GapCheck:
     def start_offsets(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
         """Return the offsets at which the group continues, by topic and partition.
 
-        Without a committed offset that is the oldest retained record. Raise Gap if records from the
-        committed offset on are missing.
+        In a partition without a committed offset, it starts with the oldest retained record. Raise
+        Gap if records from the committed offset on are missing.
         """
         committed = self._committed(partitions)
         self.check(committed)

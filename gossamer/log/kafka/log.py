@@ -264,7 +264,8 @@ class KafkaLog:
             try:
                 moved = [offset_client.committed(partitions, timeout) for offset_client in clients]
                 begun = all(one.offset >= 0 for group in moved for one in group)
-                # Groups with committed offsets have moved past all deleted records.
+                # Records are deleted only below all committed offsets, so the starts do not matter
+                # if every group has committed an offset in every partition.
                 starts = (
                     partitions
                     if begun
@@ -272,7 +273,7 @@ class KafkaLog:
                 )
                 ends = fetch_offsets(clients[0], LATEST, partitions, timeout)
             except KafkaException:
-                # Without new metadata, they use the old leaders for a quarter of an hour.
+                # Without new metadata, clients use the old leaders for a quarter of an hour.
                 for offset_client in clients:
                     offset_client.list_topics(timeout=timeout)
                 raise
@@ -284,7 +285,7 @@ class KafkaLog:
                 for group, offsets in zip(groups, moved, strict=True)
             }
 
-        # The thread that reports health also counts.
+        # The thread that reports health also queries the lag, with the same clients.
         with self._query_lock:
             return retry(count, self._trouble, self._settings.timeout)
 
@@ -300,7 +301,7 @@ class KafkaLog:
         """Close all readers, which leave their groups, and all tails."""
         for each in list(self._opened):
             each.close()
-        # Not closed here, because another thread may be using one.
+        # Offset clients are not closed here, because another thread may be using one.
         self._offset_clients.clear()
 
 

@@ -18,7 +18,8 @@ from gossamer.settings.servers import KafkaSettings
 
 BATCH_BYTES = 8 << 20
 MAX_WAIT = 0.1
-"""Maximum seconds of one wait for records that are known to exist and that brokers may not send."""
+"""Maximum seconds of one wait for records that are known to exist. The total wait is checked in
+between, because brokers may fail to send them."""
 
 
 class KafkaTail:

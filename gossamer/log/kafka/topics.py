@@ -41,7 +41,7 @@ UNLIMITED_RETENTION = {"retention.ms": "-1", "retention.bytes": "-1"}
 """Only the readers' `Trimmer` may delete records, because Kafka does not know which were
 consumed."""
 RESIZED_TOPICS = (*SITE_KEYED, URLS_SEEN.name)
-"""The topics with the same partitions as dedup and frontier."""
+"""The topics whose numbers of partitions `Topics.resize` changes."""
 MIN_DIRTY_RATIO = 0.1
 """Fraction of superseded data in a compacted topic from which Kafka compacts it again."""
 
@@ -80,7 +80,8 @@ def _spec(topic: Topic, settings: KafkaSettings) -> TopicSpec:
         name=settings.prefix + topic.name,
         partitions=(by_site and settings.partitions) or topic.partitions,
         replication=replication,
-        # A key that moves to another partition would leave its old record behind.
+        # More partitions would move a key to another one. Compaction would never remove the key's
+        # record in the former partition.
         grows=not by_site and topic.keep is not Keep.NEWEST,
         fixed={
             "cleanup.policy": _cleanup(topic),
@@ -139,7 +140,7 @@ class Topics:
         self._trouble = ConnectionErrors(settings.servers)
         self._admin: Any = AdminClient(client_config(settings, self._trouble))
         self.refused: list[str] = []
-        """What differs and was left as it is: a sentence each."""
+        """A sentence for each difference that `apply` did not change."""
 
     def counts(self) -> dict[str, int]:
         """Return the number of partitions of each topic, by its name without the prefix."""
@@ -366,7 +367,8 @@ def _value(found: dict[str, Any], name: str) -> str:
 
 
 def _differing(topic: TopicSpec, found: dict[str, Any]) -> dict[str, str]:
-    """Return the values to set: fixed ones that differ, and missing ones of the topic."""
+    """Return the values that `apply` sets: fixed values that differ, and values that operators may
+    change but that the topic does not have itself."""
     fixed = {n: v for n, v in topic.fixed.items() if n not in found or found[n].value != v}
     return fixed | {n: v for n, v in topic.kept.items() if not _is_set(found.get(n))}
 
@@ -377,8 +379,8 @@ def _is_set(entry: Any) -> bool:
 
 
 def _succeeded(future: "Future[None]", unless: int) -> bool:
-    """Wait, and return False if another process did it first, so that *future* failed with
-    *unless*."""
+    """Wait for *future*. Return False if it failed with the error code *unless*, because another
+    process has made this change first."""
     try:
         future.result()
     except KafkaException as failure:

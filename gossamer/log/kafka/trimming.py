@@ -1,9 +1,9 @@
 """Deletes records from Kafka that every consumer of their topic has moved past.
 
 Kafka itself deletes records by time or size, whether consumed or not. Topics that are kept until
-read therefore have no such limit. Each member of a group deletes the records of its own partitions
-up to the smallest offset that the consumers' groups have committed, and none before each group has
-committed an offset. The offset of a group is therefore never below the oldest retained record.
+read therefore have no such limit. Each member of a group deletes records of its own partitions:
+those below the smallest offset that any of the consuming groups has committed. It deletes nothing
+until each of these groups has committed an offset. These deletions therefore never cause a gap.
 
 Records that a frontier has consumed are retained for `kafka.replay_window`, so that it can consume
 them again after its store was restored from a backup.
@@ -45,8 +45,9 @@ class Trimmer:
         self._due = clock.steady() + TRIM_INTERVAL
         self._admin: Any = None
         self._consumers: dict[str, Any] = {}
-        """Group → a consumer that asks about it without being a member. An admin client would end
-        the process if the group's broker is away for long (librdkafka, issue 4605)."""
+        """Group → a consumer that queries the group's offsets without being a member. An admin
+        client would end the process if the group's coordinator is unavailable for long
+        (librdkafka, issue 4605)."""
         self._deleted: dict[tuple[str, int], int] = {}
         self._warned = False
 
