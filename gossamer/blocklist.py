@@ -103,8 +103,9 @@ class Blocklist:
         """Rule → the event that set it."""
         self._lifted: dict[str, int] = {}
         self.lifted = 0
-        """A number that changes when a rule about URLs is lifted, and 0 without lifted rules.
-        Processes that have read the same events have the same number."""
+        """A number that changes when a rule about hosts or URLs is lifted, or a lifted one is set
+        again. It is 0 without lifted rules. Processes that have read the same events compute the
+        same number."""
         self._prefixes = defaultdict[str, set[str]](set)
         """Authority → forbidden prefixes of URLs."""
         self._networks = defaultdict[tuple[int, int], set[int]](set)

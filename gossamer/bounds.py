@@ -1,8 +1,9 @@
 """The bounds of a crawl: URLs that its own limits, or those of its parties, exclude.
 
-A party is all that is found from a group of seeds (SCrawler). It may have its own limits within the
-crawl's scope. A URL belongs to the party of the page that links to it. If two parties find a URL,
-it belongs to the first. All services exclude URLs by this module, so that they agree.
+A party is a group of seeds and all pages that are found from them (SCrawler). It may have its own
+limits within the crawl's scope. A URL belongs to the party of the page that links to it. If two
+parties find a URL, it belongs to the first. All services exclude URLs by this module, so that they
+agree.
 """
 
 from typing import NamedTuple, Protocol
@@ -68,8 +69,11 @@ def external_links(crawl: CrawlDefined, party: str) -> str:
 
 
 def limit_state(name: str, crawl: CrawlDefined | None, blocklist: Blocklist) -> str | None:
-    """Return the state of the limit *name* (the depth, the scope, or a rule of the blocklist), for
-    comparing definitions. Return None if it depends on a missing crawl."""
+    """Return a text that changes whenever the limit *name* may exclude other URLs.
+
+    *name* is the hazard of the depth or of the scope, or else a rule of the blocklist. Return None
+    if the limit depends on the definition and there is none.
+    """
     if name not in (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE):
         return blocklist.state_of(name)
     if crawl is None:
@@ -80,8 +84,8 @@ def limit_state(name: str, crawl: CrawlDefined | None, blocklist: Blocklist) -> 
 
 
 def limits(crawl: CrawlDefined, blocklist: Blocklist) -> str:
-    """Return a text that changes if parked URLs may have to be released, for comparing
-    definitions."""
+    """Return a text that changes whenever parked URLs may have to be released, because a limit has
+    changed or a rule of the blocklist was lifted."""
     lifted = f" {blocklist.lifted:x}" if blocklist.lifted else ""
     # The time of the definition represents the parties, of which there may be many.
     parties = f" {crawl.at}" if crawl.parties else ""

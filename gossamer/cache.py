@@ -15,8 +15,9 @@ class ByteCache(Generic[K, V]):
     """The most recently used values: at most *limit* bytes by *size*, and *owner_limit* for one
     owner.
 
-    An owner is a party that can fill the cache, such as a site. An owner that fills its part evicts
-    only its own values. A value that is larger than a limit is not cached.
+    An owner is somebody who can fill the cache with values, such as a site. Once an owner has used
+    up *owner_limit*, each new value evicts only values of this owner. A value that is larger than a
+    limit is not cached.
     """
 
     def __init__(

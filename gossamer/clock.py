@@ -15,8 +15,8 @@ MIN_JUMP = 1.0
 
 
 class JumpDetector:
-    """Detects that the clock was set or the machine slept: the clock moved by another time than the
-    steady clock."""
+    """Detects that the clock was set or the machine slept: the clock and the steady clock have
+    advanced by different times."""
 
     def __init__(self) -> None:
         self._apart = now() - steady()

@@ -1,9 +1,10 @@
 """Records of erasures, and the rule that keeps erased data from coming back.
 
-Pages of orders that were in flight at the erasure may be anywhere between a fetcher and the
-services that write about them. Orders of a partition are numbered, and the id of each visit
-contains the number. Each service that has erased its part stores the number of the last order
-before the erasure, and drops results of that order and of earlier ones. No clock is involved.
+While data is erased, results of orders in flight may be anywhere between a fetcher and the services
+that store data about the pages. The orders of a partition are numbered, and the id of each visit
+contains the number of its order. Each service that has erased its part stores the number of the
+last order before the erasure, and drops results of that order and of earlier ones. No clock is
+involved.
 """
 
 from collections.abc import Container, Mapping
@@ -48,7 +49,8 @@ class Erasures:
     def __init__(self, store: Store, service: str, crawl: str = DEFAULT_CRAWL) -> None:
         self._rows, self._service, self._crawl = store.table(ErasureRow), service, crawl
         self._begun: dict[str, Erasure] = {}
-        """Target → the erasure with the largest number of an ignored order."""
+        """Target → the erasure with the largest order number. Results of this order and of earlier
+        ones are ignored."""
         self._pending: dict[str, float] = {}
         """Target → epoch seconds of the request for the unfinished erasure."""
 
@@ -108,7 +110,7 @@ class Erasures:
     def of_link(self, via: str, url: str) -> Erasure | None:
         """Return the erasure that invalidates a link to *url*, found by the visit *via*, or None.
 
-        A link is valid unless the page with the link is erased, too.
+        A link is invalid only if the same erasure covers *url* and the page that contains the link.
         """
         visit, _, page = via.partition("@")
         # Other ids, such as those of seeds, do not contain a page.

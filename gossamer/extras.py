@@ -28,5 +28,5 @@ def require_extra(extra: str) -> None:
 
 
 def _is_installed(module: str) -> bool:
-    # After its import, Faust is another module without a spec.
+    # When Faust is imported, it replaces its module by one without a spec, and `find_spec` fails.
     return sys.modules.get(module) is not None or find_spec(module) is not None

@@ -9,10 +9,10 @@ takes media types, in which `*` matches anything. `classifier("name")` is a func
 installed under this name, as an entry point of the group `gossamer.relevance`. The rules of scopes
 are also available: `any`, `host`, `domain`, `prefix`, `pattern`, `depth`.
 
-Before a page is parsed, only a part of its facts is known, and a rule may return None. A failing
-classifier also returns None: the page counts as relevant and the failure is reported, so that a bug
-in a classifier does not lose pages. An expression with a missing classifier is refused when a crawl
-is defined.
+Before a page is parsed, only a part of its facts is known. A rule returns None if it cannot decide
+yet. The rule of a failing classifier also returns None: the page counts as relevant and the failure
+is reported, so that a bug in a classifier does not lose pages. An expression with a missing
+classifier is refused when a crawl is defined.
 """
 
 import ast

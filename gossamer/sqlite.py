@@ -21,7 +21,8 @@ APPLICATION_ID = 0x47534D52
 FORMAT = 1
 BUSY_TIMEOUT = 60.0
 POLL, MAX_POLL = 0.005, 0.25
-"""Minimum and maximum seconds between two checks for new commits. They grow without commits."""
+"""Minimum and maximum seconds between two checks for new commits. The interval grows without
+commits."""
 
 # Checkpoints at 32 MB instead of 8: pages that many commits change are written back less often.
 PRAGMAS = """
@@ -63,7 +64,8 @@ class Database:
                 raise
 
     def _identify(self) -> None:
-        # Tables are counted first, because they are created after the two pragmas are set.
+        # Tables are counted before the pragmas are read. Another process that creates the file sets
+        # the pragmas before it creates tables, so tables never appear without the pragmas.
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         (found,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()

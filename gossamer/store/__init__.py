@@ -142,7 +142,8 @@ class Table(Protocol[R]):
     def replace(self, row: R, old: R) -> None:
         """Write *row* if the stored row with its keys has the `holder` fields of *old*.
 
-        It is decided at once, like `put_if_absent`. A later `put_if_absent` returns the result.
+        This is decided at once, as by `put_if_absent`. The caller is not told whether *row* was
+        written. A later `put_if_absent` returns the row that is stored.
         """
 
     def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
@@ -179,8 +180,8 @@ class Store(Protocol):
         """Write all buffered rows, drops and erasures.
 
         They are written in one transaction, or else in this order: rows of classes that do not
-        decide, rows of classes that do, then drops and rows put *last*. A crash in between leaves
-        the old decision.
+        decide, rows of classes that do, then drops and rows put *last*. After a crash before the
+        rows that decide are written, the old decision holds.
         """
 
     def discard(self) -> None:
@@ -203,6 +204,7 @@ class Store(Protocol):
     def guard(self, check: Callable[[], None]) -> None:
         """Call *check* before each flush, and after each flush that writes.
 
-        It raises if this process is not the owner any more. Then nothing may follow from rows that
-        were read, and rows that were written may be fenced.
+        *check* raises if this process is not the owner any more. Rows that it has read may be
+        outdated then, so no message may follow from them. Rows that it has written may have lost
+        against those of the new owner.
         """

@@ -34,7 +34,8 @@ takeover."""
 RENEW_BEFORE = 5 * SECOND
 """Microseconds before the end of a window at which it is renewed."""
 MIN_WINDOW = 1 * SECOND
-"""Microseconds of a window that starts beyond the clock: enough for 500,000 flushes."""
+"""Minimum microseconds of a window, for one that starts beyond the clock: enough for 500,000
+flushes."""
 
 
 class ClaimRow(Row, frozen=True):
@@ -71,7 +72,8 @@ class Claimant:
     Its claim is then the newer one and fences the other process, although the log assigns the
     partitions to that one. The other process detects this before it writes, and joins the group
     again. A process that pauses between this check and the write may still change rows that the new
-    owner has not written yet. The new owner accepts such rows (`Partition.find`).
+    owner has not written yet. The new owner accepts such rows (`find` in
+    `services.frontier.partition`).
     """
 
     def __init__(self, store: Store, kind: str = "") -> None:
@@ -91,7 +93,8 @@ class Claimant:
         Later writes of an earlier owner are ignored, so the tables must be read after this. Raise
         Unavailable if another process claims one of the partitions at the same time.
         """
-        # An owner stamps its writes to all partitions by its newest claim on any of them.
+        # The epoch is also the write timestamp of the row of the newest claim on any partition. It
+        # must exceed that claim's epoch, or the store would ignore the write.
         epoch = next_epoch(self._rows.get(self._newest), now)
         keys = [claim_key(partition, self._kind) for partition in partitions]
         self.release(partitions)

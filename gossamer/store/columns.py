@@ -125,7 +125,8 @@ class Codec(Generic[R]):
         self._json = in_json
         self._readers = [(at, read) for at, read in readers.items() if read]
         required = [at for at, column in enumerate(columns) if not column.is_optional]
-        self._of_required = itemgetter(0, *required)  # Of two or more positions, it is a tuple.
+        # With position 0, there are at least two positions, for which the result is a tuple.
+        self._of_required = itemgetter(0, *required)
         # In reverse, so that the positions before a group do not change.
         self._groups = [*reversed([*_groups(columns)])]
         self._group_fields = [group.field for group in self._groups]

@@ -129,7 +129,7 @@ class SqliteTable(Generic[R]):
 
     def get(self, partition: Partition, sort: Sort = "") -> R | None:
         """Return the row, or None."""
-        # In this order, because another thread may flush in between.
+        # If another thread flushes between these two calls, the row is read from the table.
         row = self._overlay.get(partition, sort)
         if row is not None or self._overlay.covers(partition, sort):
             return row

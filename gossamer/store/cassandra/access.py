@@ -42,8 +42,9 @@ def tls(settings: CassandraSettings) -> dict[str, Any]:
         raise BadSettings(
             f"cassandra.ca_file, cert_file or key_file is invalid: {error}"
         ) from error
-    # Clients find nodes by address, which certificates seldom contain. A private authority signs
-    # only our nodes. Under a public one, the certificate must contain the first host.
+    # Clients connect to nodes by address, and certificates seldom contain addresses. A private
+    # authority signs only our nodes, so no name is checked. A certificate of a public authority
+    # must contain the name of the first host.
     context.check_hostname = settings.ca_file is None
     return {"ssl_context": context, "ssl_options": {"server_hostname": settings.hosts[0]}}
 
@@ -75,9 +76,9 @@ class Retry(RetryPolicy):  # type: ignore[misc]
     """Retries timed-out requests. Writes are idempotent, because a retry has the same timestamp."""
 
     def on_read_timeout(self, *args: Any, retry_num: int, **info: Any) -> tuple[int, None]:
-        """Retry up to TRIES times."""
+        """Retry up to MAX_ATTEMPTS times."""
         return (self.RETRY if retry_num < MAX_ATTEMPTS else self.RETHROW), None
 
     def on_write_timeout(self, *args: Any, retry_num: int, **info: Any) -> tuple[int, None]:
-        """Retry up to TRIES times."""
+        """Retry up to MAX_ATTEMPTS times."""
         return (self.RETRY if retry_num < MAX_ATTEMPTS else self.RETHROW), None

@@ -40,8 +40,8 @@ TEMPORARY_ERRORS = (
     IsBootstrappingErrorMessage,
 )
 CAS_UNKNOWN = 0x1700
-"""The error code for a conditional write that another one interrupted, and that may still be
-applied."""
+"""The error code for a conditional write that another conditional write interrupted. It may still
+be applied."""
 
 
 @contextmanager
@@ -55,8 +55,11 @@ def translate_errors(where: str, settings: CassandraSettings) -> Iterator[None]:
 
 
 def is_handshake_failure(error: NoHostAvailable) -> bool:
-    """Return whether a connection failed during its setup, because the driver rarely loses its
-    position in the node's stream ("CRC mismatch", its issue PYTHON-1337)."""
+    """Return whether a connection was closed during its setup, and another attempt may succeed.
+
+    In rare cases the driver loses its position in the node's stream ("CRC mismatch", the driver's
+    issue PYTHON-1337).
+    """
     return any(isinstance(cause, ConnectionShutdown) for cause in _by_node(error))
 
 

@@ -2,8 +2,8 @@
 
 Every statement is prepared once. Writes are idempotent and the driver retries them: rows are
 written as a whole, with the caller's timestamp. A conditional write
-(:meth:`Cassandra.insert_if_absent`) is not idempotent. If its outcome is unknown, it is read
-instead.
+(:meth:`Cassandra.insert_if_absent`) is not idempotent. If its outcome is unknown, the stored row is
+read before another attempt.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -181,7 +181,8 @@ class Cassandra:
 
     def _resolve(self, insert: str, values: Values, select: str, keys: Values) -> dict[str, Any]:
         for _ in range(MAX_ATTEMPTS):
-            # It may have been applied, or may still be. A serial read completes it or rules it out.
+            # The insert may have been applied, or may still be. A serial read completes it or rules
+            # it out.
             if found := self._serial_read(select, keys):
                 return found
             if (existing := self._try_insert(insert, values)) is not None:

@@ -73,7 +73,8 @@ class CassandraStore:
     def flush(self) -> None:
         """Write all buffered rows and drops, and clear the buffers once everything is acknowledged.
 
-        Deletes are sent last with an older timestamp, so that later puts survive.
+        Deletes are sent last, but with an older timestamp than the puts, so that rows that were put
+        after a drop survive.
         """
         self._guard()
         tables = [table for table in self._tables.values() if table.overlay]
@@ -112,7 +113,7 @@ class CassandraStore:
         self._timestamps.stamp(first, end)
 
     def guard(self, check: Callable[[], None]) -> None:
-        """Call *check* before and after each flush that writes."""
+        """Call *check* before each flush, and after each flush that writes."""
         self._guard = check
 
 
@@ -139,7 +140,7 @@ class CassandraTable(Generic[R]):
 
     def get(self, partition: Partition, sort: Sort = "") -> R | None:
         """Return the row, or None."""
-        # In this order, because another thread may flush in between.
+        # If another thread flushes between these two calls, the row is read from the table.
         row = self.overlay.get(partition, sort)
         if row is not None or self.overlay.covers(partition, sort):
             return row
@@ -207,7 +208,8 @@ class CassandraTable(Generic[R]):
     def put_if_absent(self, row: R) -> R:
         """Write *row* unless a row with its keys exists. Return the row that is stored then.
 
-        It is written at once, unless we have put or dropped the row since the last flush.
+        It is written at once, unless the row was put, dropped or erased since the last flush. Then
+        the buffer decides.
         """
         return self.put_all_if_absent([row])[0]
 

@@ -7,10 +7,11 @@ from gossamer import clock
 from gossamer.errors import Unavailable
 
 NODE_RESOLUTION = 0.002
-"""Seconds until a node's timestamps, in whole milliseconds, are certainly later."""
+"""Seconds after which a timestamp of a node is certainly later than ours. Nodes count whole
+milliseconds."""
 RESERVED_MICROSECONDS = 1000
-"""Microseconds at the end of a window that are reached only by counting: an owner whose clock has
-passed the end, after a pause before a flush, still has timestamps for this flush."""
+"""Microseconds at the end of a window that are issued one after another, and not by the clock. They
+are for a flush after a pause in which the clock has passed the end of the window."""
 
 
 class Timestamps:

@@ -34,9 +34,10 @@ class Connection(LibevConnection):  # type: ignore[misc]
 def batches(
     parts: Iterable[tuple[To, Iterable[BoundStatement]]],
 ) -> Iterator[tuple[To, list[BoundStatement]]]:
-    """Yield *parts*, the rows of one partition with their destination, in batches of bounded size.
+    """Yield batches of bounded size, each with its destination.
 
-    Small parts with the same destination share a batch, because a request costs more than a row.
+    Each of *parts* is a destination with rows of one partition. Small parts with the same
+    destination share a batch, because a request costs more than a row.
     """
     waiting: dict[To, list[list[BoundStatement]]] = {}
     sizes = Counter[To]()
