@@ -1,16 +1,16 @@
 """Balance: chooses the partition of `visits.ordered` for each order.
 
-The default is the partition of the order's site. Fetchers share these partitions. A fetcher that is
-slower than the others, or has larger hosts, takes longer for its orders, and after a while it has
-all orders that a frontier may make, while other fetchers are idle. So a partition with more
-unanswered orders than the average sends an order to the partition with the fewest. SCrawler's URL
-distributor (section 3.3) does the same with seeds: it gives inactive seeds of the most loaded
-thread to the least loaded one.
+The default is the partition of the order's site. Each fetcher reads some of the partitions. A
+fetcher that is slower than the others, or has larger hosts, takes longer for its orders. After a
+while its orders would take all slots of the frontiers, while other fetchers are idle. So an order
+of a partition with many more unanswered orders than the average goes to the partition with the
+fewest. SCrawler's URL distributor (section 3.3) does the same with seeds: it gives inactive seeds
+of the most loaded thread to the least loaded one.
 
-All orders of a site are at one partition, because one fetcher spaces the starts at the site and
-takes turns between its hosts. So only an inactive site moves, and only one gap after its last
-visit. A site does not move while the parser or the archive lag in its partition, because throttling
-works by partition.
+All orders of a site are in one partition at a time, because one fetcher must space the visits to
+the site and alternate between its hosts. So only an inactive site moves: it has no unanswered
+orders, and its last visit is at least one gap ago. A site does not move while the parser or the
+archive lag in its partition, because throttling works by partition.
 """
 
 from collections import Counter, OrderedDict
@@ -23,8 +23,9 @@ from services.frontier.partitions import Partitions
 from services.frontier.rows import HostRow, PartitionTallyRow, partition_key
 
 MAX_LOAD_FACTOR, MAX_EXTRA_ORDERS = 1.25, 4
-"""A partition is overloaded with more orders than this factor times the average, plus these. Chance
-alone should not move a site, because its name is resolved and its server connected to again."""
+"""A partition is overloaded if it has more orders than `MAX_LOAD_FACTOR` times the average plus
+`MAX_EXTRA_ORDERS`. The margin keeps chance from moving sites: after a move another fetcher has to
+resolve the site's name and connect to its server again."""
 READ_INTERVAL = 5.0
 """Seconds between two reads of the orders of other frontiers and of the lagging partitions."""
 
@@ -51,8 +52,8 @@ def is_overloaded(partition: int, orders: Sequence[int]) -> bool:
 
 
 class LastVisit(NamedTuple):
-    """The last visit to a site: its time, the seconds until a visit may start elsewhere, and its
-    partition."""
+    """The last visit to a site: its time, the seconds after which a visit may start in another
+    partition, and the partition of `visits.ordered` that its order was sent to."""
 
     at: float
     gap: float
@@ -68,7 +69,8 @@ class Balance:
     def __init__(
         self, partitions: Partitions, store: Store, gap: float, find_lagging: FindLagging | None
     ) -> None:
-        """*gap*: the gap between starts at a site, as a multiple of its hosts' delay."""
+        """*gap*: the time between the starts of two visits to a site, as a multiple of the delay of
+        its hosts."""
         self._partitions, self._gap = partitions, gap
         self._tallies, self._find_lagging = store.table(PartitionTallyRow), find_lagging
         self._last_visits = OrderedDict[str, LastVisit]()

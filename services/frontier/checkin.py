@@ -1,9 +1,11 @@
 """Check-in: applies the outcomes of an order.
 
-An outcome moves the cursor of the host's queue, or brings the host's robots rules, and the last one
-releases the host. Outcomes and verdicts are stored here: the last one of each URL, and each visit
-in the page's history. A verdict may come before the outcome of its visit, because it comes on
-another topic.
+The outcome of a page moves the cursor of the host's queue, unless the URL stays in the queue. The
+outcome of a robots.txt contains the host's rules. The last outcome of an order releases the host.
+
+Check-in stores the last outcome and the last verdict of each URL, and adds each visit to the
+history of its page. A verdict may come before the outcome of its visit, because it comes on another
+topic.
 """
 
 from collections.abc import Callable
@@ -45,14 +47,15 @@ from services.frontier.robots import (
 from services.frontier.rows import HistoryRow, HostRow, HostTotals, Origin, UrlRow, VerdictRow
 
 ApplyOutcome = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
-"""Takes a host, its row so far, the end of a visit and the time; see `CheckIn._end_page_visit`."""
+"""Applies an outcome to a host and its row so far. Returns the new row, and until when the host
+backs off; 0 if it does not."""
 
 
 class CheckIn:
     """Applies outcomes and verdicts.
 
-    An outcome that is not the next one of its host's last order is dropped, except for its
-    Retry-After.
+    The next outcome of a host's last order is applied. Any other outcome is late: only its
+    Retry-After is applied.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class CheckIn:
             self._apply_late(partition, host, event, now)
             return
         if host.row.condition in (Condition.BACKING_OFF, Condition.IDLE):
-            # An earlier outcome came after the lease, and ended the order.
+            # The order has ended: an earlier outcome of it came after the lease had expired.
             self._apply_late(partition, host, event, now)
             return
         if host.row.is_erased:
@@ -97,7 +100,7 @@ class CheckIn:
             row = self._start_delay(partition, host, row, event, now)
         elif OUTCOMES[event.outcome].fate is Fate.STAY:
             row = self._record_return(row, event, now)
-        # Not checked out any more: a slow fetcher reports after the lease.
+        # If the host is not checked out, its lease has expired and a slow fetcher reports late.
         if event.last or row.condition is not Condition.CHECKED_OUT:
             self._release(partition, host, row, backoff_until, event)
         else:
@@ -127,7 +130,8 @@ class CheckIn:
     def _apply_late(self, partition: Partition, host: Host, event: VisitEnded, now: float) -> None:
         """Apply the Retry-After of an outcome of *host* that comes too late to count.
 
-        A store that was restored may not have the host yet: its admission is read later.
+        After the store was restored, the host may be missing until its admission is read again. Its
+        Retry-After still counts, unless the host is missing because it was erased.
         """
         if not host.stored and partition.erasures.covers(event.visit):
             return
@@ -156,8 +160,10 @@ class CheckIn:
     def _end_visit_on_behalf(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float]:
-        """Return the row and until when the host backs off after a visit on behalf of another host,
-        which has the answer; or after a visit to a URL that was erased since."""
+        """Return the row and until when the host backs off; 0 if it does not.
+
+        The visit was made on behalf of another host, or its URL was erased after the order.
+        """
         meaning = OUTCOMES[event.outcome]
         if meaning.fate is not Fate.STAY:
             row = partition.queues.advance(row)
@@ -168,7 +174,7 @@ class CheckIn:
     def _end_probe(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float]:
-        """Return the row and until when the host backs off after a probe."""
+        """Return the row and until when the host backs off after a probe; 0 if it does not."""
         row, meaning = record_probe(row, event, now), OUTCOMES[event.outcome]
         wait = self._failure_wait(row, event, meaning.health)
         return row, now + wait if meaning.fate is Fate.WAIT else 0.0
@@ -191,8 +197,11 @@ class CheckIn:
         return row
 
     def _record_return(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
-        """Return the row of a host whose order a fetcher returned: it is delayed for as long as the
-        fetcher asks, or for a growing time."""
+        """Return the row of a host whose order a fetcher returned without a request.
+
+        The host is delayed for as long as the fetcher asks. If it names no time, the delay grows
+        with each returned order.
+        """
         wait = min(event.retry_after, self._settings.retry_after_limit)
         wait = wait or refused_wait(row.politeness.delay, row.politeness.refused)
         reason = event.reason or None
@@ -224,7 +233,8 @@ class CheckIn:
     def _store_outcome(
         self, event: VisitEnded, earlier: int, attempt: int, now: float, queued: bool = False
     ) -> bool:
-        """Store an outcome; return whether it is of a page, and no verdict follows."""
+        """Store an outcome. Return whether the visit was to a page and returned no document, so
+        that no verdict about a document follows."""
         self._urls.put(
             UrlRow(
                 crawl=event.crawl,
@@ -270,7 +280,7 @@ class CheckIn:
         return row
 
     def record_verdict(self, partition: Partition, event: PageJudged) -> None:
-        """Store a verdict, and count the unreadable pages in a row."""
+        """Store a verdict, and count consecutive unreadable pages."""
         if event.verdict not in GONE_VERDICTS:
             sites = partition.sites
             before = sites.unreadable(event.site, event.host)
@@ -319,7 +329,10 @@ class CheckIn:
             partition.delay(host, row)
 
     def _choose_next_queue(self, partition: Partition, row: HostRow, event: VisitEnded) -> HostRow:
-        """Return the row with the next queue chosen, if both queues have URLs."""
+        """Return the row with the queue of the next order, chosen if both queues have URLs.
+
+        The site's share of visits to new URLs is updated too.
+        """
         new = row.new.queued
         share = self._revisits.allocation.discovery_share(partition, event.site) if new else 0.0
         partition.sites.update_discovery_share(event.site, share)
@@ -331,7 +344,8 @@ class CheckIn:
 
 
 def _store_cookies(partition: Partition, row: HostRow, event: VisitEnded, now: float) -> HostRow:
-    """Return the row with the cookies that the visit set for this host alone."""
+    """Return the row with the cookies that the visit set for this host alone. Cookies for several
+    hosts are stored in the row of the site."""
     if not event.cookies:
         return row
     shared = [cookie for cookie in event.cookies if cookie.whole_domain]
@@ -388,7 +402,7 @@ def _history_row_of_verdict(event: PageJudged) -> HistoryRow:
 
 
 def _outcome_of(event: PageJudged) -> Outcome:
-    """Return the outcome of the visit; for a tombstone the outcome as check-in stores it."""
+    """Return the outcome of the visit that *event* judges, derived from its verdict and status."""
     if event.verdict is Verdict.REDIRECT:
         return Outcome.REDIRECT
     if event.verdict is Verdict.GONE:

@@ -7,9 +7,9 @@ memory.
 
 Entries are never deleted one by one. An entry is stale when the host's row names another number. A
 bucket that was read to its end is rewritten when few of its entries are live, and dropped whole
-when none is. The existing buckets are listed in the partition's row, so nothing searches for them:
-a priority without hosts or a wrong clock costs no reads. After a crash all buckets are read again,
-so every host with work is found.
+when none is. The existing buckets are listed in the partition's row, so nothing searches for them.
+A priority without hosts costs no reads, nor does a time without hosts after a wrong clock. After a
+crash all buckets are read again, so every host with work is found.
 """
 
 from bisect import bisect_right, insort
@@ -29,8 +29,8 @@ NUMBERS_PER_BUCKET = 4_000_000_000
 a bucket."""
 PAGE_SIZE = 200
 MAX_STALE_PER_LIVE, MAX_STALE_EXTRA = 4, 100
-"""Stale entries that a bucket may have for each live entry, and in addition, before it is
-rewritten."""
+"""A bucket is rewritten when it has more stale entries than `MAX_STALE_PER_LIVE` for each live
+entry, plus `MAX_STALE_EXTRA`."""
 
 
 def request_number(priority: int, moment: int) -> int:
@@ -75,7 +75,7 @@ class Directory:
         return self._lists[at].enlist(site, host, number)
 
     def relist(self, site: str, host: str, number: int) -> int:
-        """List a host that was loaded and is unloaded for another; it keeps its *number*."""
+        """List a host again that is unloaded to make room for another. It keeps its *number*."""
         of_priority = self._lists.get(number // NUMBERS_PER_PRIORITY)
         if of_priority and of_priority.has_passed(number):
             return of_priority.relist(site, host, number)
@@ -173,7 +173,8 @@ class PriorityList:
         return self._log.put(bucket, ListedHost("", _key(host, number), number, site, host))
 
     def _read_ahead(self, entry: ListedHost, bucket: int) -> None:
-        """Add a new entry to the page if all entries after the position are in the page."""
+        """Add a new entry to the page, if the page has all other entries after the position. Else
+        note that the store has more entries."""
         if self._is_read and bucket > self._bucket:
             self._move_to(bucket)
         if self._at_end and bucket == self._bucket and len(self._page) < PAGE_SIZE:
@@ -233,7 +234,8 @@ class PriorityList:
             self._compact(bucket)
 
     def _compact(self, bucket: int) -> None:
-        """Drop or rewrite a bucket that was read to its end, if most of its entries are stale."""
+        """Drop a bucket that was read to its end and has no live entries; rewrite it if it has too
+        many stale ones."""
         if bucket == self._bucket and not self._is_read:
             return
         live = self._live[bucket]
@@ -253,7 +255,11 @@ def _key(host: str, number: int) -> str:
 
 
 def is_outdated(listed: int | None, number: int) -> bool:
-    """Return whether the entry is missing, has another priority, or keeps an old bucket alive."""
+    """Return whether a host with the request number *number* needs a new entry.
+
+    It does if it has none (*listed* is None), or if the entry under *listed* has another priority
+    or would keep an old bucket from being dropped.
+    """
     return (
         listed is None
         or number - listed > NUMBERS_PER_BUCKET

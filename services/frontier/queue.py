@@ -19,14 +19,17 @@ from services.frontier.rows import ErasedQueues, HostRow, Origin, QueuedUrl, Que
 BUCKET_URLS = 100
 """URLs in a bucket."""
 RECENT_BUCKETS = 5
-"""Buckets before the last that one step of the loop may fill."""
+"""The number of buckets, before the last one, that one step of the loop may fill."""
 MAX_CACHED_URLS = 20
 """URLs of one queue that are cached."""
 
 
 class QueueHeads:
-    """A cache of the first URLs of queues. The only URL of a queue is visited soon, and need not be
-    read."""
+    """A cache of the first URLs of queues.
+
+    A URL that is appended to an empty queue is cached, because it is visited soon. So it is visited
+    without a read.
+    """
 
     def __init__(self, rows: CachePart[str, list[QueuedUrl]]) -> None:
         self._rows = rows
@@ -40,13 +43,14 @@ class QueueHeads:
             self._rows.put(url.bucket, [*rows, url], site)
 
     def put(self, site: str, rows: list[QueuedUrl]) -> None:
-        """Cache *rows* of one bucket, in place of the earlier ones."""
+        """Cache *rows* of one bucket in place of its earlier rows, if their positions are without
+        gaps."""
         if rows and rows[-1].position - rows[0].position == len(rows) - 1:
             self._rows.put(rows[0].bucket, rows[:MAX_CACHED_URLS], site)
 
     def first(self, bucket: str, cursor: int, limit: int) -> list[QueuedUrl]:
-        """Return the rows from *cursor*, at most *limit* up to the end of the bucket; none unless
-        all are cached."""
+        """Return *limit* rows from *cursor* on, or fewer at the end of the bucket. The list is
+        empty if any of these rows is not cached."""
         rows, end = self._rows.get(bucket) or [], min(cursor + limit, BUCKET_URLS)
         while rows and rows[0].position < cursor:
             rows.pop(0)
@@ -127,7 +131,7 @@ class HostQueues:
             log.drop(head)
             self._heads.drop(log.bucket(head))
             head, cursor = head + 1, 0
-            # The next append goes to a new bucket, even if this was the last one.
+            # If this was the last bucket, it is full, so the next append begins the new first one.
         ends = replace(ends, head=head, cursor=cursor, queued=ends.queued - 1)
         host = _with_ends(host, again, ends)
         return host if ends.queued else replace(host, is_again_next=host.again.queued > 0)
@@ -139,11 +143,12 @@ class HostQueues:
 
     def new_urls(self, host: HostRow) -> set[str]:
         """Return the URLs that were never visited, without visits on behalf of other hosts. It
-        reads the whole queue."""
+        reads the whole queue of new URLs."""
         return {queued.url for queued in self._iter_queued(host, False) if not queued.on_behalf_of}
 
     def is_recently_queued(self, host: HostRow, url: str, again: bool) -> bool:
-        """Return whether *url* is among the last URLs of a queue, as many as one step appends.
+        """Return whether *url* is among the last URLs of a queue: at least those that one step of
+        the loop may have appended.
 
         Visits on behalf of other hosts do not count, because they are not visits to the page.
         """
@@ -163,7 +168,7 @@ class HostQueues:
         count = 0
         for again in (True, False):
             ends, log = _ends(host, again), self._log(host, again)
-            # Entries before the cursor, too: a bucket is dropped whole.
+            # Entries before the cursor stay in the store until their bucket is dropped.
             queued = [*log.rows(ends.head, ends.tail, end=ends.tail_size)]
             for one in [one for one in queued if one.url == url]:
                 erased = replace(one, url="", on_behalf_of="", origin=Origin(), statistics=b"")
@@ -173,11 +178,12 @@ class HostQueues:
         return count
 
     def clear(self, host: HostRow) -> HostRow:
-        """Empty both queues. Their rows stay until `drop_cleared`, so that `cleared` finds them."""
+        """Empty both queues. Their rows stay until `drop_cleared`, so that `iter_cleared`
+        finds them."""
         erased = host.erased
         if erased.new is None or erased.again is None:
             erased = ErasedQueues(host.new.head, host.again.head)
-        # In a new bucket: URLs that are queued from now on are not dropped with the others.
+        # The queues go on in new buckets, so that `drop_cleared` drops no URL that is queued later.
         new, again = (
             QueueEnds(head=ends.tail + 1, tail=ends.tail + 1) for ends in (host.new, host.again)
         )
@@ -227,9 +233,11 @@ def _cleared_buckets(host: HostRow) -> Iterator[tuple[bool, int, int]]:
 
 
 def choose_next_queue(host: HostRow, made: int, share: float) -> HostRow:
-    """Return the row with the next queue chosen, of a host whose queues both have URLs.
+    """Return the row of *host*, whose queues both have URLs, with the queue of the next order.
 
     *made*: visits of the last order; *share*: the share of all visits that goes to new URLs.
+    Revisits are next while `owed`, the number of visits that they are behind their share, is above
+    0.
     """
     owed = host.owed + made * (-share if host.is_again_next else 1 - share)
     return replace(host, owed=owed, is_again_next=owed > 0)

@@ -107,8 +107,8 @@ class Frontier(Processor):
         """The offset of the record that is handled; None if events come without a log."""
         self._crawl: CrawlDefined | None = None
         self._requested_at = self._read_until = 0.0
-        """When all outcomes until then were last requested, and until when all outcomes were
-        applied."""
+        """When `must_catch_up` last requested all earlier outcomes, and the time up to which all
+        outcomes were applied."""
         self._unread_partitions: frozenset[int] = frozenset()
         """The partitions whose requested outcomes were not all applied."""
 
@@ -123,15 +123,16 @@ class Frontier(Processor):
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Reload *partitions* from the store, under their present claims."""
-        # Fetchers that hold some of the hosts may run now.
+        # The fetchers of this run may hold some of the hosts, so no host is freed before its lease
+        # expires.
         self._alone = False
         self._partitions.reload(now)
         self._loading.load_hosts(now)
         self._requested_at = self._read_until = 0.0
 
     def clock_set(self, partitions: frozenset[int], now: float) -> None:
-        """Claim *partitions* again: times of the clock before its change count as those of another
-        owner."""
+        """Claim *partitions* again, so that times from before the clock was set are treated as the
+        times of another owner."""
         self.assign(frozenset(), now)
         self.restart(partitions, now)
         self.assign(partitions, now)
@@ -149,10 +150,11 @@ class Frontier(Processor):
             self._read_until = self._requested_at
 
     def must_catch_up(self, now: float) -> bool:
-        """Return whether a lease has expired, and unread outcomes may answer its order.
+        """Return whether a lease has expired whose order unread outcomes may end.
 
-        While Kafka is unavailable, or we lag, the log may have the last outcome: it ends the order,
-        and may have a Retry-After.
+        While Kafka is unavailable or this frontier lags, the log may have the last outcome of the
+        order, which may contain a Retry-After. The outcomes of all partitions count as requested
+        once this method returns True.
         """
         ends = [
             end
@@ -173,7 +175,10 @@ class Frontier(Processor):
         yield from self._reads_of(hosts_of_events(events))
 
     def _reads_of(self, places: Iterable[tuple[str, str]]) -> Iterator[Iterable[Key]]:
-        """Yield the keys of the rows of *places*, of all partitions together."""
+        """Yield the keys of the rows of *places*, which are sites and host keys.
+
+        Each yielded group has the keys of all partitions, which are read at once.
+        """
         by_partition = defaultdict[int, list[tuple[str, str]]](list)
         for site, host in places:
             by_partition[self._partitions.number_of(site)].append((site, host))
@@ -306,7 +311,7 @@ class Frontier(Processor):
             yield from self._make_orders(crawl, now, limit)
 
     def _leases_may_end_until(self, now: float) -> float:
-        """Return until when leases may end at *now*: all outcomes until then were read."""
+        """Return the time up to which leases may end at *now*: earlier outcomes were applied."""
         return min(now, self._read_until)
 
     def _queue_due(self, now: float, limit: int) -> None:

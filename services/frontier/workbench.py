@@ -4,13 +4,15 @@ One invariant makes politeness correct: a loaded host is in exactly one of *read
 *checked out*, and only :meth:`Workbench.update` moves it between them.
 
 A host is a scheme, a name and a port, because robots.txt is about these (RFC 9309, 2.3). All hosts
-of one name are one server, which is visited by one order at a time, with the courtesy delay between
-two orders. A site has one owner, who notices the requests to all of its hosts, so only a few hosts
-of a site are checked out at once. A ready host may therefore wait in a queue of its name or of its
-site. When a host of that name or site is checked in or skipped, the first host of the queue becomes
-ready. All hosts of a site are in one partition, so its owner knows all checked-out hosts of the
-site from memory, without questions to other frontiers (PolyBot, section 2.4). The delay of a name
-is in memory only: a new owner starts all delays again.
+of one name are treated as one server, which is visited by one order at a time, with the courtesy
+delay between two orders. All hosts of a site are often run by the same people, who notice the
+requests to all of them, so only a few hosts of a site are checked out at once. A ready host may
+therefore wait in a queue of its name or of its site. When a host of that name or site is checked in
+or skipped, the first host of the queue leaves it and may be ordered.
+
+All hosts of a site are in one partition, so the frontier that has claimed it knows all checked-out
+hosts of the site from memory, without questions to other frontiers (PolyBot, section 2.4). The
+delay of a name is in memory only: a frontier that takes over the partition starts all delays again.
 """
 
 from collections import Counter, defaultdict
@@ -123,7 +125,7 @@ class Workbench:
         del self.hosts[host.row.host]
 
     def update(self, host: Host, row: HostRow) -> None:
-        """Give *host* its new *row*. A condition changes only here."""
+        """Give the loaded *host* its new *row*, and move it to the schedule of its condition."""
         self._leave(host, row)
         host.row = row
         self._enter(host)
@@ -142,7 +144,7 @@ class Workbench:
             self._checked_out_of[row.site].discard(row.host)
             if not self._checked_out_of[row.site]:
                 del self._checked_out_of[row.site]
-        # A host that is checked out itself does not let the next one go.
+        # A host that becomes checked out blocks its name and site, so no waiting host is released.
         if not stays and not (after and after.condition is Condition.CHECKED_OUT):
             self._release_next(_name_key(row), _site_key(row))
 
@@ -238,12 +240,13 @@ class Workbench:
         return max(map(self.hosts.__getitem__, lasts), key=_number, default=None)
 
     def delays_over(self, now: float) -> Iterator[Host]:
-        """Yield the hosts whose courtesy delay is over. Update each host before you take the
-        next."""
+        """Yield the hosts whose courtesy delay is over. The caller must update each host before it
+        takes the next, or it gets the same host again."""
         return self._timed_out(self._delayed, now)
 
     def leases_over(self, now: float) -> Iterator[Host]:
-        """Yield the hosts whose lease has expired. Update each host before you take the next."""
+        """Yield the hosts whose lease has expired. The caller must update each host before it takes
+        the next, or it gets the same host again."""
         return self._timed_out(self._leases, now)
 
     def _timed_out(self, schedule: Schedule, now: float) -> Iterator[Host]:
