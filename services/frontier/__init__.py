@@ -53,21 +53,22 @@ was checked out. PolyBot restarts from snapshots, and leaves duplicate fetches t
 
 **Plans.** A retry, a revisit, and a new URL that waits for the budget are plans. A plan is a row
 with the time, the reason, and all data of the next order (`rows.PlanRow`). The calendar is an index
-of plans, and of hosts that back off, in buckets by due time. A due entry counts only if the plan
-still has its time. Then the URL is appended to its queue.
+of plans, and of hosts that back off, in buckets by due time. A due entry counts only if its time is
+still the time of the plan. Then the URL is appended to its queue.
 
 **Memory.** Memory has at most `loaded_limit` hosts that have work and do not back off. Other hosts
 with work wait in the directory, ordered by request number, and are loaded in that order. A loaded
 host is unloaded for a waiting host with a lower number. PolyBot bounds its memory by reading its
-request files late, which keeps the order (section 3.5); the directory also takes loaded hosts back.
-Two URLs of one host are fetched in the order of their requests. So are URLs of different hosts,
-unless politeness, a failing host, or a partition without free slots delays one of them.
+request files late, which keeps the order (section 3.5). Here a loaded host may also return to the
+directory. Two URLs of one host are fetched in the order of their requests. So are URLs of different
+hosts, unless politeness, a failing host, or a partition without free slots delays one of them.
 `tests/frontier/test_order.py` checks each order. The guarantee covers first visits: revisits have a
 queue of their own at each host, or they would wait for all new URLs of the host.
 
 **Neighbours.** A hundred host names may be one machine. So few hosts of a site are checked out at
 once, and hosts of one name, with other schemes and ports, take turns (`workbench.py`). Only
-fetchers know which hosts share an address; they return orders that must wait for long.
+fetchers know which hosts share an address; they return orders that would wait too long for an
+address.
 
 **Slots.** If the parser or the archive lag in a partition, fetchers hold its orders. Hosts of other
 partitions must not wait for them, so half of `checked_out_limit` is divided among the partitions
@@ -77,9 +78,9 @@ partitions must not wait for them, so half of `checked_out_limit` is divided amo
 are idle. So inactive sites move from partitions with too many orders to the partition with the
 fewest (`balance.py`). The host's row has the partition of its order.
 
-**Politeness.** The delay of a strained server is doubled: one that answers with errors, slowly or
-not at all. It shrinks again with each good visit. A host whose pages are unreadable, one after
-another, is postponed, because one such page may cost the parser as much as a thousand others
+**Politeness.** A server is strained if it answers with errors, slowly or not at all. Each such
+visit doubles its delay, and each good visit halves it again. A host whose pages are unreadable, one
+after another, is postponed, because one such page may cost the parser as much as a thousand others
 (`politeness.py`).
 
 **Robots.txt at another host.** A robots.txt that redirects to another host is visited under that

@@ -11,7 +11,8 @@ from services.frontier.service import Frontier
 def work(backends: Backends) -> None:
     """Order visits until the process is stopped."""
     settings, log = backends.settings, backends.log
-    # Before the fetchers are throttled in a partition: orders that are sent there would wait.
+    # Half of the lag at which the fetchers of a partition are throttled. Orders that are sent there
+    # later would wait.
     max_lag = settings.fetcher.unparsed_limit // 2
 
     def find_lagging() -> set[int]:

@@ -9,8 +9,9 @@ flush that a crash interrupted may leave rows after the end, which do not count.
 the bucket by time, and another row has the range (`BucketRange`). The directory has a list of its
 buckets.
 
-A range or a list names a dropped bucket once more. It is written before the rows of the hosts and
-URLs that left the bucket: after a crash between the two writes, the bucket must still be found.
+A range or a list still names a dropped bucket at its next write, and no longer at the write after
+that. It is written before the rows of the hosts and URLs that left the bucket: after a crash
+between the two writes, the bucket must still be found.
 """
 
 from collections.abc import Iterable, Iterator
@@ -130,7 +131,8 @@ class BucketedLog(Generic[R]):
         self._dropped.add(number)
 
     def pop_dropped(self) -> set[int]:
-        """Return the buckets that were dropped since the last call, to name them once more."""
+        """Return the buckets that were dropped since the last call: the next write still names
+        them."""
         dropped, self._dropped = self._dropped, set()
         return dropped
 
@@ -179,7 +181,7 @@ class RangedLog(GroupedLog[R]):
     def __init__(
         self, table: Table[R], name: str, found: BucketRange = NO_BUCKETS, start: int = 0
     ) -> None:
-        """*stored*: the stored range; an empty range begins at *start*."""
+        """*found*: the stored range; an empty range begins at *start*."""
         super().__init__(table, name, found.groups)
         self.first = start if found.first is None else found.first
         self.last = self.first - 1 if found.last is None else found.last

@@ -3,9 +3,9 @@
 The budget limits revisits. It limits first visits only if `discovery_share` is set, so that a new
 crawl does not wait for its first pages.
 
-Each partition receives a part by the demand of its pages. Each frontier reads the totals of all
-partitions from time to time and computes the same allocation; there is no coordinator. A host with
-both kinds of work splits its visits in the same way.
+Each partition receives a part that depends on the demand of its pages. Each frontier reads the
+totals of all partitions from time to time and computes the same allocation; there is no
+coordinator. A host with both kinds of work splits its visits in the same way.
 """
 
 from gossamer.events import CrawlDefined
@@ -50,7 +50,8 @@ class BudgetAllocation:
     def allocate(self, now: float) -> None:
         """Allocate the budget to the claimed partitions by the demand of all partitions."""
         pages = sum(partition.plans.crawl.pages for partition in self._partitions)
-        # Earlier while there are few pages: the first pages decide the allocation.
+        # Also before the interval is over, if the number of pages has doubled: the first pages of a
+        # crawl decide the allocation.
         if now < self._shared_at + ALLOCATION_INTERVAL and pages < 2 * self._pages + 1:
             return
         self._shared_at, self._pages = now, pages

@@ -26,7 +26,7 @@ MAX_BUCKETS_PER_READ = 20
 LATE_ENTRY_DELAY = 1e-6
 """Seconds from the last popped entry to an entry that is added with an earlier time."""
 MAX_LOADED_ENTRIES = 5000
-"""Entries that are read into memory, which has up to twice as many."""
+"""The maximum number of entries that are read into memory. Added entries may double it."""
 
 EntryPosition = tuple[int, str]
 """The number of a bucket, and a key in the bucket."""
@@ -66,7 +66,8 @@ class Calendar:
 
     def add(self, row: DueRow) -> None:
         """Add *row*, which is due at `row.at`. Its key names the host or URL."""
-        # Never before the last popped entry: the horizon may move back to an entry that is added.
+        # The key is never before the last popped entry. Else `_shrink` could move the horizon back
+        # to the new entry, and the popped entries after it would be read again.
         at = row.at if row.at > self._popped_at else self._popped_at + LATE_ENTRY_DELAY
         bucket = _bucket(at)
         row = self.log.put(bucket, row, key=f"{at:021.7f} {row.key}")
@@ -143,7 +144,7 @@ class Calendar:
     def _load(self, now: float) -> None:
         """Move the horizon to the end of the lookahead, or until memory is full."""
         self._lookahead_end = _bucket(now) + LOOKAHEAD_BUCKETS
-        # Not all buckets of an outage at once, and none after the last.
+        # After an outage many buckets are due: some of them are read now, and none after the last.
         end = min(self._lookahead_end, self.log.last + 1, self._bucket + MAX_BUCKETS_PER_READ)
         while self._bucket < end and (room := self._max_entries - len(self)) > 0:
             after = self._last.key if self._last else None

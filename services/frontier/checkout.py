@@ -67,10 +67,12 @@ class CheckOut:
     def order(
         self, partition: Partition, host: Host, limit: int, crawl: CrawlDefined, now: float
     ) -> HostCheckedOut | None:
-        """Check out *host* with at most *limit* of its URLs; the store has the check-out.
+        """Check out *host* with at most *limit* of its URLs: put the lease into its row, and return
+        the order.
 
-        Return None if a gate is closed, or if *crawl* excludes all queued URLs or their answers are
-        cached; then the host is idle.
+        Return None if a gate is closed, whose effect is applied to the host. Return None also if no
+        queued URL must be visited, because *crawl* excludes it or its answer is cached; the host is
+        idle then.
         """
         if found := next(closed_gates(self._gate_inputs(partition, host, limit, crawl, now)), None):
             self._postpone(partition, host, *found)
@@ -190,7 +192,8 @@ class CheckOut:
         crawl: CrawlDefined,
         now: float,
     ) -> bool:
-        """Skip *url*; return whether it is admitted again once nothing excludes it."""
+        """Record that *url* is skipped. Return whether it counts as admitted once more when nothing
+        excludes it: it was never visited."""
         if url.on_behalf_of:
             self._answers.append(make_forbidden_answer(url, exclusion.reason, now))
             return False
@@ -260,8 +263,8 @@ class CheckOut:
 
 
 def _max_requests(visit: Visit) -> int:
-    """Return the most requests of a visit, each of which has a pause: redirects of a robots.txt are
-    followed within its host."""
+    """Return the largest number of requests of a visit, each of which has a pause. Only a visit to
+    a robots.txt follows redirects, within its host."""
     return 1 if visit.purpose is not Purpose.ROBOTS else 1 + REDIRECTS - visit.hops
 
 

@@ -1,4 +1,4 @@
-"""Erasure of a URL, a host or a site, which its owner may demand: `gossamer forget`.
+"""Erasure of a URL, a host or a site, on demand of the people who run it: `gossamer forget`.
 
 The frontier begins, because only the frontier knows the URLs of a host and the unanswered orders.
 It removes the URLs from the queues, erases the host, and sends dedup and the archive the URLs to
@@ -36,7 +36,7 @@ from services.frontier.rows import HistoryRow, PlanRow, UrlRow, VerdictRow
 MAX_URLS_PER_EVENT = 500
 """URLs of one event."""
 LATE_LINKS_PART = 9999
-"""The part of an erasure with the links that were in flight at its beginning."""
+"""The number of the part that has the links that were in flight when the erasure began."""
 URL_TABLES: tuple[type[UrlRow | VerdictRow | PlanRow], ...] = UrlRow, VerdictRow, PlanRow
 
 

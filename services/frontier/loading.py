@@ -5,9 +5,9 @@ memory has capacity. A loaded host is unloaded for a waiting one that should be 
 
 **Slots.** The number of hosts that are checked out at once is limited. While the parser or the
 archive lag in a partition, fetchers start no visits of it, and its hosts stay checked out. If these
-could take all slots, no other partition would be visited. So half of the slots belong to the
-partitions, the same number to each and at least one. Every partition may take the other slots, so a
-partition that alone has work may take more than half of all.
+hosts could take all slots, no other partition would be visited. So half of the slots are reserved,
+the same number for each partition and at least one. Any partition may take the other slots. A
+partition that alone has work may therefore take more than half of all slots.
 """
 
 from collections.abc import Iterable, Sequence
@@ -122,7 +122,8 @@ class HostLoader:
             return False
         waiting, host = _first_listed(self._with_slots()), ready.host if ready else None
         if host is None and (late := self._late_ready()) and late.host.waits_for:
-            # It waits for a name or site, as the host that replaces it may have to.
+            # No host may be ordered, and this one waits for a name or site. The host that replaces
+            # it may have to wait too, so it replaces it only if its number is lower.
             host = late.host
         return waiting is not None and (host is None or waiting.entry.number < host.row.number)
 

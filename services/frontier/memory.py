@@ -1,7 +1,8 @@
 """The caches of one frontier, bounded by bytes: a website cannot make them grow without end.
 
-All partitions of a frontier share the caches. A value belongs to one partition object. A partition
-object that a later claim builds never finds it, and the cache evicts it in its turn.
+All partitions of a frontier share the caches. A value belongs to one `Partition` object. A later
+claim builds a new object, which does not find the values of the old one; the cache evicts them like
+all values that are not used.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -23,7 +24,7 @@ class Host:
 
     row: HostRow
     stored: bool = True
-    """Whether the store has the host's row. No total counts the host before."""
+    """Whether the store has the host's row. Until then, no total counts the host."""
     waits_for: str = ""
     """The name or site that the ready host waits for; "" if it waits for none."""
 

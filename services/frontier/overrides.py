@@ -43,14 +43,14 @@ class Overrides(gossamer.overrides.Overrides):
         """Return the delay from which the gap between starts at the *site* is computed; *delay* is
         the default.
 
-        *host* may be visited faster than the site's other hosts, and a slower host does not delay
-        them.
+        It is the shorter one of the delays of *host* and of the site. So *host* may be visited
+        faster than the site's other hosts, and a slower *host* does not delay them.
         """
         return min(_delay(self.of(site, host), delay), _delay(self.of_site(site), delay))
 
     def factor(self, site: str, host: str, factor: float) -> float:
-        """Return the factor by which the last visit's time sets the pause; *factor* is the
-        default."""
+        """Return the factor for the duration of the last visit, which lengthens the pause; *factor*
+        is the default. It is 0 for a host of our own whose delay an operator has set."""
         at = self.of(site, host)
         return 0.0 if at.ours and at.delay is not None else factor
 

@@ -1,10 +1,10 @@
 """Pacing: limits orders to the crawl's page limit and to its speed (`gossamer.speed`).
 
-Each frontier has the share of the speed that its partitions are of all partitions, so the frontiers
-keep to the speed together without messages to each other. Visits are charged when they are ordered,
-and the next order waits for the time that they take at the speed. The bytes of a visit are unknown
-until it ends: the average of earlier visits is charged first, and the difference when the visit has
-ended.
+Each frontier gets a share of the speed in proportion to the number of its partitions. So all
+frontiers together keep to the speed, without messages to each other. Visits are charged when they
+are ordered, and the next order waits for the time that they take at the speed. The bytes of a visit
+are unknown until it ends: the average of earlier visits is charged first, and the difference when
+the visit has ended.
 """
 
 from collections.abc import Iterator
@@ -75,7 +75,8 @@ class Pacing:
     def max_order_visits(self, crawl: CrawlDefined, now: float) -> int:
         """Return the visits that one order may have now.
 
-        They are at most those of one second, because all visits of an order are charged at once.
+        If the speed is limited, they are at most the visits of one second, because all visits of an
+        order are charged at once.
         """
         limit = self.count_orderable(crawl)
         if not (self._limited and limit):

@@ -1,17 +1,19 @@
 """Parked URLs: URLs that the crawl excludes are stored until its scope becomes wider.
 
 Links out of the crawl are parked when their page gets its verdict, admitted URLs when they are
-refused. No page is fetched again only because the crawl has become wider.
+refused. So no page is fetched again to find its links when the crawl becomes wider.
 
 URLs are parked under the limit that excludes them: the depth, the scope, or a rule of the
 blocklist. When a limit changes, only its URLs are evaluated again, a bucket at a time. URLs that
-fit go to the URL-seen test like new links, with the visit that discovered them: another page may
-have led to a URL in the meantime. A URL that was admitted before passes again, because it comes
-from its first finder. URLs that another limit excludes are parked under that limit.
+fit go to the URL-seen test like new links, because another page may have led to a URL in the
+meantime. They have the visit that discovered them as their finder. So a URL that was admitted
+before it was parked passes the test again: it comes from its first finder. URLs that another limit
+excludes are parked under that limit.
 
-A bucket is dropped one step after its URLs were sent, when the log has them; URLs that do not fit
-were appended again before. After a crash a limit is evaluated from its beginning, and the URL-seen
-test drops URLs that were sent before.
+A bucket is dropped one step after its fitting URLs were sent, when the log has them. Its other URLs
+were appended to other buckets before. After a crash a limit is evaluated from its beginning. A URL
+that was sent before passes the URL-seen test again, marked as repeated, and the frontier queues it
+only if it was not visited, planned or queued.
 """
 
 from collections.abc import Iterable, Iterator
@@ -62,7 +64,7 @@ class ParkedLimitRow(Row, frozen=True):
 
 
 def limit_name(rule: Hazard, url: str, blocklist: Blocklist) -> str:
-    """Return the name of the limit behind *rule*, which refused *url*."""
+    """Return the name of the limit under which *url* is parked, which *rule* refused."""
     return blocklist.of_url(url) if rule is Hazard.BLACKLISTED else str(rule)
 
 
@@ -73,11 +75,11 @@ class _LimitProgress:
         self.row, self.name = row, row.name
         self.written: ParkedLimitRow | None = None
         self.evaluating_by: str | None = None
-        """The state by which all URLs are being evaluated, from the bucket *next* on, before *end*.
-        """
+        """The state of the limit by which its URLs are being evaluated; None between evaluations.
+        The bucket `next` is evaluated next, and the bucket before `end` last."""
         self.next = self.end = 0
         self.emptied: int | None = None
-        """The bucket whose links were sent in the last step."""
+        """The bucket whose links were sent in the last step. The next step drops it."""
 
 
 class ParkedUrls:
@@ -113,7 +115,8 @@ class ParkedUrls:
     ) -> None:
         """Park *urls*, which the visit *via* discovered and *limit* excludes in its *state*.
 
-        Without a *state* the URLs are evaluated again. *site* is a site of the partition.
+        Without a *state* all URLs of *limit* are evaluated again. *site* is the site of the page
+        that the URLs were found on, or of the URL; it decides the key group.
         """
         self._add(str(key_group_of(site)), via, tuple(urls), limit, state)
 
@@ -139,7 +142,7 @@ class ParkedUrls:
         progress.row = replace(progress.row, ends=ends)
 
     def must_evaluate(self, crawl: CrawlDefined, blocklist: Blocklist) -> bool:
-        """Return whether URLs are yet to be evaluated by *crawl* and *blocklist*."""
+        """Return whether some URLs were not yet evaluated by *crawl* and *blocklist*."""
         current = limits(crawl, blocklist)
         if self._evaluated_by != current and self._first_outdated(crawl, blocklist) is None:
             self._evaluated_by = current

@@ -125,13 +125,13 @@ class Partitions:
     def next_moment(self, partition: Partition, now: float, count: int = 1) -> int:
         """Return the first of *count* consecutive microseconds, for request numbers of *partition*.
 
-        They grow over all partitions, whatever the clock does.
+        They grow over all claimed partitions, even if the clock is set back.
         """
         last = max(claimed.tally.last_number for claimed in self)
         moment = int(now * 1e6) + self._ahead
         if last - moment > NUMBERS_PER_BUCKET:
-            # The clock was ahead. Numbers continue from there, or all later ones would be in one
-            # bucket.
+            # The clock was ahead before. The numbers stay ahead of the clock and grow with it: if
+            # each were the last one plus 1, all would be in one bucket until the clock caught up.
             self._ahead += last - moment
         moment = max(last + 1, moment)
         partition.tally.last_number = moment + count - 1

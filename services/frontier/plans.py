@@ -37,7 +37,7 @@ class Plans:
         self._rows, self._visits = store.table(PartitionPlansRow), store.table(DueRow)
         keys = crawl_id, partition
         self._found = row = self._rows.get(keys) or PartitionPlansRow(*keys)
-        # As `Partition._written`.
+        # None, so that the first `write` puts the row, as in `Partition._written`.
         self._written: PartitionPlansRow | None = None
         self.crawl = refill_tokens(revisit.unpack_crawl(row.statistics), now)
         self.policy, self._generation = row.policy, row.generation
@@ -84,7 +84,7 @@ class Plans:
         return taken
 
     def _next(self, now: float) -> list[DueRow]:
-        """Pop the next due visit: first visits have the fraction `discovery_share`."""
+        """Pop the next due visit. The fraction `discovery_share` of visits are first visits."""
         self._credit = min(self._credit + self.discovery_share, 2.0)
         if self._credit >= 1.0 and (new := self._take_new(now)):
             return new
@@ -187,8 +187,9 @@ class Plans:
     def write(self) -> None:
         """Write the totals and the buckets of the calendars, if they have changed.
 
-        The row names dropped buckets until the next write. After a crash before the rows of the
-        hosts that queued their URLs are written, the entries must still be found.
+        The row still names the buckets that were dropped since the last write. It is written before
+        the rows of the hosts that queued their URLs: after a crash between the two writes, the
+        entries must still be found.
         """
         self._written_totals = self.to_row()
         row = replace(

@@ -2,13 +2,14 @@
 
 **Strain.** A server seems strained when it answers with errors, says that it is busy, does not
 answer, or takes much longer than it used to. Each time its delay is doubled, up to a limit. Each
-visit that goes well halves the delay again. The usual time of a visit is learned slowly, so that
-the delay of a server that stays slow returns to normal. Only visits to pages count: a robots.txt is
-a file on the server's disk, and its time does not show the time of pages.
+visit that goes well halves the delay again. A visit is compared with the usual time of the host's
+visits, a slow average. If a server stays slow, the average rises and the delay returns to normal.
+Only the time of visits to pages counts: a robots.txt is a file on the server's disk, and its time
+does not show the time of pages.
 
 **Unreadable pages.** A page on which the parser reaches its time limit costs as much as a thousand
-others. A host with only such pages must not take the parsers from all other hosts, so the frontier
-postpones its visits for a while. Its URLs wait in their queue.
+others. A host with only such pages must not occupy the parsers that all hosts share, so the
+frontier postpones its visits for a while. Its URLs wait in their queue.
 """
 
 from msgspec.structs import replace
@@ -34,17 +35,17 @@ REFUSED_WAIT_LIMIT = 300.0
 
 def courtesy_delay(settings: FrontierSettings, last_took: float, robots: RobotsRow | None) -> float:
     """Return the seconds between visits to a host: the largest of the minimum delay, a multiple of
-    the last visit's time (Mercator; PolyBot, section 3.4, note 12), and the Crawl-delay of any
-    length."""
+    the last visit's time (Mercator; PolyBot, section 3.4, note 12), and the Crawl-delay,
+    however long it is."""
     crawl_delay = robots.rules.crawl_delay if robots else 0.0
     return max(settings.delay, settings.delay_factor * last_took, crawl_delay)
 
 
 def refused_wait(delay: float, refused: int) -> float:
-    """Return the delay of a host whose orders came back without a request *refused* times in a row.
+    """Return the delay of a host whose last *refused* orders came back without a request.
 
-    It grows, so that an error of fetchers or clocks does not make the orders of one host go round
-    in circles.
+    The delay grows, so that a fault of fetchers or clocks does not send the orders of one host back
+    and forth without a pause.
     """
     return min(max(delay, 1.0) * 2.0 ** min(refused - 1, 30), max(delay, REFUSED_WAIT_LIMIT))
 
@@ -52,11 +53,11 @@ def refused_wait(delay: float, refused: int) -> float:
 def failure_wait(
     settings: FrontierSettings, host: str, outcome: Outcome, times: int, retry_after: float
 ) -> float:
-    """Return the backoff after the *times*-th failure of one kind in a row (from 1).
+    """Return the backoff after the *times*-th consecutive failure of one kind (from 1).
 
     The backoff grows with each failure (PolyBot, section 3.4: "an even longer time if it is down on
-    the second try"). A Retry-After sets it exactly. A host that sends one Retry-After after
-    another, although each was obeyed, backs off longer after more than `retries` times.
+    the second try"). A Retry-After replaces it, up to `retry_after_limit`. A host that sends
+    more than `retries` of them one after another, although each was obeyed, backs off for longer.
     """
     if _has_retry_after(outcome, retry_after):
         beyond = times - settings.retries
@@ -70,7 +71,7 @@ def failure_wait(
 def is_given_up(
     settings: FrontierSettings, outcome: Outcome, times: int, retry_after: float
 ) -> bool:
-    """Return whether a URL is given up after *times* failures of its host in a row.
+    """Return whether a URL is given up after *times* consecutive failures of its host.
 
     A Retry-After is not a failure (RFC 9110, 10.2.3).
     """
@@ -82,10 +83,11 @@ def _has_retry_after(outcome: Outcome, retry_after: float) -> bool:
 
 
 def robots_redirect_wait(settings: FrontierSettings, host: str, times: int) -> float:
-    """Return how long *host* waits for its robots.txt from another host, after *times* requests in
-    a row.
+    """Return how long *host* waits until its robots.txt, which redirects to another host, is
+    requested again; *times*: requests so far without an answer.
 
-    The other host may have to wait for this one.
+    The other host may wait for this one in turn, so each wait is longer than the one before, up to
+    `down_wait_limit`.
     """
     doubled = settings.down_wait * 2.0 ** min(max(times, 1) - 1, 30)
     return spread_factor(host) * min(doubled, settings.down_wait_limit)
@@ -114,14 +116,15 @@ def _wait(settings: FrontierSettings, wait: Wait, doubled: float) -> float:
 
 
 def retry_wait(attempt: int) -> float:
-    """Return the seconds before a URL is tried for the *attempt*-th time again (from 1)."""
+    """Return the seconds before the *attempt*-th retry of a URL (from 1)."""
     return RETRY_WAIT * 4.0 ** (attempt - 1)
 
 
 MAX_STRAIN = 6
-"""The number of times that the delay is doubled."""
+"""The largest number of times that the delay is doubled."""
 MAX_STRAINED_DELAY, MIN_STRAINED_DELAY = 60.0, 0.1
-"""Seconds up to which strain lengthens a delay, and seconds that a delay counts for at least."""
+"""The limit up to which strain lengthens a delay, and the shortest delay that it starts from, in
+seconds."""
 SLOWDOWN_FACTOR, MIN_SLOW_SECONDS = 3.0, 1.0
 """A visit is slow if it takes this many times the usual time, and more than this many seconds."""
 VISIT_WEIGHT = 0.05
@@ -153,8 +156,8 @@ MAX_UNREADABLE_WAIT = 86400.0
 
 
 def is_unreadable(unreadable: UnreadablePages, settings: FrontierSettings) -> bool:
-    """Return whether the host's visits are limited to one page, which tests if its pages are
-    readable again."""
+    """Return whether an order of the host has only one page, which tests if its pages are readable
+    again."""
     return 0 < settings.unreadable_limit <= unreadable.pages
 
 
@@ -169,7 +172,7 @@ def unreadable_until(unreadable: UnreadablePages, settings: FrontierSettings) ->
 def count_unreadable(
     before: UnreadablePages, event: PageJudged, settings: FrontierSettings
 ) -> UnreadablePages:
-    """Return the number of unreadable pages in a row after *event*. A readable page resets it.
+    """Return the number of consecutive unreadable pages after *event*. A readable page resets it.
 
     A page that was in flight when the postponement began does not lengthen it.
     """

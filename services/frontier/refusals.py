@@ -25,7 +25,7 @@ class AdmissionCandidate(NamedTuple):
     found: Discovery
     host: Host
     ahead: int
-    """URLs of the host that are queued before it in one step."""
+    """URLs of the host that the same event queues before this one."""
     crawl: CrawlDefined | None
     blocklist: Blocklist
     settings: FrontierSettings
@@ -125,8 +125,8 @@ class Refusals:
         self.blocklist = Blocklist()
 
     def find_exclusion(self, url: QueuedUrl, crawl: CrawlDefined) -> Exclusion | None:
-        """Return the reason why *url* was admitted but is not visited now; None if it is
-        visited."""
+        """Return the reason why the admitted *url* must not be visited now; None if nothing
+        excludes it."""
         if not url.on_behalf_of:
             return exclusion_of(crawl, self.blocklist, url.origin.discovery(url.url))
         rule = self.blocklist.of_url(url.url)
@@ -189,7 +189,7 @@ class Refusals:
         crawl: CrawlDefined | None,
         now: float,
     ) -> None:
-        """Record the refusal of *found*, a URL of *site*, by *crawl*, after *earlier* visits that
+        """Record that *crawl* refuses *found*, a URL of *site*; *earlier*: visits to it that have
         ended."""
         if partition.sites.is_counted:
             return
@@ -203,7 +203,7 @@ class Refusals:
             partition.parked.add(site, origin.via, [found], limit, state)
         if not partition.sites.count_refusal(site, rule):
             return
-        # Without the attempts: a URL that is released later starts as a new one.
+        # The row has no attempts: a parked URL that is admitted later starts as a new one.
         row = UrlRow(
             crawl=self._partitions.crawl,
             host=host_key(found.url),

@@ -54,8 +54,8 @@ class Portion(NamedTuple):
     share: float
     """The share of the old partition's key groups."""
     is_heir: bool
-    """Whether the new partition gets the old one's totals that cannot be divided. One new partition
-    does."""
+    """Whether the new partition gets those totals of the old one that cannot be divided. Each old
+    partition has one heir."""
 
 
 def resize(store: Store, crawl: str, before: int, after: int) -> None:
@@ -70,7 +70,8 @@ def resize(store: Store, crawl: str, before: int, after: int) -> None:
         key = partition_key(number, after)
         store.table(PartitionRow).put(_make_partition_row(key, parts))
         store.table(PartitionTallyRow).put(_make_partition_tally(key, parts))
-        # Topics that get more partitions keep their old partitions.
+        # A topic that gets more partitions keeps its old partitions and their offsets, so the
+        # verdicts that an old partition has counted stay counted.
         judged = found[number].totals.judged if number < before < after else AppliedRecords()
         store.table(TallyRow).put(replace(_make_tally(crawl, key, parts), judged=judged))
         store.table(PartitionPlansRow).put(_make_plans_row(crawl, key, parts))
@@ -111,9 +112,10 @@ def _make_portions(
 
 
 def _rename_calendar(store: Store, plans: PartitionPlansRow, generation: int) -> PartitionPlansRow:
-    """Return *plans* with its calendar under the name of *generation*, which all partitions share.
+    """Return *plans* with its entries in the calendar of *generation*, so that all partitions have
+    the same generation.
 
-    The name differs if a policy changed while no frontier had the partition.
+    The generation of *plans* is older if the policy changed while no frontier had the partition.
     """
     if plans.generation == generation:
         return plans

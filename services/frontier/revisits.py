@@ -46,8 +46,8 @@ from services.frontier.revisit import (
 from services.frontier.rows import DueRow, HostRow, Origin, PlanRow, QueuedUrl
 
 LATE_SECONDS = 30.0
-"""Seconds after a visit from which its verdict is late: the next visit may have begun. Policies
-plan visits at least ten minutes apart."""
+"""A verdict is late if it comes more than these seconds after its visit: the next visit may have
+begun. Policies plan visits at least ten minutes apart."""
 
 
 class Revisits:
@@ -144,7 +144,7 @@ class Revisits:
         plan = self._rows.get(*entry.plan) if entry.plan else None
         if plan is None or plan.waits_until == entry.at:
             return plan
-        # A crash may have happened between the writes of the plan and of its entry.
+        # After a crash between the writes of the plan and of its entry, the entry is missing.
         self._enter(partition, entry.site, plan)
         return None
 
@@ -159,7 +159,7 @@ class Revisits:
 
     def mark_queued(self, plan: PlanRow) -> None:
         """Record that the URL of *plan* is in its host's queue."""
-        # Written last: until the stored queue has the URL, its plan must be found due again.
+        # Written last: after a crash before the queue is stored, the plan must be found due again.
         self._rows.put(replace(plan, queued=True), last=True)
 
     def record_verdict(self, partition: Partition, event: PageJudged) -> None:
@@ -279,7 +279,7 @@ class Revisits:
         self._enter(partition, site, row)
 
     def due(self) -> float | None:
-        """Return when a visit is due that the budget allows, or 0 if plans must be replanned."""
+        """Return when a visit is due that the budget allows; 0 if visits must be replanned."""
         if any(partition.plans.is_behind(self._name) for partition in self._partitions):
             return 0.0
         ends = [partition.plans.due() for partition in self._partitions]
@@ -314,7 +314,7 @@ def _plan_row(
     at: float,
     validators: Validators,
 ) -> PlanRow:
-    """Return the plan row of *visit*, which has ended, without a next visit."""
+    """Return the plan row of *visit*, which has ended; the caller adds the next visit."""
     origin = visit.origin if isinstance(visit, QueuedUrl) else Origin.of(visit, visit.via)
     return PlanRow(
         event.crawl,

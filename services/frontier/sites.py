@@ -1,8 +1,8 @@
 """The state of whole sites, with limits so that no trap makes the store grow without end.
 
-A site with endless host names is refused more hosts than a limit. A URL that is refused permanently
-has a row in `urls` only while few URLs of its site were refused by that rule; later ones are
-counted.
+The number of hosts of a site is limited, because a trap may have endless host names. A URL that a
+rule refuses permanently gets a row in `urls` only if few URLs of its site were refused by that rule
+before. The others are only counted.
 """
 
 from collections.abc import Collection, Iterable
@@ -22,14 +22,14 @@ from services.frontier.revisit.planning import quiet_time
 from services.frontier.rows import AppliedRecords, RecordPosition, SiteRow, UnreadablePages
 
 MAX_REFUSED_ROWS = 100
-"""URLs of a site that have a row each, of those that one rule refuses permanently."""
+"""The number of URLs of a site that get a row, for each rule that refuses URLs permanently."""
 PERMANENT_RULES = frozenset(
     {Hazard.REDIRECT, Hazard.TRAP_HOSTS, Hazard.TRAP_URLS, Hazard.ROBOTS_EXCLUDED}
 )
-"""The rules of admission whose refusals no later change takes back."""
+"""The admission rules whose refusals are permanent: no later change admits the URLs."""
 DAY = 86400.0
 MIN_LIMIT_CHANGE = 0.1
-"""The relative change of a visit limit from which on it is stored."""
+"""A visit limit is stored only if it differs from the stored one by more than this fraction."""
 DISCOVERY_WEIGHT = 0.1
 """The weight of one order in a site's average share of visits to new URLs."""
 
@@ -59,8 +59,8 @@ class Sites:
             self._put(replace(self._row(site), wildcard=True))
 
     def begin(self, site: str, record: RecordPosition | None) -> None:
-        """Count the hosts and refusals of *record* for *site* from now on, unless the site has
-        counted *record* before. None: they are of no record."""
+        """Begin to apply *record* to *site*: its hosts and refusals are counted, unless *site* has
+        counted *record* before. None: the hosts and refusals that follow are of no record."""
         self._record = record
         self.is_counted = record is not None and self._row(site).applied.covers(record)
 
@@ -75,7 +75,7 @@ class Sites:
             self._put(replace(row, hosts=row.hosts + 1, applied=self._including_record(row)))
 
     def erase_host(self, site: str, host: str) -> None:
-        """Erase a host from the site's row; erase the row with its last host."""
+        """Erase a host from the site's row; erase the row if this was the last host."""
         row = self._row(site)
         unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}
         trust = {other: value for other, value in row.validators.items() if other != host}
@@ -95,7 +95,7 @@ class Sites:
             self._rows.erase(site)
 
     def count_refusal(self, site: str, rule: Hazard) -> bool:
-        """Count a URL of *site* that *rule* refuses; return whether the URL has a row."""
+        """Count a URL of *site* that *rule* refuses; return whether the URL gets a row."""
         row = self._row(site)
         count = row.refused.get(rule, 0) + 1 if rule in PERMANENT_RULES else 0
         refused = {**row.refused, rule: count} if count else row.refused
@@ -119,8 +119,8 @@ class Sites:
     def update_visit_limit(self, site: str, delay: float) -> None:
         """Update the visits per day to *site* that politeness allows, for the revisit policies.
 
-        They are one visit each *delay* to as many hosts as are visited at once, outside quiet
-        hours, up to the daily budget of each host.
+        The limit is one visit per *delay*, outside quiet hours, to each of the hosts that may be
+        visited at once, but at most the sum of the daily budgets of all hosts.
         """
         state, hosts = self.revisit_state(site), max(1, self._row(site).hosts)
         rate = (DAY - quiet_time(state)) / delay if delay else inf

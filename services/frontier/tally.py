@@ -14,7 +14,7 @@ from services.frontier.rows import HostRow, PartitionTallyRow, RecordPosition, T
 MAX_LISTED = 10
 """The length of the lists of hosts and visits."""
 LABELS = {Purpose.ROBOTS: "robots.txt", Purpose.PROBE: "probe"}
-"""Purpose → the label of its visits, which replaces their outcome."""
+"""Purpose → the label under which its visits are counted, unless their outcome is a failure."""
 HOURS = 24
 """Hours for which pages are counted by the hour."""
 
@@ -39,7 +39,8 @@ class Tally:
         self.slowest, self.largest = dict(shared.slowest), dict(shared.largest)
         self.next_due_at, self.due_count = shared.next_due_at, shared.due_count
         self.sent, self.checked_out = dict(shared.sent), dict(shared.checked_out)
-        """Host → site, of all checked-out hosts."""
+        """`sent`: partition → unanswered orders, from `Partition.report_orders`; `checked_out`:
+        host → site, of all checked-out hosts."""
 
     def record_condition(self, row: HostRow, before: Condition | None) -> None:
         """Count a change of condition; *before*: the former condition, or None for a new host."""
@@ -57,8 +58,8 @@ class Tally:
             return
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         self.pages += page
-        # The failures of a host's robots.txt are counted as such, or nobody would see why it is not
-        # visited.
+        # A failed visit to a robots.txt is counted under its outcome, or nobody would see why the
+        # host is not visited.
         failed = OUTCOMES[event.outcome].wait is not Wait.NONE
         name = str(event.outcome)
         if not failed:
@@ -151,7 +152,7 @@ class Tally:
 
 
 def _keep_largest(values: dict[str, float], host: str, value: float) -> None:
-    # Correct although only a few hosts are stored, because totals and longest visits only grow.
+    # The smallest value may be dropped: values only grow, so its host returns if it grows enough.
     values[host] = value
     if len(values) > MAX_LISTED:
         del values[min(values, key=values.__getitem__)]
