@@ -46,6 +46,8 @@ def test_restored_snapshot_of_a_crawling_fleet_loses_no_url_and_keeps_delays(
         live_fleet.settings[KEYSPACE] = keyspace
 
         live_fleet.seed()
+        # Slow enough that the crawl lasts longer than both snapshots on a busy machine.
+        assert live_fleet.gossamer("speed", "6").code == 0
         until(lambda: len(page_answers(web)) >= 20, "the first pages")
         before = len(web.requests())
         command = [sys.executable, "-c", COPY, str(cassandra), keyspace, copied]
@@ -70,6 +72,7 @@ def test_restored_snapshot_of_a_crawling_fleet_loses_no_url_and_keeps_delays(
             lambda: live_fleet.gossamer("restore", str(target)).code == 0,
             "the groups have gone back",
         )
+        assert live_fleet.gossamer("speed", "none").code == 0
         start(live_fleet)
         live_fleet.await_ready()
         crawl_to_the_end(live_fleet)
