@@ -22,7 +22,7 @@ PARTITIONS, DELAY, SLOTS = 12, 1.0, 256
 ALIKE, ONE_SLOW = (0.5, 0.5, 0.5, 0.5), (0.5, 0.5, 0.5, 2.0)
 """Seconds of a request at each fetcher, which makes eight at once."""
 LARGE_FACTOR = 10
-"""The factor by which the hosts of one fetcher's partitions are larger."""
+"""How many times more hosts the partitions of one fetcher have."""
 
 
 def equal(sites: int, pages: int) -> dict[str, int]:

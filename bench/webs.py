@@ -94,7 +94,7 @@ def office_hours(random: Random, rate: float, zone: float) -> Iterator[float]:
     dense = rate * 168 / 40
     worked = 0.0
     while True:
-        worked += random.expovariate(dense)  # In days of office time, three of which are one day.
+        worked += random.expovariate(dense)  # In office days of eight hours.
         days, rest = divmod(worked * 3, 1)
         weeks, day = divmod(days, 5)
         yield weeks * 7 + day + 9 / 24 + rest / 3 + zone + 5

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 SERVER_TIMEOUT = 10.0
 """Seconds for one request to a server."""
 MAX_SKEW = 2.0
-"""Seconds by which the clock of a node may differ: write timestamps come from clocks."""
+"""The accepted clock difference of a node in seconds. Write timestamps come from clocks."""
 MIN_FREE_BYTES, MIN_FREE_SHARE = 5e9, 0.1
 MAX_LISTED = 3
 """Differences that one line names."""
@@ -347,15 +347,16 @@ def _query_nodes(nodes: "Cassandra") -> Iterator[tuple[str, float, str]]:
 
 
 def skew(at: float, before: float, after: float) -> float:
-    """Return the seconds by which another clock is ahead of ours at least; negative: behind.
+    """Return the least difference, in seconds, between another clock and ours.
 
-    It read *at* when ours was between *before* and *after*.
+    The other clock showed *at* while ours was between *before* and *after*. A negative result means
+    that the other clock is behind.
     """
     return at - min(max(at, before), after)
 
 
 def check_clocks(skews: Mapping[str, float]) -> Finding:
-    """Check by how many seconds the clock of each node differs from this machine's."""
+    """Check the clocks of the nodes. *skews*: node → seconds ahead of this machine."""
     problems = [
         f"{node} is {duration(abs(by))} {'ahead of' if by > 0 else 'behind'} this machine"
         for node, by in skews.items()
@@ -368,7 +369,7 @@ def check_clocks(skews: Mapping[str, float]) -> Finding:
 
 
 def kafka_version(old_version: Callable[[], str | None]) -> Finding:
-    """Check the version of Kafka; *old_version* returns that of a broker older than 4, or None."""
+    """Check the version of Kafka. *old_version* returns the version of a broker below 4, if any."""
     try:
         old = old_version()
     except GossamerError as error:

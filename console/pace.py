@@ -1,11 +1,11 @@
-"""The pace of a host in words: one request each so many seconds, and the rule that says so."""
+"""The pace of a host in words: the seconds between two requests, and the rule that decided them."""
 
 from console.figures import times
 from gossamer.events import SiteOverridden
 from services.frontier.rows import HostRow, RobotsRow
 
 EQUAL = 1e-6
-"""Seconds by which two equal delays may differ."""
+"""Delays are equal if they differ by at most this many seconds."""
 
 
 def delay_text(host: HostRow, robots: RobotsRow | None, override: SiteOverridden | None) -> str:

@@ -59,8 +59,8 @@ def crawl_form(crawl: OpenCrawl, text: str) -> CrawlForm:
 
 
 def other_seen_form(crawl: OpenCrawl, url: str) -> str:
-    """Return a form of *url* that the crawl has seen: the other scheme, with or without www.; ""
-    if there is none, or if it has seen *url* itself."""
+    """Return another form of *url* that the crawl has seen: the other scheme, or with or without
+    www. Return "" if the crawl has seen *url* itself, or no other form."""
     if is_seen(crawl, url):
         return ""
     scheme, _, rest = url.partition("://")

@@ -20,7 +20,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the rules, or those that forbid the URLs; return 1 if there is none."""
+    """List all rules, or the rules that forbid the URLs. Return 1 if the list is empty."""
     try:
         urls = [canonical_of_typed(text) for text in options.urls]
     except BadUrl as error:

@@ -29,7 +29,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the visits, newest first; return 1 if there is none."""
+    """List the visits, newest first. Return 1 if the list is empty."""
     with open_from(options) as crawl:
         url, count = crawl_form(crawl, options.url).url, 0
         for row in visits(crawl, url):

@@ -44,7 +44,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Request the visits; return 1 if there is no such URL."""
+    """Request the visits. Return 1 if no URL matches."""
     has_filter = options.outcome is not None or options.older_than is not None
     if bool(options.urls) == has_filter:
         raise BadSettings("name URLs, or choose them with --outcome and --older-than")
