@@ -22,7 +22,8 @@ GATES_HEAD = """
 ## Gates: may a host be visited now?
 
 A ready host at the head of the workbench is checked out if all gates are open. Otherwise the first
-closed gate decides what happens to it. `gossamer why URL` shows all closed gates.
+closed gate decides what happens to it. `gossamer why URL` shows the closed
+gates whose data is stored.
 
 | gate | open if | while closed |
 |---|---|---|"""

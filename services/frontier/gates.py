@@ -1,8 +1,10 @@
 """Gates: the reasons not to visit a host now, as one ordered table.
 
 Check-out evaluates the gates for the first of the ready hosts, and applies the effect of the first
-closed gate. `gossamer why` prints all closed gates. A gate reads `GateInputs` alone, so both give
-the same answer. A new reason not to visit a host is a new row of the table.
+closed gate. `gossamer why` prints the closed gates whose inputs are in the store: it does not see
+the page limit, slots, unreadable pages, the delay of a name, and a takeover. A new reason not to
+visit one host is a new row of the table. The speed of the crawl and the slots of a partition stop
+all hosts, and are enforced before a host is chosen (`pacing.py`, `loading.py`).
 """
 
 from collections.abc import Callable, Collection, Iterator
