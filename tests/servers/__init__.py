@@ -28,7 +28,6 @@ WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 OUR_PORTS = range(20_000 + WORKER % 8 * 1500, 20_000 + (WORKER % 8 + 1) * 1500)
 """Ports below those that the system gives to clients. Each test process has a range of its own,
 since nobody listens yet on a port that was just given away."""
-_given = random.randrange(len(OUR_PORTS))
 SERVER_ENVIRONMENT = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
 """The environment of servers: they live for minutes, and the optimising compiler of the JVM would
 take a third of their CPU."""
@@ -36,14 +35,28 @@ START_TIMEOUT = 180.0
 """Seconds for the start of a server on a busy machine, with the download of its libraries."""
 
 
-def free_ports(count: int) -> int:
-    """Return the first of *count* free ports in a row that were not given away before."""
-    global _given
-    while True:
-        port = OUR_PORTS.start + _given % (len(OUR_PORTS) - count)
-        _given += count
-        if all(_free(port + i) for i in range(count)):
-            return port
+class Ports:
+    """Ports of a range, given away one after another, from a random one on."""
+
+    def __init__(self, ports: range) -> None:
+        self._ports = ports
+        self._given = random.randrange(len(ports))
+
+    def next(self, count: int) -> int:
+        """Return the first of *count* free ports in a row.
+
+        A port is given away again only after all others of the range.
+        """
+        while True:
+            if self._given + count > len(self._ports):
+                self._given = 0
+            port = self._ports.start + self._given
+            self._given += count
+            if all(_free(port + i) for i in range(count)):
+                return port
+
+
+free_ports = Ports(OUR_PORTS).next
 
 
 def _free(port: int) -> bool:
