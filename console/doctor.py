@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.figures import alignment, counts, duration, percent, plural, size
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Keep
@@ -26,13 +25,14 @@ from gossamer.runtime.processor import Processor
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.store import Store
 from gossamer.web.suffixes import SUFFIX_LIST
+from inspection.figures import alignment, counts, duration, percent, plural, size
+from inspection.folder import Folder
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.fetcher.addresses import NAT64_NAME
 from services.fetcher.http.nameservers import LOOKUP_TIMEOUT, DnsFailure, DnsUnanswered, NameServers
 from services.fetcher.limitations import LocalFault
 from services.frontier.service import Frontier
-from standalone.folder import Folder
 
 if TYPE_CHECKING:
     # Imported when a fleet is examined, because its libraries are optional.

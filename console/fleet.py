@@ -12,12 +12,12 @@ import msgspec
 
 from console.arguments import Parser
 from console.cli.options import non_negative, positive
-from console.figures import size
 from console.output import print_error
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.settings import load_settings
 from gossamer.terminal import json_line
+from inspection.figures import size
 from local_fleet import plan
 from local_fleet.record import SERVICES, FleetFolder, Member, Record
 from local_fleet.status import MemberStatus, read_statuses

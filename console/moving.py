@@ -22,7 +22,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from console.figures import plural
 from console.preconditions import FLEET_REMEDY, FOLDER_REMEDY, check_drained
 from console.tables import TABLES
 from gossamer.crawl import last_definition
@@ -42,6 +41,7 @@ from gossamer.runtime.identity import (
 from gossamer.runtime.positions import PositionRow
 from gossamer.store import Partition, Row, Store, partition_fields
 from gossamer.store.claims import Claimant, ClaimRow, WindowRow
+from inspection.figures import plural
 from services.archive.rows import SegmentRow
 from services.dedup.replicated import changes_of, read_valid_changes
 from services.dedup.seen import SeenRow

@@ -1,11 +1,11 @@
 """Checks before a whole crawl is changed: no service runs, and every record is consumed."""
 
-from console.figures import plural
 from gossamer.errors import GossamerError
 from gossamer.events.topics import TOPICS, Keep
 from gossamer.log import Log
 from gossamer.log.kafka.brokers import Brokers
 from gossamer.settings.servers import KafkaSettings
+from inspection.figures import plural
 
 FLEET_REMEDY = (
     "Drain the fleet first: gossamer speed 0; wait until gossamer status shows no lag; then stop "

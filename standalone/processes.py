@@ -22,9 +22,9 @@ from gossamer.errors import GossamerError
 from gossamer.runtime.event_loop import run_async
 from gossamer.settings import Settings
 from gossamer.telemetry import configure_logs
+from inspection.folder import Folder, Opened
 from services.fetcher import wiring as fetcher_wiring
 from services.parser import wiring as parser_wiring
-from standalone.folder import Folder, Opened
 from standalone.metrics import ChildMetrics, answer_scrapes
 from standalone.processors import refuse, run_processors
 

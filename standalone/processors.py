@@ -13,11 +13,11 @@ from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import Settings
 from gossamer.store import lifetime_of
 from gossamer.store.sqlite import SqliteStore
+from inspection.folder import Opened
 from services.archive.service import Archive
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier
-from standalone.folder import Opened
 
 MAX_WAIT_SECONDS = 0.5
 """Seconds between two checks of *stop*, at most."""

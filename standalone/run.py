@@ -17,11 +17,11 @@ from gossamer.policies import NEVER
 from gossamer.runtime.identity import identify
 from gossamer.settings import Settings
 from gossamer.telemetry import set_gauge
-from standalone.folder import Folder, Opened
+from inspection.folder import Folder, Opened
+from inspection.progress import End, Progress, has_parked_to_evaluate, last_epoch, read_progress
+from inspection.workload import Workload, read_workload
 from standalone.metrics import serve_metrics
 from standalone.processes import Child, ChildConfig, start_children
-from standalone.progress import End, Progress, has_parked_to_evaluate, last_epoch, read_progress
-from standalone.workload import Workload, read_workload
 
 INTERVAL = 0.25
 """Seconds between two checks of the progress."""

@@ -7,8 +7,6 @@ import argparse
 from collections.abc import Sequence
 
 from console.cli.options import add_crawl, lines_of, open_from
-from console.figures import plural
-from console.open_crawl import OpenCrawl
 from console.output import say
 from gossamer import clock
 from gossamer.blocklist import describe_rule, parse_rule
@@ -16,6 +14,8 @@ from gossamer.crawl import blocklist_of
 from gossamer.errors import BadSettings
 from gossamer.events import BlocklistChanged
 from gossamer.log.codec import encode
+from inspection.crawl import OpenCrawl
+from inspection.figures import plural
 
 MAX_BATCH_RULES = 1000
 """Rules that are appended at once."""

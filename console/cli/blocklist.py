@@ -3,12 +3,12 @@
 import argparse
 
 from console.cli.options import add_crawl, open_from
-from console.figures import instant
 from console.output import RED, say
 from gossamer.blocklist import describe_rule
 from gossamer.crawl import blocklist_of, canonical_of_typed
 from gossamer.errors import BadSettings
 from gossamer.web.url import BadUrl
+from inspection.figures import instant
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

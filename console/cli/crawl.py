@@ -19,20 +19,20 @@ from console.cli.options import (
 )
 from console.cli.report import Ended, report, summary
 from console.cli.view import Lines, LiveView, NoView
-from console.examples import read_examples
 from console.output import print_lines, say
 from gossamer import clock
 from gossamer.crawl import CHOICES, SCOPES, CrawlRequest, read_seeds
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
+from inspection.folder import Folder
+from inspection.progress import End, read_progress
+from inspection.status import read_failures
+from inspection.visits import failed_seeds
+from inspection.workload import read_waiting
 from services.fetcher.access import request_headers
 from services.frontier.conditions import Condition
-from standalone.folder import Folder
-from standalone.progress import End, read_progress
 from standalone.run import run_crawl
-from standalone.seeds import failed_seeds
-from standalone.waiting import read_waiting
 
 INTO_SETTINGS = {
     "contact": ("fetcher", "contact"),
@@ -159,7 +159,7 @@ def run(options: argparse.Namespace) -> int:
             seconds_taken,
             pages_before,
             folder,
-            read_examples(opened.store, opened.crawl_id, progress, waiting),
+            read_failures(opened.store, opened.crawl_id, progress, waiting),
             failed,
             options.verbose,
         )

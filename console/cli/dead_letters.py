@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from console.cli.options import add_crawl, open_from
-from console.figures import instant, plural
 from console.output import say
 from gossamer.errors import BadSettings, GossamerError, Poison
 from gossamer.events import DeadLetter
@@ -14,6 +13,7 @@ from gossamer.events.topics import DEAD_LETTERS, TOPICS
 from gossamer.log import Log, Message
 from gossamer.log.codec import decode, message_of_letter
 from gossamer.terminal import json_line, printable
+from inspection.figures import instant, plural
 
 MAX_BATCH_BYTES = 8 << 20
 

@@ -6,10 +6,10 @@ import msgspec
 
 from console.cli.options import add_crawl, settings_of
 from console.doctor import Finding, examine_fleet, examine_folder, is_healthy
-from console.figures import plural
-from console.open_crawl import DEFAULT_FOLDER
 from console.output import GREEN, RED, say
 from gossamer.terminal import json_line
+from inspection.crawl import DEFAULT_FOLDER
+from inspection.figures import plural
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -17,8 +17,6 @@ from msgspec.structs import replace
 
 from console.cli.block import append_rules
 from console.cli.options import add_crawl, open_from
-from console.figures import instant, plural
-from console.open_crawl import OpenCrawl
 from console.output import MAX_LINE_LENGTH, YELLOW, print_items, say
 from gossamer import clock
 from gossamer.blocklist import parse_rule
@@ -32,6 +30,8 @@ from gossamer.log.codec import decode, encode
 from gossamer.store import Row, partition_fields
 from gossamer.terminal import printable
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
+from inspection.crawl import OpenCrawl
+from inspection.figures import instant, plural
 from services.dedup.content import DigestRow
 from services.dedup.near import NearRow
 from services.frontier.parked import ParkedRow

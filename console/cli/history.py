@@ -1,23 +1,19 @@
 """`gossamer history URL`: the visits to a URL, and how much the page had changed."""
 
 import argparse
-from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
 from console.cli.options import add_crawl, open_from, positive
-from console.figures import instant
-from console.labels import outcome_label, plain_reason
-from console.open_crawl import OpenCrawl
 from console.output import RED, YELLOW, say
-from console.url_forms import crawl_form
 from gossamer.events import Verdict
 from gossamer.events.outcomes import FAILURES
 from gossamer.terminal import json_line
-from services.frontier.rows import HistoryRow
-
-READ_ROWS = 100
-"""Rows that are read at once."""
+from inspection.figures import instant
+from inspection.labels import outcome_label, plain_reason
+from inspection.url_forms import crawl_form
+from inspection.visits import Visit, read_history
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -32,36 +28,26 @@ def run(options: argparse.Namespace) -> int:
     """List the visits, newest first. Return 1 if the list is empty."""
     with open_from(options) as crawl:
         url, count = crawl_form(crawl, options.url).url, 0
-        for row in visits(crawl, url):
-            if count == options.limit:
-                break
+        for visit in islice(read_history(crawl, url), options.limit):
             count += 1
             if options.json:
-                print(json_line(msgspec.json.encode(row)))
+                print(json_line(msgspec.json.encode(visit)))
             else:
-                say(_line(row), RED if row.outcome in FAILURES else "")
+                say(_line(visit), RED if visit.outcome in FAILURES else "")
     if not count and not options.json:
         say(f"{url} was never visited: gossamer why {url} explains", YELLOW)
     return 0 if count else 1
 
 
-def visits(crawl: OpenCrawl, url: str) -> Iterator[HistoryRow]:
-    """Yield the visits to *url*, newest first."""
-    table, before = crawl.store().table(HistoryRow), None
-    while rows := table.scan((crawl.id, url), before, READ_ROWS):
-        yield from rows
-        before = rows[-1].at
+def _line(visit: Visit) -> str:
+    label, reason = outcome_label(visit.outcome, visit.status), plain_reason(visit.reason)
+    return "  ".join(filter(None, (instant(visit.at), label, _finding(visit), reason)))
 
 
-def _line(row: HistoryRow) -> str:
-    label, reason = outcome_label(row.outcome, row.status), plain_reason(row.reason)
-    return "  ".join(filter(None, (instant(row.at), label, _finding(row), reason)))
-
-
-def _finding(row: HistoryRow) -> str:
-    if row.verdict == Verdict.CHANGED:
-        return f"changed by {max(1, round(100 * (row.change or 0.0)))} %"
-    if row.redirects_to:
-        return f"redirects to {row.redirects_to}"
-    verdict = row.verdict.replace("_", "-")
-    return f"{verdict} of {row.duplicate_of}" if row.duplicate_of else verdict
+def _finding(visit: Visit) -> str:
+    if visit.verdict == Verdict.CHANGED:
+        return f"changed by {max(1, round(100 * (visit.change or 0.0)))} %"
+    if visit.redirects_to:
+        return f"redirects to {visit.redirects_to}"
+    verdict = visit.verdict.replace("_", "-")
+    return f"{verdict} of {visit.duplicate_of}" if visit.duplicate_of else verdict

@@ -15,10 +15,10 @@ from gossamer.log import Log
 from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.identity import stated_identity
 from gossamer.settings import Settings
+from inspection.folder import Folder, Opened
 from services.archive.files.repair import repair
 from services.archive.rows import SegmentRow
 from services.archive.service import STANDALONE_WRITER
-from standalone.folder import Folder, Opened
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

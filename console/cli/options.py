@@ -9,11 +9,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from console.open_crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
 from gossamer.errors import BadSettings
 from gossamer.policies import POLICIES
 from gossamer.telemetry import configure_logs
-from standalone.folder import Folder
+from inspection.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
+from inspection.folder import Folder
+from inspection.visits import OutcomeFilter, parse_outcome
 
 if TYPE_CHECKING:
     from gossamer.settings import Nested, Settings
@@ -138,6 +139,14 @@ def seconds(text: str) -> float:
             f"{text!r} is not a duration: write 90, 90s, 15m, 2h or 1d"
         )
     return float(found[1]) * UNITS[found[2]]
+
+
+def outcome(text: str) -> OutcomeFilter:
+    """Read a status code, a class of status codes, or the name of an outcome."""
+    try:
+        return parse_outcome(text)
+    except BadSettings as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def port(text: str) -> int:

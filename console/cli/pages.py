@@ -12,13 +12,13 @@ from typing import BinaryIO
 import msgspec
 
 from console.cli.options import add_crawl, open_from
-from console.open_crawl import OpenCrawl
 from gossamer.errors import BadSettings
 from gossamer.events.topics import PAGES
 from gossamer.extras import require_extra
 from gossamer.log import Log, Record
 from gossamer.log.codec import tombstone
 from gossamer.terminal import json_line
+from inspection.crawl import OpenCrawl
 
 POLL_TIMEOUT = 1.0
 """Seconds to wait for new pages."""

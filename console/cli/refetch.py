@@ -7,18 +7,17 @@ import argparse
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
-from console.cli.options import add_crawl, open_from, seconds
-from console.figures import plural
-from console.open_crawl import OpenCrawl
-from console.outcome_filter import NAMES, matching_urls, parse_outcome
+from console.cli.options import add_crawl, open_from, outcome, seconds
 from console.output import YELLOW, say
-from console.url_forms import crawl_form
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome, RefetchRequested
 from gossamer.log.codec import encode
-from gossamer.web.url import host_key, site_of
-from services.frontier.rows import UrlRow
+from gossamer.web.url import site_of
+from inspection.crawl import OpenCrawl
+from inspection.figures import plural
+from inspection.url_forms import crawl_form
+from inspection.visits import OUTCOME_NAMES, LastOutcome, matching_urls, read_last_outcome
 
 MAX_BATCH_URLS = 1000
 """URLs of an event, and events that are appended at once."""
@@ -29,10 +28,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("urls", nargs="*", metavar="URL", help="a URL that was visited before")
     command.add_argument(
         "--outcome",
-        type=parse_outcome,
+        type=outcome,
         metavar="OUTCOME",
         help="all URLs with this last outcome: a status code (404, 429, 5xx) or one of "
-        f"{NAMES}; reads the whole table of URLs",
+        f"{OUTCOME_NAMES}; reads the whole table of URLs",
     )
     command.add_argument(
         "--older-than",
@@ -50,30 +49,26 @@ def run(options: argparse.Namespace) -> int:
         raise BadSettings("name URLs, or choose them with --outcome and --older-than")
     with open_from(options) as crawl:
         if options.urls:
-            return 0 if _request(crawl, _visited_rows(crawl, options.urls)) else 1
+            return 0 if _request(crawl, _visited(crawl, options.urls)) else 1
         before = clock.now() - (options.older_than or 0.0)
         chosen = matching_urls(crawl, options.outcome, set(Outcome), before)
-        count = _request(crawl, filter(_was_visited, chosen))
+        count = _request(crawl, (last for last in chosen if last.was_visited))
         if not count:
             say("No visited URL matches: nothing to fetch again.", YELLOW)
         return 0 if count else 1
 
 
-def _visited_rows(crawl: OpenCrawl, urls: list[str]) -> Iterator[UrlRow]:
-    """Yield the rows of *urls*; print which ones were never visited."""
+def _visited(crawl: OpenCrawl, urls: list[str]) -> Iterator[LastOutcome]:
+    """Yield the last outcomes of *urls*; print which ones were never visited."""
     for url in [crawl_form(crawl, text).url for text in urls]:
-        row = crawl.store().table(UrlRow).get((crawl.id, host_key(url)), url)
-        if row and _was_visited(row):
-            yield row
+        last = read_last_outcome(crawl, url)
+        if last and last.was_visited:
+            yield last
         else:
             say(f"{url} was never visited: gossamer seed adds it", YELLOW)
 
 
-def _was_visited(row: UrlRow) -> bool:
-    return bool(row.earlier or row.attempt)
-
-
-def _request(crawl: OpenCrawl, chosen: Iterable[UrlRow]) -> int:
+def _request(crawl: OpenCrawl, chosen: Iterable[LastOutcome]) -> int:
     count, requests = 0, _events(crawl, chosen)
     while batch := list(islice(requests, MAX_BATCH_URLS)):
         crawl.log.append([encode(event) for event in batch])
@@ -88,8 +83,8 @@ def _request(crawl: OpenCrawl, chosen: Iterable[UrlRow]) -> int:
     return count
 
 
-def _events(crawl: OpenCrawl, chosen: Iterable[UrlRow]) -> Iterator[RefetchRequested]:
-    for key, rows in groupby(chosen, key=lambda row: row.host):
-        while urls := tuple(row.url for row in islice(rows, MAX_BATCH_URLS)):
+def _events(crawl: OpenCrawl, chosen: Iterable[LastOutcome]) -> Iterator[RefetchRequested]:
+    for key, found in groupby(chosen, key=lambda last: last.host):
+        while urls := tuple(last.url for last in islice(found, MAX_BATCH_URLS)):
             site = site_of(f"{key}/")
             yield RefetchRequested(crawl=crawl.id, at=clock.now(), site=site, host=key, urls=urls)

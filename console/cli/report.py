@@ -7,7 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
-from console.figures import (
+from console.output import GREEN, RED, YELLOW, Line
+from gossamer import clock
+from gossamer.events import Outcome
+from gossamer.terminal import printable
+from inspection.figures import (
     about,
     counts,
     duration,
@@ -19,7 +23,9 @@ from console.figures import (
     plural,
     size,
 )
-from console.labels import (
+from inspection.folder import Folder
+from inspection.hosts import Host
+from inspection.labels import (
     BASIS_LABELS,
     TOPIC_LABELS,
     conditions_text,
@@ -28,19 +34,12 @@ from console.labels import (
     outcome_label,
     plain_reason,
 )
-from console.output import GREEN, RED, YELLOW, Line
-from console.pace import delay_text
-from gossamer import clock
-from gossamer.events import Outcome
-from gossamer.terminal import printable
+from inspection.progress import End, Progress
+from inspection.status import Failure
+from inspection.visits import SeedFailure
+from inspection.workload import Waiting, Workload
 from services.frontier.conditions import Condition
 from services.frontier.revisit import Basis, format_duration
-from services.frontier.rows import HostRow
-from standalone.folder import Folder
-from standalone.progress import End, Progress
-from standalone.seeds import SeedFailure
-from standalone.waiting import Waiting
-from standalone.workload import Workload, is_waiting_for_delays, pace, seconds_left
 
 MAX_NAMED_SEEDS = 3
 MAX_REASON_LENGTH = 400
@@ -83,32 +82,31 @@ def limit_text(progress: Progress, workload: Workload, now: float) -> str:
                 f"limited by the budget of {number(revisiting.budget)} visits a day: {urls} waiting"
             )
         return ""
-    if len(hosts) == 1 and seconds_left(hosts[0]) >= MIN_NAMED_WAIT:
-        return _wait_for_host(hosts[0], workload)
+    if len(hosts) == 1 and hosts[0].seconds_left >= MIN_NAMED_WAIT:
+        return _wait_for_host(hosts[0])
     if progress.lags.get("parser", {}).get("pages.fetched", 0) >= MIN_PARSER_LAG:
         pages = progress.lags["parser"]["pages.fetched"]
         return f"limited by the parser: {plural(pages, 'fetched page')} to parse"
-    if not is_waiting_for_delays(workload):
+    if not workload.is_waiting_for_delays:
         if workload.speed:
             return f"limited by gossamer speed: {number(workload.speed)} pages/s"
         ready = plural(progress.conditions[Condition.READY], "host")
         return f"limited by the fetcher: {ready} ready to be fetched"
-    left = seconds_left(hosts[0])
-    if left >= MIN_NAMED_WAIT and left > 2 * seconds_left(hosts[1]):
-        return _wait_for_host(hosts[0], workload)
+    left = hosts[0].seconds_left
+    if left >= MIN_NAMED_WAIT and left > 2 * hosts[1].seconds_left:
+        return _wait_for_host(hosts[0])
     return f"limited by the {_delays(hosts)} at {plural(len(hosts), 'host')}"
 
 
-def _wait_for_host(host: HostRow, workload: Workload) -> str:
-    delay = delay_text(host, workload.robots, None)
-    parts = [plural(host.queued, "URL"), delay or f"one each {pace(host):.3g} s"]
-    if left := seconds_left(host):
-        parts.append(about(left))
+def _wait_for_host(host: Host) -> str:
+    parts = [plural(host.queued, "URL"), host.delay_text or f"one each {host.pace:.3g} s"]
+    if host.seconds_left:
+        parts.append(about(host.seconds_left))
     return f"waiting for {printable(host.host)}: {', '.join(parts)}"
 
 
-def _delays(hosts: tuple[HostRow, ...]) -> str:
-    delays = [host.politeness.delay for host in hosts if host.politeness.delay]
+def _delays(hosts: tuple[Host, ...]) -> str:
+    delays = [host.delay for host in hosts if host.delay]
     if not delays:
         return "response times"
     shortest, longest = f"{min(delays):.3g}", f"{max(delays):.3g}"
@@ -160,8 +158,8 @@ class Ended:
     """How long the run took."""
     pages_before: int
     folder: Folder
-    examples: Mapping[str, str]
-    """Label of a failure → a URL that failed so."""
+    failures: tuple[Failure, ...]
+    """The most frequent failure first."""
     failed_seeds: Mapping[str, SeedFailure]
     """Seed → why it gave no page; empty if a seed gave one."""
     verbose: bool = False
@@ -176,7 +174,7 @@ def report(run: Ended) -> Iterator[Line]:
         "pages",
         f"{new:,} in this run ({rate:.1f}/s), {progress.pages:,} in all{duplicates_text(progress)}",
     )
-    yield from totals(progress, run.waiting, run.examples, run.verbose)
+    yield from totals(progress, run.waiting, run.failures, run.verbose)
     yield from _remaining(run)
     if progress.hazards["private_address"]:
         yield Line("", "Private addresses are not visited; --allow-network CIDR allows a network.")
@@ -203,13 +201,13 @@ def duplicates_text(progress: Progress) -> str:
 
 
 def totals(
-    progress: Progress, waiting: Waiting, examples: Mapping[str, str], verbose: bool
+    progress: Progress, waiting: Waiting, failed: tuple[Failure, ...], verbose: bool
 ) -> Iterator[Line]:
     """Yield the lines about all visits and hosts: of failures and extremes only those found."""
     yield Line("received", size(progress.received))
     yield from visits(progress)
     yield from revisits(progress)
-    yield from failure_table(progress, examples, verbose)
+    yield from failure_table(failed, verbose)
     yield Line("hosts", hosts_text(progress))
     for title, hosts, least, show in (
         ("slowest", progress.slowest, SLOW_VISIT, lambda value: f"{value:.2f} s"),
@@ -244,14 +242,13 @@ def visits(progress: Progress) -> Iterator[Line]:
         yield Line("also fetched", ", ".join(parts))
 
 
-def failure_table(progress: Progress, examples: Mapping[str, str], verbose: bool) -> Iterator[Line]:
+def failure_table(failed: tuple[Failure, ...], verbose: bool) -> Iterator[Line]:
     """Yield a line for each kind of failure: how often, and an example URL."""
-    found = failures(progress.outcomes, progress.hazards)
-    shown = largest(found.items()) if verbose else largest(found.items())[:MAX_FAILURES]
-    width = max((len(label) for label, _ in shown), default=0) + 2
-    for position, (label, count) in enumerate(shown):
-        example = printable(examples.get(label, ""), MAX_REASON_LENGTH)
-        text = f"{label.ljust(width)}{count:>6,}  {example}".rstrip()
+    shown = failed if verbose else failed[:MAX_FAILURES]
+    width = max((len(failure.label) for failure in shown), default=0) + 2
+    for position, failure in enumerate(shown):
+        example = printable(failure.example, MAX_REASON_LENGTH)
+        text = f"{failure.label.ljust(width)}{failure.count:>6,}  {example}".rstrip()
         yield Line("failures" if position == 0 else "", text, RED)
 
 
@@ -319,21 +316,15 @@ def waiting_lines(progress: Progress, waiting: Waiting) -> Iterator[Line]:
     hosts = progress.conditions[Condition.BACKING_OFF]
     urls = max(0, progress.due_count - hosts)
     named_hosts = [
-        f"{host.host} until {moment(host.ready_at, now)} ({plain_reason(_backoff_reason(host))})"
+        f"{host.host} until {moment(host.ready_at, now)} ({host.backoff_reason})"
         for host in waiting.hosts
     ]
     named_urls = [
-        f"{plan.url} at {moment(plan.waits_until or 0.0, now)} ({plain_reason(plan.why)})"
-        for plan in waiting.urls
+        f"{scheduled.url} at {moment(scheduled.at, now)} ({scheduled.reason})"
+        for scheduled in waiting.urls
     ]
     yield from _named_lines("backing off", named_hosts, hosts, "host")
     yield from _named_lines("scheduled", named_urls, urls, "URL")
-
-
-def _backoff_reason(host: HostRow) -> str:
-    return host.backoff_reason or (
-        outcome_label(host.backoff_cause) if host.backoff_cause else "no reason recorded"
-    )
 
 
 def _named_lines(title: str, named: list[str], count: int, word: str) -> Iterator[Line]:

@@ -4,7 +4,6 @@ store."""
 from collections.abc import Iterator
 from contextlib import closing
 
-from console.figures import plural
 from console.preconditions import FLEET_REMEDY, check_drained, check_stopped
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
@@ -19,6 +18,7 @@ from gossamer.runtime.identity import STORE, IdentityRow, set_partitions
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
+from inspection.figures import plural
 from services.archive.service import Archive
 from services.dedup.replicated import repartition_changelog
 from services.dedup.service import Dedup

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from console.cli.options import add_crawl, place_from, settings_of
-from console.figures import alignment, instant, plural
 from console.fleet_snapshot import check_tables, missing_files, read_fleet_snapshot
 from console.output import YELLOW, print_items, say
 from gossamer import clock
@@ -27,11 +26,12 @@ from gossamer.runtime.identity import STORE, IdentityRow, adopt, check_topics, f
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
+from inspection.figures import alignment, instant, plural
+from inspection.folder import Folder
 from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier
-from standalone.folder import Folder
 from standalone.snapshot import restore_snapshot
 
 

@@ -9,11 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from math import inf
 
-from console.cli.options import add_crawl, open_from
-from console.figures import instant, plural
-from console.labels import outcome_label, plain_reason
-from console.open_crawl import OpenCrawl
-from console.outcome_filter import OutcomeFilter, matching_urls, parse_outcome
+from console.cli.options import add_crawl, open_from, outcome
 from console.output import GREEN, YELLOW, say
 from gossamer import clock
 from gossamer.crawl import canonical_of_typed
@@ -21,9 +17,12 @@ from gossamer.errors import BadSettings
 from gossamer.events import Outcome, RetryRequested
 from gossamer.events.outcomes import FAILURES
 from gossamer.log.codec import encode
-from gossamer.store import Store
 from gossamer.web.url import BadUrl, host_key, site_of
-from services.frontier.rows import HostRow, UrlRow
+from inspection.crawl import OpenCrawl
+from inspection.figures import instant, plural
+from inspection.hosts import read_host
+from inspection.labels import outcome_label
+from inspection.visits import LastOutcome, OutcomeFilter, matching_urls, read_last_outcome
 
 MAX_BATCH_URLS = 1000
 """URLs of an event, and events that are appended at once."""
@@ -50,7 +49,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def _failure(text: str) -> OutcomeFilter:
     """Read an outcome that is a failure."""
-    chosen = parse_outcome(text)
+    chosen = outcome(text)
     if chosen.outcome is not None and chosen.outcome not in FAILURES:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a failure: give a status code (404, 429, 5xx) or one of "
@@ -70,9 +69,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _retry_targets(crawl: OpenCrawl, targets: list[str]) -> int:
-    store, requests = crawl.store(), list[RetryRequested]()
+    requests = list[RetryRequested]()
     for text in targets:
-        for key, url in _hosts_or_url(text, store):
+        for key, url in _hosts_or_url(text, crawl):
             answer, event = _retry_url(url, crawl) if url else _retry_host(key, crawl)
             say(f"{url or key}: {answer}", GREEN if event else YELLOW)
             requests += [event] if event else []
@@ -82,7 +81,7 @@ def _retry_targets(crawl: OpenCrawl, targets: list[str]) -> int:
     return 0 if requests else 1
 
 
-def _hosts_or_url(text: str, store: Store) -> list[tuple[str, str]]:
+def _hosts_or_url(text: str, crawl: OpenCrawl) -> list[tuple[str, str]]:
     """Return the hosts, each with "", or the host with its URL, that *text* names."""
     try:
         url = canonical_of_typed(text)
@@ -95,31 +94,32 @@ def _hosts_or_url(text: str, store: Store) -> list[tuple[str, str]]:
         raise BadSettings(str(error)) from error
     if "/" in text.partition("://")[2 if "://" in text else 0]:
         return [(keys[0], url)]
-    hosts = store.table(HostRow)
-    return [(key, "") for key in keys if hosts.get(site_of(url), key)] or [(keys[0], "")]
+    return [(key, "") for key in keys if read_host(crawl, key)] or [(keys[0], "")]
 
 
 def _retry_host(key: str, crawl: OpenCrawl) -> tuple[str, RetryRequested | None]:
-    row = crawl.store().table(HostRow).get(site_of(f"{key}/"), key)
-    if row is None:
+    host = read_host(crawl, key)
+    if host is None:
         return "no URL of this host was admitted; gossamer seed adds one", None
-    was_returned = row.backoff_cause == Outcome.UNVISITED
-    if not row.backoff_reason or was_returned or row.ready_at <= clock.now():
-        return f"does not back off (it is {row.condition}); nothing to retry", None
-    until = f"until {instant(row.ready_at)} ({plain_reason(row.backoff_reason)})"
-    if row.backoff_cause == Outcome.BUSY:
+    was_returned = host.backoff_cause == Outcome.UNVISITED
+    if not host.backoff_reason or was_returned or host.ready_at <= clock.now():
+        return f"does not back off (it is {host.condition}); nothing to retry", None
+    until = f"until {instant(host.ready_at)} ({host.backoff_reason})"
+    if host.backoff_cause == Outcome.BUSY:
         return f"sent Retry-After: it is not visited {until}", None
     return f"backed off {until}; it is retried now", _event(crawl, key)
 
 
 def _retry_url(url: str, crawl: OpenCrawl) -> tuple[str, RetryRequested | None]:
-    row = crawl.store().table(UrlRow).get((crawl.id, host_key(url)), url)
-    if row is None:
+    last = read_last_outcome(crawl, url)
+    if last is None:
         return "was never visited; gossamer why URL explains, gossamer seed adds it", None
-    label = outcome_label(row.outcome, row.status)
-    if row.outcome not in FAILURES:
+    label = outcome_label(last.outcome, last.status)
+    if last.outcome not in FAILURES:
         return f"its last outcome, {label}, is not a failure; gossamer refetch fetches it", None
-    return f"{label} at {instant(row.at)}; it is queued again", _event(crawl, host_key(url), (url,))
+    return f"{label} at {instant(last.at)}; it is queued again", _event(
+        crawl, host_key(url), (url,)
+    )
 
 
 def _retry_outcome(crawl: OpenCrawl, chosen: OutcomeFilter) -> int:
@@ -136,9 +136,9 @@ def _retry_outcome(crawl: OpenCrawl, chosen: OutcomeFilter) -> int:
     return 0
 
 
-def _events(crawl: OpenCrawl, failed: Iterable[UrlRow]) -> Iterator[RetryRequested]:
-    for key, rows in groupby(failed, key=lambda row: row.host):
-        while urls := tuple(row.url for row in islice(rows, MAX_BATCH_URLS)):
+def _events(crawl: OpenCrawl, failed: Iterable[LastOutcome]) -> Iterator[RetryRequested]:
+    for key, found in groupby(failed, key=lambda last: last.host):
+        while urls := tuple(last.url for last in islice(found, MAX_BATCH_URLS)):
             yield _event(crawl, key, urls)
 
 

@@ -16,7 +16,6 @@ from console.cli.options import (
     settings_of,
 )
 from console.cli.status import party_text
-from console.figures import number, percent, plural
 from console.output import say
 from gossamer import clock
 from gossamer.bounds import NO_PARTY
@@ -36,6 +35,7 @@ from gossamer.policies import NEVER
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested
 from gossamer.web.scope import parse_scope
+from inspection.figures import number, percent, plural
 
 REVISIT_FIELDS = ("revisit", "budget", "discovery_share")
 PAGE_FIELDS = ("external_links", "relevant", "follow_irrelevant")

@@ -10,7 +10,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from console.cli.options import add_crawl, non_negative, open_from, seconds
-from console.figures import number, plural
 from console.output import say
 from gossamer import clock
 from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of
@@ -21,6 +20,7 @@ from gossamer.log.codec import encode
 from gossamer.overrides import Overridden, site_of_host
 from gossamer.speed import format_hours, parse_hours
 from gossamer.web.url import BadUrl, host_name, site_of
+from inspection.figures import number, plural
 from services.fetcher.http.tls import SHA256, context_for
 
 NONE = "none"

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from console.cli.options import add_crawl, place_from, seconds
-from console.figures import duration, instant, plural, size
 from console.fleet_snapshot import take_fleet_snapshot
 from console.output import YELLOW, say
 from gossamer import clock
@@ -19,7 +18,8 @@ from gossamer.errors import BadSettings, GossamerError
 from gossamer.runtime.backends import open_fleet
 from gossamer.runtime.quiescing import QuiescedFleet
 from gossamer.settings import Settings
-from standalone.folder import Folder
+from inspection.figures import duration, instant, plural, size
+from inspection.folder import Folder
 from standalone.snapshot import COPY, take_snapshot
 
 DEFAULT_LIMIT = 600.0

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 
 from console.cli.options import add_crawl, open_from
-from console.figures import instant, number, size
 from console.output import say
 from gossamer import clock
 from gossamer.crawl import speed_of
@@ -14,6 +13,7 @@ from gossamer.events import Speed, SpeedSet
 from gossamer.log.codec import encode
 from gossamer.policies import DAY
 from gossamer.speed import Speeds, parse_when
+from inspection.figures import instant, number, size
 
 NONE = "none"
 WEEK = 7 * DAY

@@ -11,13 +11,13 @@ import msgspec
 from console.cli.options import add_crawl, open_from
 from console.cli.report import duplicates_text, totals
 from console.cli.speed import active_speed
-from console.figures import counts, duration, instant, number, plural
 from console.output import RED, YELLOW, Line, print_lines, say
-from console.status import CrawlStatus, read_status
 from gossamer import clock
 from gossamer.events import CrawlDefined, Party
 from gossamer.terminal import json_line
 from gossamer.web.url_steps import ALL_STEPS
+from inspection.figures import counts, duration, instant, number, plural
+from inspection.status import CrawlStatus, read_status
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the status; a paused crawl is not a failure."""
     with open_from(options) as crawl:
-        status = read_status(crawl, has_examples=not options.json)
+        status = read_status(crawl)
     if options.json:
         encoded = msgspec.json.encode(status.for_programs())
         print(json_line(msgspec.json.format(encoded)))
@@ -64,7 +64,7 @@ def lines(status: CrawlStatus, now: float, verbose: bool = False) -> Iterator[Li
     if progress.due_count and not (status.waiting.hosts or status.waiting.urls):
         yield Line("waiting", f"{progress.due_count:,} for later; {_due(status.due_at, now)}")
     yield Line("pages", f"{progress.pages:,}{duplicates_text(progress)}")
-    yield from totals(progress, status.waiting, status.examples, verbose)
+    yield from totals(progress, status.waiting, status.failures, verbose)
     for group, topics in progress.lags.items():
         if any(topics.values()):
             yield Line("lag", f"{group}: {counts(topics)}")
@@ -104,7 +104,7 @@ def party_text(party: Party) -> str:
 def _operator_settings(status: CrawlStatus, now: float) -> Iterator[Line]:
     if status.speed.speeds:
         yield Line("speed", active_speed(status.speed, now))
-    overridden = {"site": status.sites, "host": status.hosts}
+    overridden = {"site": status.overridden_sites, "host": status.overridden_hosts}
     shown = " and ".join(plural(count, word) for word, count in overridden.items() if count)
     if shown:
         yield Line("overrides", f"{shown}: gossamer site lists them")

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from console.cli.options import DEFAULT_FLEET_POLICY, add_config, positive, settings_of
 from console.cli.resizing import resize_fleet
-from console.figures import plural
 from console.output import print_error, say
 from gossamer import clock
 from gossamer.crawl import CHOICES, last_definition
@@ -18,6 +17,7 @@ from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.settings import Settings
+from inspection.figures import plural
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

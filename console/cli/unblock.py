@@ -4,9 +4,9 @@ import argparse
 
 from console.cli import block
 from console.cli.options import open_from
-from console.figures import plural
 from console.output import YELLOW, say
 from gossamer.crawl import blocklist_of
+from inspection.figures import plural
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

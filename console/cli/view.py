@@ -19,13 +19,13 @@ from console.cli.report import (
     queue_text,
     unprocessed_text,
 )
-from console.figures import duration, size
-from console.labels import is_failure, outcome_label
 from console.plot import day
 from gossamer import clock
 from gossamer.terminal import escape_controls, printable
-from standalone.progress import Progress
-from standalone.workload import Workload
+from inspection.figures import duration, size
+from inspection.labels import is_failure, outcome_label
+from inspection.progress import Progress
+from inspection.workload import Workload
 
 LINE_INTERVAL = 10.0
 """Seconds between two lines."""

@@ -7,7 +7,7 @@ import pytest
 from console.cli.main import main
 from gossamer.events import RefetchRequested, RetryRequested
 from gossamer.store import Row
-from standalone.folder import Folder
+from inspection.folder import Folder
 from tests.runtime.processors import events
 
 

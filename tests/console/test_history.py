@@ -7,8 +7,8 @@ import pytest
 
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, Outcome, Verdict
+from inspection.folder import Folder, Opened
 from services.frontier.rows import HistoryRow
-from standalone.folder import Folder, Opened
 
 URL = "http://a.example/page"
 NOW = 2_000_000_000.0

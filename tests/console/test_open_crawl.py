@@ -8,13 +8,13 @@ from uuid import uuid4
 import pytest
 
 from console.cli.main import main
-from console.open_crawl import open_crawl
 from gossamer.events import Event, Page, Tombstone, Verdict
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.settings import load_settings
 from gossamer.settings.servers import KafkaSettings
+from inspection.crawl import open_crawl
 from tests.runtime.processors import drain
 
 pytestmark = pytest.mark.slow

@@ -9,12 +9,12 @@ import pytest
 
 from console.cli.main import main
 from console.cli.pages import _records, _write_jsonl
-from console.open_crawl import open_crawl
 from gossamer.events import Page, Tombstone
 from gossamer.events.gone import Gone
 from gossamer.log.codec import encode
 from gossamer.settings import Settings
-from standalone.folder import Folder, Opened
+from inspection.crawl import open_crawl
+from inspection.folder import Folder, Opened
 from tests.console.test_open_crawl import page
 
 THERE, GONE = "http://a.example/", "http://b.example/"

@@ -12,18 +12,19 @@ from rich.console import Console
 from console.cli.main import main
 from console.cli.report import Ended, limit_text, progress_line, report, summary
 from console.cli.view import Rate, draw
-from console.figures import counts, duration, plural, size
-from console.labels import plain_reason
 from console.output import RED, Line, Output
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.terminal import printable
+from inspection.figures import counts, duration, plural, size
+from inspection.folder import Folder, Opened
+from inspection.hosts import Host, host_of
+from inspection.labels import plain_reason
+from inspection.progress import End, Progress
+from inspection.status import read_failures
+from inspection.workload import Waiting, Workload
 from services.frontier.conditions import Condition
 from services.frontier.revisit_totals import RevisitTotals
 from services.frontier.rows import HostRow, Politeness, QueueEnds, UrlRow
-from standalone.folder import Folder, Opened
-from standalone.progress import End, Progress
-from standalone.waiting import Waiting
-from standalone.workload import Workload
 
 NOW = 2_000_000_000.0
 HOST = "http://a.example"
@@ -59,7 +60,8 @@ def reported(
     waiting: Waiting | None = None,
     verbose: bool = False,
 ) -> str:
-    ended = Ended(end, of, waiting or Waiting(), 2.0, pages_before, folder, {}, {}, verbose)
+    failures = read_failures(None, DEFAULT_CRAWL, of, waiting or Waiting())
+    ended = Ended(end, of, waiting or Waiting(), 2.0, pages_before, folder, failures, {}, verbose)
     return "\n".join([summary(ended)[0], *map(Output().line, report(ended))])
 
 
@@ -215,7 +217,9 @@ def test_report_names_the_next_command_if_it_has_an_effect() -> None:
 def test_report_names_hosts_that_back_off_with_time_and_reason() -> None:
     of = progress(conditions=Counter({"backing off": 3}))
     hosts = tuple(
-        HostRow("a.example", host, Condition.BACKING_OFF, 1795471140.0 + n, "refused\x1b[2J")
+        host_of(
+            HostRow("a.example", host, Condition.BACKING_OFF, 1795471140.0 + n, "refused\x1b[2J")
+        )
         for n, host in enumerate(("http://a.example", "http://b.a.example"))
     )
     shown = reported(End.WAITING, of, 0, Folder(Path("data")), Waiting(1795471140.0, hosts))
@@ -267,9 +271,9 @@ def test_failures_are_one_table_with_examples() -> None:
         outcomes=Counter({"page": 3, "gone": 2, "host_down": 1}),
         hazards=Counter({"host_down": 1, "default_document": 9, "soft_404": 4}),
     )
-    ended = Ended(
-        End.DONE, of, Waiting(), 2.0, 0, Folder(Path("data")), {"404": f"{HOST}/missing"}, {}
-    )
+    of.latest = [(f"{HOST}/missing", "gone")]
+    failures = read_failures(None, DEFAULT_CRAWL, of, Waiting())
+    ended = Ended(End.DONE, of, Waiting(), 2.0, 0, Folder(Path("data")), failures, {})
     shown = [line for line in report(ended) if line.style == RED]
     assert shown == [
         Line("failures", "soft 404            4", RED),
@@ -278,14 +282,15 @@ def test_failures_are_one_table_with_examples() -> None:
     ]
 
 
-def busy(host: str, queued: int, delay: float, condition: Condition) -> HostRow:
-    return HostRow(
+def busy(host: str, queued: int, delay: float, condition: Condition) -> Host:
+    row = HostRow(
         "a.example",
         host,
         condition,
         new=QueueEnds(queued=queued),
         politeness=Politeness(delay=delay),
     )
+    return host_of(row)
 
 
 def test_limit_names_the_host_that_takes_longest() -> None:

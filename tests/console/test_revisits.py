@@ -7,13 +7,15 @@ import pytest
 from msgspec.structs import replace as changed
 
 from console.cli.why import details
-from console.facts import UrlFacts, read_facts
-from console.open_crawl import open_crawl
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log import partition_of
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
 from gossamer.web.validators import DistrustReason, Trust, Validators
+from inspection.crawl import open_crawl
+from inspection.folder import Folder, Opened
+from inspection.url_rows import UrlFacts, read_facts
+from inspection.urls import explain
 from services.dedup.rows import DocumentRow
 from services.frontier.revisit import (
     CrawlState,
@@ -24,8 +26,7 @@ from services.frontier.revisit import (
     make_policy,
     pack,
 )
-from services.frontier.rows import PartitionPlansRow, PlanRow, SiteRow, partition_key
-from standalone.folder import Folder, Opened
+from services.frontier.rows import HostRow, PartitionPlansRow, PlanRow, SiteRow, partition_key
 
 HOST, SITE = "http://a.example", "a.example"
 URL = f"{HOST}/page"
@@ -59,7 +60,7 @@ def visited(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0
 
 
 def why(facts: UrlFacts, **others: object) -> str:
-    return "\n".join(details(replace(facts, **others), NOW + 1))  # type: ignore[arg-type]
+    return "\n".join(details(explain(replace(facts, **others), NOW + 1)))  # type: ignore[arg-type]
 
 
 def test_changes_and_estimated_rate_are_shown_with_their_bounds() -> None:
@@ -127,7 +128,7 @@ def test_next_visit_is_shown_with_its_reason() -> None:
     assert facts.plan
     late = replace(facts, plan=changed(facts.plan, at=NOW - 60))
     assert "due since 2033-05-18 03:32:20 UTC, within the budget of 5 visits a day" in why(late)
-    assert "next visit: now, due since" in why(late, ahead=0)
+    assert "next visit: now, due since" in why(late, ahead=0, host=HostRow(SITE, HOST))
     retry = PlanRow(
         DEFAULT_CRAWL, HOST, URL, NOW + 60, why="attempt 2 after busy", policy="fixed:1d", attempt=1
     )

@@ -11,14 +11,17 @@ from msgspec.structs import replace
 
 from console.cli.main import main
 from console.cli.status import lines, summary
-from console.open_crawl import OpenCrawl
 from console.output import Output
-from console.status import CrawlStatus, read_status
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedAdded
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
 from gossamer.store import Row
+from inspection.crawl import OpenCrawl
+from inspection.folder import Folder, Opened
+from inspection.progress import Progress
+from inspection.status import CrawlStatus, read_failures, read_status
+from inspection.workload import Waiting
 from services.frontier.bucketed_log import BucketRange
 from services.frontier.conditions import Condition
 from services.frontier.revisit import CrawlState, pack
@@ -31,9 +34,6 @@ from services.frontier.rows import (
     TallyRow,
     partition_key,
 )
-from standalone.folder import Folder, Opened
-from standalone.progress import Progress
-from standalone.waiting import Waiting
 
 NOW = 2_000_000_000.0
 HOST = "http://a.example"
@@ -61,6 +61,7 @@ def shown_status(
     **fields: Any,
 ) -> str:
     fields = {"fleet": False, "waiting": Waiting(), **fields}
+    fields["failures"] = read_failures(None, DEFAULT_CRAWL, progress, fields["waiting"])
     status = CrawlStatus("there", definition=definition, progress=progress, **fields)
     return "\n".join([summary(status), *map(Output().line, lines(status, NOW, verbose))])
 

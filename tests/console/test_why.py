@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from console.cli.why import brief_details, details, summary
-from console.facts import UrlFacts, read_facts
-from console.open_crawl import open_crawl
+from console.cli.why import brief_details, details
 from gossamer.erasures import Erasures
 from gossamer.events import (
     DEFAULT_CRAWL,
@@ -26,6 +24,10 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
+from inspection.crawl import open_crawl
+from inspection.folder import Folder, Opened
+from inspection.url_rows import UrlFacts, read_facts
+from inspection.urls import explain
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, hash_finder
@@ -47,7 +49,6 @@ from services.frontier.rows import (
     partition_key,
 )
 from services.frontier.sites import MAX_REFUSED_ROWS
-from standalone.folder import Folder, Opened
 
 HOST = "http://a.example"
 URL = f"{HOST}/page"
@@ -56,15 +57,15 @@ DEFINED = CrawlDefined(at=1.0, scope='domain("a.example")', max_depth=3)
 
 
 def why(**facts: object) -> str:
-    return "\n".join(details(UrlFacts(url=URL, **facts), NOW))  # type: ignore[arg-type]
+    return "\n".join(details(explain(UrlFacts(url=URL, **facts), NOW)))  # type: ignore[arg-type]
 
 
 def answer(**facts: object) -> str:
-    return summary(UrlFacts(url=URL, **facts), NOW)[0]  # type: ignore[arg-type]
+    return explain(UrlFacts(url=URL, **facts), NOW).answer  # type: ignore[arg-type]
 
 
 def brief(**facts: object) -> list[str]:
-    return [*brief_details(UrlFacts(url=URL, **facts), NOW)]  # type: ignore[arg-type]
+    return [*brief_details(explain(UrlFacts(url=URL, **facts), NOW))]  # type: ignore[arg-type]
 
 
 def visit(**fields: object) -> UrlRow:
@@ -91,8 +92,8 @@ def test_erased_url_is_shown_with_its_erasure(target: str, tmp_path: Path) -> No
         erasures.add(Erasure(name, NOW + at, "ann@desk", 0, 7), {"urls": 1})
     opened.store.flush()
     with open_crawl(Settings(), tmp_path) as crawl:
-        facts = read_facts(crawl, URL)
-        shown, text = [*details(facts, NOW)], summary(facts, NOW)[0]
+        found = explain(read_facts(crawl, URL), NOW)
+    shown, text = [*details(found)], found.answer
     when = "2033-05-18 03:33:20 UTC"
     assert f"erased: {when}, everything about {target}, for ann@desk" in shown
     assert text == f"Erased 03:33:20 UTC with {target}, requested by ann@desk."
@@ -355,6 +356,6 @@ def test_finder_of_a_queued_url_is_read_from_the_queue(tmp_path: Path) -> None:
     assert facts.neighbours == ("https://a.example",)
     with open_crawl(None, tmp_path) as crawl:
         facts = read_facts(crawl, URL)
-    shown = "\n".join(details(facts, NOW))
+    shown = "\n".join(details(explain(facts, NOW)))
     assert "is being visited (name)" in shown
     assert "other hosts of the site" not in shown, "four hosts of a site may be visited at once"

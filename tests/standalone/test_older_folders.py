@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import GossamerError
+from inspection.folder import Folder, Opened
 from services.frontier.rows import HostRow, SiteRow
-from standalone.folder import Folder, Opened
 
 
 @pytest.fixture

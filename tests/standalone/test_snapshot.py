@@ -15,11 +15,11 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import identify
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from inspection import folder as folder_module
+from inspection.folder import Folder, Opened
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import UrlRow
-from standalone import folder as folder_module
-from standalone.folder import Folder, Opened
 from tests.flow.virtual import START, VirtualCrawl
 
 SEED = "http://a.test/"

@@ -13,7 +13,7 @@ from gossamer.log import Log
 from gossamer.runtime.backends import open_log, open_store
 from gossamer.runtime.identity import check_topics
 from gossamer.store import Store
-from standalone.folder import Folder, Opened
+from inspection.folder import Folder, Opened
 
 if TYPE_CHECKING:
     # A folder is opened without settings: importing them takes longer than the rest.

@@ -8,9 +8,9 @@ from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.web.url_steps import ALL_STEPS
+from inspection.folder import Folder, Opened
 from services.dedup.rows import HostStepsRow
 from services.frontier.rows import HostRow, UrlRow
-from standalone.folder import Folder, Opened
 
 HOST = "https://a.example"
 RAW = f"{HOST}/index.html"

@@ -7,6 +7,9 @@ import pytest
 from gossamer.events import Speed, SpeedSet
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
+from inspection.folder import Folder, Opened
+from inspection.hosts import host_of
+from inspection.workload import Workload, read_workload
 from services.frontier.bucketed_log import BucketList
 from services.frontier.conditions import Condition
 from services.frontier.rows import (
@@ -16,8 +19,6 @@ from services.frontier.rows import (
     Politeness,
     QueueEnds,
 )
-from standalone.folder import Folder, Opened
-from standalone.workload import Workload, is_waiting_for_delays, read_workload, seconds_left
 
 SITE, NOW = "a.example", 2_000_000_000.0
 GROUP = key_group_of(SITE)
@@ -59,11 +60,11 @@ def test_workload_has_the_host_with_the_longest_queue_first(opened: Opened) -> N
     slow, quick = busy("slow", 40), busy("quick", 2, Condition.CHECKED_OUT)
     store_hosts(opened, quick, slow)
     workload = read_workload(opened, NOW)
-    assert workload.hosts == (slow, quick)
-    assert workload.seconds_left == seconds_left(slow) == 100.0
-    assert is_waiting_for_delays(workload)
+    assert workload.hosts == (host_of(slow), host_of(quick))
+    assert workload.seconds_left == workload.hosts[0].seconds_left == 100.0
+    assert workload.is_waiting_for_delays
     store_hosts(opened, busy("ready", 1, Condition.READY))
-    assert not is_waiting_for_delays(read_workload(opened, NOW))
+    assert not read_workload(opened, NOW).is_waiting_for_delays
 
 
 def test_workload_has_no_idle_hosts_and_no_stale_entries(opened: Opened) -> None:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from console.figures import instant, plural
-from console.open_crawl import OpenCrawl
 from gossamer import clock
 from gossamer.crawl import complete_url, last_definition
 from gossamer.errors import BadSettings
@@ -19,6 +17,8 @@ from gossamer.web.url import (
     trace_steps,
 )
 from gossamer.web.url_steps import STEPS, merge_url, rewrite_by_rule, rewrite_by_rules
+from inspection.crawl import OpenCrawl
+from inspection.figures import instant, plural
 from services.dedup.rows import ASSUMED_RULE, HostNameRow, HostStepsRow, original_of
 from services.dedup.seen import SeenTable
 from services.frontier.queue import HostQueues

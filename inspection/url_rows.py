@@ -1,4 +1,4 @@
-"""The facts about one URL as data, which `gossamer why` prints.
+"""The rows about one URL, from which `urls.py` explains it.
 
 They are read in one consistent view from the store and the log of a crawl, in a folder or a fleet.
 """
@@ -6,17 +6,17 @@ They are read in one consistent view from the store and the log of a crawl, in a
 from dataclasses import dataclass, field
 from math import inf
 
-from console.open_crawl import OpenCrawl
 from gossamer.blocklist import Blocklist
 from gossamer.crawl import blocklist_of, host_overrides_of, last_definition, overrides_of, speed_of
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden, SpeedSet
 from gossamer.log import partition_of
-from gossamer.overrides import merge_overrides
 from gossamer.speed import Speeds
 from gossamer.store import Store
 from gossamer.web.url import fingerprint, host_key, host_name, site_of
 from gossamer.web.validators import Trust
+from inspection.crawl import OpenCrawl
+from inspection.hosts import effective_override
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, SeenTable
@@ -150,10 +150,7 @@ class UrlFacts:
     @property
     def override(self) -> SiteOverridden | None:
         """The settings of `gossamer site` that hold for its host; None without any."""
-        if self.site_override is None and self.host_override is None:
-            return None
-        whole = self.site_override or SiteOverridden(at=0.0, site=site_of(self.url))
-        return merge_overrides(whole, self.host_override) if self.host_override else whole
+        return effective_override(site_of(self.url), self.site_override, self.host_override)
 
     @property
     def ordered(self) -> bool:

@@ -12,11 +12,11 @@ from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
+from inspection.folder import Opened
 from services.frontier.conditions import LISTED_CONDITIONS, Condition
 from services.frontier.parked import ParkedLimitRow
 from services.frontier.revisit_totals import RevisitTotals
 from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow, partition_keys
-from standalone.folder import Opened
 
 
 class End(Enum):

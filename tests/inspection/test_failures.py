@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from console.examples import read_examples
-from console.labels import Kind, details, failures
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.events.hazards import Hazard
+from inspection.folder import Folder, Opened
+from inspection.hosts import host_of
+from inspection.labels import Kind, details, failures
+from inspection.progress import Progress
+from inspection.status import read_failures
+from inspection.workload import Waiting
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, UrlRow
-from standalone.folder import Folder, Opened
-from standalone.progress import Progress
-from standalone.waiting import Waiting
 
 HOST = "http://a.example"
 
@@ -41,14 +42,16 @@ def test_examples_come_from_visits_hosts_and_urls(opened: Opened) -> None:
         Condition.BACKING_OFF,
         backoff_cause=Outcome.HOST_DOWN,
     )
-    waiting = Waiting(hosts=(down,))
-    assert read_examples(opened.store, DEFAULT_CRAWL, progress, waiting) == {
+    waiting = Waiting(hosts=(host_of(down),))
+    found = read_failures(opened.store, DEFAULT_CRAWL, progress, waiting)
+    assert {failure.label: failure.example for failure in found if failure.example} == {
         "404": f"{HOST}/missing",
         "no connection": "http://b.example",
         "5xx": f"{HOST}/a",
         "deeper than --depth": f"{HOST}/c",
     }
-    assert read_examples(None, DEFAULT_CRAWL, progress, Waiting()) == {"404": f"{HOST}/missing"}
+    found = read_failures(None, DEFAULT_CRAWL, progress, Waiting())
+    assert [failure.example for failure in found if failure.example] == [f"{HOST}/missing"]
 
 
 def test_failure_counted_as_outcome_and_hazard_is_counted_once() -> None:

@@ -1,0 +1,462 @@
+"""The explanation of a URL: its last visit, its next one, and the rules for both, as data."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from msgspec import Struct
+
+from gossamer import clock
+from gossamer.events import HostOverridden, SiteOverridden
+from gossamer.events.gone import GONE_RULES, Gone
+from gossamer.events.hazards import HAZARDS, Hazard
+from gossamer.events.outcomes import OUTCOMES, Outcome
+from gossamer.policies import NEVER
+from gossamer.web.scope import parse_scope
+from gossamer.web.url import site_of
+from inspection.crawl import OpenCrawl
+from inspection.figures import about, moment, number, plural
+from inspection.hosts import Host, host_of
+from inspection.labels import LABELS, outcome_label, plain_reason
+from inspection.revisits import RevisitFacts, revisit_facts
+from inspection.url_forms import crawl_form, other_seen_form
+from inspection.url_rows import UrlFacts, read_facts
+from inspection.visits import Visit, visit_of
+from services.dedup.rows import HIDDEN_REASONS, DocumentRow
+from services.frontier.gates import closed_gates
+from services.frontier.rows import PlanRow, UrlRow, VerdictRow
+
+FETCHED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
+
+
+class UrlState(StrEnum):
+    """The state of a URL in a crawl."""
+
+    BEING_FETCHED = "being fetched"
+    QUEUED = "queued"
+    FETCHED = "fetched"
+    REDIRECTED = "redirected"
+    FAILED = "failed"
+    REFUSED = "refused"
+    ERASED = "erased"
+    ADMITTED = "admitted"
+    SEEN = "seen"
+    UNKNOWN = "unknown"
+    NO_CRAWL = "no crawl"
+
+
+class Rule(Struct, frozen=True):
+    """A rule of the blocklist that forbids the URL."""
+
+    rule: str
+    since: float
+
+
+class ScopeResult(Struct, frozen=True):
+    """Whether the scope includes the URL, and the part of the scope that decided it."""
+
+    is_inside: bool
+    rule: str
+
+
+class ErasureFact(Struct, frozen=True):
+    """The last erasure that included the URL."""
+
+    at: float
+    target: str
+    requested_by: str
+
+
+class LastVisit(Struct, frozen=True, kw_only=True):
+    """The last visit to the URL, or its refusal."""
+
+    at: float
+    outcome: str
+    status: int
+    reason: str
+    """Why the visit failed, or why the URL was refused, for people."""
+    meaning: str
+    """The outcome as a sentence; "" for a refusal."""
+    redirects_to: str
+    was_visited: bool
+    """Whether a request was made; false for a refusal."""
+    depth: int
+    """Links followed from a seed."""
+    hops: int
+    """Redirects followed in a row."""
+    party: str
+    trace: str
+    """The id of the URL in events and log lines."""
+
+
+class VerdictFact(Struct, frozen=True):
+    """The verdict on the last content."""
+
+    verdict: str
+    at: float
+    duplicate_of: str
+    redirects_to: str
+    links: int
+    """Links of the page that were released."""
+    reason: str
+    change: float | None
+    """How much of the text had changed, from 0 to 1; null without an earlier version."""
+
+
+class DocumentFact(Struct, frozen=True):
+    """The state of the document in the topic `pages`."""
+
+    gone: str
+    """Why it is not in `pages`; "" while it is."""
+    gone_reason: str
+    """The same as a sentence."""
+    gone_at: float | None
+    """When it left `pages`; null while it is there, and if it never was."""
+    missed: int
+    """Visits in a row that did not find the document."""
+    missed_since: float | None
+
+
+class Capture(Struct, frozen=True):
+    """The position of a capture in a WARC file."""
+
+    at: float
+    file: str
+    offset: int
+    length: int
+
+
+class ClosedGate(Struct, frozen=True):
+    """A reason not to visit the host now."""
+
+    gate: str
+    reason: str
+    until: float | None
+    """When the gate opens; null if that is not known."""
+
+
+class Queued(Struct, frozen=True):
+    """The position of the URL in the queue of its host."""
+
+    ahead: int
+    """URLs before it."""
+    is_revisit: bool
+    """Whether it is to be fetched again."""
+    is_ordered: bool
+    """Whether a fetcher has an order for it now."""
+    seconds: float
+    """About how long the URLs before it take; 0 if that is not known."""
+    closed_gates: tuple[ClosedGate, ...]
+
+
+class NextVisit(Struct, frozen=True):
+    """The plan of the next visit."""
+
+    at: float | None
+    """When it is due; null for never."""
+    policy: str
+    reason: str
+    is_retry: bool
+    budget: float
+    """The visits a day that the crawl may make, if the budget decides when the visit is made; 0
+    otherwise."""
+
+
+class UrlExplanation(Struct, frozen=True, kw_only=True):
+    """All that is known about a URL; null, or empty: not known, or none."""
+
+    url: str
+    """The form of the URL that the crawl uses."""
+    at: float
+    """When the explanation was made, in epoch seconds."""
+    state: UrlState
+    answer: str
+    """The last visit and the next one in one or two sentences."""
+    steps: tuple[str, ...] = ()
+    """The steps from the given URL to its form in the crawl, a sentence each."""
+    seen_as: str = ""
+    """Another form of the URL that the crawl has seen."""
+    is_fleet: bool
+    is_seen: bool
+    """Whether the crawl has seen the URL; in a fleet: visited, refused or queued it."""
+    max_depth: int | None
+    """The maximum number of links from a seed."""
+    blocked_by: Rule | None
+    scope: ScopeResult | None
+    site: str
+    site_has_wildcard: bool
+    """Whether any name below the site resolves."""
+    site_override: SiteOverridden | None
+    """The settings of `gossamer site` for the site."""
+    host_override: HostOverridden | None
+    erased: ErasureFact | None
+    discovered_by: str
+    """`seed`, or the id of the visit and the URL whose page links to it, joined by `@`."""
+    visit: LastVisit | None
+    history: tuple[Visit, ...]
+    """The last visits, newest first."""
+    refusals: dict[str, int]
+    """Rule → URLs of the site that it refused, if the URL may be one of them without a row."""
+    verdict: VerdictFact | None
+    document: DocumentFact | None
+    """Null if the document was never published."""
+    captures: tuple[Capture, ...]
+    revisits: RevisitFacts | None
+    next_visit: NextVisit | None
+    coming_policy: str
+    """The policy by which the next visit is planned again; "" if it is planned by that already."""
+    is_paused: bool
+    robots: str
+    """The rule of robots.txt that decides, as a sentence; "" before the file was read."""
+    crawl_delay: float
+    """Crawl-delay in robots.txt, in seconds; 0 without one."""
+    host_key: str
+    host: Host | None
+    queued: Queued | None
+
+    @property
+    def is_refusal_certain(self) -> bool:
+        """Whether one of `refusals` has certainly refused the URL."""
+        return self.is_seen and len(self.refusals) == 1
+
+
+def explain_url(crawl: OpenCrawl, text: str) -> UrlExplanation:
+    """Return the explanation of the URL *text*, in any form; raise BadSettings if it is invalid."""
+    form = crawl_form(crawl, text)
+    facts = read_facts(crawl, form.url)
+    seen_as = other_seen_form(crawl, form.url)
+    return explain(facts, clock.now(), form.steps, form.exclusion, seen_as)
+
+
+def explain(
+    facts: UrlFacts,
+    now: float,
+    steps: tuple[str, ...] = (),
+    exclusion: str = "",
+    seen_as: str = "",
+) -> UrlExplanation:
+    """Return the explanation of a URL from the rows about it.
+
+    *exclusion* is the URL step that excludes it from the crawl.
+    """
+    state, answer = _answer(facts, now)
+    if exclusion:
+        state, answer = UrlState.REFUSED, f"Not fetched: excluded by the URL step {exclusion}."
+    definition, site, plan, robots = facts.definition, facts.site, facts.plan, facts.robots
+    is_replanned = definition is not None and plan is not None and definition.revisit != plan.policy
+    return UrlExplanation(
+        url=facts.url,
+        at=now,
+        state=state,
+        answer=answer,
+        steps=steps,
+        seen_as=seen_as,
+        is_fleet=facts.fleet,
+        is_seen=facts.is_seen,
+        max_depth=definition.max_depth if definition else None,
+        blocked_by=_blocked_by(facts),
+        scope=_scope(facts),
+        site=site_of(facts.url),
+        site_has_wildcard=site is not None and site.wildcard,
+        site_override=facts.site_override,
+        host_override=facts.host_override,
+        erased=_erasure(facts),
+        discovered_by=facts.via,
+        visit=_last_visit(facts, facts.visit) if facts.visit else None,
+        history=tuple(map(visit_of, facts.history)),
+        refusals=facts.unlisted_refusals,
+        verdict=_verdict(facts.verdict) if facts.verdict else None,
+        document=_document(facts.document) if facts.document else None,
+        captures=tuple(
+            Capture(row.fetched_at, row.file, row.offset, row.length) for row in facts.captures
+        ),
+        revisits=revisit_facts(plan, facts.document, facts.trust, facts.states) if plan else None,
+        next_visit=_next_visit(facts, plan, now) if plan else None,
+        coming_policy=definition.revisit if definition and is_replanned else "",
+        is_paused=definition is not None and definition.paused,
+        robots=robots.rules.explain(facts.url) if robots else "",
+        crawl_delay=robots.rules.crawl_delay if robots else 0.0,
+        host_key=facts.host_key,
+        host=host_of(facts.host, robots, facts.override) if facts.host else None,
+        queued=_queued(facts, now),
+    )
+
+
+def _blocked_by(facts: UrlFacts) -> Rule | None:
+    rule = facts.blocklist.of_url(facts.url)
+    return Rule(rule, facts.blocklist.rules[rule].at) if rule else None
+
+
+def _scope(facts: UrlFacts) -> ScopeResult | None:
+    if facts.definition is None:
+        return None
+    evaluation = parse_scope(facts.definition.scope).evaluate(facts.url, 0)
+    return ScopeResult(bool(evaluation.inside), evaluation.rule)
+
+
+def _erasure(facts: UrlFacts) -> ErasureFact | None:
+    row = facts.erased
+    return ErasureFact(row.at, row.target, row.requested_by) if row else None
+
+
+def _last_visit(facts: UrlFacts, row: UrlRow) -> LastVisit:
+    was_visited, outcome = _was_visited(facts, row), row.outcome
+    is_known = was_visited and outcome in OUTCOMES
+    return LastVisit(
+        at=row.at,
+        outcome=outcome,
+        status=row.status,
+        reason=plain_reason(row.reason),
+        meaning=OUTCOMES[Outcome(outcome)].text if is_known else "",
+        redirects_to=row.location,
+        was_visited=was_visited,
+        depth=row.origin.depth,
+        hops=row.origin.hops,
+        party=row.origin.party,
+        trace=row.origin.trace,
+    )
+
+
+def _verdict(row: VerdictRow) -> VerdictFact:
+    return VerdictFact(
+        row.verdict, row.at, row.duplicate_of, row.redirects_to, row.links, row.reason, row.change
+    )
+
+
+def _document(row: DocumentRow) -> DocumentFact:
+    is_hidden = row.gone in HIDDEN_REASONS
+    was_published = not is_hidden or row.published_at is not None
+    gone_at = ((row.missed_since if is_hidden else None) or row.at) if was_published else None
+    reason = GONE_RULES[Gone(row.gone)].text if row.gone in GONE_RULES else ""
+    return DocumentFact(
+        row.gone, reason, gone_at if row.gone else None, row.missed, row.missed_since
+    )
+
+
+def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
+    is_due = plan.at is not None and plan.at <= now and facts.ahead is None
+    budget = facts.states.crawl.budget if is_due else 0.0
+    return NextVisit(plan.at, plan.policy, plan.why, plan.is_retry, budget)
+
+
+def _queued(facts: UrlFacts, now: float) -> Queued | None:
+    if facts.ahead is None or facts.host is None:
+        return None
+    seconds = facts.ahead * host_of(facts.host).pace
+    closed = () if facts.ordered else tuple(_closed_gates(facts, now))
+    return Queued(facts.ahead, facts.again, facts.ordered, seconds, closed)
+
+
+def _closed_gates(facts: UrlFacts, now: float) -> Iterator[ClosedGate]:
+    if facts.host:
+        for gate, closed in closed_gates(facts.gate_inputs(facts.host, now)):
+            yield ClosedGate(gate.name, plain_reason(closed.reason), closed.until)
+
+
+def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
+    """Return the state of the URL, and the answer in one or two sentences."""
+    if queued := _queued(facts, now):
+        if queued.is_ordered:
+            return UrlState.BEING_FETCHED, "Being fetched now."
+        return UrlState.QUEUED, _queued_answer(queued, now)
+    if facts.visit:
+        return _visit_answer(facts, facts.visit, now)
+    if facts.erased:
+        at, by = moment(facts.erased.at, now), facts.erased.requested_by
+        return UrlState.ERASED, f"Erased {at} with {facts.erased.target}, requested by {by}."
+    if facts.plan:
+        answer = f"Admitted, not fetched yet. {_next_answer(facts, facts.plan, now)}"
+        return UrlState.ADMITTED, answer
+    if facts.definition is None:
+        answer = "No crawl is defined: gossamer seed URL --scope SCOPE defines one."
+        return UrlState.NO_CRAWL, answer
+    if rule := facts.blocklist.of_url(facts.url):
+        return UrlState.REFUSED, f"Not fetched: the blocklist forbids it, by {rule}."
+    evaluation = parse_scope(facts.definition.scope).evaluate(facts.url, 0)
+    if not evaluation.inside:
+        return UrlState.REFUSED, f"Not fetched: out of scope, by {evaluation.rule}."
+    if refusals := facts.unlisted_refusals:
+        certainty = "Refused" if facts.is_seen and len(refusals) == 1 else "Perhaps refused"
+        rules = ", ".join(LABELS.get(rule, rule) for rule in refusals)
+        return UrlState.REFUSED, f"{certainty}: {rules}."
+    if facts.is_seen:
+        return UrlState.SEEN, "Seen, not admitted yet."
+    depth = plural(facts.definition.max_depth, "link")
+    unknown = "Not visited or queued" if facts.fleet else "Not seen"
+    answer = f"{unknown}: no page read so far links to it within {depth} of a seed."
+    return UrlState.UNKNOWN, answer
+
+
+def _queued_answer(queued: Queued, now: float) -> str:
+    purpose = "to be fetched again" if queued.is_revisit else "not fetched yet"
+    ahead = queued.ahead
+    place = f"behind {plural(ahead, 'URL')} of its host" if ahead else "the next URL of its host"
+    estimate = f", {about(queued.seconds)}" if queued.seconds else ""
+    text = f"Queued, {purpose}: {place}{estimate}."
+    if not queued.closed_gates:
+        return text
+    gate = queued.closed_gates[0]
+    until = f" before {moment(gate.until, now)}" if gate.until else " now"
+    return f"{text} Its host is not visited{until}: {gate.reason}."
+
+
+def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState, str]:
+    at, next_visit = moment(visit.at, now), _next_answer(facts, facts.plan, now)
+    if not _was_visited(facts, visit):
+        label = LABELS.get(visit.outcome, visit.outcome)
+        reason = plain_reason(visit.reason)
+        if visit.outcome == Outcome.ROBOTS_EXCLUDED and facts.robots:
+            reason = facts.robots.rules.explain(facts.url)
+        shown = f"{label} ({reason})" if reason and reason != label else label
+        return UrlState.REFUSED, f"Not fetched: {shown}."
+    if visit.outcome in FETCHED:
+        parts = [f"Fetched {at} ({visit.status})", _publication(facts)]
+        if facts.captures:
+            parts.append("archived")
+        answer = f"{', '.join(filter(None, parts))}. {next_visit}".rstrip()
+        return UrlState.FETCHED, answer
+    if visit.outcome == Outcome.REDIRECT:
+        text = f"Redirected {at} ({visit.status}) to {visit.location}."
+        return UrlState.REDIRECTED, f"{text} {next_visit}".rstrip()
+    reason = f" ({plain_reason(visit.reason)})" if visit.reason else ""
+    failed = f"Failed {at}: {outcome_label(visit.outcome, visit.status)}{reason}."
+    if facts.plan is None or facts.plan.at is None:
+        next_visit = "Not tried again by itself: gossamer retry URL tries it."
+    return UrlState.FAILED, f"{failed} {next_visit}".rstrip()
+
+
+def _was_visited(facts: UrlFacts, visit: UrlRow) -> bool:
+    return bool(visit.earlier or visit.attempt or facts.history)
+
+
+def _publication(facts: UrlFacts) -> str:
+    document, verdict = facts.document, facts.verdict
+    if verdict is None and document is None:
+        return ""
+    if document and document.gone:
+        return f"not in pages ({GONE_RULES[Gone(document.gone)].text.rstrip('.')})"
+    if document is None:
+        reason = f" ({verdict.reason})" if verdict and verdict.reason else ""
+        return f"not published: {verdict.verdict}{reason}" if verdict else "not published"
+    if verdict and verdict.duplicate_of:
+        word = verdict.verdict.replace("_", "-")
+        return f"published as a {word} of {verdict.duplicate_of}"
+    return "published"
+
+
+def _next_answer(facts: UrlFacts, plan: PlanRow | None, now: float) -> str:
+    if plan is None:
+        return ""
+    if plan.at is None:
+        if plan.policy == NEVER:
+            return "Will not be fetched again: --revisit none."
+        return f"Will not be fetched again: {plan.why}."
+    if plan.at > now:
+        return f"Next visit {moment(plan.at, now)}: {plain_reason(plan.why)}."
+    budget = facts.states.crawl.budget
+    waits = f", waiting for the budget of {number(budget)} visits a day" if budget else ""
+    return f"Next visit due since {moment(plan.at, now)}{waits}: {plain_reason(plan.why)}."
+
+
+def hazard_text(rule: str) -> str:
+    """Return the sentence about the hazard that a refusing *rule* is named after; "" for others."""
+    return HAZARDS[Hazard(rule)].text if rule in HAZARDS else ""

@@ -1,0 +1,187 @@
+"""Visits to URLs as data: the history of a URL, URLs by their last outcome, and failed seeds."""
+
+import re
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
+
+from msgspec import Struct
+
+from gossamer.crawl import crawl_url, last_definition
+from gossamer.errors import BadSettings
+from gossamer.events import Outcome
+from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
+from inspection.crawl import OpenCrawl
+from inspection.folder import Opened
+from services.frontier.rows import HistoryRow, HostRow, UrlRow
+
+READ_ROWS = 100
+"""Rows of a history that are read at once."""
+OUTCOME_NAMES = ", ".join(
+    str(outcome).replace("_", "-") for outcome in Outcome if outcome != "other"
+)
+_status = re.compile(r"[1-5]\d\d")
+_status_class = re.compile(r"([1-5])xx")
+
+
+class Visit(Struct, frozen=True):
+    """One visit to a URL, in the history of that URL."""
+
+    url: str
+    at: float
+    """When the request was made, in epoch seconds."""
+    outcome: str
+    status: int = 0
+    reason: str = ""
+    size: int = 0
+    """Bytes of the body: decoded if the visit got a verdict, else as received."""
+    verdict: str = ""
+    digest: str = ""
+    duplicate_of: str = ""
+    redirects_to: str = ""
+    change: float | None = None
+    """How much had changed since the visit before, from 0 to 1; null if there was no document."""
+
+
+class LastOutcome(Struct, frozen=True):
+    """The last outcome of a URL, or its refusal."""
+
+    url: str
+    host: str
+    """The host key of the URL."""
+    outcome: str
+    at: float
+    status: int
+    was_visited: bool
+    """Whether a visit ended with this outcome; false for a refused URL."""
+
+
+class OutcomeFilter(Struct, frozen=True):
+    """A status code, a class of status codes, or the name of an outcome."""
+
+    text: str
+    """As a person typed it."""
+    outcome: Outcome | None = None
+    status: int | None = None
+    status_class: int | None = None
+
+    def matches(self, outcome: str, status: int) -> bool:
+        """Return whether an *outcome* with this *status* is the chosen one."""
+        if self.status is not None:
+            return status == self.status
+        if self.status_class is not None:
+            return status // 100 == self.status_class
+        return outcome == self.outcome
+
+
+class SeedFailure(Struct, frozen=True):
+    """Why a seed gave no page."""
+
+    outcome: str
+    """The last outcome; empty if the seed was not visited."""
+    status: int
+    reason: str
+
+
+def visit_of(row: HistoryRow) -> Visit:
+    """Return the data of one row of a history."""
+    return Visit(
+        row.url,
+        row.at,
+        row.outcome,
+        row.status,
+        row.reason,
+        row.size,
+        row.verdict,
+        row.digest,
+        row.duplicate_of,
+        row.redirects_to,
+        row.change,
+    )
+
+
+def read_history(crawl: OpenCrawl, url: str) -> Iterator[Visit]:
+    """Yield the visits to a canonical *url*, newest first."""
+    table, before = crawl.store().table(HistoryRow), None
+    while rows := table.scan((crawl.id, url), before, READ_ROWS):
+        yield from map(visit_of, rows)
+        before = rows[-1].at
+
+
+def parse_outcome(text: str) -> OutcomeFilter:
+    """Read a status code (`404`), a class (`5xx`), or the name of an outcome (`host-down`).
+
+    Raise BadSettings for any other text.
+    """
+    typed = text.strip().lower()
+    if _status.fullmatch(typed):
+        return OutcomeFilter(typed, status=int(typed))
+    if found := _status_class.fullmatch(typed):
+        return OutcomeFilter(typed, status_class=int(found[1]))
+    name = typed.replace("-", "_")
+    if name in set(Outcome) and name != Outcome.OTHER:
+        return OutcomeFilter(name.replace("_", "-"), outcome=Outcome(name))
+    raise BadSettings(
+        f"{text!r} is not an outcome: give a status code (404, 429, 5xx) or one of {OUTCOME_NAMES}"
+    )
+
+
+def read_last_outcome(crawl: OpenCrawl, url: str) -> LastOutcome | None:
+    """Return the last outcome of a canonical *url*; None if it was neither visited nor refused."""
+    row = crawl.store().table(UrlRow).get((crawl.id, host_key(url)), url)
+    return _last_outcome(row) if row else None
+
+
+def matching_urls(
+    crawl: OpenCrawl, chosen: OutcomeFilter | None, among: Container[str], before: float
+) -> Iterator[LastOutcome]:
+    """Yield the URLs of *crawl* that *chosen* matches (None: any), whose outcome is *among* these,
+    and is not newer than *before*. The whole table of URLs is read."""
+    for row in crawl.store().table(UrlRow).everything():
+        is_candidate = row.crawl == crawl.id and row.outcome in among and row.at <= before
+        if is_candidate and (chosen is None or chosen.matches(row.outcome, row.status)):
+            yield _last_outcome(row)
+
+
+def _last_outcome(row: UrlRow) -> LastOutcome:
+    was_visited = bool(row.earlier or row.attempt)
+    return LastOutcome(row.url, row.host, row.outcome, row.at, row.status, was_visited)
+
+
+def failed_seeds(opened: Opened, seeds: Iterable[str]) -> dict[str, SeedFailure]:
+    """Return canonical seed → its failure; empty if any seed gave a page.
+
+    Redirects of a seed are followed.
+    """
+    reasons: dict[str, SeedFailure] = {}
+    for seed in seeds:
+        url, row = _follow_redirects(opened, seed)
+        if row and row.outcome == Outcome.PAGE:
+            return {}
+        reasons[seed] = _seed_failure(opened, url, row)
+    return reasons
+
+
+def _follow_redirects(opened: Opened, url: str) -> tuple[str, UrlRow | None]:
+    crawl, followed = last_definition(opened.log), set[str]()
+    with suppress(BadUrl):
+        url = crawl_url(crawl, url) if crawl and not _url_row(opened, url) else url
+    while (row := _url_row(opened, url)) and row.outcome == Outcome.REDIRECT:
+        followed.add(url)
+        try:
+            url = canonicalize(row.location, url)
+        except BadUrl:
+            break
+        if url in followed:
+            break
+    return url, row
+
+
+def _url_row(opened: Opened, url: str) -> UrlRow | None:
+    return opened.store.table(UrlRow).get((opened.crawl_id, host_key(url)), url)
+
+
+def _seed_failure(opened: Opened, url: str, row: UrlRow | None) -> SeedFailure:
+    if row:
+        return SeedFailure(row.outcome, row.status, row.reason)
+    host = opened.store.table(HostRow).get(site_of(url), host_key(url))
+    return SeedFailure("", 0, (host.backoff_reason if host else "") or "not visited yet")

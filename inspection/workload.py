@@ -1,0 +1,159 @@
+"""The work that is left: queued URLs by host with the time they take, and hosts and URLs that wait.
+
+Read from the directory of hosts with work, from the calendar, and from host rows. The frontier
+counts nothing for it.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from msgspec import Struct
+
+from gossamer.crawl import speed_of
+from gossamer.log import Log
+from gossamer.log.sqlite import PARTITIONS
+from gossamer.speed import Speeds
+from gossamer.store import Store
+from inspection.folder import Opened
+from inspection.hosts import Host, host_of
+from inspection.labels import plain_reason
+from services.frontier.bucketed_log import GroupedLog, RangedLog, merge_ranges
+from services.frontier.calendar import HOSTS
+from services.frontier.conditions import LISTED_CONDITIONS, Condition
+from services.frontier.rows import (
+    DueRow,
+    HostRow,
+    ListedHost,
+    PartitionRow,
+    PlanRow,
+    RobotsRow,
+    partition_keys,
+)
+
+MAX_READ_HOSTS = 100
+MAX_READ_ENTRIES = 1000
+"""Entries of the directory, or of the calendar, that are read: stale entries stay until they are
+rewritten."""
+MAX_LISTED_ENTRIES = 5
+"""Hosts, and URLs, that wait and are named."""
+DIRECTORY = "hosts"
+"""The name of the directory's buckets, as `services.frontier.directory` writes them."""
+
+
+class Workload(Struct, frozen=True):
+    """The hosts that have queued URLs, and the speed of the crawl."""
+
+    hosts: tuple[Host, ...] = ()
+    """At most `MAX_READ_HOSTS` hosts, the one whose queue takes longest first."""
+    is_standstill: bool = False
+    """Whether the speed of the crawl is 0 now."""
+    speed: float | None = None
+    """The limit of pages a second for the whole crawl; None without a limit."""
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the last of `hosts` has no queued URL, if none is added."""
+        return max((host.seconds_left for host in self.hosts), default=0.0)
+
+    @property
+    def is_waiting_for_delays(self) -> bool:
+        """Whether every host is in its delay or being fetched: more speed changes nothing."""
+        return all(host.condition is not Condition.READY for host in self.hosts)
+
+
+class ScheduledUrl(Struct, frozen=True):
+    """A URL that is fetched at a later time."""
+
+    url: str
+    at: float
+    reason: str
+
+
+class Waiting(Struct, frozen=True):
+    """Hosts and URLs that wait for a time."""
+
+    first_at: float | None = None
+    """When the first host or URL is due; None if none waits."""
+    hosts: tuple[Host, ...] = ()
+    """The hosts whose backoff ends first."""
+    urls: tuple[ScheduledUrl, ...] = ()
+    """The URLs that are tried again first."""
+
+
+def read_workload(opened: Opened, now: float) -> Workload:
+    """Return the workload of the crawl in a folder *now*."""
+    log, store = opened.log, opened.store
+    for row in (PartitionRow, ListedHost, HostRow, RobotsRow):
+        store.table(row)  # A missing table is created before the read transaction.
+    with opened.database.reading():
+        return _workload(log, store, now)
+
+
+def _workload(log: Log, store: Store, now: float) -> Workload:
+    rows = [*islice(_listed_hosts(log, store), MAX_READ_HOSTS)]
+    hosts = sorted(map(host_of, rows), key=lambda host: host.seconds_left, reverse=True)
+    if hosts:
+        first = next(row for row in rows if row.host == hosts[0].host)
+        hosts[0] = host_of(first, store.table(RobotsRow).get(first.host))
+    speed = Speeds(speed_of(log)).at(now)
+    return Workload(
+        hosts=tuple(hosts), is_standstill=0 in (speed.pages, speed.bytes), speed=speed.pages
+    )
+
+
+def _listed_hosts(log: Log, store: Store) -> Iterator[HostRow]:
+    """Yield hosts with work, of each partition in turn, in the order of their request numbers."""
+    rows = store.table(HostRow)
+    for entry in islice(_directory_entries(log, store), MAX_READ_ENTRIES):
+        host = rows.get(entry.site, entry.host)
+        is_listed = host is not None and host.listed == entry.number
+        if host and is_listed and host.condition in LISTED_CONDITIONS:
+            yield host
+
+
+def _directory_entries(log: Log, store: Store) -> Iterator[ListedHost]:
+    partitions, directory = store.table(PartitionRow), store.table(ListedHost)
+    for key in partition_keys(log.partitions):
+        if (row := partitions.get(key)) is None:
+            continue
+        entries = GroupedLog(directory, DIRECTORY, row.directory.groups)
+        for bucket in row.directory.buckets:
+            yield from entries.rows(bucket, bucket)
+
+
+def read_waiting(store: Store, backing_off: int, due_count: int = 0) -> Waiting:
+    """Return the hosts and URLs of a folder that wait.
+
+    *backing_off* hosts back off; *due_count* hosts and URLs wait in all.
+    """
+    hosts, urls = list[Host](), list[ScheduledUrl]()
+    max_hosts = min(MAX_LISTED_ENTRIES, backing_off)
+    max_urls = min(MAX_LISTED_ENTRIES, max(0, due_count - backing_off))
+    first_at = None
+    for read, entry in enumerate(_valid_entries(store)):
+        at = entry.ready_at if isinstance(entry, HostRow) else entry.waits_until
+        first_at = at if first_at is None else first_at
+        if isinstance(entry, HostRow):
+            hosts.append(host_of(entry))
+        else:
+            urls.append(ScheduledUrl(entry.url, entry.waits_until or 0.0, plain_reason(entry.why)))
+        if (len(hosts) >= max_hosts and len(urls) >= max_urls) or read >= MAX_READ_ENTRIES:
+            break
+    return Waiting(first_at, tuple(hosts[:MAX_LISTED_ENTRIES]), tuple(urls[:MAX_LISTED_ENTRIES]))
+
+
+def _valid_entries(store: Store) -> Iterator[HostRow | PlanRow]:
+    """Yield the row of each valid entry of the calendar, soonest first."""
+    partitions, entries = store.table(PartitionRow), store.table(DueRow)
+    hosts, plans = store.table(HostRow), store.table(PlanRow)
+    ranges = [row.due for key in partition_keys(PARTITIONS) if (row := partitions.get(key))]
+    # Entries stay until their bucket is dropped. An entry is valid if the row has the same time.
+    for due in RangedLog(entries, HOSTS, merge_ranges(ranges)):
+        if due.plan:
+            plan = plans.get(*due.plan)
+            if plan and plan.waits_until == due.at:
+                yield plan
+            continue
+        host = hosts.get(due.site, due.host)
+        if host and (host.condition, host.ready_at) == (Condition.BACKING_OFF, due.at):
+            yield host
