@@ -11,6 +11,7 @@ from gossamer.errors import GossamerError
 
 EXTRAS = {
     "fleet": ("cassandra", "confluent_kafka", "cramjam", "faust", "rocksdict"),
+    "api": ("litestar", "uvicorn"),
     "parquet": ("pyarrow",),
     "bench": ("matplotlib",),
 }

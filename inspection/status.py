@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 import msgspec
 
@@ -14,12 +13,13 @@ from gossamer.crawl import (
     speed_of,
     why_idle,
 )
-from gossamer.events import CrawlDefined, Outcome, SpeedSet
+from gossamer.events import CrawlDefined, Outcome, Speed, SpeedSet
 from gossamer.store import Store
 from inspection.crawl import OpenCrawl
+from inspection.hosts import Host
 from inspection.labels import LABELS, failures
 from inspection.progress import Progress, read_totals
-from inspection.workload import Waiting, read_waiting
+from inspection.workload import ScheduledUrl, Waiting, read_waiting
 from services.frontier.conditions import Condition
 from services.frontier.rows import (
     DueRow,
@@ -58,6 +58,87 @@ class Failure(msgspec.Struct, frozen=True):
     """A URL or a host that failed so; "" if none was found quickly."""
 
 
+class RevisitReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The revisits of a crawl."""
+
+    policy: str
+    budget: float
+    """Visits a day that the crawl may make; 0 for as many as politeness allows."""
+    planned: int
+    """URLs with a planned visit."""
+    waiting: int
+    """URLs without a visit that wait for the budget."""
+    next_at: float | None
+    """When the next planned visit is due; null if not within the hour."""
+    spent: dict[str, int]
+    """Basis of a revisit → ordered visits."""
+    not_modified: int
+    """Responses 304."""
+    distrusted_hosts: int
+    """Hosts whose ETags and Last-Modified are distrusted."""
+    expected_freshness: float | None
+    """The expected share of copies that equal their pages, by weight; null if it is not known."""
+    expected_age: float | None
+    """The expected mean age of copies, in seconds; null if it is not known."""
+    price: float | None
+    """The mean price of a visit, in seconds of freshness; null without a price."""
+
+
+class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The status of a crawl for programs: `gossamer status --json`, and `/v1/status`."""
+
+    crawl: str
+    """The name of the folder or of the fleet."""
+    definition: CrawlDefined | None
+    idle: str
+    """Why no page is fetched, and the remedy; "" if the crawl is active."""
+    blocklist_rules: int
+    overridden_sites: int
+    """Sites with settings of `gossamer site`."""
+    overridden_hosts: int
+    """Hosts with such settings of their own."""
+    speeds: tuple[Speed, ...]
+    """The speed limits of `gossamer speed`."""
+    admitted: int
+    """URLs that were admitted since the beginning of the crawl, as all totals."""
+    queued: int
+    pages: int
+    received: int
+    """Bytes received."""
+    outcomes: dict[str, int]
+    """Outcome → visits."""
+    refused: dict[str, int]
+    """Rule → refused URLs."""
+    verdicts: dict[str, int]
+    """Verdict → pages."""
+    hazards: dict[str, int]
+    """Hazard → visits or pages that met it."""
+    conditions: dict[str, int]
+    """Condition → hosts."""
+    slowest: dict[str, float]
+    """Host → its longest visit in seconds; the slowest few hosts of each partition."""
+    largest: dict[str, float]
+    """Host → bytes received; the largest few hosts of each partition."""
+    latest: list[tuple[str, str]]
+    """The last few visits: URL and outcome."""
+    hours: dict[str, tuple[int, int, int]]
+    """Hours since 1970 → new, changed and unchanged pages; at least the last 24 hours."""
+    lags: dict[str, dict[str, int]]
+    """Group → topic → records that the group has not consumed."""
+    dead_letters: int
+    due_count: int
+    """Hosts and URLs that wait for a time."""
+    next_due_at: float | None
+    """When the first of them is due; null without one, and in a fleet if not within the hour."""
+    failures: tuple[Failure, ...]
+    """The most frequent failure first."""
+    backing_off: tuple[Host, ...]
+    """The first few hosts that back off; empty for a fleet."""
+    scheduled: tuple[ScheduledUrl, ...]
+    """The first few URLs that are fetched at a later time; empty for a fleet."""
+    revisiting: RevisitReport
+
+
 @dataclass(frozen=True)
 class CrawlStatus:
     """The status of a crawl."""
@@ -92,39 +173,51 @@ class CrawlStatus:
         at = self.progress.next_due_at
         return self.waiting.first_at if at is None else at
 
-    def for_programs(self) -> dict[str, Any]:
-        """Return the content of `--json`."""
-        return {
-            "crawl": self.crawl,
-            "definition": msgspec.to_builtins(self.definition),
-            "idle": self.idle,
-            "blocklist_rules": self.blocklist_rules,
-            "overridden_sites": self.overridden_sites,
-            "overridden_hosts": self.overridden_hosts,
-            "speeds": msgspec.to_builtins(self.speed.speeds),
-            **msgspec.to_builtins(self.progress),
-            "revisiting": self._revisiting(),
-            "next_due_at": self.due_at,
-            "failures": msgspec.to_builtins(self.failures),
-            "backing_off": msgspec.to_builtins(self.waiting.hosts),
-            "scheduled": msgspec.to_builtins(self.waiting.urls),
-        }
-
-    def _revisiting(self) -> dict[str, Any]:
-        revisiting = self.progress.revisiting
-        return {
-            "policy": revisiting.policy,
-            "budget": revisiting.budget,
-            "planned": revisiting.planned,
-            "waiting": revisiting.waiting,
-            "next_at": revisiting.next_at,
-            "spent": dict(revisiting.spent),
-            "not_modified": self.progress.outcomes[Outcome.NOT_MODIFIED],
-            "distrusted_hosts": revisiting.liars,
-            "expected_freshness": revisiting.expected_freshness,
-            "expected_age": revisiting.expected_age,
-            "price": revisiting.mean_price,
-        }
+    def report(self) -> CrawlReport:
+        """Return the status for programs."""
+        progress, revisiting = self.progress, self.progress.revisiting
+        return CrawlReport(
+            crawl=self.crawl,
+            definition=self.definition,
+            idle=self.idle,
+            blocklist_rules=self.blocklist_rules,
+            overridden_sites=self.overridden_sites,
+            overridden_hosts=self.overridden_hosts,
+            speeds=self.speed.speeds,
+            admitted=progress.admitted,
+            queued=progress.queued,
+            pages=progress.pages,
+            received=progress.received,
+            outcomes=dict(progress.outcomes),
+            refused=dict(progress.refused),
+            verdicts=dict(progress.verdicts),
+            hazards=dict(progress.hazards),
+            conditions=dict(progress.conditions),
+            slowest=progress.slowest,
+            largest=progress.largest,
+            latest=progress.latest,
+            hours=progress.hours,
+            lags=progress.lags,
+            dead_letters=progress.dead_letters,
+            due_count=progress.due_count,
+            next_due_at=self.due_at,
+            failures=self.failures,
+            backing_off=self.waiting.hosts,
+            scheduled=self.waiting.urls,
+            revisiting=RevisitReport(
+                policy=revisiting.policy,
+                budget=revisiting.budget,
+                planned=revisiting.planned,
+                waiting=revisiting.waiting,
+                next_at=revisiting.next_at,
+                spent=dict(revisiting.spent),
+                not_modified=progress.outcomes[Outcome.NOT_MODIFIED],
+                distrusted_hosts=revisiting.liars,
+                expected_freshness=revisiting.expected_freshness,
+                expected_age=revisiting.expected_age,
+                price=revisiting.mean_price,
+            ),
+        )
 
 
 def read_status(crawl: OpenCrawl) -> CrawlStatus:

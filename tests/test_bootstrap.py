@@ -80,7 +80,7 @@ def test_changed_lock_file_installs_every_kind_again(checkout: Checkout) -> None
 def test_unknown_kind_is_refused_with_the_known_ones(checkout: Checkout) -> None:
     done = checkout.run("flet")
     assert done.returncode == 2
-    assert done.stderr == "scripts/bootstrap [run|parquet|fleet|dev]: unknown kind: flet\n"
+    assert done.stderr == "scripts/bootstrap [run|api|parquet|fleet|dev]: unknown kind: flet\n"
 
 
 def locked(kind: str = "") -> dict[str, str]:

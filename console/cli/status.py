@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     with open_from(options) as crawl:
         status = read_status(crawl)
     if options.json:
-        encoded = msgspec.json.encode(status.for_programs())
+        encoded = msgspec.json.encode(status.report())
         print(json_line(msgspec.json.format(encoded)))
     else:
         say(summary(status))

@@ -1,0 +1,50 @@
+"""`gossamer serve`: the HTTP API of a crawl, at 127.0.0.1."""
+
+import argparse
+import socket
+
+from console.cli.options import add_crawl, open_from, port
+from console.output import say
+from gossamer.errors import BadSettings
+from gossamer.extras import require_extra
+
+DEFAULT_PORT = 8080
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    command.add_argument(
+        "--port",
+        type=port,
+        default=DEFAULT_PORT,
+        metavar="N",
+        help=f"serve at 127.0.0.1:N (default: {DEFAULT_PORT})",
+    )
+    add_crawl(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until the process is interrupted."""
+    require_extra("api")
+    with open_from(options):
+        pass  # A crawl that cannot be opened is reported here, and not by the server.
+    # Imported here: they are optional.
+    import uvicorn
+
+    from console.api import make_app
+
+    listener = _listen(options.port)
+    address = f"http://127.0.0.1:{options.port}"
+    say(f"Serving {address}/v1/status, /v1/url?url=URL, /v1/history?url=URL, /v1/hosts, /v1/sites")
+    say(f"{address}/schema/openapi.json describes them. Ctrl-C stops.")
+    app = make_app(lambda: open_from(options), options.port)
+    config = uvicorn.Config(app, log_level="warning", access_log=False)
+    uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
+def _listen(number: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", number))
+    except OSError as error:
+        raise BadSettings(f"--port {number}: {error.strerror}; name another port") from error

@@ -1,0 +1,154 @@
+"""The HTTP API: the same data as the commands, for this machine alone."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar.testing import TestClient
+
+from console.api import MAX_ROWS, make_app
+from console.cli.main import main
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SiteOverridden
+from gossamer.log.codec import encode
+from inspection.crawl import open_crawl
+from inspection.folder import Folder, Opened
+from services.frontier.conditions import Condition
+from services.frontier.rows import (
+    HistoryRow,
+    HostRow,
+    HostTotals,
+    PartitionTallyRow,
+    Politeness,
+    QueueEnds,
+    SiteRow,
+    TallyRow,
+    UrlRow,
+)
+
+SITE, HOST = "a.example", "http://a.example"
+URL = f"{HOST}/page"
+PORT = 8080
+Client = TestClient[Any]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Return the folder of a crawl with two hosts, a failed URL and its history."""
+    folder = Folder(tmp_path / "data")
+    folder.make()
+    opened = Opened(folder)
+    opened.log.append(
+        [
+            encode(CrawlDefined(at=1.0, scope="any()", max_depth=3)),
+            encode(SiteOverridden(at=1.0, site=SITE, delay=9.0)),
+        ]
+    )
+    rows = (
+        HostRow(SITE, HOST, Condition.IDLE, totals=HostTotals(admitted=2, pages=1)),
+        HostRow(
+            SITE,
+            "http://b.a.example",
+            Condition.DELAYED,
+            new=QueueEnds(queued=7),
+            politeness=Politeness(delay=9.0),
+        ),
+        SiteRow(SITE, hosts=2, refused={"trap_urls": 3}),
+        TallyRow(DEFAULT_CRAWL, "0/4", admitted=9, queued=7, outcomes={"gone": 1}),
+        PartitionTallyRow("0/4", conditions={"idle": 1, "delayed": 1}),
+        UrlRow(DEFAULT_CRAWL, HOST, URL, "gone", at=5.0, status=404, attempt=1),
+        *(HistoryRow(DEFAULT_CRAWL, URL, float(at), "gone", 404) for at in range(1, 6)),
+    )
+    for row in rows:
+        opened.store.table(type(row)).put(row)
+    opened.store.flush()
+    opened.database.close()
+    return folder.path
+
+
+@pytest.fixture
+def client(data: Path) -> Iterator[Client]:
+    """Return a client of the API."""
+    app = make_app(lambda: open_crawl(None, data), PORT)
+    with TestClient(app, f"http://127.0.0.1:{PORT}") as client:
+        yield client
+
+
+def printed(data: Path, capsys: pytest.CaptureFixture[str], command: str, *words: str) -> str:
+    assert main([command, *words, "--data", str(data), "--json"]) == 0
+    return capsys.readouterr().out
+
+
+def without_time(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if name != "at"}
+
+
+def test_url_and_status_are_those_of_the_commands(
+    client: Client, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = client.get("/v1/url", params={"url": URL}).json()
+    assert without_time(found) == without_time(json.loads(printed(data, capsys, "why", URL)))
+    assert found["state"] == "failed" and "404 Not Found" in found["answer"]
+    status = client.get("/v1/status").json()
+    assert status == json.loads(printed(data, capsys, "status"))
+    assert status["failures"] == [{"label": "404", "count": 1, "example": URL}]
+
+
+def test_history_hosts_and_sites_are_those_of_the_commands(
+    client: Client, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path, command, words in (
+        ("/v1/hosts", "hosts", ()),
+        ("/v1/hosts?condition=delayed", "hosts", ("--condition", "delayed")),
+        ("/v1/sites", "sites", ()),
+        (f"/v1/history?url={URL}&limit=2", "history", (URL, "--limit", "2")),
+    ):
+        lines = printed(data, capsys, command, *words).splitlines()
+        assert client.get(path).json() == [json.loads(line) for line in lines] != []
+    longest, _ = client.get("/v1/hosts").json()
+    assert (longest["host"], longest["queued"]) == ("http://b.a.example", 7)
+    assert longest["delay_reason"] == "set with gossamer site"
+
+
+def test_bad_request_is_answered_with_the_reason(client: Client) -> None:
+    bad_url = client.get("/v1/url", params={"url": ":::"})
+    assert bad_url.status_code == 400 and "is not a URL" in bad_url.json()["detail"]
+    for path in ("/v1/url", "/v1/hosts?condition=odd", f"/v1/hosts?limit={MAX_ROWS + 1}"):
+        assert client.get(path).status_code == 400, path
+
+
+def test_other_names_of_this_machine_are_refused(client: Client) -> None:
+    refused = client.get("/v1/status", headers={"host": f"evil.example:{PORT}"})
+    assert refused.status_code == 400 and "definition" not in refused.text
+
+
+def test_every_path_is_described(client: Client) -> None:
+    described = client.get("/schema/openapi.json").json()
+    assert set(described["paths"]) == {
+        "/v1/status",
+        "/v1/url",
+        "/v1/history",
+        "/v1/hosts",
+        "/v1/sites",
+    }
+    properties = described["components"]["schemas"]["UrlExplanation"]["properties"]
+    assert {"answer", "state", "next_visit"} <= set(properties)
+
+
+def test_hosts_and_sites_are_listed_for_people(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["hosts", "--data", str(data)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "http://b.a.example  delayed, 7 URLs queued (about 63 s), 0 pages, "
+        "one request each 9 s (set with gossamer site)",
+        "http://a.example  idle, 0 URLs queued, 1 page",
+    ]
+    assert main(["sites", "--data", str(data)]) == 0
+    assert capsys.readouterr().out == (
+        "a.example  2 hosts; 3 URLs refused: over the URL limit of a host; "
+        "at least 9 s between two visits to a host\n"
+    )
+    assert main(["hosts", "--data", str(data), "--condition", "ready"]) == 1
+    assert "No host matches." in capsys.readouterr().out
