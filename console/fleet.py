@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from console.arguments import Parser
+from console.cli.main import Parser
 from console.cli.options import non_negative, positive
 from console.output import print_error
 from gossamer import clock

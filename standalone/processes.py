@@ -2,7 +2,8 @@
 
 They are forked before the parent opens a file or starts a thread, so that imported modules are
 loaded once and most memory is shared. Each child waits for its configuration. It closes the pipes
-of the children before it: an open copy would hide the end of the parent from them.
+of the children before it: an open copy would hide the end of the parent from them. One child runs
+dedup, frontier and archive in turn, on one connection.
 """
 
 import gc
@@ -12,24 +13,39 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 import structlog
 
+from gossamer import clock
 from gossamer.errors import GossamerError
+from gossamer.log.sqlite import PARTITIONS
+from gossamer.log.throttling import Hold, Throttle, hold_nothing
 from gossamer.runtime.event_loop import run_async
+from gossamer.runtime.loop import Loop
+from gossamer.runtime.processor import Processor
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import Settings
+from gossamer.store import lifetime_of
+from gossamer.store.sqlite import SqliteStore
 from gossamer.telemetry import configure_logs
 from inspection.folder import Folder, Opened
+from services.archive.service import Archive
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
 from services.fetcher import wiring as fetcher_wiring
+from services.frontier.service import Frontier
 from services.parser import wiring as parser_wiring
 from standalone.metrics import ChildMetrics, answer_scrapes
-from standalone.processors import refuse, run_processors
 
 logger = structlog.get_logger()
 _fork = get_context("fork")
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+MAX_WAIT_SECONDS = 0.5
+"""Seconds between two checks of *stop*, at most."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +153,6 @@ def start_children() -> list[Child]:
     return children
 
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
     """Block stop signals in this block, and in a new child until it has handlers."""
@@ -196,3 +209,47 @@ def _exit_with_parent(parent: Connection) -> None:
         parent.recv()
     except (EOFError, OSError):
         os._exit(0)
+
+
+def run_processors(settings: Settings, opened: Opened, stop: threading.Event) -> None:
+    """Run the three processors until *stop*; then complete the archive's files."""
+    lifetime = partial(lifetime_of, settings=settings)
+    stores = [SqliteStore(opened.database, lifetime) for _ in range(3)]
+    fetcher = settings.fetcher
+    archive = Archive(
+        opened.folder.warc, stores[2], settings.archive, fetcher.contact, fetcher.product
+    )
+    frontier = Frontier(
+        settings.frontier, stores[1], settings.fetcher.visit_limit, PARTITIONS, alone=True
+    )
+    dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup, settings.frontier.url_budget)
+    processors: tuple[Processor, ...] = (dedup, frontier, archive)
+    holds: tuple[Hold, ...] = (
+        Throttle(opened.log, dedup.name).partitions,
+        hold_nothing,
+        hold_nothing,
+    )
+    limit = settings.service.step_limit
+    loops = [
+        sequential_loop(
+            processor, opened.log, store, clock.now, clock.JumpDetector(), limit, hold, refuse
+        )
+        for processor, store, hold in zip(processors, stores, holds, strict=True)
+    ]
+    version = None
+    while not stop.is_set():
+        # Read before the steps: records that are appended during them must end the wait.
+        version = opened.database.changed_since(version) or version
+        if not any([loop.step() for loop in loops]):
+            opened.database.wait(version, _wait(loops))
+    archive.close()
+
+
+def refuse(reason: str) -> None:
+    """End the crawl: in a folder, no other process could upgrade and continue a waiting loop."""
+    raise GossamerError(reason)
+
+
+def _wait(loops: list[Loop]) -> float:
+    due = min((at for loop in loops if (at := loop.due()) is not None), default=None)
+    return MAX_WAIT_SECONDS if due is None else min(MAX_WAIT_SECONDS, max(0.0, due - clock.now()))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from console.cli.options import add_crawl, place_from, settings_of
-from console.fleet_snapshot import check_tables, missing_files, read_fleet_snapshot
+from console.cli.snapshot import check_tables, missing_files, read_fleet_snapshot
 from console.output import YELLOW, print_items, say
 from gossamer import clock
 from gossamer.errors import BadSettings

@@ -1,23 +1,37 @@
 """`gossamer topics`: creates the topics of a fleet (`apply`), and resizes them (`resize`).
 
-`apply` also defines the crawl if the settings do and the log does not.
+`apply` also defines the crawl if the settings do and the log does not. `resize` changes the number
+of partitions of a stopped fleet, in topics and store.
 """
 
 import argparse
 from collections.abc import Iterator
+from contextlib import closing
 
 from console.cli.options import DEFAULT_FLEET_POLICY, add_config, positive, settings_of
-from console.cli.resizing import resize_fleet
 from console.output import print_error, say
+from console.preconditions import FLEET_REMEDY, check_drained, check_stopped
 from gossamer import clock
 from gossamer.crawl import CHOICES, last_definition
-from gossamer.errors import BadSettings
-from gossamer.events import CrawlDefined
+from gossamer.errors import BadSettings, GossamerError
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined
+from gossamer.events.topics import SITE_KEYED
+from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
+from gossamer.runtime.alignment import forget_positions
+from gossamer.runtime.backends import open_store
+from gossamer.runtime.identity import STORE, IdentityRow, set_partitions
 from gossamer.settings import Settings
+from gossamer.store import Store
+from gossamer.store.claims import Claimant
 from inspection.figures import plural
+from services.archive.service import Archive
+from services.dedup.replicated import repartition_changelog
+from services.dedup.service import Dedup
+from services.frontier.resizing import drop_partitions, resize
+from services.frontier.service import Frontier
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -77,3 +91,65 @@ def define_crawl(settings: Settings) -> Iterator[str]:
             )
     finally:
         log.close()
+
+
+def resize_fleet(settings: Settings, partitions: int) -> Iterator[str]:
+    """Change topics and store to *partitions* partitions; yield a line for each step.
+
+    Each step can be repeated, so after a failure the same command continues. Raise GossamerError if
+    records are not consumed yet, or services run.
+    """
+    if KEY_GROUPS % partitions:
+        numbers = ", ".join(str(n) for n in range(1, KEY_GROUPS + 1) if KEY_GROUPS % n == 0)
+        raise BadSettings(
+            f"{plural(partitions, 'partition')}: the number must divide {KEY_GROUPS}: {numbers}"
+        )
+    if settings.dedup.engine == "faust":
+        raise BadSettings(
+            "dedup.engine is faust, whose tables cannot be resized: set it to own, and start dedup "
+            "once so that it reads the changelog"
+        )
+    topics = Topics(settings.kafka)
+    with open_store(settings) as store:
+        row = store.table(IdentityRow).get(STORE)
+        if row is None:
+            raise GossamerError("this fleet has never run: set kafka.partitions instead")
+        before, counts = row.partitions, topics.counts()
+        has_begun = any(counts.get(name) != before for name in SITE_KEYED)
+        if before == partitions and not has_begun:
+            yield f"the fleet has {plural(partitions, 'partition')}: nothing to do"
+            return
+        check_stopped(settings.kafka)
+        if not has_begun:
+            with closing(KafkaLog(settings.kafka)) as log:
+                check_drained(log, FLEET_REMEDY)
+        now = clock.now()
+        Claimant(store).claim(range(max(before, partitions)), now)
+        resize(store, DEFAULT_CRAWL, before, partitions)
+        store.flush()
+        yield f"store: rows of {plural(before, 'partition')} divided among {partitions}"
+        yield from topics.resize(partitions)
+        with closing(KafkaLog(settings.kafka)) as log:
+            yield from _move_records(log, store, before, partitions, now)
+            drop_partitions(store, DEFAULT_CRAWL, before)
+            set_partitions(log, store, now)
+        yield (
+            f"the fleet has {plural(partitions, 'partition')} now: set kafka.partitions to "
+            f"{partitions}, "
+            "and start the services"
+        )
+
+
+def _move_records(
+    log: Log, store: Store, before: int, partitions: int, now: float
+) -> Iterator[str]:
+    epoch = Claimant(store, Dedup.name).claim(range(max(before, partitions)), now)
+    count = 0
+    for messages in repartition_changelog(log, before, partitions, epoch, now):
+        log.append(messages)
+        count += len(messages)
+    yield f"urls.seen: {plural(count, 'record')} moved to other partitions"
+    if partitions < before:
+        # The topics were deleted and created again.
+        for service in (Frontier, Dedup, Archive):
+            forget_positions(store, service.name, SITE_KEYED)

@@ -1,7 +1,10 @@
-"""The progress of a running crawl: a live view in a terminal, or a line every ten seconds."""
+"""The progress of a running crawl: a live view in a terminal, or a line every ten seconds.
+
+The view plots the pages of each hour of the last day, as bars of one character.
+"""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 from rich.console import Console, Group
@@ -19,13 +22,13 @@ from console.cli.report import (
     queue_text,
     unprocessed_text,
 )
-from console.plot import day
 from gossamer import clock
 from gossamer.terminal import escape_controls, printable
 from inspection.figures import duration, size
 from inspection.labels import is_failure, outcome_label
 from inspection.progress import Progress
 from inspection.workload import Workload
+from services.frontier.tally import HOURS, hour_of
 
 LINE_INTERVAL = 10.0
 """Seconds between two lines."""
@@ -34,6 +37,9 @@ RATE_WINDOW = 10.0
 SHOWN_VISITS = 6
 PROBE = "probe"
 """The outcome under which the frontier counts probes: their paths are invented."""
+BARS = " ▁▂▃▄▅▆▇█"
+KINDS = ("new", "changed", "unchanged")
+"""The order of the counts in `services.frontier.rows.TallyRow.hours`."""
 
 
 class Rate:
@@ -160,3 +166,23 @@ def _last_day(progress: Progress, now: float) -> list[tuple[str, str]]:
     if len(progress.hours) > 1 or progress.revisiting.active:
         return day(progress.hours, now)
     return []
+
+
+def day(hours: Mapping[str, tuple[int, int, int]], now: float) -> list[tuple[str, str]]:
+    """Return title and line for all pages and for each kind: 24 bars on one scale, the last one for
+    this hour."""
+    last = hour_of(now)
+    columns = [hours.get(str(hour), (0, 0, 0)) for hour in range(last - HOURS + 1, last + 1)]
+    totals = [sum(column) for column in columns]
+    highest = max(totals)
+    text = f"at most {highest:,} an hour, {sum(totals):,} in 24 h"
+    lines = [("pages / h", f"{bars(totals, highest)}  {text}")]
+    for kind, counts in zip(KINDS, zip(*columns, strict=True), strict=True):
+        lines.append((kind, f"{bars(counts, highest)}  {sum(counts):,}"))
+    return lines
+
+
+def bars(counts: Iterable[int], highest: int) -> str:
+    """Return a bar for each count: visible from 1, and full at *highest* only."""
+    scale = len(BARS) - 1
+    return "".join(BARS[-(-count * scale // highest)] if highest else " " for count in counts)

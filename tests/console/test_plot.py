@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.plot import BARS, bars, day
+from console.cli.view import BARS, bars, day
 
 NOW = 2_000_000_000.0
 THIS = int(NOW // 3600)

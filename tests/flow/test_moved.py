@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from console.moving import Side, move
+from console.cli.move import Side, move
 from gossamer.blocklist import parse_rule
 from gossamer.crawl import blocklist_of
 from gossamer.errors import GossamerError

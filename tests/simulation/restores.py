@@ -10,10 +10,10 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from console.cli.resizing import resize_fleet
+from console.cli.move import Side, move
 from console.cli.restore import align
-from console.fleet_snapshot import check_tables, read_fleet_snapshot, take_fleet_snapshot
-from console.moving import Side, move
+from console.cli.snapshot import check_tables, read_fleet_snapshot, take_fleet_snapshot
+from console.cli.topics import resize_fleet
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events import SpeedSet
