@@ -90,7 +90,8 @@ def host_of(
 
     *robots* and *override*, the settings that hold for the host, explain its delay.
     """
-    pace = row.politeness.delay + (row.politeness.last_took or 0.0)
+    delay = _delay(row, override)
+    pace = delay + (row.politeness.last_took or 0.0)
     is_checked_out = row.condition is Condition.CHECKED_OUT
     return Host(
         host=row.host,
@@ -104,8 +105,8 @@ def host_of(
         visits=row.totals.visits,
         pages=row.totals.pages,
         received=row.totals.received,
-        delay=row.politeness.delay,
-        delay_reason=_delay_reason(row, robots, override),
+        delay=delay,
+        delay_reason=_delay_reason(row, delay, robots, override),
         strain=row.politeness.strain,
         pace=pace,
         seconds_left=row.queued * pace,
@@ -122,12 +123,22 @@ def _backoff_reason(row: HostRow) -> str:
     return "no reason recorded" if row.condition is Condition.BACKING_OFF else ""
 
 
-def _delay_reason(row: HostRow, robots: RobotsRow | None, override: SiteOverridden | None) -> str:
-    delay, strain = row.politeness.delay, row.politeness.strain
-    if strain:
-        return f"doubled {times(strain)}: the server seems overloaded"
+def _delay(row: HostRow, override: SiteOverridden | None) -> float:
+    """Return the delay after the next visit, as far as it is known: a setting may be newer than the
+    last visit."""
+    delay = row.politeness.delay
+    if override is None or override.delay is None or delay < EQUAL:
+        return delay
+    return override.delay if override.ours else max(delay, override.delay)
+
+
+def _delay_reason(
+    row: HostRow, delay: float, robots: RobotsRow | None, override: SiteOverridden | None
+) -> str:
     if override and override.delay is not None and abs(delay - override.delay) < EQUAL:
         return "set with gossamer site"
+    if strain := row.politeness.strain:
+        return f"doubled {times(strain)}: the server seems overloaded"
     if robots and abs(delay - robots.rules.crawl_delay) < EQUAL:
         return "Crawl-delay in robots.txt"
     return ""

@@ -82,9 +82,11 @@ def brief_details(found: UrlExplanation) -> Iterator[str]:
     if host and (found.crawl_delay or host.strain or (queued and queued.ahead)):
         yield from _pace(found, host)
     if queued:
-        for gate in queued.closed_gates[1:]:
-            until = f" before {moment(gate.until, found.at)}" if gate.until else " now"
-            yield f"also not visited{until}: {gate.reason}"
+        # Two gates may be closed for one reason: a host backs off during quiet hours.
+        closed = dict.fromkeys((gate.until, gate.reason) for gate in queued.closed_gates)
+        for at, reason in [*closed][1:]:
+            until = f" before {moment(at, found.at)}" if at else " now"
+            yield f"also not visited{until}: {reason}"
 
 
 def details(found: UrlExplanation) -> Iterator[str]:

@@ -250,6 +250,27 @@ def test_pace_of_a_host_names_the_crawl_delay() -> None:
     assert brief(host=host(politeness=Politeness(delay=1.0))) == []
 
 
+def test_new_setting_is_the_pace_before_the_next_visit() -> None:
+    quick = host(politeness=Politeness(delay=0.3))
+    slower = SiteOverridden(at=NOW, site="a.example", delay=5.0)
+    assert f"pace of {HOST}: one request each 5 s (set with" in why(
+        host=quick, site_override=slower
+    )
+    faster = replace(slower, delay=0.1)
+    assert "one request each 0.3 s" in why(host=quick, site_override=faster)
+    assert "one request each 0.1 s" in why(host=quick, site_override=replace(faster, ours=True))
+
+
+def test_gates_that_are_closed_for_one_reason_are_shown_once() -> None:
+    quiet = SiteOverridden(at=NOW, site="a.example", quiet_from=0.0, quiet_until=86399.0)
+    end = NOW - NOW % 86400 + 86399.0
+    backing_off = host(
+        condition=Condition.BACKING_OFF, ready_at=end, backoff_reason="quiet hours of the site"
+    )
+    shown = brief(host=backing_off, ahead=0, definition=DEFINED, site_override=quiet)
+    assert not any("also not visited" in line for line in shown), shown
+
+
 def host(**fields: object) -> HostRow:
     return HostRow(site="a.example", host=HOST, **fields)  # type: ignore[arg-type]
 
