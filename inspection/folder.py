@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     # Commands that read a folder need no settings, and start without importing them.
     from gossamer.settings.sections import StandaloneSettings
 
-TABLES_QUERY = "SELECT name FROM sqlite_schema WHERE name IN ('hosts', 'sites')"
 LOCK_TIMEOUT = 10.0
 """Seconds that the processes of a killed crawl may take to release the folder."""
 
@@ -56,18 +54,8 @@ class Folder:
             "name another folder with --data"
         )
 
-    def lock_for_crawl(self) -> None:
-        """Lock the folder for this crawl.
-
-        Raise Locked if another crawl has the lock, GossamerError if the version that wrote the
-        folder is too old.
-        """
-        self.lock()
-        if self.database.exists():
-            self._refuse_too_old()
-
     def lock(self) -> None:
-        """Lock the folder, also without a crawl; raise Locked if a crawl has the lock."""
+        """Lock the folder; raise Locked if a crawl has the lock."""
         until = clock.steady() + LOCK_TIMEOUT
         # Each child has a lock of its own, so the folder is free when the last of them has exited.
         # Turning an exclusive lock into a shared one is not atomic: another crawl may get it first.
@@ -83,18 +71,6 @@ class Folder:
             self._lock.write_text(str(os.getpid()))
         except OSError as error:
             raise self._unwritable(error) from error
-
-    def _refuse_too_old(self) -> None:
-        """Refuse a database without counts of hosts by site: all hosts would count as new."""
-        with closing(Database(self.database)) as database:
-            found = database.read(TABLES_QUERY, ())
-            refused = found == [("hosts",)] and database.read("SELECT 1 FROM hosts LIMIT 1", ())
-        if refused:
-            raise GossamerError(
-                f"{self.database} was written by a version older than 2026-11-22 12:00, which this "
-                "version cannot continue: start in another folder with --data, or use that "
-                "version; the WARC files are not affected"
-            )
 
     def share(self) -> None:
         """Lock the folder as a child of the crawl that has the lock."""

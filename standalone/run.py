@@ -128,7 +128,7 @@ def run_crawl(
     try:
         with serve_metrics(metrics_port, children):
             folder.make()
-            folder.lock_for_crawl()
+            folder.lock()
             opened = Opened(folder)
             opened.database.check()
             identify(opened.log, opened.store, clock.now())

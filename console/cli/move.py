@@ -132,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _to_fleet(settings: Settings, folder: Folder) -> Iterator[str]:
     opened = folder.open()
-    folder.lock_for_crawl()
+    folder.lock()
     check_stopped(settings.kafka)
     with open_fleet(settings, "move") as (log, store):
         fleet = Side(_name(settings), log, store, is_folder=False)
@@ -147,7 +147,7 @@ def _to_folder(settings: Settings, folder: Folder) -> Iterator[str]:
     check_stopped(settings.kafka)
     with open_fleet(settings, "move") as (log, store):
         folder.make()
-        folder.lock_for_crawl()
+        folder.lock()
         _remove_former(folder, log)
         fleet = Side(_name(settings), log, store, is_folder=False)
         yield from move(fleet, _side(Opened(folder)), clock.now())

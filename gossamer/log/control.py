@@ -8,10 +8,6 @@ newest event of each. A new kind needs a struct, a line in that file, and a case
 The processes of a fleet are upgraded one by one. An event of an unknown kind or version is
 therefore skipped: an older process must neither stop at it nor write a dead letter, since each
 instance would write one at each start.
-
-Older versions used the crawl alone as the key of a definition. Such a record still counts. Since
-newer definitions have another key, compaction does not remove it, but every reader reads the newer
-record later, and that one prevails.
 """
 
 from collections.abc import Iterator, Sequence
@@ -58,8 +54,7 @@ class ControlTail:
 def newest_events(log: Log) -> dict[str, Event]:
     """Return the current settings of operators: the newest event of each key.
 
-    The keys are those of the current version. Unreadable records are omitted, since the services
-    write dead letters for them.
+    Unreadable records are omitted, since the services write dead letters for them.
     """
     return {key_of(event): event for event in _events(log)}
 

@@ -55,7 +55,6 @@ SELECT offset, key, value, headers FROM log_records
 WHERE topic = ? AND partition = ? AND offset >= ? ORDER BY offset LIMIT ?
 """
 WRITE = "INSERT INTO log_records VALUES (?, ?, ?, ?, ?, ?)"
-ADD_HEADERS = "ALTER TABLE log_records ADD COLUMN headers TEXT"
 MOVE = """
 INSERT INTO log_cursors VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next
 """
@@ -94,9 +93,6 @@ class SqliteLog:
         with database.transaction() as db:
             for statement in SCHEMA.split(";"):
                 db.execute(statement)
-            columns = [row[1] for row in db.execute("PRAGMA table_info(log_records)")]
-            if "headers" not in columns:
-                db.execute(ADD_HEADERS)
 
     def append(self, messages: Iterable[Message]) -> Ends:
         """Return once every message is durable, with the offset of the last message in each

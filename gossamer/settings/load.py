@@ -43,7 +43,6 @@ OTHER_VARIABLES = {
     "GOSSAMER_SUITES": "The folder with a copy of the third-party test data of `scripts/suites`.",
 }
 """Environment variables that are not settings: shell scripts read them, or they name the file."""
-RENAMED = {"house": "standalone"}
 
 Nested = dict[str, Any]
 
@@ -117,9 +116,7 @@ def _from_environment() -> Nested:
             continue
         section, _, field = name.removeprefix(PREFIX).lower().partition(DELIMITER)
         if field not in _fields(section):
-            raise BadSettings(
-                f"environment variable {name} is not a setting of Gossamer{_new_name(section)}"
-            )
+            raise BadSettings(f"environment variable {name} is not a setting of Gossamer")
     try:
         found: Nested = EnvSettingsSource(Settings, case_sensitive=False)()
     except SettingsError as error:
@@ -143,16 +140,12 @@ def _fields(section: str) -> dict[str, Any]:
     return getattr(kind.annotation, "model_fields", {}) if kind else {}
 
 
-def _new_name(section: str) -> str:
-    return f"; {section} was renamed to {RENAMED[section]}" if section in RENAMED else ""
-
-
 def _describe_error(error: ErrorDetails) -> str:
     # Names with brackets belong to pydantic's validators and not to settings.
     name = ".".join(str(part) for part in error["loc"] if "[" not in str(part))
     match error["type"]:
         case "extra_forbidden":
-            return f"{name}: unknown setting{_new_name(name)}"
+            return f"{name}: unknown setting"
         case "model_type":
             return f"{name}: must be a table, [{name}]"
     message = error["msg"].removeprefix("Value error, ")

@@ -2,16 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from gossamer.settings.units import Bytes, Natural, Positive, Seconds, Section, unit
 from gossamer.text.modes import TextMode
 from gossamer.web.directives import Signal
-
-
-def _mode(value: object) -> object:
-    """Translate the values of the former boolean setting."""
-    return {"true": "main", "false": "off"}.get(str(value).lower(), value)
 
 
 class ParserSettings(Section):
@@ -19,7 +14,7 @@ class ParserSettings(Section):
 
     workers: Annotated[Natural, unit("processes")] = 0
     """Number of parser processes. 0 means one for each core."""
-    text: Annotated[TextMode, BeforeValidator(_mode)] = "main"
+    text: TextMode = "main"
     """Extraction of the main text. `main` uses trafilatura (F1 0.96), and all visible text if there
     is hardly any main text. `fast` uses resiliparse in a sixth of the time (F1 0.91). `off`
     extracts no text and more than halves the time for a page."""

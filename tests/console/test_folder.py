@@ -29,13 +29,13 @@ def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     monkeypatch.setattr(folder_module, "LOCK_TIMEOUT", 0.0)
     folder = Folder(tmp_path / "data")
     folder.make()
-    folder.lock_for_crawl()
+    folder.lock()
     return folder
 
 
 def test_second_lock_is_refused_with_the_process_that_has_it(locked: Folder) -> None:
     with pytest.raises(Locked, match=rf"process {os.getpid()}\).*--data"):
-        Folder(locked.path).lock_for_crawl()
+        Folder(locked.path).lock()
 
 
 def test_child_keeps_its_lock_after_the_end_of_the_parent(locked: Folder) -> None:
@@ -47,9 +47,9 @@ def test_child_keeps_its_lock_after_the_end_of_the_parent(locked: Folder) -> Non
         assert locked._held is not None
         os.close(locked._held)
         with pytest.raises(Locked):
-            Folder(locked.path).lock_for_crawl()
+            Folder(locked.path).lock()
         child.communicate()
-    Folder(locked.path).lock_for_crawl()
+    Folder(locked.path).lock()
 
 
 def test_share_is_refused_while_another_crawl_has_the_lock(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The control topic: several kinds of events, old keys, and unknown kinds."""
+"""The control topic: several kinds of events, and unknown kinds."""
 
 import json
 import re
@@ -34,12 +34,6 @@ def defined(scope: str, **fields: Any) -> CrawlDefined:
     return CrawlDefined(**{"at": 1.0, "scope": scope, "max_depth": 1, **fields})
 
 
-def as_once(scope: str) -> Message:
-    """Return a definition with its former key, the crawl alone."""
-    value = {"event": "crawl_defined", "at": 1.0, "scope": scope, "max_depth": 1}
-    return Message("control", "default", json.dumps(value).encode(), "default")
-
-
 def of_later(kind: str = "delay_set", **fields: Any) -> Message:
     """Return an event of a newer version's kind."""
     value = {"event": kind, "at": 1.0, **fields}
@@ -53,25 +47,21 @@ def scope_in_force(log: SqliteLog) -> str:
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_newest_definition_counts_under_either_key(log: SqliteLog, times: int) -> None:
+def test_newest_definition_counts(log: SqliteLog, times: int) -> None:
     assert crawl.last_definition(log) is None
-    log.append([as_once("old()")] * times)
+    log.append([encode(defined("old()"))] * times)
     assert scope_in_force(log) == "old()"
     log.append([encode(defined("new()"))] * times)
     assert scope_in_force(log) == "new()"
-    kept = [record.key for record in drain(log.tail([CONTROL.name]))]
-    assert kept == ["default", "crawl_defined/default"], "compaction keeps both"
-    assert list(newest_events(log)) == ["crawl_defined/default"], "but they are one"
-    # By a process that is not upgraded yet.
-    log.append([as_once("older process()")])
-    assert scope_in_force(log) == "older process()"
+    retained = [record.key for record in drain(log.tail([CONTROL.name]))]
+    assert retained == list(newest_events(log)) == ["crawl_defined/default"]
 
 
 def test_service_applies_the_newest_definition(log: SqliteLog, store: SqliteStore) -> None:
-    log.append([as_once("old()"), encode(defined("new()"))])
+    log.append([encode(defined("old()")), encode(defined("new()"))])
     sower = Sower(store)
     sequential_loop(sower, log, store, lambda: 1.0).step()
-    assert [text for text in sower.calls if "control" in text] == ["control old()", "control new()"]
+    assert [text for text in sower.calls if "control" in text] == ["control new()"]
 
 
 @pytest.mark.parametrize(
@@ -99,9 +89,9 @@ def test_definitions_of_other_crawls_are_separate(log: SqliteLog) -> None:
 
 
 def test_replayed_definition_has_the_key_of_its_crawl() -> None:
-    for message in (as_once("a()"), encode(defined("b()"))):
-        letter = dead_letter(Record("control", 0, 5, message.key, message.value), "x", "why", 1.0)
-        assert message_of_letter(letter) == message
+    message = encode(defined("any()"))
+    letter = dead_letter(Record("control", 0, 5, message.key, message.value), "x", "why", 1.0)
+    assert message_of_letter(letter) == message
 
 
 def test_unknown_control_events_are_skipped_and_logged_once(

@@ -36,7 +36,7 @@ def test_file_overrides_defaults(tmp_path: Path) -> None:
 
 def test_environment_overrides_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOSSAMER_FRONTIER__DELAY", "2.5")
-    monkeypatch.setenv("GOSSAMER_PARSER__TEXT", "false")
+    monkeypatch.setenv("GOSSAMER_PARSER__TEXT", "off")
     monkeypatch.setenv("GOSSAMER_FETCHER__ALLOW_NETWORKS", '["::1/128"]')
     settings = load_settings()
     assert (settings.frontier.delay, settings.parser.text) == (2.5, "off")
@@ -102,7 +102,6 @@ def test_variables_of_scripts_are_ignored(monkeypatch: pytest.MonkeyPatch) -> No
         ("delay = 1", ["delay: unknown setting"]),
         ("frontier = 5", [r"frontier: must be a table, \[frontier\]"]),
         ("[[frontier]]\ndelay = 1", ["frontier: must be a table"]),
-        ("[house]\npatience = 1", ["house: unknown setting; .* standalone"]),
         ("[frontier", [r"gossamer\.toml cannot be read"]),
         ("[frontier]\ndelay = 1\ndelay = 2", [r"gossamer\.toml cannot be read"]),
     ],
@@ -114,12 +113,6 @@ def test_invalid_file_raises_error_with_setting_name(
         load_settings(file(tmp_path, text))
     for name in names:
         assert re.search(name, str(caught.value))
-
-
-def test_renamed_variable_raises_error_with_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GOSSAMER_HOUSE__PATIENCE", "1")
-    with pytest.raises(BadSettings, match=r"GOSSAMER_HOUSE__PATIENCE .* standalone"):
-        load_settings()
 
 
 def test_unreadable_file_raises_error_with_file_name(tmp_path: Path) -> None:

@@ -274,7 +274,7 @@ def test_crawl_is_replaced_only_by_its_own_snapshot_on_request(
     before = running.folder.database.read_bytes()
     assert "--replace replaces it" in refused(capsys, "restore", copy, "--data", data)
     holder = Folder(data)
-    holder.lock_for_crawl()
+    holder.lock()
     assert "another crawl" in refused(capsys, "restore", copy, "--data", data, "--replace")
     assert running.folder.database.read_bytes() == before
     other = Folder(tmp_path / "other")
