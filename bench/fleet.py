@@ -156,7 +156,7 @@ def crawl_in_fleet(servers: Servers, world: World, count: int, text: bool, idle:
     settings = {
         **corner,
         "GOSSAMER_FRONTIER__DELAY": str(DELAY),
-        "GOSSAMER_PARSER__TEXT": str(text).lower(),
+        "GOSSAMER_PARSER__TEXT": "main" if text else "off",
         "GOSSAMER_LOGS__LEVEL": "warning",
     }
     with (

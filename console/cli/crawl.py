@@ -189,7 +189,7 @@ def _overrides(options: argparse.Namespace) -> Nested:
         if (value := getattr(options, option)) is not None:
             overrides.setdefault(section, {})[field] = value
     if options.no_text:
-        overrides.setdefault("parser", {})["text"] = False
+        overrides.setdefault("parser", {})["text"] = "off"
     if options.json_logs:
         overrides["logs"] = {"json_lines": True, "level": "info"}
     if options.scope not in ("", *SCOPES):
