@@ -26,7 +26,7 @@ OUTCOME_LABELS: dict[Outcome, str] = {
     Outcome.GONE: "404",
     Outcome.CLIENT_ERROR: "other 4xx",
     Outcome.SERVER_ERROR: "5xx",
-    Outcome.BUSY: "429",
+    Outcome.BUSY: "429 or Retry-After",
     Outcome.DNS_FAILURE: "no DNS name",
     Outcome.DNS_UNANSWERED: "no DNS answer",
     Outcome.HOST_DOWN: "no connection",

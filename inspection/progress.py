@@ -46,6 +46,8 @@ class Progress:
     slowest: dict[str, float] = field(default_factory=dict)
     largest: dict[str, float] = field(default_factory=dict)
     latest: list[tuple[str, str]] = field(default_factory=list)
+    failed_urls: dict[str, str] = field(default_factory=dict)
+    """Outcome → a URL that finished with this failure, after its retries."""
     next_due_at: float | None = None
     due_count: int = 0
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
@@ -121,6 +123,7 @@ def _add_tally(progress: Progress, row: TallyRow) -> None:
     progress.verdicts.update(row.verdicts)
     progress.hazards.update(row.hazards)
     progress.latest += row.latest
+    progress.failed_urls.update(row.failed_urls)
     for hour, (new, changed, unchanged) in row.hours.items():
         before = progress.hours.get(hour, (0, 0, 0))
         progress.hours[hour] = (before[0] + new, before[1] + changed, before[2] + unchanged)

@@ -248,8 +248,9 @@ def read_failures(
 ) -> tuple[Failure, ...]:
     """Return the failures of *progress*, the most frequent first, with an example URL or host.
 
-    The latest visits and the hosts of *waiting* come first. Then the rows of *store* are searched.
-    In a fleet *store* is None, because the search would read all nodes.
+    Preferred are URLs that are not retried by themselves, then the latest visits and the hosts of
+    *waiting*. For failures without any, the rows of *store* are searched. In a fleet *store* is
+    None, because the search would read all nodes.
     """
     counted = failures(progress.outcomes, progress.hazards)
     examples = _find_examples(set(counted), store, crawl_id, progress, waiting)
@@ -262,7 +263,8 @@ def _find_examples(
 ) -> dict[str, str]:
     examples = dict[str, str]()
     hosts = [(host.host, host.backoff_cause or "") for host in waiting.hosts]
-    for url, outcome in (*hosts, *progress.latest):
+    finished = [(url, outcome) for outcome, url in progress.failed_urls.items()]
+    for url, outcome in (*hosts, *progress.latest, *finished):
         label = LABELS.get(outcome, "")
         if label in missing:
             examples[label] = url

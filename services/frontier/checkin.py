@@ -223,8 +223,11 @@ class CheckIn:
             self._store_outcome(event, earlier, attempt + 1, now)
         elif fate is Fate.WAIT and not given_up:
             self._store_outcome(event, earlier, attempt, now, queued=True)
-        elif fate is not Fate.STAY and self._store_outcome(event, earlier + 1, 0, now):
-            self._revisits.record_absence(partition, event, event.visit, event.started_at or now)
+        elif fate is not Fate.STAY:
+            partition.tally.record_finished(event)
+            if self._store_outcome(event, earlier + 1, 0, now):
+                at = event.started_at or now
+                self._revisits.record_absence(partition, event, event.visit, at)
         if fate in (Fate.DONE, Fate.RETRY) or (fate is Fate.WAIT and given_up):
             row = partition.queues.advance(row)
         backs_off = fate is Fate.WAIT or (fate is Fate.RETRY and given_up)

@@ -205,6 +205,7 @@ def _make_tally(crawl: str, key: str, parts: list[Portion]) -> TallyRow:
         verdicts=_add_counts(row.verdicts for row in rows),
         hazards=_add_counts(row.hazards for row in rows),
         latest=tuple(visit for row in rows for visit in row.latest)[-10:],
+        failed_urls={name: url for row in rows for name, url in row.failed_urls.items()},
         hours=hours,
     )
 

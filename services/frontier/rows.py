@@ -483,6 +483,8 @@ class TallyRow(Row, frozen=True):
     hazards: dict[str, int] = field(default_factory=dict)
     latest: tuple[tuple[str, str], ...] = ()
     """The last few visits: URL and outcome."""
+    failed_urls: dict[str, str] = field(default_factory=dict)
+    """Outcome → the last URL that finished with this failure, after its retries."""
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Hour since 1970 → pages fetched in it that were new, changed, unchanged; the last 24 hours.
     """

@@ -6,7 +6,7 @@ from collections import Counter
 from gossamer.erasures import is_about
 from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard, counted_by
-from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Wait
+from gossamer.events.outcomes import FAILURES, GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.store import Store
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, PartitionTallyRow, RecordPosition, TallyRow
@@ -33,6 +33,7 @@ class Tally:
         self.outcomes, self.refused = Counter(row.outcomes), Counter(row.refused)
         self.verdicts, self.hazards = Counter(row.verdicts), Counter(row.hazards)
         self.latest, self.hours = list(row.latest), dict(row.hours)
+        self.failed_urls = dict(row.failed_urls)
         self.judged_records = row.judged
         self.last_number, self.orders = shared.last_number, shared.orders
         self.conditions = Counter(shared.conditions)
@@ -70,6 +71,14 @@ class Tally:
         self.latest = [*self.latest[1 - MAX_LISTED :], (event.visit.url, name)]
         _keep_largest(self.slowest, event.host, max(event.took, self.slowest.get(event.host, 0.0)))
 
+    def record_finished(self, event: VisitEnded) -> None:
+        """Record the URL of *event*, which is not retried, as the example of its failure, if its
+        outcome is a failure."""
+        url = event.visit.url
+        self.failed_urls = {name: one for name, one in self.failed_urls.items() if one != url}
+        if event.outcome in FAILURES:
+            self.failed_urls[str(event.outcome)] = url
+
     def record_received(self, host: str, received: int) -> None:
         """Record the bytes that a host has sent in all."""
         _keep_largest(self.largest, host, received)
@@ -104,6 +113,9 @@ class Tally:
     def erase(self, target: str) -> None:
         """Remove the URLs and hosts of the erased *target*."""
         self.latest = [one for one in self.latest if not is_about(one[0], target)]
+        self.failed_urls = {
+            name: url for name, url in self.failed_urls.items() if not is_about(url, target)
+        }
         for values in (self.slowest, self.largest):
             for host in [one for one in values if is_about(f"{one}/", target) and one != target]:
                 del values[host]
@@ -128,6 +140,7 @@ class Tally:
             verdicts=dict(self.verdicts),
             hazards=dict(self.hazards),
             latest=tuple(self.latest),
+            failed_urls=dict(self.failed_urls),
             hours=dict(self.hours),
             judged=self.judged_records,
         )

@@ -342,7 +342,7 @@ def test_limit_names_the_parser_the_fetcher_the_speed_and_the_budget() -> None:
         ),
         ("[Errno 104] Connection reset by peer", "Connection reset by peer"),
         ("its name does not resolve", "its name does not resolve"),
-        ("busy", "429"),
+        ("busy", "429 or Retry-After"),
         ("attempt 2 after server_error", "attempt 2 after 5xx"),
     ],
 )

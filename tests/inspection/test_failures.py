@@ -1,22 +1,29 @@
 """Example URLs of failures: from the latest visits, waiting hosts, and the table of URLs."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL, Outcome
+from console.cli.report import failure_table
+from console.output import RED, Line
+from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Outcome, RetryRequested
 from gossamer.events.hazards import Hazard
+from gossamer.log.sqlite import SqliteLog
+from gossamer.store.sqlite import SqliteStore
 from inspection.folder import Folder, Opened
 from inspection.hosts import host_of
 from inspection.labels import Kind, details, failures
-from inspection.progress import Progress
-from inspection.status import read_failures
+from inspection.progress import Progress, read_totals
+from inspection.status import Failure, read_failures
 from inspection.workload import Waiting
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, UrlRow
+from tests.frontier.simulation import Simulation
 
 HOST = "http://a.example"
+UNAVAILABLE = {"outcome": Outcome.SERVER_ERROR, "status": 503}
 
 
 @pytest.fixture
@@ -64,3 +71,55 @@ def test_failure_counted_as_outcome_and_hazard_is_counted_once() -> None:
 def test_every_hazard_is_shown_as_a_failure_or_a_detail(hazard: Hazard) -> None:
     assert len(failures({}, {hazard: 1})) + len(details({hazard: 1})) == 1
     assert {kind.name for kind in Kind} == {"FAILURE", "DETAIL"}
+
+
+class Unavailable:
+    """A web in which `/always` always answers 503, and `/once` at the first visit."""
+
+    def __init__(self) -> None:
+        self.failing = {f"{HOST}/always", f"{HOST}/once"}
+
+    def __call__(self, url: str) -> Mapping[str, object]:
+        fails = url in self.failing
+        if url == f"{HOST}/once":
+            self.failing.discard(url)
+        return UNAVAILABLE if fails else {}
+
+
+def read(sim: Simulation) -> tuple[Progress, tuple[Failure, ...]]:
+    """Return the progress of the crawl, and the failures without the table of URLs."""
+    progress = read_totals(SqliteLog(sim.database), SqliteStore(sim.database), DEFAULT_CRAWL)
+    return progress, read_failures(None, DEFAULT_CRAWL, progress, Waiting())
+
+
+@pytest.fixture
+def finished() -> Simulation:
+    """Return a crawl in which the retries of `/always` are used up, and many visits followed."""
+    sim = Simulation(Unavailable())
+    sim.admit(f"{HOST}/always", f"{HOST}/once")
+    sim.run()
+    sim.admit(*(f"{HOST}/{number}" for number in range(20)))
+    sim.run()
+    return sim
+
+
+def test_url_without_retries_left_is_the_example_of_its_failure(finished: Simulation) -> None:
+    progress, failed = read(finished)
+    assert f"{HOST}/always" not in dict(progress.latest)
+    lines = [*failure_table(failed, verbose=False)]
+    assert lines == [Line("failures", f"5xx       5  {HOST}/always", RED)]
+
+
+def test_repaired_url_is_not_an_example(finished: Simulation) -> None:
+    finished.answer = lambda url: {}
+    event = RetryRequested(at=1.0, site="a.example", host=HOST, urls=(f"{HOST}/always",))
+    finished.handle(event)
+    finished.run()
+    assert read(finished)[0].failed_urls == {}
+
+
+def test_erased_url_is_not_an_example(finished: Simulation) -> None:
+    url = f"{HOST}/always"
+    finished.handle(ErasureRequested(at=finished.now, site="a.example", url=url))
+    finished.run()
+    assert read(finished)[0].failed_urls == {}
