@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from bench.processes import cpu, family
-from bench.reading import page_of
+from gossamer.events import PageFetched, Visit
 from gossamer.log.codec import encode
 from gossamer.log.kafka.client import consumer_config, producer_config
 from gossamer.settings.servers import KafkaSettings
@@ -123,7 +123,22 @@ def _show(took: float, client_cpu: float, brokers: float, count: int) -> None:
 def pages(folder: Path) -> Iterator[bytes]:
     """Yield the pages of *folder* as the fetcher appends them."""
     for path in sorted(folder.glob("*.html.gz")):
-        yield encode(page_of(gzip.decompress(path.read_bytes()))).value
+        yield encode(_page_of(gzip.decompress(path.read_bytes()))).value
+
+
+def _page_of(body: bytes) -> PageFetched:
+    headers = (("Content-Type", "text/html; charset=utf-8"),)
+    return PageFetched(
+        at=0.0,
+        site="",
+        host="",
+        visit=Visit("", "http://page.test/"),
+        started_at=0.0,
+        took=0.0,
+        status=200,
+        headers=headers,
+        body=body,
+    )
 
 
 def main() -> None:
