@@ -14,7 +14,7 @@ REST = "the rest"
 STAGES: tuple[tuple[str, str], ...] = (
     ("fetch", r"services/fetcher/|aiohttp/|yarl/|aiodns|multidict"),
     ("pipes", r"services/parser/(pool|service|wiring)"),
-    ("decode", r"services/parser/(charset|readers/base|html/cost)"),
+    ("decode", r"services/parser/(charset|received|html/cost)"),
     ("links", r"services/parser/(links|html/links|html/elements)"),
     ("language", r"detect_language|fasttext/"),
     ("text", r"services/parser/(text|html/text)|trafilatura|justext|lxml"),

@@ -1,5 +1,12 @@
-"""Reads one response, without the processes around it."""
+"""Reads one response, without the processes around it.
 
+[services.parser.page]
+Readers of documents by media type: one function each, from `Received` to `PageParsed`.
+
+Only the headers, the size and the digest are known of a document without a reader.
+"""
+
+from collections.abc import Callable, Mapping
 from math import inf
 
 from msgspec.structs import replace
@@ -7,7 +14,7 @@ from msgspec.structs import replace
 from gossamer.events import Link, PageFetched, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
-from gossamer.web.coding import Body, decode
+from gossamer.web.coding import GZIP_MAGIC, Body, decode
 from gossamer.web.directives import (
     UNAVAILABLE_AFTER,
     directive_value,
@@ -23,15 +30,28 @@ from gossamer.web.http import (
     payload_digest,
     redirect_target,
 )
-from gossamer.web.sniffing import GZIP, PACKED_XML, UNCUTTABLE_TYPES, media_type, whole_type
+from gossamer.web.sniffing import (
+    GZIP,
+    HTML,
+    OFFICE,
+    PACKED_XML,
+    PDF,
+    UNCUTTABLE_TYPES,
+    media_type,
+    whole_type,
+)
 from gossamer.web.validators import validators_after_304, validators_of
+from services.parser import files, listings
 from services.parser.dates import parse_loose_date
+from services.parser.html import document
 from services.parser.links import find_header_links
 from services.parser.options import Options
-from services.parser.readers import read
-from services.parser.readers.base import ReceivedDocument
+from services.parser.received import ReceivedDocument, add_text
 from services.parser.result import add_hazards, start_result
 from services.parser.text import digest_of
+from services.parser.xml import decode_to_utf_8, root_name
+
+Reader = Callable[[ReceivedDocument], PageParsed]
 
 
 def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
@@ -53,7 +73,7 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     body = decode(page.body, codings, _max_decoded_size(page, options), options.ratio_limit)
     parsed = _add_body(page, parsed, body, options)
     header = joined_values(page.headers, "content-type")
-    parsed = read(ReceivedDocument(parsed, body.data, header, options))
+    parsed = read_by_type(ReceivedDocument(parsed, body.data, header, options))
     if not parsed.digest:
         parsed = replace(parsed, digest=digest_of(body.data))
     return _apply_directives(_add_header_links(parsed, page), options)
@@ -117,3 +137,89 @@ def _apply_directives(parsed: PageParsed, options: Options) -> PageParsed:
     }
     parsed = add_hazards(parsed, [hazard for hazard, is_met in conditions.items() if is_met])
     return replace(parsed, unavailable_after=after, noindex=noindex, nofollow=nofollow)
+
+
+def read_by_type(received: ReceivedDocument) -> PageParsed:
+    """Return the contents of a document; a requested sitemap is read as one whatever its type."""
+    parsed = received.parsed
+    if parsed.visit.purpose is Purpose.SITEMAP:
+        return read_sitemap(received)
+    reader = READERS.get(parsed.content_type)
+    return reader(received) if reader else parsed
+
+
+def read_plain_text(received: ReceivedDocument) -> PageParsed:
+    """Return the contents of a plain text."""
+    parsed, decoded_text = received.decode(is_html=False)
+    return add_text(parsed, decoded_text.text, received.options)
+
+
+def read_xml(received: ReceivedDocument) -> PageParsed:
+    """Return the entries of a sitemap or a feed, or the contents of XHTML, by the root element.
+
+    Other XML is not read. The media type is ignored: all of these are served as any XML type.
+    """
+    parsed, body = decode_to_utf_8(received)
+    root = root_name(body)
+    if root == "html":
+        return document.read_xhtml(received)
+    return _read_listing(parsed, body, root, received) or parsed
+
+
+def read_sitemap(received: ReceivedDocument) -> PageParsed:
+    """Return the entries of a sitemap that a robots.txt or an index names, or of XML in gzip.
+
+    Servers give sitemaps all sorts of types, so the content decides: XML, a page of HTML (which
+    usually says that there is no sitemap), or else text.
+    """
+    received = _unpack(received)
+    parsed, body = decode_to_utf_8(received)
+    root = root_name(body)
+    if listing := _read_listing(parsed, body, root, received):
+        return listing
+    if received.parsed.visit.purpose is not Purpose.SITEMAP:
+        return received.parsed
+    if root.lower() == "html" or parsed.content_type in HTML:
+        return document.read_html(received)
+    return listings.read_text_sitemap(parsed, body.decode(), received.options)
+
+
+def _read_listing(
+    parsed: PageParsed, body: bytes, root: str, received: ReceivedDocument
+) -> PageParsed | None:
+    """Return the entries of *body*, in UTF-8; None if *root* is not the root of a listing."""
+    if root in listings.SITEMAP_ROOTS:
+        return listings.read_sitemap(parsed, body, root, received.options)
+    if root in listings.FEED_ROOTS:
+        return listings.read_feed(parsed, body, received.options)
+    return None
+
+
+def _unpack(received: ReceivedDocument) -> ReceivedDocument:
+    """Return *received* without gzip around it; a decompression bomb is cut."""
+    if not received.body.startswith(GZIP_MAGIC):
+        return received
+    options = received.options
+    body = decode(received.body, "gzip", options.sitemap_limit, options.ratio_limit)
+    parsed = add_hazards(received.parsed, [Hazard.DECOMPRESSION_BOMB] * body.bomb)
+    parsed = replace(parsed, truncated=parsed.truncated or body.cut)
+    return received._replace(parsed=parsed, body=body.data)
+
+
+READERS: Mapping[str, Reader] = {
+    "text/html": document.read_html,
+    "application/xhtml+xml": document.read_xhtml,
+    "text/plain": read_plain_text,
+    "text/xml": read_xml,
+    "application/xml": read_xml,
+    "application/rss+xml": read_xml,
+    "application/atom+xml": read_xml,
+    "application/rdf+xml": read_xml,
+    "application/json": listings.read_json,
+    "application/ld+json": listings.read_json,
+    "application/feed+json": listings.read_json,
+    PDF: files.read_pdf,
+    "application/zip": files.read_office,
+    **dict.fromkeys(OFFICE, files.read_office),
+    PACKED_XML: read_sitemap,
+}

@@ -15,8 +15,7 @@ from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.log.codec import encode
 from gossamer.web.sniffing import OFFICE
-from services.parser.page import parse
-from services.parser.readers import READERS
+from services.parser.page import READERS, parse
 from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
 from tests.parser.pdfs import pdf
 from tests.parser.test_listings import mutants

@@ -1,4 +1,11 @@
-"""An HTML document as browsers read it: metadata, visible text, headings and links.
+"""Reads HTML and XHTML.
+
+XHTML is parsed as XML, where `<script src="…"/>` ends at once. Browsers reject XHTML that is not
+well-formed, but most of it is HTML with another media type, and its authors tested it as HTML. So
+it is parsed as HTML. Well-formed XHTML is serialized as HTML, and the rest is common to both.
+
+[services.parser.html.document]
+An HTML document as browsers read it: metadata, visible text, headings and links.
 
 Lexbor builds the tree that the HTML standard prescribes (1,296 of 1,296 tests of html5lib).
 """
@@ -6,12 +13,15 @@ Lexbor builds the tree that the HTML standard prescribes (1,296 of 1,296 tests o
 from dataclasses import dataclass
 from math import inf
 
+from lxml import etree
+from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.events import Heading
+from gossamer.events import Heading, PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, make_blocks, split_pieces
 from gossamer.text.folding import fold_whitespace
+from gossamer.text.sketch import make_sketch
 from gossamer.web.directives import (
     MAX_DIRECTIVE_LENGTH,
     POLICY,
@@ -20,16 +30,91 @@ from gossamer.web.directives import (
     parse_directives,
 )
 from services.parser.html.about import Fields, collect_meta, read_about
+from services.parser.html.cost import truncate_costly
 from services.parser.html.elements import Elements
 from services.parser.html.headings import find_headings
 from services.parser.html.links import collect_links
-from services.parser.html.text import INVISIBLE_ELEMENTS, NON_MAIN_ELEMENTS
+from services.parser.html.text import (
+    INVISIBLE_ELEMENTS,
+    NON_MAIN_ELEMENTS,
+    extract_text,
+    needs_rendering,
+)
 from services.parser.options import Options
+from services.parser.received import ReceivedDocument
+from services.parser.result import add_hazards
+from services.parser.simhash import simhash_of
+from services.parser.text import ExtractedText, TextKind, digest_of
+from services.parser.xml import SAFE_OPTIONS
 
+NAMESPACE = "{http://www.w3.org/1999/xhtml}"
 MAX_TITLE_LENGTH = 500
 MAX_DESCRIPTION_LENGTH = 1000
 DOCUMENT_END = "</body></html>"
 LINKED_DATA_SELECTOR = "script[type='application/ld+json']"
+
+
+def read_html(received: ReceivedDocument) -> PageParsed:
+    """Return the contents of an HTML document."""
+    parsed, decoded = received.decode(is_html=True)
+    return read_markup(parsed, decoded.text, decoded.encoding, received.options)
+
+
+def read_xhtml(received: ReceivedDocument) -> PageParsed:
+    """Return the contents of an XHTML document."""
+    parsed, decoded = received.decode(is_html=True)
+    return read_markup(parsed, xhtml_to_html(decoded.text), decoded.encoding, received.options)
+
+
+def xhtml_to_html(text: str) -> str:
+    """Return the XML *text* serialized as HTML; *text* itself if it is not well-formed."""
+    try:
+        body = text.lstrip("\ufeff \t\r\n").encode(errors="replace")
+        root = etree.fromstring(body, etree.XMLParser(**SAFE_OPTIONS))
+        for element in root.iter(f"{NAMESPACE}*"):
+            element.tag = element.tag.removeprefix(NAMESPACE)
+        html = etree.tostring(root, method="html", encoding="unicode", doctype="<!DOCTYPE html>")
+    except (etree.LxmlError, ValueError):
+        return text
+    return str(html)
+
+
+def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options) -> PageParsed:
+    """Return *parsed* with the contents of the HTML *whole*, which was received in *encoding*."""
+    html = truncate_costly(whole)
+    page = read_document(html, parsed.visit.url, encoding, options, parsed.fetched_at)
+    text = extract_text(html, page.markup, page.visible, page.language, options)
+    main = text.text if text.kind == TextKind.MAIN else None
+    # A title alone is not enough: all shells and framesets of a site may share it.
+    visible = f"{page.title} {page.visible}".strip() if page.visible else ""
+    hazards = _find_hazards(page, text, is_truncated=len(html) < len(whole))
+    return replace(
+        add_hazards(parsed, hazards),
+        **page.about,
+        needs_rendering=needs_rendering(html, page.visible),
+        title=page.title,
+        description=page.description,
+        language=text.language,
+        text=text.text,
+        text_kind=text.kind,
+        markdown=text.markdown,
+        headings=page.headings,
+        digest=digest_of(visible.encode()) if visible else "",
+        simhash=simhash_of(main or page.visible, options.simhash_words),
+        sketch=make_sketch(visible),
+        blocks=page.blocks,
+        directives=tuple(dict.fromkeys((*parsed.directives, *page.directives))),
+        usage={**page.reserved, **parsed.usage},
+    )
+
+
+def _find_hazards(page: "Document", text: ExtractedText, is_truncated: bool) -> list[Hazard]:
+    conditions = {
+        Hazard.MALFORMED_HTML: is_truncated,
+        Hazard.MISREAD_TEXT: text.misread,
+        Hazard.PHYSICAL_MARKUP: any(heading.physical for heading in page.headings),
+    }
+    return [*sorted(page.hazards), *(hazard for hazard, is_met in conditions.items() if is_met)]
 
 
 @dataclass(frozen=True, slots=True)

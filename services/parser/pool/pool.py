@@ -7,10 +7,22 @@ limit: an operator or the OOM killer may have killed the child.
 A page may have taken control of its child. So the identity of a page comes from the request and
 never from the reply, a child that does not reply is killed whatever it did to its alarms, and a
 child is replaced after MAX_PAGES_PER_CHILD pages, so that it can forge the contents of few others.
+
+[services.parser.pool.pool]
+The parent's side of the fork server, which forks children that are ready to read pages.
+
+Loading the native parsers takes most of a second of CPU. The fork server does that once. It then
+forks a child in milliseconds, shares the memory of the loaded modules, and knows no page of other
+children, because it never receives one.
 """
 
 import asyncio
+import os
+import signal
 import socket
+import sys
+from asyncio.subprocess import Process
+from contextlib import suppress
 from functools import cache
 from types import TracebackType
 
@@ -22,11 +34,11 @@ from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import observe_duration
-from services.parser.pool.fork_server import ChildDied, ForkServer
 from services.parser.pool.messages import (
     ALARMS,
     CLOCK_TIME_FACTOR,
     LENGTH,
+    NUMBER,
     Reply,
     Request,
     decode_ready,
@@ -34,6 +46,7 @@ from services.parser.pool.messages import (
     encode,
     frame,
 )
+from services.parser.pool.sandbox import child_environment
 from services.parser.result import restore_identity
 
 MAX_TRIES = 2
@@ -130,7 +143,7 @@ class Pool:
             for child in reversed(free):
                 self._free.put_nowait(child)
 
-    def _find_fault(self, death: ChildDied, tries: int) -> GossamerError | None:
+    def _find_fault(self, death: "ChildDied", tries: int) -> GossamerError | None:
         """Return the error to raise after the *death* of a child; None to try again."""
         if -death.code in ALARMS:
             return Poison(f"reading the page takes longer than {self._page_limit:g} s")
@@ -149,7 +162,7 @@ class Child:
     A process that does not reply within *timeout* seconds is killed.
     """
 
-    def __init__(self, server: ForkServer, timeout: float) -> None:
+    def __init__(self, server: "ForkServer", timeout: float) -> None:
         self.used_at = 0.0
         self.pages = 0
         """Pages that the running process has received."""
@@ -232,3 +245,85 @@ async def _receive(reader: asyncio.StreamReader) -> bytes:
     if length > MAX_REPLY_SIZE:
         raise Poison(f"invalid reply from the parser process: {length} bytes long")
     return await reader.readexactly(length)
+
+
+class ChildDied(Exception):
+    """A child ended before it replied. *code* is its exit status, negative for a signal."""
+
+    def __init__(self, code: int, ready: bool) -> None:
+        super().__init__(signal.Signals(-code).name if code < 0 else f"exit status {code}")
+        self.code, self.ready = code, ready
+
+
+class ForkServer:
+    """Starts its process for the first child, and again after the process has ended."""
+
+    def __init__(self, page_limit: float, memory_limit: int) -> None:
+        self._arguments = (str(page_limit), str(memory_limit))
+        self._process: Process | None = None
+        self._control: socket.socket | None = None
+        self._lock = asyncio.Lock()
+
+    async def fork(self, connection: socket.socket) -> int:
+        """Start a child with *connection*; return its process id.
+
+        Raise ChildDied if the fork server ends first, GossamerError if it cannot be started.
+        """
+        async with self._lock:
+            control = self._control or await self._start()
+            return await self._ask(control, 0, connection.fileno())
+
+    async def end(self, pid: int) -> int:
+        """Kill the child *pid* if it runs; return its exit status, negative for a signal."""
+        async with self._lock:
+            # The children of a crashed fork server end with their connections.
+            with suppress(ChildDied):
+                if self._control:
+                    return await self._ask(self._control, pid)
+            return -signal.SIGKILL
+
+    async def stop(self) -> int:
+        """Kill the fork server if it runs; return its exit status."""
+        process, control = self._process, self._control
+        self._process = self._control = None
+        if not process or not control:
+            return 0
+        control.close()
+        with suppress(ProcessLookupError):
+            process.kill()
+        return await process.wait()
+
+    async def _start(self) -> socket.socket:
+        parent_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        parent_end.setblocking(False)
+        with child_end:
+            try:
+                # In a session of its own, because Ctrl-C is for the parent. -P prevents imports
+                # from the working directory.
+                self._process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-P", "-W", "ignore", "-m", "services.parser.pool.child"),
+                    *self._arguments,
+                    stdin=child_end.fileno(),
+                    start_new_session=True,
+                    env=child_environment(os.environ),
+                )
+            except OSError as error:
+                parent_end.close()
+                raise GossamerError(f"cannot start a parser process: {error}") from error
+        self._control = parent_end
+        return parent_end
+
+    async def _ask(self, control: socket.socket, pid: int, *descriptors: int) -> int:
+        reply = b""
+        try:
+            with suppress(OSError):
+                socket.send_fds(control, [NUMBER.pack(pid)], descriptors)
+                reply = await asyncio.get_running_loop().sock_recv(control, NUMBER.size)
+        except BaseException:
+            # After a cancellation, the reply would be read as the reply to the next request.
+            await self.stop()
+            raise
+        if not reply:
+            raise ChildDied(await self.stop(), ready=False)
+        (number,) = NUMBER.unpack(reply)
+        return int(number)

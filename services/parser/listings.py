@@ -7,13 +7,20 @@ skipped: their pages are listed.
 Feeds are RSS 0.9 to 2.0 (also as RDF), Atom (RFC 4287, 5005) and JSON Feed. An entry is a link with
 the date of its last change or of its publication. Its text is skipped: the linked page has it. RSS
 and Atom that a robots.txt names as sitemaps are read as feeds.
+
+[services.parser.listings]
+Reads JSON and JSON-LD: title and links. JSON Feed is read as a feed.
+
+A link is an absolute URL under a name that means a URL. Guessing at other strings would fill the
+crawl with URLs that are not links.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import json
+from msgspec import DecodeError, json
 from msgspec.structs import replace
 
 from gossamer.events import Entry, Link, Listing, PageParsed
@@ -23,7 +30,10 @@ from services.parser.dates import parse_date
 from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
 from services.parser.links import Resolver
 from services.parser.options import Options
-from services.parser.readers.xml import (
+from services.parser.received import ReceivedDocument, add_links
+from services.parser.result import add_hazards
+from services.parser.text import detect_language, digest_of
+from services.parser.xml import (
     Element,
     child_texts,
     children,
@@ -31,8 +41,6 @@ from services.parser.readers.xml import (
     iterate_elements,
     text_of,
 )
-from services.parser.result import add_hazards
-from services.parser.text import detect_language, digest_of
 
 MAX_ENTRIES_SIZE = 6 << 20
 """Most bytes of all entries. With the rest of the event, they must fit a message of the log."""
@@ -55,6 +63,10 @@ LANGUAGE_ATTRIBUTE = "{http://www.w3.org/XML/1998/namespace}lang"
 ABOUT_ATTRIBUTE = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 
 _absolute_url = re.compile(r"https?://\S+", re.IGNORECASE)
+JSON_FEED_PREFIX = "https://jsonfeed.org/version/"
+LINK_NAMES = ("@id", "url", "href")
+TITLE_NAMES = ("headline", "name", "title")
+"""Names of titles, the best one first: two of schema.org, and a common one."""
 
 
 class EntryCollector:
@@ -234,3 +246,38 @@ def read_json_feed(parsed: PageParsed, feed: dict[str, Any], options: Options) -
 def _text(item: dict[str, Any], name: str) -> str:
     value = item.get(name)
     return value if isinstance(value, str) else ""
+
+
+def read_json(received: ReceivedDocument) -> PageParsed:
+    """Return the contents of a JSON document; nothing if it is invalid."""
+    parsed, decoded = received.decode(is_html=False)
+    try:
+        value = json.decode(decoded.text)
+    except (DecodeError, RecursionError, UnicodeError):
+        return parsed
+    if isinstance(value, dict) and str(value.get("version")).startswith(JSON_FEED_PREFIX):
+        return read_json_feed(parsed, value, received.options)
+    objects = [*_find_objects(value)]
+    titles = (
+        item[name] for item in objects for name in TITLE_NAMES if isinstance(item.get(name), str)
+    )
+    titled = replace(parsed, title=fold_whitespace(next(titles, ""))[:MAX_TITLE_LENGTH])
+    return add_links(titled, _find_targets(objects), received.options)
+
+
+def _find_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects in *value*, the outer ones first."""
+    queue = deque([value])
+    while queue:
+        item = queue.popleft()
+        if isinstance(item, dict):
+            yield item
+            queue += item.values()
+        elif isinstance(item, list):
+            queue += item
+
+
+def _find_targets(objects: list[dict[str, Any]]) -> Iterator[str]:
+    for target in (item.get(name) for item in objects for name in LINK_NAMES):
+        if isinstance(target, str) and target.lower().startswith(("http://", "https://")):
+            yield target

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from lxml import etree
 
 from gossamer.events import PageParsed
-from services.parser.readers.base import ReceivedDocument
+from services.parser.received import ReceivedDocument
 
 SAFE_OPTIONS: dict[str, Any] = {
     "resolve_entities": False,
