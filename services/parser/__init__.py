@@ -3,11 +3,13 @@
 Reading order
 -------------
 1. `service`: the processor on the log. One `PageFetched` in, one `PageParsed` out.
-2. `page`: reads one response. `result`: the kind, identity and hazards of the result.
-3. `readers`: one reader per media type.
-4. `html`: an HTML document: its `document`, `elements`, `links`, what it states `about` itself,
-   `headings`, `text`, and the `cost` of its tree. `links`, `text`, `dates`, `charset` and
-   `simhash` serve all readers.
+2. `page`: reads one response by the reader of its media type. `result`: the kind, identity and
+   hazards of the result.
+3. `received`: the input of a reader. The readers: `html.document`, `listings` (sitemaps, feeds and
+   JSON), `files` (PDF and office files).
+4. `html`: an HTML document: its `elements`, `links`, what it states `about` itself, `headings`,
+   `text`, and the `cost` of its tree. `links`, `text`, `dates`, `charset`, `xml` and `simhash`
+   serve all readers.
 5. `pool`: the child processes, the fork server, and the sandbox.
 
 How a page is read

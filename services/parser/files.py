@@ -1,14 +1,13 @@
-"""Reads PDF with PDFium, as Chromium does: text, links and metadata.
+"""PDF and office files.
 
-PDFium is native code and has had security holes. It runs in a child process with limits and without
-files or network. Encrypted files, and files broken beyond repair, yield nothing.
+PDF is read with PDFium, as Chromium does: text, links and metadata. PDFium is native code and has
+had security holes. It runs in a child process with limits and without files or network.
 
-[services.parser.files]
-Reads the metadata of office files: title, author, dates and language. Their text is not read.
+Of office files, only the metadata are read: title, author, dates and language. Office files are ZIP
+archives with a small XML file of metadata (ECMA-376, part 2, 11; ODF 1.3, part 3, 4.3). Only that
+file is unpacked, up to a limit.
 
-Office files are ZIP archives with a small XML file of metadata (ECMA-376, part 2, 11; ODF 1.3,
-part 3, 4.3). Only that file is unpacked, up to a limit. Broken and encrypted archives yield
-nothing.
+Encrypted files, and files broken beyond repair, yield nothing.
 """
 
 import ctypes
@@ -63,15 +62,15 @@ def read_pdf(received: ReceivedDocument) -> PageParsed:
     parsed, options = received.parsed, received.options
     try:
         with closing(pypdfium2.PdfDocument(received.body)) as document:
-            titled = _add_metadata(parsed, document)
-            text, targets, is_whole = _read_pages(document)
+            titled = _add_pdf_metadata(parsed, document)
+            text, targets, is_whole = _read_pdf_pages(document)
     except pypdfium2.PdfiumError:
         return parsed
     parsed = add_text(add_links(titled, targets, options), text, options)
     return parsed if is_whole else replace(parsed, cut=(*parsed.cut, "text"))
 
 
-def _add_metadata(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PageParsed:
+def _add_pdf_metadata(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PageParsed:
     metadata = document.get_metadata_dict()
     created_at = parse_pdf_date(metadata["CreationDate"])
     modified_at = parse_pdf_date(metadata["ModDate"])
@@ -84,11 +83,11 @@ def _add_metadata(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PagePa
         published_by=Source.FILE.of(created_at),
         modified_at=modified_at,
         modified_by=Source.FILE.of(modified_at),
-        language=_read_language(document),
+        language=_read_pdf_language(document),
     )
 
 
-def _read_language(document: pypdfium2.PdfDocument) -> str:
+def _read_pdf_language(document: pypdfium2.PdfDocument) -> str:
     buffer = (ctypes.c_ushort * 64)()
     size = raw.FPDFCatalog_GetLanguage(document, buffer, ctypes.sizeof(buffer))
     if size > ctypes.sizeof(buffer):
@@ -96,7 +95,7 @@ def _read_language(document: pypdfium2.PdfDocument) -> str:
     return bytes(buffer)[:size].decode("utf-16-le", "ignore").rstrip("\0")
 
 
-def _read_pages(document: pypdfium2.PdfDocument) -> tuple[str, list[str], bool]:
+def _read_pdf_pages(document: pypdfium2.PdfDocument) -> tuple[str, list[str], bool]:
     """Return the text, the targets of the links, and whether the document was read to its end.
 
     A document without links yields the URLs in its text.
@@ -153,7 +152,7 @@ def _written_urls(text_page: pypdfium2.PdfTextPage) -> Iterator[str]:
 def read_office(received: ReceivedDocument) -> PageParsed:
     """Return the metadata of an office file; nothing for another archive."""
     parsed, texts = received.parsed, dict[str, str]()
-    for element in _metadata_elements(received.body):
+    for element in _office_metadata(received.body):
         texts.setdefault(local_name(element), text_of(element))
 
     def first(*names: str) -> str:
@@ -174,7 +173,7 @@ def read_office(received: ReceivedDocument) -> PageParsed:
     )
 
 
-def _metadata_elements(body: bytes) -> Iterator[Element]:
+def _office_metadata(body: bytes) -> Iterator[Element]:
     try:
         parser = etree.XMLParser(recover=True, **SAFE_OPTIONS)
         root = etree.fromstring(_unpack_metadata(body), parser)

@@ -1,4 +1,4 @@
-"""Reads sitemaps and feeds: listings of other documents.
+"""Sitemaps and feeds, which list other documents, and JSON documents, which may be feeds.
 
 Sitemaps (sitemaps.org) are XML, an index in XML, or text. Namespaces are ignored because they are
 often wrong. Some indexes have a URL in place of a `loc` element. Images, videos and news are
@@ -8,11 +8,8 @@ Feeds are RSS 0.9 to 2.0 (also as RDF), Atom (RFC 4287, 5005) and JSON Feed. An 
 the date of its last change or of its publication. Its text is skipped: the linked page has it. RSS
 and Atom that a robots.txt names as sitemaps are read as feeds.
 
-[services.parser.listings]
-Reads JSON and JSON-LD: title and links. JSON Feed is read as a feed.
-
-A link is an absolute URL under a name that means a URL. Guessing at other strings would fill the
-crawl with URLs that are not links.
+Other JSON, and JSON-LD, yields title and links. A link is an absolute URL under a name that means a
+URL. Guessing at other strings would fill the crawl with URLs that are not links.
 """
 
 import re

@@ -1,9 +1,7 @@
-"""Reads one response, without the processes around it.
+"""Reads one response by the reader of its media type, without the processes around it.
 
-[services.parser.page]
-Readers of documents by media type: one function each, from `Received` to `PageParsed`.
-
-Only the headers, the size and the digest are known of a document without a reader.
+A reader is a function from `ReceivedDocument` to `PageParsed`. Only the headers, the size and the
+digest are known of a document without a reader.
 """
 
 from collections.abc import Callable, Mapping

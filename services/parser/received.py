@@ -1,4 +1,4 @@
-"""The input of a reader, and the steps that several readers share."""
+"""A received document, the input of all readers, and results with its links and its text."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,13 +1,10 @@
-"""Reads HTML and XHTML.
+"""HTML and XHTML documents: metadata, text, headings and links, as browsers read them.
+
+Lexbor builds the tree that the HTML standard prescribes (1,296 of 1,296 tests of html5lib).
 
 XHTML is parsed as XML, where `<script src="…"/>` ends at once. Browsers reject XHTML that is not
 well-formed, but most of it is HTML with another media type, and its authors tested it as HTML. So
 it is parsed as HTML. Well-formed XHTML is serialized as HTML, and the rest is common to both.
-
-[services.parser.html.document]
-An HTML document as browsers read it: metadata, visible text, headings and links.
-
-Lexbor builds the tree that the HTML standard prescribes (1,296 of 1,296 tests of html5lib).
 """
 
 from dataclasses import dataclass
@@ -52,6 +49,30 @@ MAX_TITLE_LENGTH = 500
 MAX_DESCRIPTION_LENGTH = 1000
 DOCUMENT_END = "</body></html>"
 LINKED_DATA_SELECTOR = "script[type='application/ld+json']"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The contents of a document."""
+
+    title: str
+    description: str
+    language: str
+    """The lang attribute of the html element, normally a BCP 47 tag."""
+    directives: tuple[str, ...]
+    reserved: dict[str, str]
+    """Reservations of rights (TDM), as in `Contents.usage`."""
+    markup: str
+    """HTML in which the main text is searched, without elements that never contain main text.
+    "" if no main text is extracted."""
+    visible: str
+    """The visible text, white space folded."""
+    blocks: bytes
+    """The blocks of the visible text."""
+    headings: tuple[Heading, ...]
+    about: Fields
+    """Metadata and links, as fields of `Contents`."""
+    hazards: frozenset[Hazard]
 
 
 def read_html(received: ReceivedDocument) -> PageParsed:
@@ -108,37 +129,13 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
     )
 
 
-def _find_hazards(page: "Document", text: ExtractedText, is_truncated: bool) -> list[Hazard]:
+def _find_hazards(page: Document, text: ExtractedText, is_truncated: bool) -> list[Hazard]:
     conditions = {
         Hazard.MALFORMED_HTML: is_truncated,
         Hazard.MISREAD_TEXT: text.misread,
         Hazard.PHYSICAL_MARKUP: any(heading.physical for heading in page.headings),
     }
     return [*sorted(page.hazards), *(hazard for hazard, is_met in conditions.items() if is_met)]
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """The contents of a document."""
-
-    title: str
-    description: str
-    language: str
-    """The lang attribute of the html element, normally a BCP 47 tag."""
-    directives: tuple[str, ...]
-    reserved: dict[str, str]
-    """Reservations of rights (TDM), as in `Contents.usage`."""
-    markup: str
-    """HTML in which the main text is searched, without elements that never contain main text.
-    "" if no main text is extracted."""
-    visible: str
-    """The visible text, white space folded."""
-    blocks: bytes
-    """The blocks of the visible text."""
-    headings: tuple[Heading, ...]
-    about: Fields
-    """Metadata and links, as fields of `Contents`."""
-    hazards: frozenset[Hazard]
 
 
 def read_document(

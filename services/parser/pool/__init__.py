@@ -1,6 +1,6 @@
 """The child processes that read pages, their fork server, and their sandbox.
 
-`pool` runs in the parent and owns the children. `fork_server` is the parent's side of the fork
-server, and `child` is the program of the fork server and of the children. `messages` are exchanged
-between them. `sandbox` restricts a child, after `warm_up` has loaded all that it needs.
+`pool` runs in the parent and owns the children and the fork server. `child` is the program of the
+fork server and of the children. `messages` are exchanged between them. `sandbox` restricts a child,
+after `warm_up` has loaded all that it needs.
 """

@@ -1,6 +1,6 @@
 """The program of the fork server and of the children: `python -m services.parser.pool.child`.
 
-The fork server (`fork_server.py` explains it) reads the connections of new children from a socket,
+The fork server (`pool.ForkServer` explains it) reads the connections of new children from a socket,
 its standard input. It reads no pages, has one thread, and starts with an environment without
 secrets, so its children inherit none.
 

@@ -8,12 +8,10 @@ A page may have taken control of its child. So the identity of a page comes from
 never from the reply, a child that does not reply is killed whatever it did to its alarms, and a
 child is replaced after MAX_PAGES_PER_CHILD pages, so that it can forge the contents of few others.
 
-[services.parser.pool.pool]
-The parent's side of the fork server, which forks children that are ready to read pages.
-
-Loading the native parsers takes most of a second of CPU. The fork server does that once. It then
-forks a child in milliseconds, shares the memory of the loaded modules, and knows no page of other
-children, because it never receives one.
+The fork server forks children that are ready to read pages. Loading the native parsers takes most
+of a second of CPU. The fork server does that once. It then forks a child in milliseconds, shares
+the memory of the loaded modules, and knows no page of other children, because it never receives
+one.
 """
 
 import asyncio
@@ -60,6 +58,14 @@ MAX_IDLE_SECONDS = 30.0
 MAX_REPLY_SIZE = 64 << 20
 """Bytes, more than any page needs. The author of a page may control the child."""
 logger = structlog.get_logger()
+
+
+class ChildDied(Exception):
+    """A child ended before it replied. *code* is its exit status, negative for a signal."""
+
+    def __init__(self, code: int, ready: bool) -> None:
+        super().__init__(signal.Signals(-code).name if code < 0 else f"exit status {code}")
+        self.code, self.ready = code, ready
 
 
 class Pool:
@@ -143,7 +149,7 @@ class Pool:
             for child in reversed(free):
                 self._free.put_nowait(child)
 
-    def _find_fault(self, death: "ChildDied", tries: int) -> GossamerError | None:
+    def _find_fault(self, death: ChildDied, tries: int) -> GossamerError | None:
         """Return the error to raise after the *death* of a child; None to try again."""
         if -death.code in ALARMS:
             return Poison(f"reading the page takes longer than {self._page_limit:g} s")
@@ -245,14 +251,6 @@ async def _receive(reader: asyncio.StreamReader) -> bytes:
     if length > MAX_REPLY_SIZE:
         raise Poison(f"invalid reply from the parser process: {length} bytes long")
     return await reader.readexactly(length)
-
-
-class ChildDied(Exception):
-    """A child ended before it replied. *code* is its exit status, negative for a signal."""
-
-    def __init__(self, code: int, ready: bool) -> None:
-        super().__init__(signal.Signals(-code).name if code < 0 else f"exit status {code}")
-        self.code, self.ready = code, ready
 
 
 class ForkServer:
