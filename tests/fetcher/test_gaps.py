@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-from services.fetcher.http.gaps import GapMeter
+from services.fetcher.http.client import GapMeter
 from tests.fetcher.orders import order, run_order
 from tests.fetcher.servers import page, raw, serving
 

@@ -291,7 +291,7 @@ FAULTS = (
         seeds=10,
         first=93,
         report="s between two requests|two requests at once",
-        seams={"services.fetcher.robots_visit.leaves_host": _never_leaves},
+        seams={"services.fetcher.visit.leaves_host": _never_leaves},
     ),
     Fault(
         "growing heap",
