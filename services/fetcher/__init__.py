@@ -2,20 +2,19 @@
 
 Reading order:
 
-1. `visit.py`: the conversation of an order. It decides every step, without a clock or a socket.
-   `steps.py` defines the steps and keeps the pause between requests; `robots_visit.py` is the
-   conversation for a robots.txt.
+1. `visit.py`: the conversation of an order, and the visit of a robots.txt. It decides every step,
+   without a clock or a socket. `steps.py` defines the steps and keeps the pause between requests.
 2. `outcome.py`: turns a response or a failure into an outcome, and the outcome into events.
 3. `service.py`: carries out the steps and finishes every order that it began.
 4. `http/limiters.py`: the list of limiters that each request passes. `rate_limits.py` holds the
    limits of sites and addresses that all fetchers share.
-5. `http/client.py`: makes one request with aiohttp. `http/resolver.py` and `addresses.py` decide
-   which addresses a name may lead to, `http/connections.py` connects and reads the head with
-   `head.py`, `http/tls.py` verifies certificates, `http/bodies.py` reads the body within the memory
-   budget, `http/proxies.py` handles proxies.
+5. `http/client.py`: makes one request with aiohttp, and measures politeness. `http/resolver.py` and
+   `addresses.py` decide which addresses a name may lead to, `http/connections.py` connects and
+   reads the head with `head.py`, `http/tls.py` verifies certificates, `http/bodies.py` reads the
+   body within the memory budget, `http/proxies.py` handles proxies.
 6. `limitations.py`: local faults, outages and clock skew, which no host is to blame for.
 7. `access.py`: our name and contact, and headers, credentials and proxies of single hosts.
-   `http/gaps.py` measures politeness. `wiring.py` builds the fetcher.
+   `wiring.py` builds the fetcher.
 
 How an order is carried out. The frontier checks a host out and orders a batch of visits
 (`HostCheckedOut`). The fetcher makes the visits one after another. It reports each as a

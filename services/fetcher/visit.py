@@ -5,12 +5,10 @@ as the fetcher reads. Many servers ignore the header, and the fetcher cuts their
 servers answer 416 to any range (hazard `range_error`). The request is then repeated without a
 range.
 
-[services.fetcher.visit]
-The visit of a robots.txt (RFC 9309, 2.3).
-
-Redirects within the host are followed, and every response yields rules. A redirect to another host
-ends the visit, and the frontier of the other host is requested to order the file. A wrong
-Content-Encoding is accepted if decoding yields text.
+Visits of a robots.txt are different (RFC 9309, 2.3). Redirects within the host are followed, and
+every response yields rules. A redirect to another host ends the visit, and the frontier of the
+other host is requested to order the file. A wrong Content-Encoding is accepted if decoding yields
+text.
 
 2xx                            the rules of the file, up to the limit of its size
 4xx, too many redirects        "unavailable": everything is allowed (2.3.1.3)
@@ -57,6 +55,9 @@ UNKNOWN_ROBOTS = "the order has no rules of robots.txt"
 PASSED_WALL = "redirects set a cookie and led back; the response is the one with the cookie"
 MAX_WALL_REDIRECTS = 5
 """Maximum number of redirects that are followed within a visit."""
+PARTIAL, UNSATISFIABLE = 206, 416
+
+_content_range = re.compile(r"bytes\s+0-(\d{1,15})/(\d{1,15}|\*)", re.IGNORECASE)
 
 
 def refusal(order: HostCheckedOut, epoch: int, now: float) -> str:
@@ -214,10 +215,6 @@ def _make_request(limits: VisitLimits, visit: Visit) -> Fetch:
     return Fetch(visit.url, limits.accepts, limits.body_limit, visit.conditions, body_limits)
 
 
-PARTIAL, UNSATISFIABLE = 206, 416
-_content_range = re.compile(r"bytes\s+0-(\d{1,15})/(\d{1,15}|\*)", re.IGNORECASE)
-
-
 def add_range(request: Fetch) -> Fetch:
     """Return *request* with a Range header for the largest limit of any type."""
     size = max(request.limit, *request.limits.values(), 1)
@@ -236,11 +233,11 @@ def mark_partial(reply: Reply) -> Reply:
 def visit_robots(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     """Fetch a robots.txt; return its rules or location, or `unvisited` if the order must end."""
     redirects: list[FollowedRedirect] = []
-    result = yield from _follow(pace, visit, redirects)
+    result = yield from _follow_robots(pace, visit, redirects)
     return replace(result, redirects=tuple(redirects))
 
 
-def _follow(
+def _follow_robots(
     pace: Pace, visit: Visit, redirects: list[FollowedRedirect]
 ) -> Conversation[VisitResult]:
     at, hops = visit.url, visit.hops
@@ -249,10 +246,10 @@ def _follow(
         if answer is None:
             return unvisited_result(pace.why, pace.wait, redirects[-1].reply if redirects else None)
         if isinstance(answer, Failure):
-            return _result_of_failure(pace, answer, is_elsewhere=bool(visit.on_behalf_of))
+            return _robots_failure(pace, answer, is_elsewhere=bool(visit.on_behalf_of))
         assessment = assess(answer, at, pace.now)
         if assessment.outcome is not Outcome.REDIRECT or hops == REDIRECTS:
-            return _result_of_reply(pace, answer, assessment, at)
+            return _robots_reply(pace, answer, assessment, at)
         target = redirect_target(answer.status, answer.headers, at)
         hops += 1
         if leaves_host(visit.url, target):
@@ -270,7 +267,7 @@ def leaves_host(url: str, target: str) -> bool:
     return host_name(target) != host_name(url)
 
 
-def _result_of_failure(pace: Pace, failure: Failure, is_elsewhere: bool) -> VisitResult:
+def _robots_failure(pace: Pace, failure: Failure, is_elsewhere: bool) -> VisitResult:
     rules = _disallow_all(pace, f"robots.txt could not be fetched: {failure.reason}")
     if is_elsewhere:
         return replace(failed_result(failure), robots=rules)
@@ -281,11 +278,13 @@ def _result_of_failure(pace: Pace, failure: Failure, is_elsewhere: bool) -> Visi
     return replace(result, assessment=assessment, robots=rules)
 
 
-def _result_of_reply(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> VisitResult:
+def _robots_reply(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> VisitResult:
     if reply.status // 100 == 2:
-        return _parse(pace, reply, at)
+        return _parse_robots(pace, reply, at)
     rules: RobotsRules | None = RobotsRules(
-        fetched_at=pace.now, expires_at=pace.now + _validity(pace, reply), status=reply.status
+        fetched_at=pace.now,
+        expires_at=pace.now + _robots_validity(pace, reply),
+        status=reply.status,
     )
     if assessment.outcome is Outcome.SERVER_ERROR:
         rules = _disallow_all(pace, f"robots.txt answered {reply.status}")
@@ -294,16 +293,18 @@ def _result_of_reply(pace: Pace, reply: Reply, assessment: Assessment, at: str) 
     return VisitResult(assessment=assessment, answer=reply, robots=rules, url=at)
 
 
-def _parse(pace: Pace, reply: Reply, at: str) -> VisitResult:
+def _parse_robots(pace: Pace, reply: Reply, at: str) -> VisitResult:
     if reply.truncated not in ("", "length"):
         why = f"robots.txt was cut after {len(reply.body)} bytes"
-        return _unreachable(pace, reply, at, Outcome.CUT_BODY, why, CUT_HAZARDS[reply.truncated])
-    body = _decode(reply, pace.limits.robots_limit)
+        return _unreachable_robots(
+            pace, reply, at, Outcome.CUT_BODY, why, CUT_HAZARDS[reply.truncated]
+        )
+    body = _decode_robots(reply, pace.limits.robots_limit)
     if body.as_sent and not is_text(body.data):
         coding = joined_values(reply.headers, "content-encoding")
         why = f"robots.txt has a Content-Encoding of {coding[:40]!r}"
-        return _unreachable(pace, reply, at, Outcome.BROKEN, why)
-    cut, age = bool(reply.truncated) or body.cut, _validity(pace, reply)
+        return _unreachable_robots(pace, reply, at, Outcome.BROKEN, why)
+    cut, age = bool(reply.truncated) or body.cut, _robots_validity(pace, reply)
     file = parse_robots(body.data, pace.limits.product, pace.now, age, at, cut)
     hazards = (Hazard.ROBOTS_MALFORMED,) if file.malformed else ()
     return VisitResult(
@@ -315,14 +316,14 @@ def _parse(pace: Pace, reply: Reply, at: str) -> VisitResult:
     )
 
 
-def _unreachable(
+def _unreachable_robots(
     pace: Pace, reply: Reply, at: str, outcome: Outcome, why: str, *hazards: Hazard
 ) -> VisitResult:
     assessment = Assessment(outcome=outcome, reason=why, hazards=hazards)
     return VisitResult(assessment=assessment, answer=reply, robots=_disallow_all(pace, why), url=at)
 
 
-def _decode(reply: Reply, limit: int) -> Body:
+def _decode_robots(reply: Reply, limit: int) -> Body:
     body = decode(reply.body, joined_values(reply.headers, "content-encoding"), limit)
     if not body.data.startswith(GZIP_MAGIC):
         return body
@@ -331,7 +332,7 @@ def _decode(reply: Reply, limit: int) -> Body:
     return Body(inner.data, inner.cut or body.cut, inner.bomb, inner.as_sent)
 
 
-def _validity(pace: Pace, reply: Reply) -> float:
+def _robots_validity(pace: Pace, reply: Reply) -> float:
     """Return the seconds for which the rules are valid: as the server states, within our limits.
 
     See RFC 9309, 2.4.

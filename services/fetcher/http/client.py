@@ -4,12 +4,9 @@ aiohttp follows no redirects, stores no cookies, uses no proxies from the enviro
 body, and retries nothing: a request that the server may have seen is never repeated without a
 pause.
 
-[services.fetcher.http.client]
-Measures politeness: the smallest gap between two requests to one host, divided by its delay.
-
-The gap is measured where requests start and end, and does not depend on the code that keeps them
-apart (the frontier, `steps.py`), so that it shows a mistake in that code. A gap is from the end of
-a request to the start of the next, as the delay is defined. The gap of overlapping requests is 0.
+`GapMeter` measures politeness: the smallest gap between two requests to one host, divided by its
+delay. It measures where requests start and end, and does not depend on the code that keeps requests
+apart (the frontier, `steps.py`), so that it shows a mistake in that code.
 """
 
 import asyncio
@@ -329,7 +326,11 @@ class LastRequest:
 
 
 class GapMeter:
-    """Measures the gaps between the requests of one process. *clock* is monotonic."""
+    """Measures the gaps between the requests of one process. *clock* is monotonic.
+
+    A gap is from the end of a request to the start of the next, as the delay is defined. The gap of
+    overlapping requests is 0.
+    """
 
     def __init__(self, clock: Callable[[], float], cache_size: int = HOST_CACHE_SIZE) -> None:
         self._clock, self._cache_size = clock, cache_size
