@@ -22,7 +22,7 @@ from typing import Any
 from gossamer.settings import Settings
 from gossamer.text.folding import fold_whitespace
 from gossamer.text.sketch import estimate_change, make_sketch
-from services.dedup.near import distance
+from services.dedup.content import distance
 from services.parser.html.cost import truncate_costly
 from services.parser.html.document import read_document
 from services.parser.html.text import extract_main_text

@@ -39,8 +39,7 @@ from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
 from gossamer.web.validators import Validators
 from services.archive.rows import CaptureRow
-from services.dedup.content import DigestRow
-from services.dedup.near import NearCandidate, NearRow, bands
+from services.dedup.content import DigestRow, NearCandidate, NearRow, bands
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import hash_finder, mapping_key
 from services.frontier.parked import ParkedRow

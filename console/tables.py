@@ -11,10 +11,9 @@ from gossamer.store import Row, lifetime_of
 from gossamer.store.cassandra.cql import LARGE_ROWS, SHORT_LIVED, SMALL_ROWS, Options
 from gossamer.store.claims import ClaimRow, WindowRow
 from services.archive.rows import CaptureRow, SegmentRow
-from services.dedup.content import DigestRow
+from services.dedup.content import DigestRow, NearRow
 from services.dedup.host_facts import GuessesRow
 from services.dedup.listings import ListingRow
-from services.dedup.near import NearRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.fetcher.rate_limits import AddressSlot
 from services.frontier.parked import ParkedLimitRow, ParkedRow

@@ -32,8 +32,7 @@ from gossamer.terminal import printable
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant, plural
-from services.dedup.content import DigestRow
-from services.dedup.near import NearRow
+from services.dedup.content import DigestRow, NearRow
 from services.frontier.parked import ParkedRow
 from services.frontier.rows import DueRow, HostRow, ListedHost
 

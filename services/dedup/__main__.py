@@ -5,6 +5,7 @@ import sys
 from contextlib import closing
 
 from gossamer import clock
+from gossamer.extras import require_extra
 from gossamer.log.throttling import Throttle
 from gossamer.runtime.event_loop import run_async
 from gossamer.runtime.identity import check_folder
@@ -22,9 +23,10 @@ def work(backends: Backends) -> None:
 
 def run_on_loop(backends: Backends) -> None:
     """Run on the runtime's loop, with the URL-seen set on the instance's disk."""
-    # Imported after the settings are read, so that `run` reports a missing RocksDB in words.
+    require_extra("fleet")
+    # Imported after the check, so that `run` reports a missing RocksDB in words.
     from services.dedup.replicated import ReplicatedSeen
-    from services.dedup.rocksdb.disk import RocksDisk
+    from services.dedup.rocksdb import RocksDisk
 
     settings = backends.settings
     folder = settings.dedup.folder / settings.service.instance
@@ -40,8 +42,8 @@ def run_on_faust(backends: Backends) -> None:
     """Run on Faust's streams and table."""
     from services.dedup.faust.app import FaustWorker, build
     from services.dedup.faust.changelog import make_changelog
-    from services.dedup.faust.restore import Offsets
     from services.dedup.faust.tables import lock_folder
+    from services.dedup.faust.transport import Offsets
 
     # The runtime's loop watches its topics itself; Faust's consumer does not.
     backends.log.watch(Dedup.name, [topic.name for topic in Dedup.reads], backends.store)

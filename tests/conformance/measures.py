@@ -14,7 +14,7 @@ from gossamer.events import PageParsed, Purpose
 from gossamer.settings import DedupSettings
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import BAD_PORTS, BadUrl, canonicalize, host_name
-from services.dedup.near import distance
+from services.dedup.content import distance
 from services.parser.charset import decode_text
 from services.parser.page import parse
 from services.parser.simhash import simhash_of

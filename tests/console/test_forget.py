@@ -11,8 +11,7 @@ from gossamer.events.topics import CONTROL, DEAD_LETTERS, SEEDS, URLS_ADMITTED
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, decode, encode
 from inspection.folder import Folder, Opened
-from services.dedup.content import DigestRow
-from services.dedup.near import NearCandidate, NearRow
+from services.dedup.content import DigestRow, NearCandidate, NearRow
 from services.frontier.parked import ParkedRow
 from tests.runtime.processors import drain
 

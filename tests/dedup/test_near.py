@@ -15,7 +15,7 @@ from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key, site_of
-from services.dedup.near import MAX_PAGES_PER_BAND, NearRow, bands, distance
+from services.dedup.content import MAX_PAGES_PER_BAND, NearRow, bands, distance
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from tests.support.kinds import with_kind

@@ -19,7 +19,7 @@ from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import fingerprint
 from services.dedup.replicated import Disk, ReplicatedSeen
-from services.dedup.rocksdb.disk import RocksDisk
+from services.dedup.rocksdb import RocksDisk
 from services.dedup.seen import Finding, SeenMapping, SeenSet, SeenTable
 from tests.support.memory_disk import MemoryDisk
 

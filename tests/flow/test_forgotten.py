@@ -11,8 +11,7 @@ from gossamer.events import Discovery, ErasureRequested, UrlsAdmitted
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode
 from services.archive.rows import CaptureRow
-from services.dedup.content import DigestRow
-from services.dedup.near import NearRow
+from services.dedup.content import DigestRow, NearRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.frontier.rows import (
     HistoryRow,

@@ -11,8 +11,7 @@ from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings, DedupSettings
 from gossamer.store import Row
 from services.archive.rows import CaptureRow
-from services.dedup.content import DigestRow
-from services.dedup.near import NearRow
+from services.dedup.content import DigestRow, NearRow
 from services.dedup.rows import DocumentRow
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.parked import ParkedRow

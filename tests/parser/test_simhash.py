@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from simhash import Simhash
 
-from services.dedup.near import distance
+from services.dedup.content import distance
 from services.parser.simhash import simhash_of
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import read

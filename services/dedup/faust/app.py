@@ -38,10 +38,15 @@ from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 from gossamer.telemetry import set_gauge
 from services.dedup.faust.changelog import Changelog
-from services.dedup.faust.restore import Offsets, Restorer, consumed_partitions
 from services.dedup.faust.runner import FaustRunner, Stream
 from services.dedup.faust.tables import FaustSeenTable
-from services.dedup.faust.transport import Consumer, Transport
+from services.dedup.faust.transport import (
+    Consumer,
+    Offsets,
+    Restorer,
+    Transport,
+    consumed_partitions,
+)
 from services.dedup.seen import SeenMapping
 from services.dedup.service import Dedup
 
