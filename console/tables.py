@@ -12,7 +12,7 @@ from gossamer.store.cassandra.cql import LARGE_ROWS, SHORT_LIVED, SMALL_ROWS, Op
 from gossamer.store.claims import ClaimRow, WindowRow
 from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow, NearRow
-from services.dedup.host_facts import GuessesRow
+from services.dedup.guesses import GuessesRow
 from services.dedup.listings import ListingRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.fetcher.rate_limits import AddressSlot

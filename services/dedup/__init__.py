@@ -2,10 +2,10 @@
 
 **Reading order.** `service` dispatches events and runs the URL-seen test. `seen` defines the
 URL-seen set; `replicated` and `rocksdb` are its storage in a fleet. `pages` has one handler for
-each kind of page. `links` finds, rewrites and releases links, and marks new ones. `content` and
-`near` decide which page leads a text. `documents` compares versions and publishes. `host_facts`
-learns about hosts, `listings` reads sitemaps and feeds, `erasing` erases. `rows` has the rows that
-the console reads. `faust` is the other engine.
+each kind of page. `links` finds, rewrites and releases links, and marks new ones. `content`
+decides which page leads a text. `documents` compares versions and publishes. `host_facts` learns
+about hosts, `guesses` limits guesses at URLs, `listings` reads sitemaps and feeds, `erasing`
+erases. `rows` has the rows that the console reads. `faust` is the other engine.
 
 **How a URL passes.** A seed, or a link that the crawl follows, is keyed by its site on
 `urls.discovered`. The instance that owns the site's partition consumes it. The URL-seen test stores
@@ -28,7 +28,7 @@ instance that owns its site.
 it, and links to the replica are rewritten to its original (`host_facts.HostNames`).
 
 **Guesses.** A guess is a string in a script that looks like a URL. Only a few guesses for each host
-pass to the URL-seen test; the number grows if they are pages (`host_facts.Guesses`). A guess whose
+pass to the URL-seen test; the number grows if they are pages (`guesses.Guesses`). A guess whose
 URL is already in the set always passes. The URL of a dropped guess is not stored in the set, so a
 later link to it passes.
 
@@ -50,8 +50,8 @@ them. So each URL carries the number of consecutive duplicates on the path of li
 If the number exceeds `dedup.duplicates_limit`, links are not followed (`trap_duplicates`).
 
 **Near duplicates.** A page is a near duplicate if it is not a duplicate, and its simhash differs in
-at most `dedup.near_distance` bits from an earlier page of its site (`near`). It is published with
-the URL of that page, and its links are followed. It counts as a duplicate for
+at most `dedup.near_distance` bits from an earlier page of its site (`content.Near`). It is
+published with the URL of that page, and its links are followed. It counts as a duplicate for
 `dedup.duplicates_limit`, because traps that generate pages often give each page a word of its own.
 
 **Revisits.** A page that was published before has changed or not (`documents`). It has not changed
@@ -105,10 +105,10 @@ weight of the page.
 it on the instance's disk, with a changelog (`replicated`), or in a Faust table: `dedup.engine`.
 
 **Faust.** `app` builds and runs the app. `tables` is the URL-seen set on the instance's disk.
-`changelog` and `restore` restore it before events flow. `runner` passes records to the processor
-and its answers to the brokers. `transport` is Faust's transport, changed where it lost records. In
-a rebalance, members finish and commit the records in flight before they give up partitions. So
-records are processed twice only after a crash.
+`changelog` has a copy of it. `runner` passes records to the processor and its answers to the
+brokers. `transport` is Faust's transport and recovery, changed where they lost records. It restores
+the table before events flow. In a rebalance, members finish and commit the records in flight before
+they give up partitions. So records are processed twice only after a crash.
 
 **Why Faust's recovery is replaced.** Faust provides the group, the standbys, the streams and a
 table on RocksDB with a changelog. But it reads changelogs and events through the same queues and

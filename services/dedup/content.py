@@ -6,16 +6,14 @@ once that page has the same text. That page must name itself as canonical, or na
 and be in the leader's site. If several pages would become the leader at once, one does, and the
 others are its duplicates.
 
-[services.dedup.content]
-Near duplicates: texts of one site whose simhashes differ in at most three bits.
-
-A simhash is split into four bands of 16 bits. Two simhashes that differ in at most three bits are
-equal in at least one band. So the candidates are in four rows, which are read together (Manku, Jain
-and Das Sarma, *Detecting near-duplicates for web crawling*, 2007). Each row belongs to one site: in
-ten million pages of all sites, hundreds would share a band. The number of pages in a row is
-limited. Boilerplate may fill a row. A page that is not added to a full row is still added to the
-rows of its other bands. A near duplicate is not added to the rows, so a family of pages has only
-its first page there.
+Near duplicates are texts of one site whose simhashes differ in at most three bits. A simhash is
+split into four bands of 16 bits. Two simhashes that differ in at most three bits are equal in at
+least one band. So the candidates are in four rows, which are read together (Manku, Jain and Das
+Sarma, *Detecting near-duplicates for web crawling*, 2007). Each row belongs to one site: in ten
+million pages of all sites, hundreds would share a band. The number of pages in a row is limited.
+Boilerplate may fill a row. A page that is not added to a full row is still added to the rows of its
+other bands. A near duplicate is not added to the rows, so a family of pages has only its first page
+there.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Set

@@ -15,7 +15,7 @@ from gossamer.events.gone import Gone
 from gossamer.store import Partition, Row, Store
 from gossamer.web.url import fingerprint, site_of
 from services.dedup.content import DigestRow, NearRow, bands
-from services.dedup.host_facts import GuessesRow
+from services.dedup.guesses import GuessesRow
 from services.dedup.listings import ListingRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.dedup.seen import SeenSet

@@ -40,7 +40,8 @@ from gossamer.telemetry import count
 from gossamer.web.in_links import linking_site
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
 from services.dedup.erasing import Erasing
-from services.dedup.host_facts import Guesses, HostNames, HostSteps
+from services.dedup.guesses import Guesses
+from services.dedup.host_facts import HostNames, HostSteps
 from services.dedup.links import InLinks, hints_of_links
 from services.dedup.listings import Listings
 from services.dedup.pages import Pages

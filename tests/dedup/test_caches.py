@@ -5,8 +5,9 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.in_links import estimate_sites
-from services.dedup import host_facts, links
-from services.dedup.host_facts import Guesses, HostNames
+from services.dedup import guesses, links
+from services.dedup.guesses import Guesses
+from services.dedup.host_facts import HostNames
 from services.dedup.links import InLinks
 
 HOSTS, LONG = 5000, "x" * 1900
@@ -16,9 +17,9 @@ def test_guesses_of_one_site_fill_only_its_part_of_the_cache() -> None:
     limiter = Guesses(SqliteStore(Database(":memory:")))
     limiter.request("http://a.example/script")
     for host in range(HOSTS):
-        for guess in range(host_facts.INITIAL_GUESSES):
+        for guess in range(guesses.INITIAL_GUESSES):
             limiter.request(f"http://h{host}.trap.example/{guess}{LONG}")
-    assert limiter._hosts.bytes <= host_facts.SITE_GUESS_CACHE_BYTES + 1000
+    assert limiter._hosts.bytes <= guesses.SITE_GUESS_CACHE_BYTES + 1000
     assert "http://a.example" in limiter._hosts
 
 

@@ -9,7 +9,7 @@ from gossamer.events import Link, LinksParked, Page, PageKind, UrlsAdmitted, Url
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.dedup.host_facts import INITIAL_GUESSES, MAX_GUESSES
+from services.dedup.guesses import INITIAL_GUESSES, MAX_GUESSES
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from tests.dedup.test_dedup import of_kind, parsed_page

@@ -1,19 +1,17 @@
-"""Faust's transport to Kafka, changed so that it loses no records and sends none twice.
+"""Faust's transport to Kafka and its recovery, changed so that they lose no records.
 
-In a rebalance, Faust drops fetched records and seeks back to the committed offset. Sometimes it
-seeks first and drops afterwards, and records are lost. Faust commits the records that its streams
-acknowledge. When partitions are revoked, it forgets acknowledgements since the last commit, and it
-commits past an unprocessed record if a later one is processed. So here only records of an earlier
-assignment are dropped, nothing seeks, streams acknowledge nothing, and the runner returns the
-offsets to commit.
+The transport sends no record twice. In a rebalance, Faust drops fetched records and seeks back to
+the committed offset. Sometimes it seeks first and drops afterwards, and records are lost. Faust
+commits the records that its streams acknowledge. When partitions are revoked, it forgets
+acknowledgements since the last commit, and it commits past an unprocessed record if a later one is
+processed. So here only records of an earlier assignment are dropped, nothing seeks, streams
+acknowledge nothing, and the runner returns the offsets to commit.
 
-[services.dedup.faust.transport]
-Restores the table's partitions before events flow, and keeps standbys up to date.
-
-This replaces Faust's recovery, which reads changelogs and events through the same queues and
-empties them on the way. A standby then misses changes, and admits URLs a second time after it has
-taken over. Here a thread reads the changelog with its own consumer, and events flow only after it
-has read the changelog.
+`Restorer` restores the table's partitions before events flow, and keeps standbys up to date. It
+replaces Faust's recovery, which reads changelogs and events through the same queues and empties
+them on the way. A standby then misses changes, and admits URLs a second time after it has taken
+over. Here a thread reads the changelog with its own consumer, and events flow only after it has
+read the changelog.
 """
 
 import asyncio
