@@ -39,9 +39,8 @@ from gossamer.runtime.identity import STORE, IdentityRow
 from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translate_errors
 from gossamer.store.sqlite import SqliteStore
 from inspection.folder import Folder
-from services.archive.files.repair import repair
-from services.archive.files.segment import FILE_NAME, NO_SPACE_ERRNOS, OPEN_SUFFIX, sync
 from services.archive.rows import SegmentRow
+from services.archive.segments import FILE_NAME, NO_SPACE_ERRNOS, OPEN_SUFFIX, repair, sync
 from services.archive.service import STANDALONE_WRITER
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow

@@ -38,8 +38,8 @@ from gossamer.settings import Settings
 from gossamer.store import Store
 from inspection.figures import duration, instant, plural, size
 from inspection.folder import Folder
-from services.archive.files.segment import OPEN_SUFFIX
 from services.archive.rows import SegmentRow
+from services.archive.segments import OPEN_SUFFIX
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier

@@ -1,6 +1,13 @@
-"""The archive's processor: appends captures to segments, and commits them with store and log."""
+"""The archive's processor: appends captures to segments, and commits them with store and log.
 
-from collections.abc import Iterable
+[services.archive.service]
+Detects pages that ask not to be archived, in a header or a meta element.
+
+Meta elements are searched at the beginning of the markup, without the parser, because the parser
+and the archive work on a page at the same time.
+"""
+
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -22,19 +29,21 @@ from gossamer.settings import ArchiveSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
-from gossamer.web.http import first_value
+from gossamer.web.coding import decode
+from gossamer.web.directives import find_in_markup, find_signals, parse_directives, reservation
+from gossamer.web.http import all_values, first_value, joined_values
 from gossamer.web.scope import Found
 from gossamer.web.sniffing import whole_type
-from services.archive.files.repair import repair
-from services.archive.files.segment import Segment, complete, file_name, translate_errors
-from services.archive.forbidden import is_forbidden
 from services.archive.records import Body, Capture, capture, is_revisit, warcinfo
 from services.archive.rows import CaptureRow, SegmentRow
+from services.archive.segments import Segment, complete, file_name, repair, translate_errors
 
 MAX_CAPTURES_SEARCHED = 10
 """Captures of a URL that are searched for the body that a 304 omits."""
 STANDALONE_WRITER = "archive"
 """The only writer of a standalone crawl, with its files in the folder itself."""
+MAX_HEAD_BYTES = 64 << 10
+"""Bytes of the decoded body that are searched for meta elements."""
 
 
 class Archive(Processor):
@@ -260,3 +269,19 @@ def _capture_row(archived: PageArchived, body: Body) -> CaptureRow:
         record_id=body.record_id,
         body_at=body.fetched_at,
     )
+
+
+def is_forbidden(page: PageFetched, forbidding: frozenset[str], product: str) -> bool:
+    """Return whether *page* has one of the *forbidding* signals for the crawler *product*."""
+    found = parse_directives(_find_directives(page, forbidding, product), product)
+    usage = {**page.usage, **reservation(page.headers)}
+    return not forbidding.isdisjoint(find_signals(found, usage, False))
+
+
+def _find_directives(page: PageFetched, forbidding: frozenset[str], product: str) -> Iterator[str]:
+    yield from all_values(page.headers, "x-robots-tag")
+    if forbidding and 200 <= page.status < 300:
+        codings = joined_values(page.headers, "content-encoding")
+        head = decode(page.body, codings, MAX_HEAD_BYTES).data.lower()
+        if b"none" in head or any(signal.encode() in head for signal in forbidding):
+            yield from find_in_markup(head.decode("latin-1"), product)

@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.store.sqlite import SqliteStore
-from services.archive.files import segment
+from services.archive import segments as segment
 
 CALLS = ("open", "write", "fsync", "ftruncate", "replace", "truncate", "unlink")
 

@@ -19,7 +19,7 @@ from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import Headers
-from services.archive.files.segment import UNCOMMITTED_SUFFIX
+from services.archive.segments import UNCOMMITTED_SUFFIX
 from services.archive.service import Archive
 
 NOW = 1_700_000_000.25

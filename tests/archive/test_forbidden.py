@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
-from services.archive.forbidden import MAX_HEAD_BYTES, is_forbidden
+from services.archive.service import MAX_HEAD_BYTES, is_forbidden
 from tests.archive.harness import HTML, archive_pages, page, responses
 
 FORBIDDEN = frozenset(ArchiveSettings().not_archived)

@@ -1,12 +1,11 @@
-"""The table of `services.archive.files.repair`, row by row."""
+"""The table of `services.archive.segments`, row by row."""
 
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from services.archive.files.repair import member_ends
-from services.archive.files.segment import OPEN_SUFFIX, UNCOMMITTED_SUFFIX
+from services.archive.segments import OPEN_SUFFIX, UNCOMMITTED_SUFFIX, member_ends
 from tests.archive.harness import (
     Crawl,
     assert_readable,

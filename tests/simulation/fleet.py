@@ -256,7 +256,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "services.fetcher.wiring.Web": partial(SimWeb, fleet.sites),
         "services.parser.wiring.Pool": partial(SimPool, sim),
         "services.parser.wiring.os.cpu_count": lambda: 2,
-        "services.archive.files.segment.os.fsync": lambda handle: None,
+        "services.archive.segments.os.fsync": lambda handle: None,
     }
 
 

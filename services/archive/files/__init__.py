@@ -1,1 +1,0 @@
-"""WARC files on disk: written, completed, and repaired after a crash."""
