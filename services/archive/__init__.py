@@ -1,9 +1,8 @@
 """The archive: writes every capture to WARC files that other tools can read.
 
-**Reading order.** `service` appends captures and commits segments. `records` makes WARC records in
-memory. `files.segment` writes, syncs and renames files, and `files.repair` repairs them after a
-crash. `forbidden` detects pages that must not be archived. `rows` has the rows of segments and
-captures.
+**Reading order.** `service` appends captures and commits segments. It skips pages that must not be
+archived. `records` makes WARC records in memory. `segments` writes, syncs and renames files, and
+repairs them after a crash. `rows` has the rows of segments and captures.
 
 **The life of a capture.** The service consumes a page with its request and response. `records`
 makes three WARC records: the response with the body as received, the request, and metadata about
@@ -21,12 +20,12 @@ costs one sync per commit, and a commit covers many pages.
 **Why the store has the committed length.** A file and a transaction cannot be committed together:
 after a crash, the file may have records of pages that are not committed. So the length of each open
 segment is stored in its writer's row (`SegmentRow`), in the transaction that commits the log. Bytes
-beyond that length do not count: the next start truncates them (`files.repair`), and their pages are
-delivered again. Each page is in the archive once, and no file ends in a partial record. On Kafka
-and Cassandra the row is flushed just before the commit, not with it. A crash in between leaves a
-page twice, with the same record ids. Before it reads the row, an archive claims its writer's name
-(`gossamer.store.claims`), so that its writes win over those of earlier runs, even if its clock is
-behind.
+beyond that length do not count: the next start truncates them (`segments.repair`), and their pages
+are delivered again. Each page is in the archive once, and no file ends in a partial record. On
+Kafka and Cassandra the row is flushed just before the commit, not with it. A crash in between
+leaves a page twice, with the same record ids. Before it reads the row, an archive claims its
+writer's name (`gossamer.store.claims`), so that its writes win over those of earlier runs, even if
+its clock is behind.
 
 **Why `.open`.** A tool that copies or indexes WARC files must know which of them will still change.
 A file without `.open` is complete, and never changes. A segment larger than `segment_size` or older

@@ -1,9 +1,7 @@
-"""Writes, syncs and renames WARC files; no other module of the archive does.
+"""The WARC files of a writer: writes, syncs and renames them, and repairs them after a crash.
 
-A segment has its final name from the start, with the suffix `.open` until it is complete.
-
-[services.archive.segments]
-Repairs the files of a writer at its start, after a crash.
+No other module of the archive changes files. A segment has its final name from the start, with the
+suffix `.open` until it is complete. At the start of a writer, `repair` completes its files:
 
 | found                                      | cause                         | action             |
 |--------------------------------------------|-------------------------------|--------------------|

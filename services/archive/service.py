@@ -1,10 +1,8 @@
 """The archive's processor: appends captures to segments, and commits them with store and log.
 
-[services.archive.service]
-Detects pages that ask not to be archived, in a header or a meta element.
-
-Meta elements are searched at the beginning of the markup, without the parser, because the parser
-and the archive work on a page at the same time.
+Pages that ask not to be archived, in a header or a meta element, are skipped. Meta elements are
+searched at the beginning of the markup, without the parser, because the parser and the archive work
+on a page at the same time.
 """
 
 from collections.abc import Iterable, Iterator
