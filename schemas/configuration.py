@@ -1,10 +1,7 @@
-"""Writes `docs/configuration.md` from the settings classes.
-
-python -m schemas.configuration [FILE]      (run by scripts/schemas)
-"""
+"""The page of all settings, `docs/configuration.md`, from the settings classes."""
 
 import json
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,7 @@ from gossamer.settings import Settings
 from gossamer.settings.load import DELIMITER, OTHER_VARIABLES, PREFIX
 from schemas.markdown import table
 
-FILE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 
 Schema = dict[str, Any]
 
@@ -50,9 +47,9 @@ environment, and an invalid value are errors. The message names the setting, and
 """
 
 
-def main(file: Path) -> None:
-    """Write the page into *file*."""
-    file.write_text(text(), encoding="utf-8")
+def files() -> Iterator[tuple[Path, str]]:
+    """Yield the page and its text."""
+    yield PAGE, text()
 
 
 def text() -> str:
@@ -136,7 +133,3 @@ SCALES = {
     "seconds": ((86400, "d"), (3600, "h"), (60, "min")),
     "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")),
 }
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]) if sys.argv[1:] else FILE)

@@ -21,7 +21,7 @@ from gossamer.events.topics import TOPIC_OF
 from gossamer.settings import Settings
 from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS
 from schemas.configuration import sections
-from schemas.generate import descriptions_of_fields
+from schemas.formats import descriptions_of_fields
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = "docs/vocabulary.md"

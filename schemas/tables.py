@@ -1,37 +1,63 @@
-"""Writes the CQL of every table from its row, for operators who create or read tables themselves.
+"""The tables of the store, from the row classes: their CQL, and a page for operators.
 
-python -m schemas.tables [FOLDER]      (run by scripts/schemas)
+Each file in `schemas/cassandra` creates one table, as `gossamer store apply` does with default
+settings.
 """
 
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from console.tables import tables
+from console.tables import TABLES, tables
 from gossamer.settings import Settings
 from gossamer.settings.servers import CassandraSettings
-from gossamer.store import Row
+from gossamer.store import Row, partition_fields
 from gossamer.store.cassandra import cql
 from gossamer.store.columns import columns_of
-from schemas.generate import descriptions_of_fields
+from schemas.formats import descriptions_of_fields
+from schemas.markdown import table
+from services.dedup.seen import SeenRow
 
-FOLDER = Path(__file__).parent / "cassandra"
+CQL = Path(__file__).parent / "cassandra"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "tables.md"
+PAGE_HEAD = """\
+<!-- Written by scripts/schemas from the row classes: change them there. -->
+# Tables
+
+Each table belongs to the service that writes it. Other services may read it. Operators may read
+all tables, with `cqlsh` or `sqlite3`; [schemas/cassandra](../schemas/cassandra) describes every
+column. The design page of the [store](design/store.md) explains how rows are written.
+
+The picture shows the keys as *partition key / sort key*. A table without a sort key has one row
+for each partition key.
+"""
+OWNERS = {
+    "frontier": "Frontier",
+    "fetcher": "Fetcher",
+    "dedup": "Dedup",
+    "archive": "Archive",
+    "runtime": "Shared by several services",
+}
+"""Owner → its heading. A row class in `gossamer` belongs to the runtime."""
+COLUMNS = ("table", "partition key", "sort key", "deleted after", "row")
+FOLDER_ONLY = SeenRow
+"""This table exists in a folder only; a fleet keeps the set in RocksDB."""
+ROWS: tuple[type[Row], ...] = (*TABLES, FOLDER_ONLY)
 
 
-def main(folder: Path) -> None:
-    """Write all files into *folder*."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in all_files().items():
-        (folder / name).write_text(text, encoding="utf-8")
+def files() -> Iterator[tuple[Path, str]]:
+    """Yield each generated file and its text."""
+    for name, text in cql_files().items():
+        yield CQL / name, text
+    yield PAGE, tables_page()
 
 
-def all_files() -> dict[str, str]:
-    """Return the text of each file by its name."""
+def cql_files() -> dict[str, str]:
+    """Return the text of each CQL file by its name."""
     all_tables = tables(Settings())
-    files = {f"{row.table}.cql": table(row, options) for row, options in all_tables.items()}
+    files = {f"{row.table}.cql": table_cql(row, options) for row, options in all_tables.items()}
     return {"keyspace.cql": keyspace(), **files}
 
 
@@ -42,7 +68,7 @@ def keyspace() -> str:
     return f"-- Depends on cassandra.keyspace, datacenter and replication.\n{statement};\n"
 
 
-def table(row: type[Row], options: cql.Options) -> str:
+def table_cql(row: type[Row], options: cql.Options) -> str:
     """Return the CQL that creates the table of *row*, with the docstrings of the row and its
     fields."""
     described = _descriptions(row)
@@ -51,7 +77,7 @@ def table(row: type[Row], options: cql.Options) -> str:
     lines = [
         explained
         for line in cql.create_table(row, options=options).splitlines()
-        for explained in _explained(line, described, groups)
+        for explained in _explain_line(line, described, groups)
     ]
     return "\n".join([*about, *lines]) + ";\n"
 
@@ -76,12 +102,45 @@ def _groups(row: type[Row]) -> dict[str, str]:
     return found
 
 
-def _explained(line: str, described: dict[str, str], groups: dict[str, str]) -> Iterator[str]:
+def _explain_line(line: str, described: dict[str, str], groups: dict[str, str]) -> Iterator[str]:
     column = re.fullmatch(r' *"(\w+)" .*,', line)
     if column and column[1] in groups:
         yield f"  -- {groups[column[1]]}"
     yield f"{line}  -- {described[column[1]]}" if column and column[1] in described else line
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]) if sys.argv[1:] else FOLDER)
+def tables_page() -> str:
+    """Return the page of all tables."""
+    rows = {owner: [row for row in ROWS if owner_of(row) == owner] for owner in OWNERS}
+    lines = [PAGE_HEAD, *_picture(rows), ""]
+    for owner, heading in OWNERS.items():
+        cells = (tuple(_table_cells(row)) for row in rows[owner])
+        lines += [f"## {heading}", "", *table(COLUMNS, cells), ""]
+    return "\n".join(lines)
+
+
+def owner_of(row: type[Row]) -> str:
+    """Return the service whose package defines *row*, or "runtime"."""
+    package, service, *_ = row.__module__.split(".")
+    return service if package == "services" else "runtime"
+
+
+def _picture(rows: dict[str, list[type[Row]]]) -> Iterator[str]:
+    """Yield a diagram with the tables of each owner and their keys."""
+    yield from ("```mermaid", "flowchart LR")
+    for owner, heading in OWNERS.items():
+        yield f'    subgraph {owner}["{heading}"]'
+        for row in rows[owner]:
+            keys = " / ".join(filter(None, [", ".join(partition_fields(row)), row.sort_key]))
+            yield f'        {row.table}["<b>{row.table}</b><br/>{keys}"]'
+        yield "    end"
+    yield "```"
+
+
+def _table_cells(row: type[Row]) -> Iterator[str]:
+    yield f"`{row.table}`"
+    yield ", ".join(f"`{name}`" for name in partition_fields(row))
+    yield f"`{row.sort_key}`" if row.sort_key else ""
+    yield f"`{row.kept_for}`" if row.kept_for else ""
+    about = " ".join((inspect.getdoc(row) or "").split("\n\n")[0].split())
+    yield f"{about} In a folder only." if row is FOLDER_ONLY else about

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from gossamer.events.hazards import HAZARDS, Hazard, count_hazards, counted_by
 from gossamer.events.outcomes import OUTCOMES, Fate, Outcome, Wait, check_complete
 from gossamer.settings import FrontierSettings, Settings
-from schemas import outcomes
 from services.dedup.service import Dedup
 from services.fetcher.service import Fetcher
 from services.frontier.politeness import failure_wait
@@ -84,10 +83,6 @@ def test_unknown_hazard_cannot_be_counted() -> None:
 
 def test_unknown_hazard_of_another_version_is_ignored() -> None:
     assert counted_by("fetcher", ["no_such_hazard", "redirect"]) == ["redirect"]
-
-
-def test_outcomes_page_is_up_to_date() -> None:
-    assert outcomes.FILE.read_text(encoding="utf-8") == outcomes.text(), "run scripts/schemas"
 
 
 @pytest.mark.parametrize("service", sorted(SERVICES))

@@ -9,7 +9,7 @@ from gossamer.events import topics
 from gossamer.events.topics import SITE_KEYED, TOPIC_OF, TOPICS, Keep, Topic
 from gossamer.log.kafka.topics import topic_specs
 from gossamer.settings.servers import KafkaSettings
-from schemas import overview
+from schemas.topics import README
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.fetcher.service import Fetcher
@@ -74,9 +74,8 @@ def test_service_reads_the_topics_that_list_it_as_consumer(service: type[Fetcher
     assert {topic.name for topic in service.reads} == named
 
 
-def test_topic_table_in_readme_is_up_to_date() -> None:
-    text = overview.FILE.read_text(encoding="utf-8")
-    assert overview.with_table(text) == text, "run scripts/schemas"
+def test_table_in_readme_has_each_topic() -> None:
+    text = README.read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in text for name in TOPICS)
 
 

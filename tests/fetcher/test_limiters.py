@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import services.fetcher
-from schemas.limiters import FILE, with_table
 from services.fetcher.http.client import Web
 from services.fetcher.http.limiters import (
     Admission,
@@ -255,8 +254,3 @@ def test_no_other_module_uses_locks_or_semaphores() -> None:
     folder = Path(services.fetcher.__file__).parent
     found = [file.name for file in folder.rglob("*.py") if primitives.search(file.read_text())]
     assert found == ["limiters.py"]
-
-
-def test_documentation_lists_the_limiters_in_order() -> None:
-    text = FILE.read_text(encoding="utf-8")
-    assert with_table(text) == text, "run scripts/schemas"

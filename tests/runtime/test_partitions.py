@@ -2,7 +2,6 @@
 
 from collections import Counter
 from itertools import product
-from pathlib import Path
 
 from gossamer.events.topics import SEEDS
 from gossamer.log import Message, Record
@@ -14,7 +13,6 @@ from gossamer.runtime.partitions import (
     Partitions,
     PartitionState,
 )
-from schemas import lives
 
 GROUP, ONE = "dedup", frozenset({0})
 STEPS = {
@@ -55,8 +53,3 @@ def test_partition_serves_after_handling_all_earlier_records(log: SqliteLog) -> 
     assert not partitions.caught_up(), "it is said once"
     partitions.catch_up()
     assert partitions.caught_up() == {1}, "nobody has moved past the records of the other"
-
-
-def test_partition_life_page_is_up_to_date(tmp_path: Path) -> None:
-    lives.main(tmp_path / "lives.md")
-    assert (tmp_path / "lives.md").read_text() == lives.FILE.read_text()

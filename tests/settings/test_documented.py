@@ -1,4 +1,4 @@
-"""`docs/configuration.md` is up to date and describes every setting."""
+"""`docs/configuration.md` describes every setting."""
 
 import re
 import tomllib
@@ -9,19 +9,12 @@ import pytest
 from gossamer.settings import Settings, load_settings
 from schemas import configuration
 
-PAGE = configuration.FILE.read_text(encoding="utf-8")
+PAGE = configuration.PAGE.read_text(encoding="utf-8")
 SETTINGS = {
     (section, name): setting
     for section, schema in configuration.sections().items()
     for name, setting in schema["properties"].items()
 }
-
-
-def test_configuration_page_is_up_to_date(tmp_path: Path) -> None:
-    configuration.main(tmp_path / "configuration.md")
-    assert (tmp_path / "configuration.md").read_text(encoding="utf-8") == PAGE, (
-        "run scripts/schemas"
-    )
 
 
 def test_configuration_page_does_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

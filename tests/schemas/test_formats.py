@@ -16,9 +16,7 @@ from grpc_tools import protoc
 from gossamer.events import Page
 from gossamer.log import Record
 from gossamer.log.codec import decode, encode
-from schemas.consuming import DOCS, with_tables
-from schemas.generate import schema_of
-from schemas.other_forms import AVRO, PROTOBUF, PUBLIC, avro_of, protobuf_of
+from schemas.formats import AVRO, PROTOBUF, PUBLIC, protobuf_of, schema_of
 
 SCHEMAS = AVRO.parent
 EXAMPLES = {
@@ -50,16 +48,6 @@ def holds(found: Any, fields: Any) -> bool:
         # Protobuf's JSON has integers of 64 bits as strings.
         return found == str(fields)
     return bool(found == fields)
-
-
-@pytest.mark.parametrize("event", PUBLIC, ids=tag_of)
-def test_what_lies_here_is_what_the_structs_say(event: type[Any]) -> None:
-    tag = tag_of(event)
-    assert json.loads((AVRO / f"{tag}.avsc").read_bytes()) == avro_of(event)
-    committed = (PROTOBUF / f"{tag}.proto").read_text(encoding="utf-8")
-    assert protobuf_of(event, committed) == committed
-    written = DOCS.read_text(encoding="utf-8")
-    assert with_tables(written) == written
 
 
 @pytest.mark.parametrize("event", PUBLIC, ids=tag_of)
