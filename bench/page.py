@@ -9,7 +9,15 @@ crawler finds them by links from one page of each host, obeys robots.txt and sto
 Scrapy runs if `--scrapy` names a Python with it (and with trafilatura for `--text`). CPU seconds
 are those of all processes of a crawler, without nginx. Memory is the maximum of all its processes
 together (PSS). The crawlers run in turn, on the same pages. With `--profile` our crawl runs once
-more under py-spy, and a table shows the CPU time of each stage (`bench.stages`).
+more under py-spy, and a table shows the CPU time of each stage (`bench.page`).
+
+[bench.page]
+CPU time of a crawl by stage, from samples of all its processes.
+
+The input is the output of `py-spy record --subprocesses --format raw`: a line for each sampled
+stack, outermost frame first, with its number of samples. A stack counts for the stage of its
+innermost frame that belongs to one, so the stages add up to the whole. Stacks that wait in a call
+that py-spy counts as running are skipped.
 """
 
 import argparse
@@ -17,6 +25,7 @@ import asyncio
 import gzip
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -24,7 +33,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -32,7 +42,6 @@ from typing import NamedTuple
 import aiohttp
 from selectolax.lexbor import LexborHTMLParser
 
-from bench.stages import stages_of, table_of
 from gossamer.web.url import canonicalize
 from tests.servers import free_ports
 
@@ -89,6 +98,32 @@ process = CrawlerProcess({
 process.crawl(Pages)
 process.start()
 """
+REST = "the rest"
+STAGES: tuple[tuple[str, str], ...] = (
+    ("fetch", r"services/fetcher/|aiohttp/|yarl/|aiodns|multidict"),
+    ("pipes", r"services/parser/(pool|service|wiring)"),
+    ("decode", r"services/parser/(charset|received|html/cost)"),
+    ("links", r"services/parser/(links|html/links|html/elements)"),
+    ("language", r"detect_language|fasttext/"),
+    ("text", r"services/parser/(text|html/text)|trafilatura|justext|lxml"),
+    ("simhash", r"services/parser/simhash"),
+    ("digest", r"digest_of|gossamer/text/(sketch|blocks)"),
+    ("metadata", r"services/parser/"),
+    ("seen", r"services/dedup/seen"),
+    ("verdict", r"services/dedup/|gossamer/text/"),
+    ("frontier", r"services/frontier/"),
+    ("WARC", r"services/archive/|isal/|fastwarc"),
+    ("commit", r"(_leave|_enter|flush) \(gossamer/(sqlite|store)"),
+    ("store", r"gossamer/store/"),
+    ("log", r"gossamer/(log/|sqlite|runtime/(runner|arrears|observed|trace))"),
+    ("event loops", r"gossamer/runtime/|asyncio/|selectors|concurrent/futures"),
+    ("start", r"importlib|standalone/|multiprocessing/|console/"),
+)
+"""The name of each stage, and a pattern of its frames, `function (file:line)`."""
+
+_waits = re.compile(r"^(EpollSelector\.select|Connection\._recv|\S+_do_waitpid|_worker) \(")
+_import = re.compile(r"_find_and_load|_find_spec")
+_stages = [(name, re.compile(pattern)) for name, pattern in STAGES]
 
 
 class Cost(NamedTuple):
@@ -291,6 +326,33 @@ def main() -> None:
         options.rounds,
         options.profile,
     )
+
+
+def stages_of(raw: Iterable[str]) -> Counter[str]:
+    """Return the number of samples of each stage in py-spy's output."""
+    found = Counter[str]()
+    for line in raw:
+        stack, _, times = line.rstrip().rpartition(" ")
+        frames = [frame for frame in stack.split(";") if not frame.startswith("process ")]
+        if frames and not _waits.search(frames[-1]):
+            found[_stage_of(frames)] += int(times)
+    return found
+
+
+def _stage_of(frames: list[str]) -> str:
+    if any(map(_import.search, frames)):
+        return STAGES[-1][0]
+    stages = (name for frame in reversed(frames) for name, its in _stages if its.search(frame))
+    return next(stages, REST)
+
+
+def table_of(stages: Counter[str], milliseconds: float) -> str:
+    """Return a table that divides *milliseconds* among the *stages*, in their order."""
+    names = [*dict.fromkeys([*(name for name, _ in STAGES), REST])]
+    whole = stages.total()
+    rows = [(name, milliseconds * stages[name] / whole) for name in names]
+    lines = [f"{name:18} {share:6.2f} ms" for name, share in [*rows, ("all", milliseconds)]]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.fleet import FIXED, JAVA, LOOK, Counts, MeasuredFleet, since
-from bench.fleet_servers import Servers
+from bench.fleet import FIXED, JAVA, LOOK, Counts, MeasuredFleet, Servers, since
 from bench.scale import EVENTS_PER_APPEND, discovered_links
 from gossamer.events import UrlsDiscovered
 from gossamer.log.codec import encode

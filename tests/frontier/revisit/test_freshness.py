@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from bench.constant_rates import best_rates, constant
+from bench.freshness import best_rates, constant
 from bench.revisiting import Crawl, Result, Tally
 from bench.webs import WEBS
 from services.frontier.revisit import make_policy
