@@ -1,9 +1,4 @@
-"""The load of a fleet as Kafka and Cassandra report it: rows, records, commits, requests.
-
-The services are not asked, so that costs that they do not know are counted as well.
-
-[bench.fleet]
-The cost of a page in a fleet by process, on warm servers: CPU, rows, records, commits.
+"""The cost of a page in a fleet by process, on warm servers: CPU, rows, records, commits.
 
     .venv/bin/python -m bench.fleet [--pages 10000] [--each 6] [--counts 1 2] [--texts no yes]
 
@@ -12,6 +7,9 @@ with two instances of each service crawl a synthetic web, without and with main 
 without work for a while. Last, the same web is crawled in a folder. The CPU of Java's compilers is
 shown separately, since they stop some time. The web and other processes use the same cores: compare
 CPU, and compare runs with each other.
+
+The load of Kafka and Cassandra is what they report: rows, records, commits, requests. The services
+are not asked, so that costs that they do not know are counted as well.
 """
 
 import argparse

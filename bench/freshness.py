@@ -14,9 +14,6 @@ freshness as a fraction of that row. For recorded histories the true rate is the
 `expected` is the freshness that the crawl itself estimates. `lost` are visits to pages that the
 best rates never visit, since they change too fast. `1d` is the first day, in which pages are
 discovered, and `1w` … are the first weeks.
-
-[bench.freshness]
-The best constant visit rates for a web with known change rates. For `bench.freshness`.
 """
 
 import argparse

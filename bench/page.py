@@ -9,15 +9,7 @@ crawler finds them by links from one page of each host, obeys robots.txt and sto
 Scrapy runs if `--scrapy` names a Python with it (and with trafilatura for `--text`). CPU seconds
 are those of all processes of a crawler, without nginx. Memory is the maximum of all its processes
 together (PSS). The crawlers run in turn, on the same pages. With `--profile` our crawl runs once
-more under py-spy, and a table shows the CPU time of each stage (`bench.page`).
-
-[bench.page]
-CPU time of a crawl by stage, from samples of all its processes.
-
-The input is the output of `py-spy record --subprocesses --format raw`: a line for each sampled
-stack, outermost frame first, with its number of samples. A stack counts for the stage of its
-innermost frame that belongs to one, so the stages add up to the whole. Stacks that wait in a call
-that py-spy counts as running are skipped.
+more under py-spy, and a table shows the CPU time of each stage.
 """
 
 import argparse
@@ -329,7 +321,13 @@ def main() -> None:
 
 
 def stages_of(raw: Iterable[str]) -> Counter[str]:
-    """Return the number of samples of each stage in py-spy's output."""
+    """Return the number of samples of each stage in the output of
+    `py-spy record --subprocesses --format raw`.
+
+    A line has a sampled stack, outermost frame first, and its number of samples. A stack counts for
+    the stage of its innermost frame that belongs to one, so the stages add up to the whole. Stacks
+    that wait in a call that py-spy counts as running are skipped.
+    """
     found = Counter[str]()
     for line in raw:
         stack, _, times = line.rstrip().rpartition(" ")
