@@ -20,7 +20,7 @@ from statistics import correlation
 from typing import Any
 
 from gossamer.settings import Settings
-from gossamer.text.folding import fold_whitespace
+from gossamer.text.blocks import fold_whitespace
 from gossamer.text.sketch import estimate_change, make_sketch
 from services.dedup.content import distance
 from services.parser.html.cost import truncate_costly

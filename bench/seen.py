@@ -29,8 +29,7 @@ from gossamer.events import Discovery, UrlsAdmitted, UrlsDiscovered
 from gossamer.log import MAX_POLL_RECORDS, Message
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
-from gossamer.runtime.health import Health
-from gossamer.runtime.observed import ObservedLog
+from gossamer.runtime.health import Health, ObservedLog
 from gossamer.runtime.process import Backends, Process
 from gossamer.settings import DedupSettings, Settings
 from gossamer.settings.servers import KafkaSettings, ServiceSettings

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
-from gossamer.web.internal_links import sample_links
+from gossamer.web.links import sample_links
 
 DAY = 86400.0
 BEGIN = 1_700_006_400.0

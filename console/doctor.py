@@ -18,9 +18,9 @@ from gossamer.errors import BadSettings, GossamerError
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Keep
 from gossamer.extras import require_extra
 from gossamer.log import Log
-from gossamer.runtime.alignment import Alignment, compare_group
 from gossamer.runtime.backends import check_fleet
 from gossamer.runtime.identity import FILE, check_identity, check_stated_folder
+from gossamer.runtime.positions import Alignment, compare_group
 from gossamer.runtime.processor import Processor
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.store import Store
@@ -36,7 +36,7 @@ from services.frontier.service import Frontier
 
 if TYPE_CHECKING:
     # Imported when a fleet is examined, because its libraries are optional.
-    from gossamer.log.kafka.brokers import Brokers
+    from gossamer.log.kafka.client import Brokers
     from gossamer.log.kafka.log import KafkaLog
     from gossamer.log.kafka.topics import Differences
     from gossamer.store.cassandra.session import Cassandra
@@ -119,7 +119,7 @@ def _examine_kafka(
     """Yield the findings about Kafka; return the log if it can be read."""
     if not settings.kafka.servers or not _has_libraries():
         return None
-    from gossamer.log.kafka.brokers import Brokers
+    from gossamer.log.kafka.client import Brokers
     from gossamer.log.kafka.log import KafkaLog
     from gossamer.log.kafka.topics import Topics
 

@@ -3,7 +3,7 @@
 from gossamer.errors import GossamerError
 from gossamer.events.topics import TOPICS, Keep
 from gossamer.log import Log
-from gossamer.log.kafka.brokers import Brokers
+from gossamer.log.kafka.client import Brokers
 from gossamer.settings.servers import KafkaSettings
 from inspection.figures import plural
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gossamer.erasures import ErasureRow
-from gossamer.runtime.control_copy import ControlRow
+from gossamer.log.control import ControlRow
 from gossamer.runtime.identity import IdentityRow
 from gossamer.runtime.positions import PositionRow
 from gossamer.settings import Settings

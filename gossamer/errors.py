@@ -1,7 +1,9 @@
-"""Exceptions, named by their consequence.
+"""Exceptions, named by their consequence, and the waits before retries of an unavailable server.
 
 Failures of the Web are not exceptions but outcomes (`gossamer.events.Outcome`).
 """
+
+from collections.abc import Iterator
 
 
 class GossamerError(Exception):
@@ -38,3 +40,16 @@ class NoSpace(GossamerError):
 
 class Locked(GossamerError):
     """Another crawl holds the lock of the data folder."""
+
+
+MIN_RETRY_WAIT, MAX_RETRY_WAIT = 0.25, 5.0
+"""Minimum and maximum seconds of a wait."""
+
+
+def retry_waits() -> Iterator[float]:
+    """Yield the seconds before each further attempt, without end. Each wait is twice the one
+    before."""
+    wait = MIN_RETRY_WAIT
+    while True:
+        yield wait
+        wait = min(2 * wait, MAX_RETRY_WAIT)

@@ -26,9 +26,8 @@ import structlog
 
 from gossamer.errors import BadSettings
 from gossamer.events.pages import PageParsed
-from gossamer.web.expressions import Expression, Holds, parse, require_texts
 from gossamer.web.scope import RULES as SCOPE_RULES
-from gossamer.web.scope import Found
+from gossamer.web.scope import Expression, Found, Holds, parse_expression, require_texts
 
 GROUP = "gossamer.relevance"
 MAX_REASON = 300
@@ -58,7 +57,7 @@ def facts_of(page: PageParsed) -> Facts:
 @lru_cache(maxsize=64)
 def parse_relevance(text: str) -> Expression[Facts]:
     """Parse *text*. Raise BadSettings with the reason if it is invalid."""
-    return parse(text, RULES, "relevant")
+    return parse_expression(text, RULES, "relevant")
 
 
 def _of_scope(make: Callable[..., Holds[Found]]) -> Callable[..., Holds[Facts]]:

@@ -4,7 +4,7 @@ from math import sqrt
 
 from msgspec import Struct
 
-from gossamer.web.in_links import estimate_sites
+from gossamer.web.links import estimate_sites
 from gossamer.web.validators import Trust, Validators
 from services.dedup.rows import DocumentRow
 from services.frontier.revisit import States, belief, credible_interval, likelihood_ratio

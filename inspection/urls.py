@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from gossamer import clock
 from gossamer.events import HostOverridden, SiteOverridden
-from gossamer.events.gone import GONE_RULES, Gone
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.events.outcomes import OUTCOMES, Outcome
+from gossamer.events.public import GONE_RULES, Gone
 from gossamer.policies import NEVER
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.events import Event, Page, PageArchived
-from gossamer.events.gone import GONE_RULES, GoneRule
 from gossamer.events.hazards import HAZARDS, Counting
 from gossamer.events.outcomes import OUTCOMES, Meaning, Wait
+from gossamer.events.public import GONE_RULES, GoneRule
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS, Metric
 from gossamer.web.url import STEPS as EVERY_STEP

@@ -24,7 +24,7 @@ from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.log.throttling import Hold, Throttle, hold_nothing
-from gossamer.runtime.event_loop import run_async
+from gossamer.runtime.concurrent import run_async
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct, inspect
 
 from gossamer.events import Page
-from gossamer.events.formats import instants_of
+from gossamer.events.records import instants_of
 from gossamer.log import Record
 from gossamer.log.codec import decode
 

@@ -18,11 +18,10 @@ from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import TOPICS
 from gossamer.log import Log
 from gossamer.log.codec import encode
-from gossamer.log.control import newest_events
-from gossamer.runtime.alignment import align_group, skip_gaps
+from gossamer.log.control import ControlRow, control_events, control_row, newest_events
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.control_copy import ControlRow, control_events, control_row
 from gossamer.runtime.identity import STORE, IdentityRow, adopt, check_topics, fleet_event
+from gossamer.runtime.positions import align_group, skip_gaps
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant

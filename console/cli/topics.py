@@ -20,9 +20,9 @@ from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
-from gossamer.runtime.alignment import forget_positions
 from gossamer.runtime.backends import open_store
 from gossamer.runtime.identity import STORE, IdentityRow, set_partitions
+from gossamer.runtime.positions import forget_positions
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant

@@ -27,30 +27,6 @@ from gossamer.events.control import (
 from gossamer.events.control import (
     SpeedSet as SpeedSet,
 )
-from gossamer.events.erasures import (
-    Erasure as Erasure,
-)
-from gossamer.events.erasures import (
-    ErasureBegun as ErasureBegun,
-)
-from gossamer.events.erasures import (
-    ErasureRequested as ErasureRequested,
-)
-from gossamer.events.erasures import (
-    UrlsErased as UrlsErased,
-)
-from gossamer.events.erasures import (
-    VisitsErased as VisitsErased,
-)
-from gossamer.events.hints import (
-    ChangeHint as ChangeHint,
-)
-from gossamer.events.hints import (
-    ChangesHinted as ChangesHinted,
-)
-from gossamer.events.hints import (
-    EvidenceKind as EvidenceKind,
-)
 from gossamer.events.outcomes import (
     Outcome as Outcome,
 )
@@ -94,6 +70,12 @@ from gossamer.events.records import (
     PRIORITY_LIMIT as PRIORITY_LIMIT,
 )
 from gossamer.events.records import (
+    ChangeHint as ChangeHint,
+)
+from gossamer.events.records import (
+    ChangesHinted as ChangesHinted,
+)
+from gossamer.events.records import (
     DeadLetter as DeadLetter,
 )
 from gossamer.events.records import (
@@ -101,6 +83,9 @@ from gossamer.events.records import (
 )
 from gossamer.events.records import (
     Event as Event,
+)
+from gossamer.events.records import (
+    EvidenceKind as EvidenceKind,
 )
 from gossamer.events.records import (
     HostCheckedOut as HostCheckedOut,
@@ -144,9 +129,24 @@ from gossamer.events.records import (
 from gossamer.events.records import (
     VisitEnded as VisitEnded,
 )
-from gossamer.events.retries import (
+from gossamer.events.requests import (
+    Erasure as Erasure,
+)
+from gossamer.events.requests import (
+    ErasureBegun as ErasureBegun,
+)
+from gossamer.events.requests import (
+    ErasureRequested as ErasureRequested,
+)
+from gossamer.events.requests import (
     RefetchRequested as RefetchRequested,
 )
-from gossamer.events.retries import (
+from gossamer.events.requests import (
     RetryRequested as RetryRequested,
+)
+from gossamer.events.requests import (
+    UrlsErased as UrlsErased,
+)
+from gossamer.events.requests import (
+    VisitsErased as VisitsErased,
 )

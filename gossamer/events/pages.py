@@ -1,14 +1,34 @@
-"""The contents of a page: the parser's event, and the parts shared with the public `pages`."""
+"""The contents of a page: the parser's event, and the parts shared with the public `pages`.
 
+Links and seeds pass their origin on to the URLs that they lead to (`link_discovery`,
+`seed_discovery`). A URL carries its origin on all its events and rows
+(`services.frontier.rows.Origin`). The priority is not a part of the origin: it is encoded in the
+request number, which orders the queue. A retried URL is queued behind the URLs that were admitted
+before its retry.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from gossamer.events.formats import Instant, Url
-from gossamer.events.records import Event, Visit
+from gossamer.events.records import (
+    Discovery,
+    Event,
+    Instant,
+    SeedAdded,
+    Url,
+    UrlsDiscovered,
+    Visit,
+)
+from gossamer.web.url import fingerprint, site_of
 from gossamer.web.validators import NO_VALIDATORS, Validators
+
+MAX_LINKS_PER_EVENT = 1000
+"""Maximum number of links in an event. Each may have 2,000 characters."""
 
 
 class LinkKind(StrEnum):
@@ -297,3 +317,43 @@ class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     """The kind of the listing, if the response is one."""
     entries: tuple[Entry, ...] = ()
     """The entries of a listing, the most important ones first."""
+
+
+def group_by_site(
+    urls: Iterable[Discovery], via: str, crawl: str, now: float
+) -> list[UrlsDiscovered]:
+    """Return *urls* in their order as `urls_discovered` events, one for each site, or several if
+    one would be too large."""
+    sites: dict[str, list[Discovery]] = defaultdict(list)
+    for found in urls:
+        sites[site_of(found.url)].append(found)
+    return [
+        UrlsDiscovered(
+            crawl=crawl, at=now, site=site, via=via, urls=tuple(found[n : n + MAX_LINKS_PER_EVENT])
+        )
+        for site, found in sites.items()
+        for n in range(0, len(found), MAX_LINKS_PER_EVENT)
+    ]
+
+
+def seed_discovery(seed: SeedAdded, url: str) -> Discovery:
+    """Return *seed* as a discovery, with the canonical form *url*. The event contains its `via`."""
+    trace = fingerprint(url)
+    return Discovery(url, seed.depth, priority=seed.priority, trace=trace, party=seed.party)
+
+
+def link_discovery(link: Link, visit: Visit) -> Discovery:
+    """Return the discovery of *link* on the page of *visit*: one link deeper, or one redirect
+    further.
+
+    `duplicates` is that of the page. The page's verdict may increment or reset it.
+    """
+    return Discovery(
+        link.url,
+        visit.depth if link.redirect else visit.depth + 1,
+        visit.hops + 1 if link.redirect else 0,
+        trace=fingerprint(link.url),
+        duplicates=visit.duplicates,
+        party=visit.party,
+        guess=link.kind == LinkKind.SCRIPT,
+    )

@@ -1,14 +1,33 @@
 """The public events: documents, tombstones, and where captures are stored.
 
 Gossamer's own services write these events and do not read them. Consumers rely on them.
+
+`GONE_RULES` states the number of visits that each reason for a tombstone needs. Dedup applies the
+table. `gossamer why` and `docs/outcomes-and-hazards.md` show its sentences.
+
+`fit_to_limit` reduces documents that are too large for a record: fields are dropped first, then the
+text is cut.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
 from msgspec import Struct
 
-from gossamer.events.formats import Instant, Url
-from gossamer.events.outcomes import Verdict
-from gossamer.events.pages import Contents, Link
-from gossamer.events.records import Event
+from gossamer.events.outcomes import Verdict, check_complete
+from gossamer.events.pages import CONTENTS, Contents, Link, PageParsed
+from gossamer.events.records import Event, Instant, Url
+
+Document = TypeVar("Document", bound=Contents)
+PROTECTED_FIELDS = frozenset({"hazards", "cut", "text"})
+LINK_FIELDS = frozenset({"links", "entries"})
+"""Fields that a parsed page keeps at any size, because the crawl needs them. The parser limits
+them."""
+MIN_DROPPED_CHARACTERS = 1000
+"""Minimum number of characters of a string field that is dropped."""
 
 
 class Page(Contents, frozen=True, kw_only=True, tag="page"):
@@ -101,10 +120,110 @@ class Tombstone(Struct, frozen=True):
     """The canonical target of the redirect. "" if the verdict is `gone`, or the target is not a
     URL."""
     reason: str = ""
-    """The reason, one of `gossamer.events.gone.Gone`."""
+    """The reason, one of `gossamer.events.public.Gone`."""
     at: float = 0.0
     """Epoch seconds of the visit that found the document gone."""
     status: int = 0
     """The HTTP status of that visit."""
     trace: str = ""
     """The id of the document, as in `pages`."""
+
+
+class Gone(StrEnum):
+    """Why a document is gone from `pages`: the `reason` in its tombstone."""
+
+    MOVED = "moved"
+    REMOVED = "removed"
+    NOINDEX = "noindex"
+    LISTING = "listing"
+    IRRELEVANT = "irrelevant"
+    MISSING = "missing"
+    SOFT_404 = "soft_404"
+    REDIRECTED = "redirected"
+    REFUSED = "refused"
+    ERASED = "erased"
+
+
+@dataclass(frozen=True)
+class GoneRule:
+    """The condition under which a document counts as gone."""
+
+    visits: int
+    """Number of consecutive visits that do not find the document, the last of them for this
+    reason."""
+    text: str
+    """The result of such a visit, as a sentence."""
+    setting: str = ""
+    """The setting with the minimum time that the document must also be missing. "" means no
+    minimum."""
+
+
+# fmt: off
+GONE_RULES: dict[Gone, GoneRule] = {
+    Gone.MOVED: GoneRule(1, "The URL redirects permanently (301, 308)."),
+    Gone.REMOVED: GoneRule(1, "The server reports that the page is permanently gone (410)."),
+    Gone.NOINDEX: GoneRule(1, "The page asks not to be indexed."),
+    Gone.LISTING: GoneRule(1, "The URL has a sitemap or a feed, which is not a document."),
+    Gone.IRRELEVANT: GoneRule(1, "The page is not relevant to the crawl (`crawl.relevant`)."),
+    Gone.MISSING: GoneRule(2, "The server does not find the page (404)."),
+    Gone.SOFT_404: GoneRule(
+        1, "The response has the host's signature for missing pages (soft 404)."),
+    Gone.REDIRECTED: GoneRule(2, "The URL redirects temporarily (302 and other codes)."),
+    Gone.REFUSED: GoneRule(
+        2, "The server refuses the page (any 4xx except 404, 410, 412 and 429).",
+        "dedup.refused_limit"),
+    Gone.ERASED: GoneRule(
+        0, "An operator erased the document with `gossamer forget`, without a visit."),
+}
+# fmt: on
+check_complete(Gone, GONE_RULES, "GONE_RULES")
+
+
+def fit_to_limit(page: Document, limit: int) -> Document:
+    """Return *page* reduced so that its JSON has at most *limit* bytes, if that is possible.
+
+    The largest lists, maps and strings are dropped first, as a whole. Then the end of the text is
+    cut. `cut` names all reduced fields. Fields that must stay can make the result larger than
+    *limit*.
+    """
+    free_bytes = limit - _size(page)
+    gone = list[str]()
+    for size, name in sorted(_optional(page), reverse=True):
+        if free_bytes >= _size([*gone, "text"]):
+            break
+        gone.append(name)
+        free_bytes += size
+    page = msgspec.structs.replace(page, **{name: _default(page, name) for name in gone})
+    return _with_short_text(_mark_cut(page, gone), limit) if gone else page
+
+
+def _with_short_text(page: Document, limit: int) -> Document:
+    while (text := page.text) and (over := _size(page) - limit) > 0:
+        # Assumes that all characters are equally long in JSON. The loop corrects that.
+        left = max(0, int(len(text) * (1 - over / _size(text))) - 1)
+        page = _mark_cut(msgspec.structs.replace(page, text=text[:left]), ["text"])
+    return page
+
+
+def _optional(page: Contents) -> Iterator[tuple[int, str]]:
+    kept = PROTECTED_FIELDS | LINK_FIELDS if isinstance(page, PageParsed) else PROTECTED_FIELDS
+    for name in page.__struct_fields__:
+        value = getattr(page, name)
+        is_long = (
+            isinstance(value, str) and name in CONTENTS and len(value) > MIN_DROPPED_CHARACTERS
+        )
+        if name not in kept and (is_long or isinstance(value, tuple | dict)) and value:
+            yield _size(value), name
+
+
+def _default(page: Contents, name: str) -> object:
+    return type(getattr(page, name))()
+
+
+def _mark_cut(page: Document, names: list[str]) -> Document:
+    cut = tuple(dict.fromkeys((*page.cut, *names)))
+    return msgspec.structs.replace(page, cut=cut)
+
+
+def _size(value: object) -> int:
+    return len(msgspec.json.encode(value))

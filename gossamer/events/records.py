@@ -1,6 +1,7 @@
 """All events that services write to each other, and their parts.
 
-The public events are in `gossamer.events.public`.
+Operators' events are in `gossamer.events.control` and `requests`, the parser's event in `pages`,
+and the public events in `public`.
 
 An event is a frozen struct, encoded as one JSON object and tagged with its name and version. One
 event contains what belongs together: the links of a page to one site, or a host with its batch of
@@ -10,11 +11,12 @@ removed or changes its meaning. A test compares these structs with `schemas/`.
 durations are seconds, sizes are bytes.
 """
 
+from enum import StrEnum
 from typing import Annotated, NewType
 
 from msgspec import Meta, Struct
+from msgspec.inspect import Metadata, StructType, type_info
 
-from gossamer.events.formats import Instant
 from gossamer.events.outcomes import Outcome, Purpose, Verdict
 from gossamer.web.cookies import Cookie
 from gossamer.web.http import Headers
@@ -22,6 +24,11 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature
 from gossamer.web.validators import NO_VALIDATORS, Validators, conditions
 
+Url = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
+"""An absolute, canonical URL. "" means no URL."""
+_INSTANT = {"format": "epoch-seconds"}
+Instant = Annotated[float, Meta(extra_json_schema=_INSTANT)]
+"""Epoch seconds, or 0 if the time is not known."""
 DEFAULT_CRAWL = "default"
 PRIORITY_LIMIT = 100
 Priority = Annotated[int, Meta(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)]
@@ -289,9 +296,9 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     nothing, or nothing credible."""
     in_links: int = 0
     """Number of other sites whose links to the page were seen since its last verdict. See
-    `gossamer.web.in_links`."""
+    `gossamer.web.links`."""
     internal_links: tuple[int, ...] | None = None
-    """A sample of the internal pages that the page links to (`gossamer.web.internal_links`). None
+    """A sample of the internal pages that the page links to (`gossamer.web.links`). None
     means that the revisit policy does not use them, or that the visit did not read the page."""
 
 
@@ -357,3 +364,49 @@ class MissingPageRead(Event, frozen=True, kw_only=True, tag="missing_page_read")
     """The digest of the text, as in `page_parsed`."""
     simhash: str = ""
     """The simhash of the text, as in `page_parsed`."""
+
+
+class EvidenceKind(StrEnum):
+    """The source of evidence that a page has changed."""
+
+    LAST_MODIFIED = "last_modified"
+    SITEMAP = "sitemap"
+    FEED = "feed"
+    LINK = "link"
+    EXPIRES = "expires"
+    """Cache-Control or Expires in the page's last response."""
+    CHANGEFREQ = "changefreq"
+
+
+class ChangeHint(Struct, frozen=True):
+    """Evidence that a page may have changed."""
+
+    url: str
+    """The canonical URL of the page."""
+    kind: EvidenceKind
+    changed_at: float
+    """Epoch seconds of the stated change; for a new link, of the visit that saw it. 0 means that no
+    date was stated."""
+    every: float = 0.0
+    """Seconds between two changes, from a sitemap's changefreq. 0 means that no frequency was
+    stated."""
+
+
+class ChangesHinted(Event, frozen=True, kw_only=True, tag="changes_hinted"):
+    """Pages of a host may have changed. The revisit scheduler weighs a site's hints by the share of
+    its earlier hints that proved true."""
+
+    site: str
+    host: str
+    hints: tuple[ChangeHint, ...]
+
+
+def instants_of(struct: type[Struct]) -> tuple[str, ...]:
+    """Return the names of the fields of *struct* that are instants."""
+    about = type_info(struct)
+    assert isinstance(about, StructType)
+    return tuple(
+        field.name
+        for field in about.fields
+        if isinstance(field.type, Metadata) and field.type.extra_json_schema == _INSTANT
+    )

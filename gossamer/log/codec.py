@@ -19,8 +19,8 @@ from gossamer.events import (
     Tombstone,
     topics,
 )
-from gossamer.events.fitting import fit_to_limit
 from gossamer.events.pages import Contents
+from gossamer.events.public import fit_to_limit
 from gossamer.events.topics import TOPICS, Topic
 from gossamer.log import Headers, Message, Record
 from gossamer.web.url import BadUrl, canonicalize, site_of

@@ -1,13 +1,20 @@
-"""Reads the control topic: settings of operators, which every instance reads completely.
+"""The topic `control`: settings of operators, which every instance reads completely.
 
-It carries several kinds of events, listed with their keys in `schemas/topics/control.yaml`. A key
-contains the kind and the subject, as in `crawl_defined/default`, so that compaction keeps the
+The topic carries several kinds of events, listed with their keys in `schemas/topics/control.yaml`.
+A key contains the kind and the subject, as in `crawl_defined/default`, so that compaction keeps the
 newest event of each. A new kind needs a struct, a line in that file, and a case in `handle` (or
 `control`) of the services that act on it. All other services ignore it.
 
 The processes of a fleet are upgraded one by one. An event of an unknown kind or version is
 therefore skipped: an older process must neither stop at it nor write a dead letter, since each
 instance would write one at each start.
+
+Older versions used the crawl alone as the key of a definition. Such a record still counts. Since
+newer definitions have another key, compaction does not remove it, but every reader reads the newer
+record later, and that one prevails.
+
+Frontiers copy the topic to the store as they read it (`ControlRow`), so that a lost disk of the log
+does not cost the blocklist.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +26,8 @@ from gossamer.errors import Poison
 from gossamer.events import Event
 from gossamer.events.topics import CONTROL
 from gossamer.log import Log, Record
-from gossamer.log.codec import decode, key_of, why_newer
+from gossamer.log.codec import decode, encode, key_of, why_newer
+from gossamer.store import Row, Store
 
 logger = structlog.get_logger()
 
@@ -65,3 +73,31 @@ def _events(log: Log) -> Iterator[Event]:
         for record in records:
             with suppress(Poison):
                 yield decode(record)
+
+
+class ControlRow(Row, frozen=True):
+    """The newest event of a key of `control`."""
+
+    table = "control"
+    partition_key, sort_key = "crawl", "key"
+
+    crawl: str
+    key: str
+    """The key on the topic: `blocklist_changed/example.org`."""
+    value: str
+    """The event in JSON."""
+
+
+def control_row(event: Event) -> ControlRow:
+    """Return the row of *event*."""
+    message = encode(event)
+    return ControlRow(event.crawl, message.key, message.value.decode())
+
+
+def control_events(store: Store, crawl: str) -> Iterator[Event]:
+    """Yield the events of *crawl* in *store*. Raise Poison for an unreadable one."""
+    table, after = store.table(ControlRow), None
+    while rows := table.scan(crawl, after):
+        after = rows[-1].key
+        for row in rows:
+            yield decode(Record(CONTROL.name, 0, 0, row.key, row.value.encode()))

@@ -6,7 +6,7 @@ records in between. Most logic is a `Processor` (`processor.py`): it gets events
 returns events, in the order of the log. `Sequential` (`sequential.py`) reads the rows that the
 records need, passes the records to the processor, and wakes it when it is due. Fetching and parsing
 take time and finish in any order. They are an `AsyncProcessor` under `Concurrent`
-(`concurrent.py`), which has many records in progress and an `OffsetTracker` (`offsets.py`) that
+(`concurrent.py`), which has many records in progress and an `OffsetTracker` that
 determines how far the log may advance.
 
 **The life of a partition** in a loop is one table (`partitions.py`): claimed, catching up, serving,
@@ -25,7 +25,7 @@ service is handled at once.
 **Why a step is bounded by time.** A loop that does not poll seems stuck: its liveness probe
 restarts it, and its group assigns its partitions to other members, which start the same step. A
 step therefore takes as many records, and as much due work, as was recently handled within
-`service.step_limit`. The first step is small (`step_size.py`). Work that exceeds a step is split
+`service.step_limit`. The first step is small (`StepSize`). Work that exceeds a step is split
 into several records.
 
 **Why handlers do not read.** Sequential reads would cost a round trip for each link of a page. A
@@ -56,6 +56,6 @@ dropped, their URLs would be requested again.
 copies the store checks that no loop has continued too early.
 
 **The process.** In a fleet, `process.py` waits for unavailable servers, opens log and store
-(`backends.py`), and stops at SIGTERM. `health.py` serves probes and metrics, and `observed.py`
-updates them from the polls of every loop. `trace.py` adds the trace of a URL to log lines.
+(`backends.py`), and stops at SIGTERM. `health.py` serves probes and metrics, and its `ObservedLog`
+updates them from the polls of every loop. `answers.py` adds the trace of a URL to log lines.
 """

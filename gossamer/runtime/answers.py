@@ -1,17 +1,22 @@
-"""Turns records into a processor's results: messages to append, or dead letters."""
+"""Turns records into a processor's results: messages to append, or dead letters.
+
+Every log line about an event contains the *traces* of the event's URLs. The trace of a URL is its
+fingerprint: one id that identifies it in the events and logs of all services, and that can be
+computed from the URL.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import structlog
 
 from gossamer.clock import Clock
 from gossamer.errors import GossamerError, Poison
-from gossamer.events import Event
+from gossamer.events import Event, HostCheckedOut, UrlsAdmitted, UrlsDiscovered
 from gossamer.log import Message, Record
 from gossamer.log.codec import Decoded, dead_letter, encode
 from gossamer.runtime.processor import Key, Processor
-from gossamer.runtime.trace import handling
 from gossamer.store import Partition, Row, Sort, Store
 from gossamer.telemetry import count
 
@@ -115,3 +120,30 @@ def dead_letter_for(record: Record, service: str, error: Exception, now: float) 
         exc_info=None if isinstance(error, Poison) else error,
     )
     return dead_letter(record, service, reason, now)
+
+
+def traces(event: Event) -> list[str]:
+    """Return the traces of all URLs of *event*."""
+    match event:
+        case UrlsDiscovered() | UrlsAdmitted():
+            found = [url.trace for url in event.urls]
+        case HostCheckedOut():
+            found = [visit.trace for visit in event.visits]
+        case _:
+            subject = getattr(event, "visit", event)
+            found = [getattr(subject, "trace", "")]
+    return [trace for trace in found if trace]
+
+
+@contextmanager
+def handling(event: Event) -> Iterator[None]:
+    """Log at debug level that *event* is handled, and add its traces to all log lines in the
+    block."""
+    found = traces(event)
+    if not found:
+        yield
+        return
+    fields = {"trace": found[0]} if len(found) == 1 else {"traces": found}
+    with structlog.contextvars.bound_contextvars(**fields):
+        logger.debug("handling", event_type=event.__struct_config__.tag)
+        yield

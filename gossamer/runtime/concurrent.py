@@ -1,10 +1,11 @@
 """The strategy for concurrent work on many records: fetching and parsing.
 
-Records finish in any order. The messages of a record are appended when the log advances past it,
-after all earlier records of its partition have finished. Work that a crash interrupts has therefore
-appended nothing, and is repeated. If work must not be repeated (`begins_once`), the log advances
-before the work starts, and messages are appended at once. After a crash during the work, another
-service must notice that its results are missing: the frontier does when the order's lease expires.
+Records finish in any order, and `OffsetTracker` determines how far the log may advance. The
+messages of a record are appended when the log advances past it, after all earlier records of its
+partition have finished. Work that a crash interrupts has therefore appended nothing, and is
+repeated. If work must not be repeated (`begins_once`), the log advances before the work starts, and
+messages are appended at once. After a crash during the work, another service must notice that its
+results are missing: the frontier does when the order's lease expires.
 
 Work that must not be repeated survives an outage of the log. It continues, and its messages are
 held. The next successful advance includes the records and messages of the failed ones. A member
@@ -14,7 +15,9 @@ instead, and log and store are reopened.
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -22,17 +25,14 @@ import structlog
 
 from gossamer import clock
 from gossamer.clock import Clock, IdleTimer
-from gossamer.errors import Fenced, GossamerError, Poison, Unavailable
+from gossamer.errors import Fenced, GossamerError, Poison, Unavailable, retry_waits
 from gossamer.events import Event
 from gossamer.log import MAX_POLL_RECORDS, Log, Message, Record
 from gossamer.log.codec import Decoded, decode, encode
 from gossamer.log.throttling import Hold
-from gossamer.retries import waits
-from gossamer.runtime.answers import dead_letter_for
+from gossamer.runtime.answers import dead_letter_for, handling
 from gossamer.runtime.loop import Batch, Loop, Report, ignore
-from gossamer.runtime.offsets import OffsetTracker
 from gossamer.runtime.processor import AsyncProcessor
-from gossamer.runtime.trace import handling
 from gossamer.store import Store
 
 IDLE_WAIT, MAX_IDLE_WAIT = 0.02, 0.25
@@ -52,6 +52,8 @@ cancelled."""
 MAX_STOP_SECONDS = 10.0
 """Maximum seconds that the shutdown waits for an unavailable log."""
 logger = structlog.get_logger()
+STOP_INTERVAL = 0.2
+"""Seconds between two checks of the stop event."""
 
 
 class Concurrent:
@@ -289,7 +291,7 @@ class ConcurrentRunner:
             self._thread.shutdown()
 
     async def _steps(self, stop: asyncio.Event) -> None:
-        strategy, growing, fenced = self._strategy, waits(), False
+        strategy, growing, fenced = self._strategy, retry_waits(), False
         while not stop.is_set():
             try:
                 timeout = strategy.timeout()
@@ -297,7 +299,7 @@ class ConcurrentRunner:
                 await strategy.rest(moved)
                 if timeout is not None:
                     # Only a step with a poll shows that the member was not fenced again.
-                    growing, fenced = waits(), False
+                    growing, fenced = retry_waits(), False
             except Unavailable as error:
                 if fenced or not strategy.is_at_stake:
                     raise
@@ -312,7 +314,7 @@ class ConcurrentRunner:
 
     async def _report(self) -> None:
         """Append the messages of unrepeatable work, if the log accepts them in time."""
-        growing, until = waits(), clock.steady() + MAX_STOP_SECONDS
+        growing, until = retry_waits(), clock.steady() + MAX_STOP_SECONDS
         if self._strategy.unsent:
             # Polled work that has not started is left to the next reader.
             self._strategy.assign(frozenset())
@@ -326,6 +328,45 @@ class ConcurrentRunner:
                 await asyncio.sleep(next(growing))
 
 
+class OffsetTracker:
+    """The records in progress of each partition, and the offset up to which all records are
+    done."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, int], OrderedDict[int, tuple[Record, bool]]] = defaultdict(
+            OrderedDict
+        )
+
+    def begin(self, record: Record) -> None:
+        """Track *record*. The records of a partition must come in the order of their offsets."""
+        self._open[record.topic, record.partition][record.offset] = (record, False)
+
+    def complete(self, record: Record) -> None:
+        """Mark *record* as done, unless its partition was released."""
+        records = self._open[record.topic, record.partition]
+        if record.offset in records:
+            records[record.offset] = (record, True)
+
+    def release(self, kept: Container[int]) -> None:
+        """Forget all partitions except *kept*, because other members have them now."""
+        for at in [at for at in self._open if at[1] not in kept]:
+            del self._open[at]
+
+    def passed(self) -> list[Record]:
+        """Return the last record of each partition up to which all records are done.
+
+        Each record is returned at most once. An empty list means that the log cannot advance.
+        """
+        passed = []
+        for records in self._open.values():
+            last = None
+            while records and next(iter(records.values()))[1]:
+                _, (last, _) = records.popitem(last=False)
+            if last is not None:
+                passed.append(last)
+        return passed
+
+
 async def _wait_for(event: asyncio.Event, seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), seconds)
@@ -334,3 +375,22 @@ async def _wait_for(event: asyncio.Event, seconds: float) -> None:
 def _add(messages: list[Message], *events: Event) -> None:
     # Encoding first appends either all events, or none if one is too large.
     messages.extend([encode(event) for event in events])
+
+
+def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.Event) -> None:
+    """Run *work* in an event loop. *work* gets an asyncio event that is set soon after *stop*."""
+
+    async def until_stopped() -> None:
+        ended = asyncio.Event()
+        forwarding = asyncio.create_task(_forward(stop, ended))
+        await work(ended)
+        forwarding.cancel()
+
+    asyncio.run(until_stopped())
+
+
+async def _forward(stop: threading.Event, ended: asyncio.Event) -> None:
+    # *stop* is polled. A thread that waited for it would have to be woken if the work ends first.
+    while not stop.is_set():
+        await asyncio.sleep(STOP_INTERVAL)
+    ended.set()

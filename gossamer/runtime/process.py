@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 import structlog
 
 from gossamer import clock
-from gossamer.errors import BadSettings, GossamerError, Unavailable
+from gossamer.errors import MAX_RETRY_WAIT, BadSettings, GossamerError, Unavailable, retry_waits
 from gossamer.log.throttling import Hold, hold_nothing
-from gossamer.retries import MAX_WAIT, waits
 from gossamer.runtime.backends import check_fleet, open_fleet
-from gossamer.runtime.health import Health
+from gossamer.runtime.health import Health, ObservedLog
 from gossamer.runtime.identity import identify
 from gossamer.runtime.loop import Loop
-from gossamer.runtime.observed import ObservedLog
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import Sequential
 from gossamer.settings import Settings, load_settings
@@ -123,7 +121,7 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
 
     The waits between attempts grow. Other failures are not retried.
     """
-    growing = waits()
+    growing = retry_waits()
     try:
         while not process.stop.is_set():
             began = clock.steady()
@@ -132,7 +130,7 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
                 break
             except Unavailable as error:
                 lasted = clock.steady() - began
-                growing = waits() if lasted > 2 * MAX_WAIT else growing
+                growing = retry_waits() if lasted > 2 * MAX_RETRY_WAIT else growing
                 wait = next(growing)
                 logger.warning("waiting", why=str(error), seconds=wait)
                 process.health.waiting(str(error))

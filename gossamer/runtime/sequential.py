@@ -1,4 +1,7 @@
-"""The strategy for immediate logic: records are handled in the order of the log."""
+"""The strategy for immediate logic: records are handled in the order of the log.
+
+The number of records of a step is adapted so that the step ends in time (`StepSize`).
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -7,7 +10,7 @@ import structlog
 
 from gossamer.clock import Clock, JumpDetector
 from gossamer.errors import Poison
-from gossamer.log import Log, Message, Record
+from gossamer.log import MAX_POLL_RECORDS, Log, Message, Record
 from gossamer.log.codec import Decoded, decode_all, encode
 from gossamer.log.throttling import Hold, hold_nothing
 from gossamer.runtime.answers import (
@@ -20,12 +23,13 @@ from gossamer.runtime.loop import Batch, Loop, Report, ignore
 from gossamer.runtime.partitions import Partitions
 from gossamer.runtime.positions import Positions
 from gossamer.runtime.processor import Processor
-from gossamer.runtime.step_size import StepSize
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import observe_duration
 
 logger = structlog.get_logger()
+FIRST_STEP = 32
+"""Number of records of the first step, whose duration is unknown."""
 
 
 def sequential_loop(
@@ -181,3 +185,24 @@ class Sequential:
                 # expires, as after the loss of an order.
                 count("gossamer_dead_letters_total", service=self.name)
                 logger.error("event dropped", service=self.name, reason=str(error))
+
+
+class StepSize:
+    """Number of records for the next step: as many as were recently handled within *limit* seconds.
+
+    A loop that does not poll seems stuck to its consumer group and to its liveness probe, and the
+    work of a step is lost if the process is killed. A step is therefore bounded by time, not only
+    by records and bytes.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self.records = FIRST_STEP
+
+    def adapt(self, seconds: float, is_full: bool) -> None:
+        """Shrink in proportion after a step beyond the limit, and double after a quick full
+        step."""
+        if seconds > self._limit:
+            self.records = max(1, int(self.records * self._limit / seconds))
+        elif is_full and 2 * seconds <= self._limit:
+            self.records = min(MAX_POLL_RECORDS, 2 * self.records)

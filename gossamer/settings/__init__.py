@@ -5,15 +5,15 @@ or an invalid value is an error that names the setting, before anything starts.
 `docs/configuration.md` lists all settings. `scripts/schemas` generates it from these classes.
 """
 
-from gossamer.settings.crawling import CrawlSettings
 from gossamer.settings.load import Nested, Settings, load_settings
-from gossamer.settings.reading import ParserSettings
 from gossamer.settings.sections import (
     ArchiveSettings,
+    CrawlSettings,
     DedupSettings,
     FetcherSettings,
     FrontierSettings,
     LogSettings,
+    ParserSettings,
     StandaloneSettings,
 )
 from gossamer.settings.servers import CassandraSettings, KafkaSettings, ServiceSettings

@@ -20,14 +20,14 @@ from pydantic_settings import (
 )
 
 from gossamer.errors import BadSettings
-from gossamer.settings.crawling import CrawlSettings
-from gossamer.settings.reading import ParserSettings
 from gossamer.settings.sections import (
     ArchiveSettings,
+    CrawlSettings,
     DedupSettings,
     FetcherSettings,
     FrontierSettings,
     LogSettings,
+    ParserSettings,
     StandaloneSettings,
 )
 from gossamer.settings.servers import CassandraSettings, KafkaSettings, ServiceSettings

@@ -1,20 +1,24 @@
-"""Settings of the services: one class for each table of the TOML file."""
+"""Settings of a crawl and of the services: one class for each table of the TOML file."""
 
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field, field_validator
 
 from gossamer.errors import BadSettings
+from gossamer.policies import parse_policy
+from gossamer.relevance import parse_relevance
 from gossamer.settings.units import (
     DAY,
     BodyBytes,
     Bytes,
     Factor,
     Hosts,
+    MediaRanges,
     Natural,
+    Networks,
     Positive,
     Seconds,
     SecondsOrZero,
@@ -22,25 +26,58 @@ from gossamer.settings.units import (
     min_retention,
     unit,
 )
+from gossamer.text import TextMode
 from gossamer.web.directives import Signal
+from gossamer.web.scope import parse_scope
 from gossamer.web.url import MAX_LENGTH
+from gossamer.web.url_steps import ALL_STEPS, check_steps
 
 
-def _network(given: object) -> IPv4Network | IPv6Network:
-    # Pydantic alone would report an error for each of the two kinds of network.
-    if isinstance(given, IPv4Network | IPv6Network):
-        return given
-    try:
-        return ip_network(str(given))
-    except ValueError as error:
-        raise ValueError("must be a network such as 10.0.0.0/8 or fd00::/8") from error
+class CrawlSettings(Section):
+    """The definition of a new crawl. `gossamer seed` with `--scope` changes it later."""
+
+    scope: Annotated[str, unit("scope expression")] = ""
+    """URLs that may be visited, as an expression such as `domain("example.org")` or `any()`. Empty
+    means the sites of the seeds."""
+    max_depth: Annotated[Natural, unit("links")] = 16
+    """Maximum number of links from a seed (hazard trap_depth)."""
+    revisit: Annotated[str, unit("revisit policy")] = ""
+    """The revisit policy: `none`, `fixed:1d`, `selective-incremental`, `adaptive` or `optimal`.
+    Empty means `none` in a folder and `optimal` in a fleet."""
+    budget: Annotated[float, Field(ge=0), unit("visits a day")] = 0.0
+    """Maximum number of revisits a day. New URLs do not count unless `discovery_share` is set. 0
+    means that only politeness limits revisits."""
+    discovery_share: Annotated[float | None, Field(ge=0, le=1), unit("share")] = None
+    """Share of the budget for URLs that were never visited, while any are waiting. If it is not
+    set, the budget does not limit new URLs, and they are visited as soon as politeness allows."""
+
+    url_steps: Annotated[tuple[str, ...], unit("list of steps")] = ALL_STEPS
+    """The [steps](urls.md) that rewrite URLs to their canonical form. They are fixed when the crawl
+    is defined."""
+    external_links: Literal["deep", "home", "combined", "none"] = "deep"
+    """Links to other sites that are followed: `deep` (the linked URL), `home` (the home page of its
+    host instead), `combined` (both) or `none`. Redirects of seeds are always followed."""
+    relevant: Annotated[str, unit("relevance expression")] = ""
+    """Relevant pages, as an expression such as `language("pt") and type("text/html")`. Other pages
+    are not published. If their type or URL already excludes them, they are not archived either.
+    Empty means all pages."""
+    follow_irrelevant: bool = True
+    """Whether the links of irrelevant pages are followed."""
+
+    def model_post_init(self, context: Any) -> None:
+        """Raise an error for an expression, a step or a policy that is invalid."""
+        check_steps(self.url_steps)
+        if self.relevant:
+            parse_relevance(self.relevant)
+        if self.scope:
+            parse_scope(self.scope)
+        if self.revisit:
+            try:
+                parse_policy(self.revisit)
+            except ValueError as error:
+                raise BadSettings(f"crawl.revisit: {error}") from error
 
 
-Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)]
-Networks = Annotated[tuple[Network, ...], unit("list of CIDR networks")]
-_word = "[!#$%&'*+.^_`|~0-9a-z-]+"
-MediaRange = Annotated[str, Field(pattern=f"^{_word}/{_word}$")]
-MediaRanges = Annotated[tuple[MediaRange, ...], unit("list of media types")]
 DOCUMENTS = (
     "text/html",
     "application/xhtml+xml",
@@ -327,3 +364,69 @@ class LogSettings(Section):
     `info`."""
     json_lines: bool = False
     """Whether log lines are JSON. Without this setting, the services of a fleet write JSON."""
+
+
+class ParserSettings(Section):
+    """How pages are read."""
+
+    workers: Annotated[Natural, unit("processes")] = 0
+    """Number of parser processes. 0 means one for each core."""
+    text: TextMode = "main"
+    """Extraction of the main text. `main` uses trafilatura (F1 0.96), and all visible text if there
+    is hardly any main text. `fast` uses resiliparse in a sixth of the time (F1 0.91). `off`
+    extracts no text and more than halves the time for a page."""
+    markdown: bool = False
+    """Whether the main text is also published as Markdown with headings, lists and emphasis, for
+    use with language models. It takes as much time again as `main`."""
+    word_limit: Annotated[Natural, unit("characters")] = 30
+    """Maximum number of characters of a word. Longer runs of characters are dropped from the text
+    as garbage (hazard misread_text). Languages with compound words have twice this limit. 0 keeps
+    all text."""
+    physical_markup: bool = True
+    """Whether text that looks like a heading by font size, bold type or centring is recorded as a
+    heading (hazard physical_markup)."""
+    simhash_words: Annotated[Natural, unit("words")] = 50
+    """Minimum number of words of a text that is compared for near duplicates. Shorter texts of a
+    site are too similar to each other. 0 turns near-duplicate detection off, which saves 0.15 ms
+    for 1,000 characters."""
+    page_limit: Seconds = 10.0
+    """Maximum CPU time for a page. A page that exceeds it becomes a dead letter. The limit of the
+    elapsed time is ten times as long, so that a busy machine does not fail pages."""
+    memory_limit: Bytes = 512 << 20
+    """Maximum memory for a page, beyond the memory of the idle parser process."""
+    letters_limit: Annotated[Natural, unit("pages")] = 10
+    """Maximum number of unreadable pages of a host that each process stores as dead letters.
+    Further ones are only logged and counted."""
+    decoded_limit: Bytes = 2 << 20
+    """Maximum size of a decompressed body. The rest is cut (hazard decompression_bomb)."""
+    pdf_limit: Bytes = 20 << 20
+    """Maximum size of a decompressed PDF or office file. A larger one is unusable, because it
+    cannot be read in part."""
+    sitemap_limit: Bytes = 50 << 20
+    """Maximum size of a decompressed sitemap (sitemaps.org allows 50 MB)."""
+    ratio_limit: Annotated[Positive, unit("times")] = 1000
+    """Maximum ratio of decompressed to compressed size. Decompression stops beyond it, because text
+    does not compress this well (hazard decompression_bomb)."""
+    links_limit: Annotated[Positive, unit("links")] = 10_000
+    """Maximum number of links of a page. The rest is dropped (hazard too_many_links)."""
+    links_bytes: Annotated[Bytes, Field(le=4 << 20)] = 2 << 20
+    """Maximum size of a page's links in its event. The rest is dropped (hazard too_many_links)."""
+    entries_limit: Annotated[Positive, unit("entries")] = 50_000
+    """Maximum number of entries of a sitemap (sitemaps.org allows 50,000) or a feed. The rest is
+    dropped (hazard too_many_links)."""
+    not_indexed: Annotated[tuple[Signal, ...], unit("list of directives")] = (
+        "noindex",
+        "unavailable_after",
+    )
+    """Directives in robots meta elements and X-Robots-Tag headers that keep a page out of `pages`.
+    `tdm-reservation`, `noai` and others may be added. `[]` publishes every page with its text. The
+    fields `directives` and `usage` of a page contain all its directives."""
+    not_followed: Annotated[tuple[Signal, ...], unit("list of directives")] = ("nofollow",)
+    """Directives in robots meta elements and X-Robots-Tag headers that keep a page's links from
+    being followed."""
+    script_links: bool = True
+    """Whether scripts and event handlers are searched for URLs of pages, which are visited last
+    (hazard script_links)."""
+    requisites_limit: Annotated[Natural, unit("URLs")] = 200
+    """Maximum number of URLs of images, styles, scripts and other requisites that are recorded for
+    a page. They are not visited. 0 records none."""

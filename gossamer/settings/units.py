@@ -4,9 +4,10 @@ Every setting has a description below it, and either a unit or a type that needs
 boolean, a path or a secret.
 """
 
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from gossamer.events.topics import PAGES_FETCHED
 
@@ -62,3 +63,20 @@ def min_retention(seconds: float) -> Any:
         return given
 
     return AfterValidator(check)
+
+
+def _network(given: object) -> IPv4Network | IPv6Network:
+    # Pydantic alone would report an error for each of the two kinds of network.
+    if isinstance(given, IPv4Network | IPv6Network):
+        return given
+    try:
+        return ip_network(str(given))
+    except ValueError as error:
+        raise ValueError("must be a network such as 10.0.0.0/8 or fd00::/8") from error
+
+
+Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)]
+Networks = Annotated[tuple[Network, ...], unit("list of CIDR networks")]
+_word = "[!#$%&'*+.^_`|~0-9a-z-]+"
+MediaRange = Annotated[str, Field(pattern=f"^{_word}/{_word}$")]
+MediaRanges = Annotated[tuple[MediaRange, ...], unit("list of media types")]

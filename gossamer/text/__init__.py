@@ -2,6 +2,13 @@
 
 The digest of the visible text shows whether a text has changed. `sketch` estimates how much, from
 64 bytes per version. `volatile` ignores meaningless changes such as a date in the footer: it learns
-from the versions of a page which of its `blocks` differ at every visit. `difference` finds the
-blocks that differ between two versions, although neither is stored.
+from the versions of a page which of its `blocks` differ at every visit, and finds the blocks that
+differ between two versions, although neither is stored.
+
+The modes of extracting a text are here because the children of the parser do not load the settings.
 """
+
+from typing import Literal
+
+TextMode = Literal["main", "fast", "off"]
+"""The main text, a main text found in less time, or no main text."""

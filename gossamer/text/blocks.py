@@ -2,14 +2,12 @@
 
 A block is a piece of text that the document sets apart (a text node: a table cell, a line of the
 footer, a counter), or sixteen words of a longer piece. So a block that is ignored in a comparison
-is always small.
+is always small. White space is folded, as browsers display all but preformatted text.
 """
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from zlib import crc32
-
-from gossamer.text.folding import fold_whitespace
 
 SEPARATOR = "\x1e"
 """Separates the pieces of a text. It is white space, so folding removes it."""
@@ -43,3 +41,11 @@ def _hash_blocks(pieces: Iterable[str]) -> Iterator[int]:
         words = piece.split(" ")
         for at in range(0, len(words), MAX_BLOCK_WORDS):
             yield crc32(" ".join(words[at : at + MAX_BLOCK_WORDS]).encode(errors="replace"))
+
+
+def fold_whitespace(text: str) -> str:
+    """Return *text* stripped, with each run of white space replaced by a space."""
+    # The only printable white space is the space.
+    if text.isprintable() and "  " not in text:
+        return text.strip(" ")
+    return " ".join(text.split())

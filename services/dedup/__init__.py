@@ -80,7 +80,7 @@ version. Their dates become hints to the frontier, if the listing may speak for 
 **How a document is deleted.** Only dedup writes to `pages`, so only dedup publishes tombstones
 (`documents`); the parser forwards every answer of a server. A 410, a permanent redirect or
 `noindex` deletes a document at the first visit, other answers after several
-(`gossamer.events.gone`). The row counts misses by the time of the visit, so a redelivered record
+(`gossamer.events.public`). The row counts misses by the time of the visit, so a redelivered record
 counts once, and the visit that deleted the document publishes its tombstone again. The frontier
 gets a verdict, `gone` or `redirect`. A leader that is gone, or has another text, is replaced
 (`content`).

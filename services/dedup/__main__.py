@@ -7,7 +7,7 @@ from contextlib import closing
 from gossamer import clock
 from gossamer.extras import require_extra
 from gossamer.log.throttling import Throttle
-from gossamer.runtime.event_loop import run_async
+from gossamer.runtime.concurrent import run_async
 from gossamer.runtime.identity import check_folder
 from gossamer.runtime.process import Backends, run, run_processor
 from services.dedup.service import Dedup

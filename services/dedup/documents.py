@@ -20,8 +20,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from gossamer.events import Page, PageParsed, Tombstone, Verdict
-from gossamer.events.gone import GONE_RULES, Gone
 from gossamer.events.pages import LinkKind, contents_of
+from gossamer.events.public import GONE_RULES, Gone
 from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Store

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gossamer.erasures import Erasures
 from gossamer.events import ErasureBegun, Event, Tombstone, UrlsErased
-from gossamer.events.gone import Gone
+from gossamer.events.public import Gone
 from gossamer.store import Partition, Row, Store
 from gossamer.web.url import fingerprint, site_of
 from services.dedup.content import DigestRow, NearRow, bands

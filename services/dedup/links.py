@@ -49,10 +49,9 @@ from gossamer.events import (
     UrlsDiscovered,
 )
 from gossamer.events.hazards import Hazard
-from gossamer.events.pages import LinkKind
-from gossamer.events.provenance import MAX_LINKS_PER_EVENT, group_by_site, link_discovery
+from gossamer.events.pages import MAX_LINKS_PER_EVENT, LinkKind, group_by_site, link_discovery
 from gossamer.telemetry import count
-from gossamer.web import in_links
+from gossamer.web import links
 from gossamer.web.url import fingerprint, host_key, site_of
 from gossamer.web.url_steps import merge_url, without_default_document
 from services.dedup.seen import hash_finder
@@ -270,7 +269,7 @@ class InLinks:
     """
 
     def __init__(self) -> None:
-        self._sketches = ByteCache[str, in_links.Sketch](
+        self._sketches = ByteCache[str, links.Sketch](
             IN_LINKS_CACHE_BYTES, lambda _: 2 * ENTRY_BYTES, SITE_IN_LINKS_CACHE_BYTES
         )
         """Fingerprint of a URL → the sketch of the sites that link to it."""
@@ -279,10 +278,10 @@ class InLinks:
         """Count links from *site* to *urls* of another site."""
         for url in urls:
             key = fingerprint(url)
-            sketch = in_links.add_link(self._sketches.get(key) or 0, site, url)
+            sketch = links.add_link(self._sketches.get(key) or 0, site, url)
             self._sketches.put(key, sketch, site)
 
-    def pop(self, url: str) -> in_links.Sketch:
+    def pop(self, url: str) -> links.Sketch:
         """Remove and return the sketch of the sites that link to *url*."""
         key = fingerprint(url)
         sketch = self._sketches.get(key) or 0

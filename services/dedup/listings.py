@@ -31,7 +31,7 @@ from gossamer.events import (
 )
 from gossamer.runtime.processor import Key
 from gossamer.store import Row, Store
-from gossamer.web.in_links import linking_site
+from gossamer.web.links import linking_site
 from gossamer.web.url import fingerprint, site_of
 from services.dedup.links import DEEP, Links, find_links, targets
 

@@ -23,15 +23,15 @@ from gossamer.events import (
     Tombstone,
     Verdict,
 )
-from gossamer.events.gone import Gone
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.outcomes import check_complete
+from gossamer.events.public import Gone
 from gossamer.policies import uses_hints, uses_internal_links
 from gossamer.relevance import facts_of, parse_relevance
 from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
-from gossamer.web.internal_links import sample_links
+from gossamer.web.links import sample_links
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, LinkedPage
 from services.dedup.documents import Documents

@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from gossamer.events.gone import Gone
+from gossamer.events.public import Gone
 from gossamer.store import Row
 
 HIDDEN_REASONS = frozenset({Gone.NOINDEX, Gone.IRRELEVANT})

@@ -30,14 +30,14 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
-from gossamer.events.provenance import group_by_site, seed_discovery
+from gossamer.events.pages import group_by_site, seed_discovery
 from gossamer.policies import uses_hints
 from gossamer.runtime.processor import Answer, Handler, Key, Processor, check_handlers
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
-from gossamer.web.in_links import linking_site
+from gossamer.web.links import linking_site
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
 from services.dedup.erasing import Erasing
 from services.dedup.guesses import Guesses

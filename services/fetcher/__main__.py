@@ -2,7 +2,7 @@
 
 import sys
 
-from gossamer.runtime.event_loop import run_async
+from gossamer.runtime.concurrent import run_async
 from gossamer.runtime.process import Backends, run
 from services.fetcher.wiring import coordinate_fleet, serve
 

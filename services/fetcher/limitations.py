@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 import structlog
 
-from gossamer.retries import waits
+from gossamer.errors import retry_waits
 from gossamer.telemetry import set_gauge
 
 logger = structlog.get_logger()
@@ -92,7 +92,7 @@ class LocalBackoff:
 
     def __init__(self, limitations: Limitations) -> None:
         self._limitations = limitations
-        self._until, self._waits = 0.0, waits()
+        self._until, self._waits = 0.0, retry_waits()
 
     def record_fault(self, fault: LocalFault, now: float) -> None:
         """Back off because of *fault*. Faults during a backoff do not extend it."""
@@ -103,7 +103,7 @@ class LocalBackoff:
     def record_request(self) -> None:
         """End the backoff, because a request was made."""
         if self._until:
-            self._until, self._waits = 0.0, waits()
+            self._until, self._waits = 0.0, retry_waits()
             self._limitations.report("network", "")
 
     def is_active(self, now: float) -> bool:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gossamer.clock import Clock
 from gossamer.crawl import accept
-from gossamer.errors import GossamerError, Poison, Unavailable
+from gossamer.errors import GossamerError, Poison, Unavailable, retry_waits
 from gossamer.events import (
     BlocklistChanged,
     CrawlDefined,
@@ -22,7 +22,6 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.topics import VISITS_ORDERED, Topic
-from gossamer.retries import waits
 from gossamer.runtime.processor import Emitter
 from gossamer.telemetry import set_gauge
 from gossamer.web.sniffing import PACKED_XML, UNCUTTABLE_TYPES
@@ -159,7 +158,7 @@ class Fetcher:
     async def _refusal(self, run: "OrderRun") -> str:
         """Return why the order of *run* must not be begun, or ""; wait for an unavailable store."""
         order = run.order
-        for wait in waits():
+        for wait in retry_waits():
             try:
                 return await self._refusal_now(run)
             except Unavailable as error:

@@ -28,7 +28,7 @@ from gossamer.events import (
 from gossamer.events.outcomes import FAILURES
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.web.in_links import Sketch, add_link, linking_site
+from gossamer.web.links import Sketch, add_link, linking_site
 from gossamer.web.url import host_key
 from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_conditional
 from services.frontier import revisit

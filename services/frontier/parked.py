@@ -24,7 +24,7 @@ from gossamer.blocklist import Blocklist
 from gossamer.bounds import exclusion_of, limit_state, limits
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
-from gossamer.events.provenance import group_by_site
+from gossamer.events.pages import group_by_site
 from gossamer.log import key_group_of
 from gossamer.store import Row, Store
 from services.frontier.bucketed_log import BucketedLog, BucketEnds, next_bucket

@@ -7,7 +7,7 @@ from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.bounds import Exclusion, exclusion_of, limit_state
 from gossamer.events import CrawlDefined, Discovery, LinksParked, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
-from gossamer.events.provenance import group_by_site
+from gossamer.events.pages import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count

@@ -38,7 +38,7 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.outcomes import OUTCOMES, Fate
-from gossamer.events.provenance import group_by_site
+from gossamer.events.pages import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import REDIRECTS, RobotsRules

@@ -33,9 +33,9 @@ from gossamer.events import (
 )
 from gossamer.events.outcomes import OUTCOMES, VerdictSubject
 from gossamer.log import MAX_POLL_RECORDS, Record
+from gossamer.log.control import ControlRow, control_row
 from gossamer.overrides import overridden_site
 from gossamer.runtime.answers import read_ahead
-from gossamer.runtime.control_copy import ControlRow, control_row
 from gossamer.runtime.processor import Answer, Handler, Key, Processor, check_handlers
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store

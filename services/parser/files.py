@@ -25,7 +25,7 @@ from pypdfium2 import raw
 
 from gossamer.events import PageParsed
 from gossamer.events.pages import Source
-from gossamer.text.folding import fold_whitespace
+from gossamer.text.blocks import fold_whitespace
 from services.parser.dates import parse_date, parse_pdf_date
 from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
 from services.parser.received import ReceivedDocument, add_links, add_text

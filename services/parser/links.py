@@ -13,7 +13,7 @@ from msgspec import json
 from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
-from gossamer.text.folding import fold_whitespace
+from gossamer.text.blocks import fold_whitespace
 from gossamer.web.http import Headers, all_values, first_value
 from gossamer.web.url import BadUrl, NotHttpUrl, UrlTooLong, canonicalize, host_key
 from services.parser.charset import codec_of

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from gossamer.events import Entry, Link, Listing, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.folding import fold_whitespace
+from gossamer.text.blocks import fold_whitespace
 from services.parser.dates import parse_date
 from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
 from services.parser.links import Resolver

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from gossamer.text.modes import TextMode
+from gossamer.text import TextMode
 
 
 class Options(Struct, frozen=True):

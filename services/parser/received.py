@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.blocks import SEPARATOR, make_blocks, split_pieces
-from gossamer.text.folding import fold_whitespace
+from gossamer.text.blocks import SEPARATOR, fold_whitespace, make_blocks, split_pieces
 from gossamer.text.sketch import make_sketch
 from services.parser.charset import DecodedText, decode_text
 from services.parser.links import Resolver

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import fasttext
 
-from gossamer.text.folding import fold_whitespace
+from gossamer.text.blocks import fold_whitespace
 from services.parser.options import Options
 
 MIN_DETECTION_LENGTH = 100

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gossamer.settings import ArchiveSettings
 from gossamer.store import Partition, R, Row, Sort
-from gossamer.store.cassandra import timestamps
+from gossamer.store.cassandra import writes
 from gossamer.store.overlay import Overlay
 from services.archive.service import Archive
 from tests.archive.harness import NOW, page, responses
@@ -24,7 +24,7 @@ class StampedStore:
     """The tables of one process on shared nodes, with a timestamp for each write."""
 
     def __init__(self, disk: Disk) -> None:
-        self._disk, self._timestamps = disk, timestamps.Timestamps()
+        self._disk, self._timestamps = disk, writes.Timestamps()
         self._tables: dict[type[Row], StampedTable[Any]] = {}
 
     def table(self, row: type[R]) -> "StampedTable[R]":

@@ -36,8 +36,8 @@ from gossamer.events.topics import TOPICS
 from gossamer.log.codec import encode
 from gossamer.log.kafka.topics import Differences
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.alignment import Alignment
 from gossamer.runtime.identity import check_folder, identify
+from gossamer.runtime.positions import Alignment
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore

@@ -10,7 +10,7 @@ import pytest
 from console.cli.main import main
 from console.cli.pages import _records, _write_jsonl
 from gossamer.events import Page, Tombstone
-from gossamer.events.gone import Gone
+from gossamer.events.public import Gone
 from gossamer.log.codec import encode
 from gossamer.settings import Settings
 from inspection.crawl import open_crawl

@@ -17,7 +17,7 @@ from gossamer.events import (
     Speed,
     SpeedSet,
 )
-from gossamer.events.gone import Gone
+from gossamer.events.public import Gone
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS

@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 
 from gossamer.log import Log, Message, Reader, Record, Tail, partition_of
 from gossamer.log.kafka import reader as reading
-from gossamer.log.kafka import trimming
+from gossamer.log.kafka import retention
 from gossamer.log.sqlite import SqliteTail
 from tests.contract.backends import Ports
 from tests.contract.conftest import Data
@@ -177,7 +177,7 @@ def test_lag_by_group_has_all_consumers_of_a_topic(ports: Ports) -> None:
 def test_record_is_stored_until_the_last_group_has_read_it(
     ports: Ports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
+    monkeypatch.setattr(retention, "TRIM_INTERVAL", 0.0)
     monkeypatch.setattr(reading, "CHECK_INTERVAL", 0.0)
     left = 60
     parser = reader(ports, "parser", FETCHED)

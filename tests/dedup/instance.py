@@ -15,8 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from gossamer.log import partition_of
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
-from gossamer.runtime.health import Health
-from gossamer.runtime.observed import ObservedLog
+from gossamer.runtime.health import Health, ObservedLog
 from gossamer.runtime.process import Backends, Process
 from gossamer.settings import DedupSettings, Settings
 from gossamer.settings.servers import KafkaSettings, ServiceSettings

@@ -4,7 +4,7 @@ from gossamer.events import CrawlDefined, Discovery
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.in_links import estimate_sites
+from gossamer.web.links import estimate_sites
 from services.dedup import guesses, links
 from services.dedup.guesses import Guesses
 from services.dedup.host_facts import HostNames

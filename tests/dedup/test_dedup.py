@@ -27,7 +27,7 @@ from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.in_links import estimate_sites
+from gossamer.web.links import estimate_sites
 from gossamer.web.url import fingerprint, host_key, site_of
 from services.dedup.seen import SeenMapping, SeenRow, SeenTable, hash_finder
 from services.dedup.service import Dedup

@@ -19,7 +19,7 @@ from gossamer.events import (
     Verdict,
     Visit,
 )
-from gossamer.events.gone import Gone
+from gossamer.events.public import Gone
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store

@@ -19,7 +19,7 @@ from gossamer.events import (
     UrlsAdmitted,
     UrlsDiscovered,
 )
-from gossamer.web.internal_links import sample_links
+from gossamer.web.links import sample_links
 from services.dedup.links import MAX_NEW_LINKS, MAX_SKETCH_BYTES, find_new_links, sketch_links
 from tests.dedup.test_documents import HIDDEN, THERE, Instance, parsed_page
 

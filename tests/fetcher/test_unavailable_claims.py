@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from gossamer import retries
+from gossamer import errors
 from gossamer.errors import Unavailable
 from gossamer.events import Outcome
 from services.fetcher.http.client import Web
@@ -28,8 +28,8 @@ class Claims:
 
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
-    monkeypatch.setattr(retries, "MAX_WAIT", 0.01)
+    monkeypatch.setattr(errors, "MIN_RETRY_WAIT", 0.001)
+    monkeypatch.setattr(errors, "MAX_RETRY_WAIT", 0.01)
 
 
 async def test_order_waits_for_the_store() -> None:

@@ -19,7 +19,7 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.internal_links import sample_links
+from gossamer.web.links import sample_links
 from gossamer.web.validators import NO_VALIDATORS, DistrustReason, Validators
 from services.frontier.revisit import unpack_crawl
 from services.frontier.rows import (

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
-from gossamer.text.modes import TextMode
+from gossamer.text import TextMode
 from services.parser.html.text import INVISIBLE_ELEMENTS, MAX_TAGS, extract_visible_text, truncate
 from services.parser.page import parse
 from services.parser.text import COMPOUNDING_LANGUAGES, drop_misread_words

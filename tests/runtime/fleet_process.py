@@ -20,8 +20,7 @@ from gossamer.log import Log, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.log.throttling import hold_nothing
 from gossamer.runtime import process
-from gossamer.runtime.concurrent import ConcurrentRunner
-from gossamer.runtime.event_loop import run_async
+from gossamer.runtime.concurrent import ConcurrentRunner, run_async
 from gossamer.runtime.process import Backends
 from gossamer.runtime.processor import Emitter
 from gossamer.settings import Settings

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from gossamer import retries
+from gossamer import errors
 from gossamer.errors import Fenced, NoSpace, Unavailable
 from gossamer.events import Event, SeedAdded
 from gossamer.log import Ends, Message, Record
@@ -88,8 +88,8 @@ class HandsBack(ManualOnce):
 @pytest.fixture
 def log(database: Database, monkeypatch: pytest.MonkeyPatch) -> Failing:
     """Return a log that can fail, with very short waits before retries."""
-    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
-    monkeypatch.setattr(retries, "MAX_WAIT", 0.002)
+    monkeypatch.setattr(errors, "MIN_RETRY_WAIT", 0.001)
+    monkeypatch.setattr(errors, "MAX_RETRY_WAIT", 0.002)
     return Failing(database)
 
 

@@ -7,8 +7,7 @@ from gossamer import clock
 from gossamer.log import MAX_POLL_RECORDS
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import concurrent
-from gossamer.runtime.health import Health
-from gossamer.runtime.observed import ObservedLog
+from gossamer.runtime.health import Health, ObservedLog
 from gossamer.runtime.process import MIN_STEP_INTERVAL, Backends, Process, run_processor
 from gossamer.settings import Settings
 from gossamer.store.sqlite import SqliteStore

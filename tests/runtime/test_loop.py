@@ -20,8 +20,7 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import loop as loop_module
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Key
-from gossamer.runtime.sequential import sequential_loop
-from gossamer.runtime.step_size import FIRST_STEP
+from gossamer.runtime.sequential import FIRST_STEP, sequential_loop
 from gossamer.sqlite import Database
 from gossamer.store import Row, Store
 from gossamer.store.sqlite import SqliteStore

@@ -25,12 +25,11 @@ import services.frontier.__main__ as frontier_main
 import services.parser.__main__ as parser_main
 from gossamer import clock
 from gossamer.events import PageParsed
-from gossamer.log.kafka.gaps import Gap
+from gossamer.log.kafka.retention import Gap
 from gossamer.log.throttling import LIMITS
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.health import Health
+from gossamer.runtime.health import Health, ObservedLog
 from gossamer.runtime.identity import identify
-from gossamer.runtime.observed import ObservedLog
 from gossamer.runtime.process import Backends, retry
 from gossamer.runtime.process import Process as ServiceProcess
 from gossamer.settings import Settings
@@ -205,10 +204,10 @@ PACE: dict[str, object] = {
     "gossamer.runtime.concurrent.IDLE_POLL": 2.0,
     "gossamer.runtime.loop.HOLD_INTERVAL": 10.0,
     "gossamer.log.throttling.LIMITS": dict.fromkeys(LIMITS, 5),
-    "gossamer.log.kafka.trimming.TRIM_INTERVAL": 20.0,
+    "gossamer.log.kafka.retention.TRIM_INTERVAL": 20.0,
     "gossamer.runtime.loop.PAUSED_POLL_TIMEOUT": 1.0,
     "gossamer.runtime.quiescing.POLL_INTERVAL": 0.01,
-    "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
+    "gossamer.runtime.concurrent.STOP_INTERVAL": 5.0,
     "services.frontier.politeness.RETRY_WAIT": 20.0,
     "services.frontier.politeness.SHORT_WAIT": 10.0,
     # Sites may move at any time.
@@ -219,7 +218,7 @@ PACE: dict[str, object] = {
 TURNS = (
     "gossamer.runtime.process.POLL_TIMEOUT",
     "gossamer.log.kafka.reader.MAX_WAIT",
-    "gossamer.log.kafka.tail.MAX_WAIT",
+    "gossamer.log.kafka.log.MAX_WAIT",
 )
 
 
@@ -242,15 +241,14 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.log.kafka.log.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.log.Producer": partial(SimProducer, broker),
         "gossamer.log.kafka.reader.GroupConsumer": consumer,
-        "gossamer.log.kafka.tail.Consumer": consumer,
-        "gossamer.log.kafka.brokers.AdminClient": partial(SimAdmin, broker),
+        "gossamer.log.kafka.client.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.topics.AdminClient": partial(SimAdmin, broker),
-        "gossamer.log.kafka.trimming.AdminClient": partial(SimAdmin, broker),
-        "gossamer.log.kafka.trimming.Consumer": consumer,
+        "gossamer.log.kafka.retention.AdminClient": partial(SimAdmin, broker),
+        "gossamer.log.kafka.retention.Consumer": consumer,
         "gossamer.store.cassandra.store.Cassandra": partial(_session, fleet.nodes),
         "gossamer.store.cassandra.store.read_tables": lambda *_: {},
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
-        "gossamer.runtime.event_loop.asyncio.run": lambda main: run_simulated(sim, lambda: main),
+        "gossamer.runtime.concurrent.asyncio.run": lambda main: run_simulated(sim, lambda: main),
         "services.frontier.partition.Workbench": bench,
         "services.dedup.rocksdb.RocksDisk": partial(SimDisk, fleet),
         "services.fetcher.wiring.Web": partial(SimWeb, fleet.sites),

@@ -23,11 +23,10 @@ from gossamer.errors import GossamerError, Newer, Poison, Unavailable
 from gossamer.events import Event, SeedAdded, UrlsAdmitted, UrlsDiscovered
 from gossamer.log import At, GroupPosition, Log, Record
 from gossamer.log.codec import E, decode, decode_valid
-from gossamer.log.kafka.gaps import GapCheck
+from gossamer.log.kafka.retention import GapCheck
 from gossamer.log.throttling import far_behind
-from gossamer.runtime.alignment import Alignment
 from gossamer.runtime.loop import Blocking, Loop
-from gossamer.runtime.positions import PositionRow, Positions
+from gossamer.runtime.positions import Alignment, PositionRow, Positions
 from gossamer.runtime.processor import Key
 from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
@@ -359,7 +358,7 @@ FAULTS = (
         scenario="records deleted",
         seeds=3,
         report="has skipped records",
-        seams={"gossamer.log.kafka.gaps.GapCheck.check": _never_missing},
+        seams={"gossamer.log.kafka.retention.GapCheck.check": _never_missing},
     ),
     Fault(
         "not aligned",
@@ -368,7 +367,7 @@ FAULTS = (
         seeds=5,
         report="admitted and has no outcome|has no verdict|was not archived",
         seams={
-            "gossamer.runtime.alignment.align": _in_step,
+            "gossamer.runtime.positions.align": _in_step,
             "gossamer.runtime.positions.Positions._compare": _never_compares,
         },
     ),

@@ -12,10 +12,10 @@ from gossamer.events.topics import PAGES_JUDGED, VISITS_ENDED
 from gossamer.log import Message, Reader, Record
 from gossamer.log.kafka import reader as reading
 from gossamer.log.kafka.client import ConnectionErrors
-from gossamer.log.kafka.gaps import Gap, GapCheck
 from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.retention import Gap, GapCheck
 from gossamer.log.kafka.topics import Topics
-from gossamer.runtime.alignment import skip_gaps
+from gossamer.runtime.positions import skip_gaps
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store.sqlite import SqliteStore
 from tests.support.waiting import until

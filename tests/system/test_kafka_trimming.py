@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from gossamer.events.topics import PAGES_FETCHED, URLS_ADMITTED, VISITS_ENDED
 from gossamer.log import Message, Reader, Record
-from gossamer.log.kafka import trimming
+from gossamer.log.kafka import retention
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.settings.servers import KafkaSettings
@@ -36,7 +36,7 @@ def settings(kafka: str) -> KafkaSettings:
 @pytest.fixture
 def log(settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaLog]:
     """Return a log on these topics, whose readers delete at every poll."""
-    monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
+    monkeypatch.setattr(retention, "TRIM_INTERVAL", 0.0)
     with closing(KafkaLog(settings)) as log:
         yield log
 
@@ -105,7 +105,7 @@ def test_every_consumed_topic_is_trimmed(
 def test_fetched_pages_wait_for_additional_groups(
     settings: KafkaSettings, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
+    monkeypatch.setattr(retention, "TRIM_INTERVAL", 0.0)
     topic, indexer = PAGES_FETCHED.name, f"{settings.prefix}another-program"
     waiting = settings.model_copy(update={"further_groups": (indexer,)})
     with closing(KafkaLog(waiting)) as log:
@@ -128,8 +128,8 @@ def test_fetched_pages_wait_for_additional_groups(
 def test_deletion_is_retried_after_an_outage_of_the_brokers(
     tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trimming, "TRIM_INTERVAL", 0.0)
-    monkeypatch.setattr(trimming, "REQUEST_TIMEOUT", 1.0)
+    monkeypatch.setattr(retention, "TRIM_INTERVAL", 0.0)
+    monkeypatch.setattr(retention, "REQUEST_TIMEOUT", 1.0)
     broker, topic = Broker(tmp_path / "kafka"), PAGES_FETCHED.name
     broker.start()
     given = broker.settings(timeout=10.0, session=6.0)

@@ -1,4 +1,5 @@
-"""Configuration of Kafka clients, and the translation of their records and errors.
+"""Configuration of Kafka clients, translation of their records and errors, and queries for
+diagnostics.
 
 librdkafka connects, reconnects and retries by itself, and reports failures in callbacks. When a
 caller gives up, :class:`ConnectionErrors` returns the error that a person can act on.
@@ -6,12 +7,17 @@ caller gives up, :class:`ConnectionErrors` returns the error that a person can a
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import confluent_kafka
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    ResourceType,
+)
 
 from gossamer import clock
 from gossamer.errors import Fenced, GossamerError, Unavailable
@@ -21,13 +27,10 @@ from gossamer.settings.servers import KafkaSettings
 
 logger = structlog.get_logger()
 _library = logging.getLogger("librdkafka")
-
 CLOSE_SLACK = 15.0
 """Seconds beyond the session timeout that leaving a group may take."""
-
 MAX_BACKOFF_MS = 2000
 """Maximum milliseconds between two connection attempts to a broker."""
-
 PERMANENT_ERRORS = {
     KafkaError._AUTHENTICATION: "wrong username or password",
     KafkaError.SASL_AUTHENTICATION_FAILED: "wrong username or password",
@@ -38,7 +41,6 @@ PERMANENT_ERRORS = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "the user has no permission for this operation",
 }
 """Errors that do not pass by waiting."""
-
 MISSING_TOPIC_ERRORS = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_TOPIC,
@@ -78,6 +80,8 @@ third of the default timeout is longer than the other brokers need to detect the
 LATEST, EARLIEST = -1, -2
 """Special timestamps in a request for offsets by time: the end and the start of a partition."""
 T = TypeVar("T")
+PROTOCOL_VERSION = "inter.broker.protocol.version"
+"""A setting of brokers up to Kafka 3.9. Brokers do not report their version to clients."""
 
 
 class LibraryLogger:
@@ -338,3 +342,46 @@ def finishes_within(seconds: float, call: Callable[[], None]) -> bool:
     if raised:
         raise raised[0]
     return not thread.is_alive()
+
+
+class Brokers:
+    """The brokers of *settings*. All methods raise Unavailable if they do not answer."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings, self._trouble = settings, ConnectionErrors(settings.servers)
+        self._admin: Any = AdminClient(client_config(settings, self._trouble))
+
+    def old_version(self) -> str | None:
+        """Return the version of brokers older than Kafka 4, such as `3.9-IV0`, or None.
+
+        Raise GossamerError if this user may not read the settings of brokers.
+        """
+
+        def ask() -> str | None:
+            found = self._admin.list_topics(timeout=self._settings.timeout)
+            broker = ConfigResource(ResourceType.BROKER, str(min(found.brokers)))
+            asked = self._admin.describe_configs([broker], request_timeout=self._settings.timeout)
+            version = asked[broker].result().get(PROTOCOL_VERSION)
+            return version and str(version.value)
+
+        return retry(ask, self._trouble, self._settings.timeout)
+
+    def members(self, groups: Sequence[str]) -> Mapping[str, int]:
+        """Return the number of members of each group, by the group's full name."""
+
+        def ask() -> Mapping[str, int]:
+            asked = self._admin.describe_consumer_groups(
+                [*groups], request_timeout=self._settings.timeout
+            )
+            return {group: _count(described) for group, described in asked.items()}
+
+        return retry(ask, self._trouble, self._settings.timeout)
+
+
+def _count(described: Any) -> int:
+    try:
+        return len(described.result().members)
+    except KafkaException as failure:
+        if error_of(failure).code() != KafkaError.GROUP_ID_NOT_FOUND:
+            raise
+        return 0  # The group has never had a member.

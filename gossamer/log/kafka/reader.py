@@ -26,8 +26,7 @@ from gossamer.log.kafka.client import (
     error_of,
     record_of,
 )
-from gossamer.log.kafka.gaps import CHECK_INTERVAL, GapCheck
-from gossamer.log.kafka.trimming import Trimmer
+from gossamer.log.kafka.retention import CHECK_INTERVAL, GapCheck, Trimmer
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 

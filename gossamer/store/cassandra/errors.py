@@ -1,10 +1,18 @@
-"""Translates the driver's exceptions into ours, with messages that say what to do."""
+"""Errors of nodes: the driver's exceptions as ours, and retries while a node is unavailable.
+
+A failed request ends the work of a process: log and store are reopened, and all partitions are
+claimed and loaded again. `RetryBudget` therefore bridges short outages, for all requests. Every
+request may be repeated without a further effect: a write has our timestamp, and a conditional write
+returns the stored row, which may be its own.
+"""
 
 import logging
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
+import structlog
 from cassandra import (
     AuthenticationFailed,
     DriverException,
@@ -23,13 +31,13 @@ from cassandra.protocol import (
     ServerError,
 )
 
-from gossamer.errors import GossamerError, Unavailable
+from gossamer import clock
+from gossamer.errors import GossamerError, Unavailable, retry_waits
 from gossamer.settings.servers import CassandraSettings
 
 # Errors are raised, and callers log them. The driver would also log each of them with a traceback,
 # for every attempt to reach a node that is down.
 logging.getLogger("cassandra").setLevel(logging.CRITICAL)
-
 UNREACHABLE_ERRORS = (NoHostAvailable, UnresolvableContactPoints, ConnectionException)
 TEMPORARY_ERRORS = (
     OperationTimedOut,
@@ -42,6 +50,11 @@ TEMPORARY_ERRORS = (
 CAS_UNKNOWN = 0x1700
 """The error code for a conditional write that another conditional write interrupted. It may still
 be applied."""
+logger = structlog.get_logger()
+MAX_RETRY_SECONDS = 5.0
+"""Maximum total seconds of failed requests and their waits between two flushes. A loop that waits
+longer does not poll, and its group considers it crashed."""
+T = TypeVar("T")
 
 
 @contextmanager
@@ -113,3 +126,31 @@ def _by_node(error: Exception) -> list[Exception]:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:500]
+
+
+class RetryBudget:
+    """The remaining time for failed requests, until it is renewed."""
+
+    def __init__(self) -> None:
+        self._left = MAX_RETRY_SECONDS
+
+    def renew(self) -> None:
+        """Reset the remaining time."""
+        self._left = MAX_RETRY_SECONDS
+
+    def ask(self, request: Callable[[], T]) -> T:
+        """Return the result of *request*, which may be made several times.
+
+        Raise Unavailable if it fails and the remaining time does not suffice for another attempt.
+        """
+        for wait in retry_waits():
+            began = clock.steady()
+            try:
+                return request()
+            except Unavailable as error:
+                self._left -= clock.steady() - began + wait
+                if self._left < 0:
+                    raise
+                logger.warning("waiting", why=str(error), seconds=wait)
+                clock.pause(wait)
+        raise AssertionError("waits never end")

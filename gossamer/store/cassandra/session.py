@@ -4,31 +4,40 @@ Every statement is prepared once. Writes are idempotent and the driver retries t
 written as a whole, with the caller's timestamp. A conditional write
 (:meth:`Cassandra.insert_if_absent`) is not idempotent. If its outcome is unknown, the stored row is
 read before another attempt.
+
+Below are the options of a session: credentials, TLS, consistency levels, and the retry policy.
 """
 
+import ssl
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
 
-from cassandra import DriverException
-from cassandra.cluster import Cluster, NoHostAvailable, ResultSet, Session
+from cassandra import ConsistencyLevel, DriverException
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    NoHostAvailable,
+    ResultSet,
+    Session,
+)
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.policies import ExponentialReconnectionPolicy
+from cassandra.policies import (
+    DCAwareRoundRobinPolicy,
+    ExponentialReconnectionPolicy,
+    FallthroughRetryPolicy,
+    RetryPolicy,
+    TokenAwarePolicy,
+)
 from cassandra.protocol import ErrorMessage
-from cassandra.query import BoundStatement, PreparedStatement
+from cassandra.query import BoundStatement, PreparedStatement, dict_factory, tuple_factory
 
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.settings.servers import CassandraSettings
-from gossamer.store.cassandra.access import (
-    CONDITIONAL,
-    MAX_ATTEMPTS,
-    SERIAL_READ,
-    credentials,
-    profiles,
-    tls,
-)
 from gossamer.store.cassandra.errors import is_handshake_failure, is_undecided, translate_errors
 from gossamer.store.cassandra.writes import (
     IN_FLIGHT,
@@ -43,10 +52,10 @@ PROTOCOL = 5
 others."""
 SCHEMA_TIMEOUT = 60.0
 """Maximum seconds until all nodes agree on a changed schema."""
-
 Values = Sequence[Any]
 Nodes = Hashable
 """The replicas of a row, as a value that is equal for equal replicas."""
+MAX_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,3 +262,69 @@ def _existing_row(answer: ResultSet) -> dict[str, Any]:
     """Return the row that existed before the conditional write with this *answer*, or {}."""
     found = dict(answer.one())
     return {} if found.pop("[applied]") else found
+
+
+CONDITIONAL, SERIAL_READ = "conditional", "serial read"
+"""Execution profiles besides the default: for conditional writes, and for reads of their
+results."""
+
+
+def credentials(settings: CassandraSettings) -> PlainTextAuthProvider | None:
+    """Return the user and password of *settings*, or None without a user."""
+    return (
+        PlainTextAuthProvider(settings.username, settings.secret()) if settings.username else None
+    )
+
+
+def tls(settings: CassandraSettings) -> dict[str, Any]:
+    """Return the TLS arguments of `Cluster`. Raise BadSettings if a file is unusable."""
+    if not (settings.tls or settings.ca_file or settings.cert_file):
+        return {}
+    try:
+        context = ssl.create_default_context(cafile=settings.ca_file)
+        if settings.cert_file:
+            context.load_cert_chain(settings.cert_file, settings.key_file)
+    except (ssl.SSLError, OSError) as error:
+        raise BadSettings(
+            f"cassandra.ca_file, cert_file or key_file is invalid: {error}"
+        ) from error
+    # Clients connect to nodes by address, and certificates seldom contain addresses. A private
+    # authority signs only our nodes, so no name is checked. A certificate of a public authority
+    # must contain the name of the first host.
+    context.check_hostname = settings.ca_file is None
+    return {"ssl_context": context, "ssl_options": {"server_hostname": settings.hosts[0]}}
+
+
+def profiles(settings: CassandraSettings) -> dict[Any, ExecutionProfile]:
+    """Return the execution profile of each kind of request."""
+    consistency = getattr(ConsistencyLevel, settings.consistency)
+    everywhere = settings.consistency in ("QUORUM", "ALL")
+    serial = ConsistencyLevel.SERIAL if everywhere else ConsistencyLevel.LOCAL_SERIAL
+
+    def profile(level: int, retry: RetryPolicy, rows: Any) -> ExecutionProfile:
+        return ExecutionProfile(
+            load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy(settings.datacenter)),
+            retry_policy=retry,
+            consistency_level=level,
+            serial_consistency_level=serial,
+            request_timeout=settings.timeout,
+            row_factory=rows,
+        )
+
+    return {
+        EXEC_PROFILE_DEFAULT: profile(consistency, Retry(), tuple_factory),
+        CONDITIONAL: profile(consistency, FallthroughRetryPolicy(), dict_factory),
+        SERIAL_READ: profile(serial, Retry(), dict_factory),
+    }
+
+
+class Retry(RetryPolicy):  # type: ignore[misc]
+    """Retries timed-out requests. Writes are idempotent, because a retry has the same timestamp."""
+
+    def on_read_timeout(self, *args: Any, retry_num: int, **info: Any) -> tuple[int, None]:
+        """Retry up to MAX_ATTEMPTS times."""
+        return (self.RETRY if retry_num < MAX_ATTEMPTS else self.RETHROW), None
+
+    def on_write_timeout(self, *args: Any, retry_num: int, **info: Any) -> tuple[int, None]:
+        """Retry up to MAX_ATTEMPTS times."""
+        return (self.RETRY if retry_num < MAX_ATTEMPTS else self.RETHROW), None

@@ -4,7 +4,7 @@ Every write has our timestamp, so that repeated or reordered writes change nothi
 follow the clock. Those of an owner stay inside its leased window, so that late writes of a former
 owner never replace the owner's writes.
 
-Requests to nodes that are unavailable for a moment are retried (`patience.py`).
+Requests to nodes that are unavailable for a moment are retried (`errors.py`).
 """
 
 from collections import defaultdict
@@ -18,10 +18,10 @@ from gossamer.errors import GossamerError
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Partition, R, Row, Sort, holder_of, partition_values
 from gossamer.store.cassandra.cql import Columns, Statements, all_columns_of, bucket_of
-from gossamer.store.cassandra.patience import RetryBudget
+from gossamer.store.cassandra.errors import RetryBudget
 from gossamer.store.cassandra.session import Cassandra, Write
 from gossamer.store.cassandra.tables import check_consistency, read_tables, table_problems
-from gossamer.store.cassandra.timestamps import Timestamps
+from gossamer.store.cassandra.writes import Timestamps
 from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import observe_duration
 

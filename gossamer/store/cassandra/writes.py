@@ -1,4 +1,8 @@
-"""Concurrent writes: batched, bounded in number, and all of them awaited."""
+"""Writes: their timestamps, and how they are sent: batched, bounded in number, and all awaited.
+
+Cassandra keeps the write with the largest timestamp. Ours follow the clock. Those of an owner stay
+inside its leased window (`gossamer.store.claims`).
+"""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -11,6 +15,9 @@ from cassandra.cluster import Session
 from cassandra.io.libevreactor import LibevConnection
 from cassandra.query import BatchStatement, BatchType, BoundStatement, Statement
 
+from gossamer import clock
+from gossamer.errors import Unavailable
+
 IN_FLIGHT = 64
 BATCH_ROWS, BATCH_BYTES = 100, 40 << 10
 """Maximum rows and bytes of a batch. Nodes may refuse more than 50 KiB. A larger row is sent
@@ -19,6 +26,12 @@ SHARED_PARTITIONS, SHARED_BYTES = 10, 4 << 10
 """Maximum partitions and bytes of a batch with several partitions. Nodes warn about more than 10
 partitions and about more than 5 KiB including overhead."""
 To = TypeVar("To", bound=Hashable)
+NODE_RESOLUTION = 0.002
+"""Seconds after which a timestamp of a node is certainly later than ours. Nodes count whole
+milliseconds."""
+RESERVED_MICROSECONDS = 1000
+"""Microseconds at the end of a window that are issued one after another, and not by the clock. They
+are for a flush after a pause in which the clock has passed the end of the window."""
 
 
 class Connection(LibevConnection):  # type: ignore[misc]
@@ -107,3 +120,38 @@ def concurrent_writes(session: Session) -> Iterator[Callable[[Statement], None]]
             room.acquire()
     if errors:
         raise errors[0]
+
+
+class Timestamps:
+    """Issues increasing timestamps of writes, in microseconds."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._end: int | None = None
+        self._issued_at = 0.0
+
+    def next(self) -> int:
+        """Return a timestamp larger than all before. Raise Unavailable if the window is used up."""
+        self._issued_at = clock.steady()
+        now = int(clock.now() * 1e6)
+        issued = max(
+            self._last + 1,
+            now if self._end is None else min(now, self._end - RESERVED_MICROSECONDS),
+        )
+        if self._end is not None and issued >= self._end:
+            raise Unavailable("the leased window of write timestamps is used up")
+        self._last = issued
+        return issued
+
+    def stamp(self, first: int, end: int) -> None:
+        """Issue timestamps from *first* to below *end*."""
+        self._last, self._end = max(self._last, first - 1), end
+
+    def wait_to_pass(self) -> None:
+        """Wait until timestamps of nodes, in whole milliseconds, are later than ours.
+
+        It uses the steady clock, because a clock that is set back by minutes must not stop us for
+        minutes.
+        """
+        while clock.steady() <= self._issued_at + NODE_RESOLUTION:
+            clock.pause(0.0005)

@@ -5,21 +5,30 @@ no star before their end and match as prefixes. They are sorted, and each stores
 own prefixes, so that one bisection finds the rule. Any other pattern is indexed by its rarest four
 octets, and is tried in one pass over the path, however many stars it has. A file with very many
 candidates for one path was made to slow crawlers down; its candidates are not tried.
+
+Paths and patterns are compared as octets, one Latin-1 character each. Escapes are decoded, so that
+`/%7Ejoe` equals `/~joe`, and `/caf\u00e9` equals `/caf%C3%A9`. An escape stays if the bare
+character would be a delimiter: `?`, `&`, `=`, `+`, `#`, `%`, and in a path `/`. In a query a slash
+is data in both forms (the table in 2.2.2 has both), so it is decoded there. A `%` that does not
+begin an escape is escaped, so that each `%` of the result begins an escape.
 """
 
+import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
-
-from gossamer.web.robots.octets import SLASH, octets, unescape_slashes
+from urllib.parse import urlsplit
 
 GRAM_SIZES = (4, 2, 1)
 """Octets by which a pattern is indexed: the first of these sizes that it has in one piece."""
-
-
 MAX_TRIES = 500
 """Maximum number of patterns with stars that are tried for one path."""
+SLASH = "%2F"
+"""An escaped slash, which is data, in the octets of a path."""
+_escape = re.compile("%(?:([0-9A-Fa-f]{2}))?")
+_special = re.compile(r"[^\x21-\x7e]|[*$]")
+_still_escaped = frozenset("?&=+#%/")
 
 
 class TooManyPatterns(Exception):
@@ -189,3 +198,37 @@ def _grams_of(pattern: Pattern) -> set[str]:
     longest = max(map(len, parts))
     size = next((size for size in GRAM_SIZES if size <= longest), 0)
     return {part[at : at + size] for part in parts for at in range(len(part) - size + 1) if size}
+
+
+def url_octets(url: str) -> str:
+    """Return the octets of the path and query of *url*."""
+    parts = urlsplit(url)
+    query = f"?{parts.query}" if "?" in url.partition("#")[0] else ""
+    return octets((parts.path or "/") + query)
+
+
+def octets(text: str) -> str:
+    """Return the octets of *text*, a path with an optional query."""
+    if not text.isascii():
+        text = text.encode("utf-8", "surrogatepass").decode("latin-1")
+    if "%" not in text:
+        return text
+    path, mark, query = _escape.sub(_unescape, text).partition("?")
+    return path + mark + unescape_slashes(query)
+
+
+def literal_pattern(path: str) -> str:
+    """Return a pattern that matches only the octets *path*."""
+    return _special.sub(lambda octet: f"%{ord(octet[0]):02X}", path) + "$"
+
+
+def unescape_slashes(octets: str) -> str:
+    """Return *octets* in the form of a query, with bare slashes."""
+    return octets.replace(SLASH, "/")
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    if not escape[1]:
+        return "%25"
+    character = chr(int(escape[1], 16))
+    return escape[0].upper() if character in _still_escaped else character

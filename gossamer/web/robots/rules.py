@@ -13,8 +13,13 @@ from msgspec.structs import replace
 
 from gossamer.cache import ByteCache
 from gossamer.web.http import Headers, joined_values
-from gossamer.web.robots.matcher import Matcher, TooManyPatterns, compile_pattern
-from gossamer.web.robots.octets import literal_pattern, url_octets
+from gossamer.web.robots.matcher import (
+    Matcher,
+    TooManyPatterns,
+    compile_pattern,
+    literal_pattern,
+    url_octets,
+)
 
 PATH = "/robots.txt"
 REDIRECTS = 5

@@ -29,7 +29,7 @@ from gossamer.events import topics
 from gossamer.log import Log
 from gossamer.log.codec import decode_all
 from gossamer.log.control import ControlTail
-from gossamer.log.kafka.gaps import CHECK_INTERVAL
+from gossamer.log.kafka.retention import CHECK_INTERVAL
 from gossamer.log.throttling import HOLD_INTERVAL, Throttle
 from gossamer.runtime.answers import answer
 from gossamer.runtime.health import Health

@@ -26,7 +26,7 @@ from gossamer.errors import Unavailable
 from gossamer.log import Message, Record, partition_of
 from gossamer.log.codec import decode_all
 from gossamer.runtime.answers import answer, answer_all, events_of, read_ahead, reads_of
-from gossamer.runtime.offsets import OffsetTracker
+from gossamer.runtime.concurrent import OffsetTracker
 from gossamer.store import Store
 from gossamer.telemetry import observe
 from gossamer.telemetry.timing import observe_duration

@@ -31,8 +31,7 @@ from faust.types import TP
 from mode import Service, ServiceT
 
 from gossamer.log.kafka.client import ConnectionErrors, client_config, consumer_config
-from gossamer.log.kafka.gaps import GapCheck
-from gossamer.log.kafka.trimming import Trimmer
+from gossamer.log.kafka.retention import GapCheck, Trimmer
 from gossamer.settings.servers import KafkaSettings
 from services.dedup.faust.changelog import Changelog
 from services.dedup.service import Dedup

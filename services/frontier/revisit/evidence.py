@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.web.internal_links import BITS, short_fingerprint
+from gossamer.web.links import FINGERPRINT_BITS, short_fingerprint
 from services.frontier.revisit.state import (
     DAY,
     Evidence,
@@ -179,4 +179,4 @@ def drop_internal_links(states: States) -> States:
 
 
 def _in_sample(page: int, halvings: int) -> bool:
-    return page < 1 << BITS - halvings
+    return page < 1 << FINGERPRINT_BITS - halvings

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from gossamer.web.in_links import Sketch, estimate_sites, merge_sketches
+from gossamer.web.links import Sketch, estimate_sites, merge_sketches
 from services.frontier.revisit.beliefs import (
     Belief,
     fade,

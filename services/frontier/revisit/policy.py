@@ -15,7 +15,7 @@ rechecked less and less often.
 | a refusal | after 30 d, then it is forgotten | after 30 d, 60 d … 180 d |
 | the blocklist, or a narrower crawl | after a day, 2 d, 4 d, 7 d | after a day, 2 d, 4 d, 7 d |
 
-A page is forgotten after its tombstone was published (`gossamer.events.gone`): a later visit that
+A page is forgotten after its tombstone was published (`gossamer.events.public`): a later visit that
 finds it is its first visit. A server that is down and a visit that was not made give no information
 about pages, so the states keep what visits have taught.
 """

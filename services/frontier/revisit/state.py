@@ -18,8 +18,7 @@ from msgspec import Meta, msgpack
 
 from gossamer.events import EvidenceKind
 from gossamer.events.outcomes import Absence
-from gossamer.web.in_links import Sketch
-from gossamer.web.internal_links import BITS, MAX_SAMPLE
+from gossamer.web.links import FINGERPRINT_BITS, MAX_SAMPLE, Sketch
 
 DAY = 86400.0
 Kind = EvidenceKind
@@ -34,8 +33,8 @@ Cell: TypeAlias = Annotated[int, Meta(ge=-2000, le=2000)]
 """A cell of the demand curve."""
 
 
-Fingerprint: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << BITS)]
-"""The fingerprint of a page, shortened by `gossamer.web.internal_links`."""
+Fingerprint: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << FINGERPRINT_BITS)]
+"""The fingerprint of a page, shortened by `gossamer.web.links`."""
 
 
 class Basis(StrEnum):
@@ -90,7 +89,7 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
     in_links: Sketch = 0
     """A sketch of the other sites that link to the page."""
     internal_links: tuple[int, ...] | None = None
-    """A sample of the page's internal links (`gossamer.web.internal_links`); None if the visit did
+    """A sample of the page's internal links (`gossamer.web.links`); None if the visit did
     not read them."""
 
 
@@ -195,7 +194,7 @@ class PageState(msgspec.Struct, frozen=True, array_like=True):
     base: Amount = 0.0
     """The weight by depth and priority alone; 0 if it equals `weight`."""
     in_links: Annotated[int, Meta(ge=0, lt=2**32)] = 0
-    """A sketch of the other sites that link to the page (`gossamer.web.in_links`)."""
+    """A sketch of the other sites that link to the page (`gossamer.web.links`)."""
     requests: Amount = 0.0
     """The number of requests for the page by operators; old requests fade."""
     internal_links: Annotated[tuple[Fingerprint, ...], Meta(max_length=MAX_SAMPLE)] = ()
@@ -232,7 +231,7 @@ class SiteState(msgspec.Struct, frozen=True, omit_defaults=True):
     unchanged, not announced and changed, not announced and unchanged. Old visits fade."""
     changed_pages: dict[Fingerprint, Count] = {}
     """Page → the time of the last visit that found it changed, for a sample of pages."""
-    halvings: Annotated[int, Meta(ge=0, le=BITS)] = 0
+    halvings: Annotated[int, Meta(ge=0, le=FINGERPRINT_BITS)] = 0
     """The sample of `changed_pages` is one page in 2**halvings, by fingerprint."""
 
 

@@ -15,7 +15,7 @@ from itertools import islice, product
 from typing import Any, NamedTuple
 
 from gossamer.events.pages import Source
-from gossamer.text.folding import fold_whitespace
+from gossamer.text.blocks import fold_whitespace
 from services.parser.dates import parse_loose_date, parse_url_date
 from services.parser.html.elements import Element, Elements
 from services.parser.links import Resolver

@@ -16,8 +16,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import Heading, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.blocks import SEPARATOR, make_blocks, split_pieces
-from gossamer.text.folding import fold_whitespace
+from gossamer.text.blocks import SEPARATOR, fold_whitespace, make_blocks, split_pieces
 from gossamer.text.sketch import make_sketch
 from gossamer.web.directives import (
     MAX_DIRECTIVE_LENGTH,

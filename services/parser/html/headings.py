@@ -13,7 +13,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.events import Heading
-from gossamer.text.folding import fold_whitespace
+from gossamer.text.blocks import fold_whitespace
 
 MAX_HEADINGS = 100
 MAX_CANDIDATES = 500

@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from msgspec.structs import replace
 
 from gossamer.events import PageFetched, Visit
-from gossamer.text.modes import TextMode
+from gossamer.text import TextMode
 from gossamer.web.sniffing import OFFICE, PACKED_XML, PDF
 from services.parser.charset import ENCODINGS, codec_of
 from services.parser.options import Options

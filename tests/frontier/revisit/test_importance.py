@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.in_links import add_link
+from gossamer.web.links import add_link
 from services.frontier.revisit import (
     CrawlState,
     PageState,

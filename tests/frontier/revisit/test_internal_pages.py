@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.internal_links import MAX_SAMPLE, sample_links, short_fingerprint
+from gossamer.web.links import MAX_SAMPLE, sample_links, short_fingerprint
 from services.frontier.revisit import PageState, SiteState, pack, unpack_page, unpack_site
 from services.frontier.revisit.evidence import MAX_CHANGED, internal_changes, record_change
 from services.frontier.revisit.state import DAY

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.policies import uses_hints, uses_internal_links
-from gossamer.web.internal_links import sample_links
+from gossamer.web.links import sample_links
 from services.frontier.revisit import (
     CrawlState,
     Evidence,

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from bench.selective import fewer_downloads, together
-from gossamer.web.internal_links import sample_links
+from gossamer.web.links import sample_links
 from services.frontier.revisit import CrawlState, PageState, SiteState, States, Visit, make_policy
 from services.frontier.revisit.selective_incremental import (
     adapt_threshold,

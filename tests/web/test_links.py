@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.in_links import add_link, estimate_sites, merge_sketches
+from gossamer.web.links import add_link, estimate_sites, merge_sketches
 
 names = st.lists(st.sampled_from([f"s{n}.example" for n in range(40)]))
 

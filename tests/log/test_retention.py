@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from structlog.testing import capture_logs
 
 from gossamer import clock
-from gossamer.log.kafka import trimming
+from gossamer.log.kafka import retention
 from gossamer.settings import KafkaSettings
 
 NOTHING = -1001
@@ -79,24 +79,24 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
     """Return brokers with committed offsets of both groups in partition 0."""
     found = Brokers()
     found.committed = {("x.parser", 0): 70, ("x.archive", 0): 50}
-    monkeypatch.setattr(trimming, "AdminClient", lambda _: found)
-    monkeypatch.setattr(trimming, "Consumer", found.consumer)
+    monkeypatch.setattr(retention, "AdminClient", lambda _: found)
+    monkeypatch.setattr(retention, "Consumer", found.consumer)
     return found
 
 
 @pytest.fixture
-def trimmer(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> trimming.Trimmer:
+def trimmer(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> retention.Trimmer:
     """Return what is asked, a minute after it was made; each time it is asked is a minute later."""
     minutes = iter(range(1000))
-    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * trimming.TRIM_INTERVAL)
-    return trimming.Trimmer(KafkaSettings(servers="nowhere:1", prefix="x."))
+    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * retention.TRIM_INTERVAL)
+    return retention.Trimmer(KafkaSettings(servers="nowhere:1", prefix="x."))
 
 
 def fetched(*numbers: int) -> list[tuple[str, int]]:
     return [("pages.fetched", number) for number in numbers]
 
 
-def test_the_slower_group_decides(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
+def test_the_slower_group_decides(trimmer: retention.Trimmer, brokers: Brokers) -> None:
     trimmer.trim(fetched(0))
     brokers.committed["x.archive", 0] = 90
     trimmer.trim(fetched(0))
@@ -105,7 +105,7 @@ def test_the_slower_group_decides(trimmer: trimming.Trimmer, brokers: Brokers) -
 
 
 def test_records_in_replay_window_are_not_trimmed(
-    brokers: Brokers, trimmer: trimming.Trimmer
+    brokers: Brokers, trimmer: retention.Trimmer
 ) -> None:
     brokers.committed["x.frontier", 0] = 3
     brokers.ages = [90_000.0, 90_000.0, 80_000.0, 60.0]
@@ -117,7 +117,7 @@ def test_records_in_replay_window_are_not_trimmed(
 
 
 def test_nothing_is_trimmed_before_all_groups_have_committed(
-    trimmer: trimming.Trimmer, brokers: Brokers
+    trimmer: retention.Trimmer, brokers: Brokers
 ) -> None:
     brokers.committed |= {("x.parser", 1): 8, ("x.archive", 2): 9, ("x.parser", 2): 0}
     trimmer.trim(fetched(1, 2, 3))
@@ -126,7 +126,7 @@ def test_nothing_is_trimmed_before_all_groups_have_committed(
 
 
 def test_refused_trimming_warns_once_and_is_retried(
-    trimmer: trimming.Trimmer, brokers: Brokers
+    trimmer: retention.Trimmer, brokers: Brokers
 ) -> None:
     brokers.error = KafkaError.TOPIC_AUTHORIZATION_FAILED
     with capture_logs() as logs:
@@ -139,7 +139,7 @@ def test_refused_trimming_warns_once_and_is_retried(
 
 
 def test_trimming_is_retried_after_broker_outage(
-    trimmer: trimming.Trimmer, brokers: Brokers
+    trimmer: retention.Trimmer, brokers: Brokers
 ) -> None:
     brokers.error = KafkaError._TRANSPORT
     trimmer.trim(fetched(0))
@@ -149,7 +149,7 @@ def test_trimming_is_retried_after_broker_outage(
 
 
 def test_every_topic_kept_until_read_is_trimmed(
-    trimmer: trimming.Trimmer, brokers: Brokers
+    trimmer: retention.Trimmer, brokers: Brokers
 ) -> None:
     brokers.committed["x.frontier", 0] = 7
     trimmer.trim([("visits.ended", 0), ("pages.judged", 0)])
@@ -157,7 +157,7 @@ def test_every_topic_kept_until_read_is_trimmed(
     assert brokers.asked == 1, "the group is asked about all its topics together"
 
 
-def test_other_topics_are_not_trimmed(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
+def test_other_topics_are_not_trimmed(trimmer: retention.Trimmer, brokers: Brokers) -> None:
     trimmer.trim([("pages", 0), ("pages.archived", 0), ("control", 0)])
     assert brokers.asked == 0
 
@@ -166,9 +166,9 @@ def test_further_groups_delay_trimming_of_fetched_pages_only(
     brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     minutes = iter(range(1000))
-    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * trimming.TRIM_INTERVAL)
+    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * retention.TRIM_INTERVAL)
     settings = KafkaSettings(servers="nowhere:1", prefix="x.", further_groups=("indexer",))
-    trimmer = trimming.Trimmer(settings)
+    trimmer = retention.Trimmer(settings)
     brokers.committed["x.frontier", 0] = 7
     trimmer.trim([*fetched(0), ("visits.ended", 0)])
     assert brokers.deleted == [("x.visits.ended", 0, 7)], "it has never committed"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.runtime.trace import trace_of
 from gossamer.telemetry import configure_logs
+from gossamer.web.url import fingerprint
 from tests.flow.test_flow import virtual_crawl
 
 
@@ -22,11 +22,11 @@ def test_trace_of_url_is_in_logs_and_events_of_all_services(
     handled = {
         line["event_type"]
         for line in lines
-        if trace_of(other) in (line.get("trace"), *line.get("traces", ()))
+        if fingerprint(other) in (line.get("trace"), *line.get("traces", ()))
     }
     events = {"urls_discovered", "urls_admitted", "host_checked_out", "visit_ended"}
     assert handled == events | {"page_fetched", "page_parsed", "page_judged"}
     pages = {record.key: record.value.decode() for record in crawl.log.tail(["pages"]).poll(0)}
-    assert f'"trace":"{trace_of(url)}"' in pages[url]
+    assert f'"trace":"{fingerprint(url)}"' in pages[url]
     archived = crawl.log.tail(["pages.archived"]).poll(0)
-    assert all(f'"trace":"{trace_of(r.key)}"' in r.value.decode() for r in archived)
+    assert all(f'"trace":"{fingerprint(r.key)}"' in r.value.decode() for r in archived)

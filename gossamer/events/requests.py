@@ -1,9 +1,31 @@
-"""Events of an erasure, which removes all that is stored about URLs. See
-`services.frontier.erasing`."""
+"""Operators' requests about URLs: retries, refetches and erasures, and the events of an erasure.
+
+An erasure removes all that is stored about URLs. See `services.frontier.erasing`.
+"""
 
 from msgspec import Struct
 
 from gossamer.events.records import Event
+
+
+class RetryRequested(Event, frozen=True, kw_only=True, tag="retry_requested"):
+    """An operator requests that a host's backoff ends, and that failed URLs of the host are
+    retried."""
+
+    site: str
+    host: str
+    urls: tuple[str, ...] = ()
+    """Canonical URLs of the host. URLs that have not failed are ignored."""
+
+
+class RefetchRequested(Event, frozen=True, kw_only=True, tag="refetch_requested"):
+    """An operator requests that URLs of a host are visited now, whatever their outcome and due
+    time."""
+
+    site: str
+    host: str
+    urls: tuple[str, ...]
+    """Canonical URLs of the host. URLs that were never admitted are ignored."""
 
 
 class Erasure(Struct, frozen=True):

@@ -6,7 +6,7 @@ import sys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.text.folding import fold_whitespace
+from gossamer.text.blocks import fold_whitespace
 
 SPACES = "".join(re.findall(r"\s", "".join(map(chr, range(sys.maxunicode + 1)))))
 
