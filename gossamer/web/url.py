@@ -4,7 +4,6 @@
     host key        http://www.example.org:8080         key of politeness and robots.txt
     host name       www.example.org
     site            example.org                         registrable domain; key of the topics
-    SURT            org,example,www:8080)/a?b           sorts hosts below their domains
     fingerprint     128 bits of the canonical URL       key of the URL-seen set
 
 URLs are parsed by the WHATWG URL standard. Named steps normalize the remaining differences
@@ -231,15 +230,6 @@ def is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def surt(url: str) -> str:
-    """Return the sort-friendly form of a canonical *url*: `org,example,www)/path`."""
-    name = host_name(url)
-    authority = host_key(url).partition("://")[2]
-    port = authority[len(name) :]
-    reversed_name = name if is_address(name) else ",".join(reversed(name.split(".")))
-    return reversed_name + port + ")" + url[len(host_key(url)) :]
 
 
 def fingerprint(url: str) -> str:
