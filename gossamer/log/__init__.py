@@ -127,10 +127,14 @@ class Tail(Protocol):
     def poll(self, timeout: float) -> Sequence[Record]:
         """Return the next records of all partitions.
 
-        The result is empty only if all records that existed when the tail was created have been
-        returned, and no other record has arrived within *timeout* seconds. A caller with a new tail
-        can therefore read the current log to its end.
+        The result is empty only if all records that existed when the tail was created, or at the
+        last call of :meth:`find_end`, have been returned, and no other record has arrived within
+        *timeout* seconds. A caller with a new tail can therefore read the current log to its end.
+        Later records may arrive with a delay, so that a poll without a timeout may miss them.
         """
+
+    def find_end(self) -> None:
+        """Note the current end of the log, which the following polls read before one is empty."""
 
     def close(self) -> None:
         """Stop reading."""

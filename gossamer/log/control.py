@@ -46,6 +46,10 @@ class ControlTail:
                 return found
         return ()
 
+    def find_end(self) -> None:
+        """Note the current end of the topic, which the following polls read before one is empty."""
+        self._tail.find_end()
+
     def close(self) -> None:
         """Stop reading."""
         self._tail.close()

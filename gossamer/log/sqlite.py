@@ -209,6 +209,9 @@ class SqliteTail:
             self._version = version
         return found
 
+    def find_end(self) -> None:
+        """Do nothing, because each poll reads to the end at that time."""
+
     def _read(self, most: int) -> list[Record]:
         found: list[Record] = []
         with self._database.reading() as db:

@@ -124,6 +124,8 @@ class Loop:
         self._control = ControlTail(log)
         self._control_records: list[Record] = []
         """Records of the control topic that the strategy has not got yet."""
+        self._has_taken_over = False
+        """Whether partitions were assigned since the end of the control topic was queried."""
         self._quiesce_request = QuiesceRequest()
         self._paused_by: str | None = None
         """The id of the event that pauses this loop, set once the store has the notes of its
@@ -189,9 +191,11 @@ class Loop:
             yield partial(self._reader.advance, (), ())
             return True
         if timeout is not None:
-            # The control topic is read to its end just before the records are handled. A takeover
-            # takes time, in which operators may change settings, and orders under the former
-            # settings might be out of scope or too fast.
+            if self._has_taken_over:
+                # A takeover takes time, in which operators may change settings, and orders under
+                # the former settings might be out of scope or too fast.
+                yield self._control.find_end
+                self._has_taken_over = False
             yield from self._read_control()
             if self._control_records:
                 strategy.control(self._control_records)
@@ -204,8 +208,10 @@ class Loop:
         return moved
 
     def _read_control(self, timeout: float = 0.0) -> Blocking[None]:
-        """Read the control topic to its end, waiting up to *timeout* seconds for the first
-        records."""
+        """Read the control topic, waiting up to *timeout* seconds for the first records.
+
+        It is read at least to the end that was found last.
+        """
         while records := (yield partial(self._control.poll, timeout)):
             self._quiesce_request.learn(records)
             self._control_records += records
@@ -259,7 +265,7 @@ class Loop:
     def _assign(self) -> Blocking[None]:
         partitions = self._reader.partitions - self._waiting.keys()
         if partitions != self._assigned:
-            self._assigned = partitions
+            self._assigned, self._has_taken_over = partitions, True
             self._polled = [one for one in self._polled if one.record.partition in partitions]
             self._strategy.assign(partitions)
             yield partial(self._reader.advance, (), ())

@@ -331,6 +331,18 @@ def test_tail_reads_stored_records_and_then_new_ones(ports: Ports) -> None:
     assert len(stored_values(ports.log, ARCHIVED)) == 1501
 
 
+def test_tail_that_found_the_end_returns_all_earlier_records_before_none(ports: Ports) -> None:
+    tail = ports.log.tail([ARCHIVED])
+    drain(tail)
+    for count in (1, 300, 2):
+        ports.log.append(make_messages(ARCHIVED, count))
+        tail.find_end()
+        found: list[Record] = []
+        while records := tail.poll(0.0):
+            found += records
+        assert sorted(map(int, values(found))) == [*range(count)]
+
+
 def test_tail_of_some_partitions_starts_at_their_offsets(ports: Ports) -> None:
     ends = ports.log.append(make_messages(ARCHIVED, 400))
     assert {topic for topic, _ in ends} == {ARCHIVED}

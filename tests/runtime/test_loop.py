@@ -14,7 +14,7 @@ from gossamer import clock
 from gossamer.errors import NoSpace, Poison, Unavailable
 from gossamer.events import CrawlDefined, Event, SeedAdded
 from gossamer.events.topics import PAGES, SEEDS
-from gossamer.log import MAX_POLL_RECORDS, Message, Reader, Record, partition_of
+from gossamer.log import MAX_POLL_RECORDS, Message, Reader, Record, Tail, partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import loop as loop_module
@@ -158,12 +158,32 @@ class Slow(Sower):
             self.log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=1))])
 
 
+class Background:
+    """A tail whose records arrive in the background, as late as its promises permit."""
+
+    def __init__(self, tail: Tail) -> None:
+        self._tail, self._arrived = tail, list[Record]()
+        self.find_end()
+
+    def poll(self, timeout: float) -> list[Record]:
+        found, self._arrived = self._arrived, []
+        return found
+
+    def find_end(self) -> None:
+        while records := self._tail.poll(0.0):
+            self._arrived += records
+
+    def close(self) -> None:
+        self._tail.close()
+
+
 def test_control_events_during_takeover_are_applied_first(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = Slow(store)
-    slow.log, reader = log, log.reader
+    slow.log, reader, tail = log, log.reader, log.tail
     monkeypatch.setattr(log, "reader", lambda *given: GivenLater(reader(*given)))
+    monkeypatch.setattr(log, "tail", lambda *given: Background(tail(*given)))
     runner = sequential_loop(slow, log, store, lambda: 100.0)
     sow(log, "a")
     runner.step()

@@ -312,8 +312,8 @@ class KafkaLog:
 class KafkaTail:
     """Reads from *begin*, which maps topic and partition to an offset. See `gossamer.log.Tail`.
 
-    A poll returns nothing only after all records that existed when the tail was created have been
-    read. From then on records arrive in the background, and a poll does not query the brokers.
+    Records arrive in the background, and a poll does not query the brokers. A poll returns nothing
+    only after each partition has been read to its known end.
     """
 
     def __init__(self, settings: KafkaSettings, begin: Mapping[tuple[str, int], int]) -> None:
@@ -330,6 +330,11 @@ class KafkaTail:
         # Fetching metadata now finds the leaders at once instead of after half a second.
         fetch_topics(self._consumer, self._trouble, self._timeout)
         self._behind = {(settings.prefix + topic, number) for topic, number in begin}
+        """The partitions that have not been read to their end."""
+        self._read_to = dict.fromkeys(self._behind, 0)
+        """The offset behind the last record that was read from each partition."""
+        self._ends = dict(self._read_to)
+        """The end of each partition at the last call of `find_end`."""
         self._consumer.assign(
             [
                 TopicPartition(settings.prefix + topic, number, offset)
@@ -352,6 +357,22 @@ class KafkaTail:
                 size += len(one.value)
         return found
 
+    def find_end(self) -> None:
+        """Query the current end of each partition."""
+
+        def ask() -> list[TopicPartition]:
+            asked = [TopicPartition(*at) for at in self._ends]
+            found = fetch_offsets(self._consumer, LATEST, asked, self._timeout)
+            for error in filter(None, (one.error for one in found)):
+                raise KafkaException(error)
+            return found
+
+        for one in retry(ask, self._trouble, self._timeout):
+            at = one.topic, one.partition
+            self._ends[at] = one.offset
+            if self._read_to[at] < one.offset:
+                self._behind.add(at)
+
     def _wait(self, began: float, timeout: float) -> float:
         waited = clock.steady() - began
         if self._behind and waited > self._timeout:
@@ -362,9 +383,13 @@ class KafkaTail:
         at, error = (message.topic(), message.partition()), message.error()
         if error is None:
             self._behind.add(at)
+            self._read_to[at] = message.offset() + 1
             return record_of(message, self._names[at[0]])
         if error.code() == KafkaError._PARTITION_EOF:
-            self._behind.discard(at)
+            self._read_to[at] = message.offset()
+            # The client may have met this end before later records were appended.
+            if self._read_to[at] >= self._ends[at]:
+                self._behind.discard(at)
         else:
             self._trouble.raise_if_lasting(error)
         return None
