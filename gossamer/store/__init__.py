@@ -171,7 +171,11 @@ class Table(Protocol[R]):
 
 
 class Store(Protocol):
-    """The tables of one service."""
+    """The tables of one service.
+
+    One thread at a time writes, scans and flushes. Other threads may get rows by their keys at any
+    time.
+    """
 
     def table(self, row: type[R]) -> Table[R]:
         """Return the table of *row*. A store that owns its tables creates a missing one."""

@@ -32,7 +32,7 @@ ROWS_PER_READ = 100
 
 
 class CassandraStore:
-    """The tables of one service in a keyspace, for one thread. See `gossamer.store.Store`."""
+    """The tables of one service in a keyspace. See `gossamer.store.Store`."""
 
     def __init__(self, settings: CassandraSettings) -> None:
         self._nodes = Cassandra(settings)
