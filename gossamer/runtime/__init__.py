@@ -6,8 +6,8 @@ records in between. Most logic is a `Processor` (`processor.py`): it gets events
 returns events, in the order of the log. `Sequential` (`sequential.py`) reads the rows that the
 records need, passes the records to the processor, and wakes it when it is due. Fetching and parsing
 take time and finish in any order. They are an `AsyncProcessor` under `Concurrent`
-(`concurrent.py`), which has many records in progress and an `OffsetTracker` that
-determines how far the log may advance.
+(`concurrent.py`), which has many records in progress and an `OffsetTracker` that determines how far
+the log may advance.
 
 **The life of a partition** in a loop is one table (`partitions.py`): claimed, catching up, serving,
 lost. No record is handled until the processor has restored its state outside the store.
@@ -25,8 +25,8 @@ service is handled at once.
 **Why a step is bounded by time.** A loop that does not poll seems stuck: its liveness probe
 restarts it, and its group assigns its partitions to other members, which start the same step. A
 step therefore takes as many records, and as much due work, as was recently handled within
-`service.step_limit`. The first step is small (`StepSize`). Work that exceeds a step is split
-into several records.
+`service.step_limit`. The first step is small (`StepSize`). Work that exceeds a step is split into
+several records.
 
 **Why handlers do not read.** Sequential reads would cost a round trip for each link of a page. A
 processor states which rows the records of a step need (`Processor.reads_of`). The loop reads them

@@ -367,16 +367,6 @@ class OffsetTracker:
         return passed
 
 
-async def _wait_for(event: asyncio.Event, seconds: float) -> None:
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), seconds)
-
-
-def _add(messages: list[Message], *events: Event) -> None:
-    # Encoding first appends either all events, or none if one is too large.
-    messages.extend([encode(event) for event in events])
-
-
 def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.Event) -> None:
     """Run *work* in an event loop. *work* gets an asyncio event that is set soon after *stop*."""
 
@@ -387,6 +377,16 @@ def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.
         forwarding.cancel()
 
     asyncio.run(until_stopped())
+
+
+async def _wait_for(event: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
+
+
+def _add(messages: list[Message], *events: Event) -> None:
+    # Encoding first appends either all events, or none if one is too large.
+    messages.extend([encode(event) for event in events])
 
 
 async def _forward(stop: threading.Event, ended: asyncio.Event) -> None:
