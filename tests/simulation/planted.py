@@ -251,7 +251,7 @@ FAULTS = (
         "Leases end before outcomes that arrived in time are consumed.",
         scenario="outcomes not consumed",
         seeds=10,
-        first=2181,
+        first=2819,
         report="Retry-After of .* broken|for URLs that were answered before",
         seams={
             "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
@@ -401,7 +401,7 @@ FAULTS = (
         "A service reports that it is quiesced before it has written its last step.",
         scenario="quiesced",
         seeds=3,
-        first=278,
+        first=502,
         report="no snapshot: services continued|half written|has no outcome|did not finish",
         seams={"gossamer.runtime.loop.Loop._read_control": _noted_at_once},
     ),
