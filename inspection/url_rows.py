@@ -4,15 +4,16 @@ They are read in one consistent view from the store and the log of a crawl, in a
 """
 
 from dataclasses import dataclass, field
-from math import inf
+from typing import TYPE_CHECKING, Any
 
 from gossamer.blocklist import Blocklist
 from gossamer.crawl import blocklist_of, host_overrides_of, last_definition, overrides_of, speed_of
 from gossamer.erasures import ErasureRow, is_about
-from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden, SpeedSet
+from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden
 from gossamer.log import partition_of
 from gossamer.speed import Speeds
 from gossamer.store import Store
+from gossamer.store.claims import ClaimRow
 from gossamer.web.url import fingerprint, host_key, host_name, site_of
 from gossamer.web.validators import Trust
 from inspection.crawl import OpenCrawl
@@ -21,7 +22,13 @@ from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, SeenTable
 from services.frontier.conditions import Condition
-from services.frontier.gates import GateInputs
+from services.frontier.gates import (
+    Closure,
+    Gate,
+    GateInputs,
+    closed_gates,
+    stored_gate_inputs,
+)
 from services.frontier.overrides import Overrides
 from services.frontier.queue import HostQueues, is_revisit
 from services.frontier.revisit import States, unpack_crawl, unpack_page, unpack_site
@@ -34,11 +41,15 @@ from services.frontier.rows import (
     QueuedUrl,
     RobotsRow,
     SiteRow,
+    TallyRow,
     UrlRow,
     VerdictRow,
     partition_key,
 )
 from services.frontier.sites import MAX_REFUSED_ROWS
+
+if TYPE_CHECKING:
+    from gossamer.settings import FrontierSettings
 
 MAX_VISITS = 10
 """Visits, and captures, that are read."""
@@ -56,6 +67,8 @@ READ_TABLES = (
     PlanRow,
     PartitionPlansRow,
     PartitionTallyRow,
+    TallyRow,
+    ClaimRow,
     ErasureRow,
 )
 
@@ -73,8 +86,6 @@ class UrlFacts:
     """The settings of `gossamer site` for its site."""
     host_override: HostOverridden | None = None
     """The settings of `gossamer site --host` for its host."""
-    speed: SpeedSet | None = None
-    """The speed limits of the crawl."""
     via: str = ""
     visit: UrlRow | None = None
     """The last visit, or the refusal of the URL."""
@@ -86,10 +97,8 @@ class UrlFacts:
     captures: tuple[CaptureRow, ...] = ()
     robots: RobotsRow | None = None
     host: HostRow | None = None
-    neighbours: tuple[str, ...] = ()
-    """Other hosts of its site that are checked out."""
-    site_at_once: int = 1
-    """The number of hosts of its site that may be checked out at once."""
+    gates: GateInputs | None = None
+    """The inputs of the gates of its host; None if the URL is not queued."""
     site: SiteRow | None = None
     plan: PlanRow | None = None
     """The plan of the next visit, once the URL was visited."""
@@ -130,22 +139,10 @@ class UrlFacts:
             return {}
         return {rule: n for rule, n in self.site.refused.items() if n > MAX_REFUSED_ROWS}
 
-    def gate_inputs(self, host: HostRow, now: float) -> GateInputs:
-        """Return the situation of *host*, the host of the URL, for the gates."""
-        overrides = Overrides()
-        for event in (self.site_override, self.host_override):
-            if event:
-                overrides.change(event)
-        rate = Speeds(self.speed).at(now)
-        return GateInputs(
-            now=now,
-            host=host,
-            crawl=self.definition,
-            overrides=overrides,
-            speed_from=inf if 0 in (rate.pages, rate.bytes) else 0.0,
-            neighbours=self.neighbours,
-            site_at_once=self.site_at_once,
-        )
+    @property
+    def closed_gates(self) -> list[tuple[Gate[Any], Closure]]:
+        """The gates that stop its host now."""
+        return [*closed_gates(self.gates)] if self.gates else []
 
     @property
     def override(self) -> SiteOverridden | None:
@@ -162,16 +159,16 @@ class UrlFacts:
         return self.host.condition is Condition.CHECKED_OUT and is_in_order
 
 
-def read_facts(crawl: OpenCrawl, url: str) -> UrlFacts:
+def read_facts(crawl: OpenCrawl, url: str, now: float) -> UrlFacts:
     """Return the facts about a canonical *url*."""
     store = crawl.store()
     for row in READ_TABLES if crawl.fleet else (*READ_TABLES, SeenRow):
         store.table(row)  # A missing table is created before the read transaction.
     with crawl.reading():
-        return _facts(crawl, store, url)
+        return _facts(crawl, store, url, now)
 
 
-def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
+def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
     host = host_key(url)
     visit = store.table(UrlRow).get((crawl.id, host), url)
     site = site_of(url)
@@ -181,22 +178,17 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     ahead, queued = (row and queues.find(row, url)) or (None, None)
     partitions = crawl.log.partitions
     partition = partition_key(partition_of(site, partitions), partitions)
-    tally = store.table(PartitionTallyRow).get(partition)
-    checked_out = tally.checked_out if tally else {}
     visits = store.table(HistoryRow)
     erasures = store.table(ErasureRow).scan(crawl.id, limit=MAX_ERASURES)
-    neighbours = tuple(
-        other for other, other_site in checked_out.items() if other_site == site and other != host
-    )
+    overridden = overrides_of(crawl.log).get(site), host_overrides_of(crawl.log).get(host_name(url))
     return UrlFacts(
         url=url,
         erased=next((row for row in reversed(erasures) if is_about(url, row.target)), None),
         fleet=crawl.fleet,
         definition=last_definition(crawl.log),
         blocklist=blocklist_of(crawl.log),
-        site_override=overrides_of(crawl.log).get(site),
-        host_override=host_overrides_of(crawl.log).get(host_name(url)),
-        speed=speed_of(crawl.log),
+        site_override=overridden[0],
+        host_override=overridden[1],
         via=visit.origin.via if visit else queued.origin.via if queued else "",
         visit=visit,
         history=tuple(visits.scan((crawl.id, url), limit=MAX_VISITS)) if visit else (),
@@ -205,8 +197,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         captures=tuple(store.table(CaptureRow).scan((crawl.id, url), limit=MAX_VISITS)),
         robots=store.table(RobotsRow).get(host),
         host=row,
-        neighbours=neighbours,
-        site_at_once=_site_at_once(crawl) if neighbours else 1,
+        gates=_gate_inputs(crawl, store, row, overridden, now) if row and queued else None,
         site=store.table(SiteRow).get(site),
         plan=store.table(PlanRow).get((crawl.id, host), url),
         shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
@@ -216,11 +207,35 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     )
 
 
-def _site_at_once(crawl: OpenCrawl) -> int:
-    """Return the number of hosts of a site that may be checked out at once."""
+def _gate_inputs(
+    crawl: OpenCrawl,
+    store: Store,
+    host: HostRow,
+    overridden: tuple[SiteOverridden | None, HostOverridden | None],
+    now: float,
+) -> GateInputs:
+    overrides = Overrides()
+    for event in overridden:
+        if event:
+            overrides.change(event)
+    definition, speeds = last_definition(crawl.log), Speeds(speed_of(crawl.log))
+    return stored_gate_inputs(
+        store,
+        crawl.id,
+        crawl.log.partitions,
+        host,
+        definition,
+        overrides,
+        speeds,
+        lambda: _settings(crawl),
+        now,
+    )
+
+
+def _settings(crawl: OpenCrawl) -> "FrontierSettings":
     if crawl.settings:
-        return crawl.settings.frontier.site_at_once
+        return crawl.settings.frontier
     # Imported here, because the import takes longer than the rest of the command.
     from gossamer.settings import FrontierSettings
 
-    return FrontierSettings().site_at_once
+    return FrontierSettings()

@@ -22,7 +22,6 @@ from inspection.url_forms import crawl_form, other_seen_form
 from inspection.url_rows import UrlFacts, read_facts
 from inspection.visits import Visit, visit_of
 from services.dedup.rows import HIDDEN_REASONS, DocumentRow
-from services.frontier.gates import closed_gates
 from services.frontier.rows import PlanRow, UrlRow, VerdictRow
 
 FETCHED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
@@ -221,10 +220,10 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
 
 def explain_url(crawl: OpenCrawl, text: str) -> UrlExplanation:
     """Return the explanation of the URL *text*, in any form; raise BadSettings if it is invalid."""
-    form = crawl_form(crawl, text)
-    facts = read_facts(crawl, form.url)
+    now, form = clock.now(), crawl_form(crawl, text)
+    facts = read_facts(crawl, form.url, now)
     seen_as = other_seen_form(crawl, form.url)
-    return explain(facts, clock.now(), form.steps, form.exclusion, seen_as)
+    return explain(facts, now, form.steps, form.exclusion, seen_as)
 
 
 def explain(
@@ -277,7 +276,7 @@ def explain(
         crawl_delay=robots.rules.crawl_delay if robots else 0.0,
         host_key=facts.host_key,
         host=host_of(facts.host, robots, facts.override) if facts.host else None,
-        queued=_queued(facts, now),
+        queued=_queued(facts),
     )
 
 
@@ -338,23 +337,22 @@ def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
     return NextVisit(plan.at, plan.policy, plan.why, plan.is_retry, budget)
 
 
-def _queued(facts: UrlFacts, now: float) -> Queued | None:
+def _queued(facts: UrlFacts) -> Queued | None:
     if facts.ahead is None or facts.host is None:
         return None
     seconds = facts.ahead * host_of(facts.host).pace
-    closed = () if facts.ordered else tuple(_closed_gates(facts, now))
+    closed = () if facts.ordered else tuple(_closed_gates(facts))
     return Queued(facts.ahead, facts.again, facts.ordered, seconds, closed)
 
 
-def _closed_gates(facts: UrlFacts, now: float) -> Iterator[ClosedGate]:
-    if facts.host:
-        for gate, closed in closed_gates(facts.gate_inputs(facts.host, now)):
-            yield ClosedGate(gate.name, plain_reason(closed.reason), closed.until)
+def _closed_gates(facts: UrlFacts) -> Iterator[ClosedGate]:
+    for gate, closed in facts.closed_gates:
+        yield ClosedGate(gate.name, plain_reason(closed.reason), closed.until)
 
 
 def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
     """Return the state of the URL, and the answer in one or two sentences."""
-    if queued := _queued(facts, now):
+    if queued := _queued(facts):
         if queued.is_ordered:
             return UrlState.BEING_FETCHED, "Being fetched now."
         return UrlState.QUEUED, _queued_answer(queued, now)

@@ -24,8 +24,7 @@ GATES_HEAD = """
 ## Gates: may a host be visited now?
 
 A ready host at the head of the workbench is checked out if all gates are open. Otherwise the first
-closed gate decides what happens to it. `gossamer why URL` shows the closed
-gates whose data is stored.
+closed gate decides what happens to it. `gossamer why URL` shows all closed gates.
 
 | gate | open if | while closed |
 |---|---|---|"""

@@ -25,12 +25,11 @@ from services.frontier.overrides import DAY
 from services.frontier.partition import Partition
 from services.frontier.politeness import (
     count_unreadable,
-    courtesy_delay,
     failure_wait,
     is_given_up,
+    next_delay,
     refused_wait,
     retry_wait,
-    strained_delay,
     update_strain,
 )
 from services.frontier.probes import record_probe
@@ -116,6 +115,7 @@ class CheckIn:
         if event.started_at:
             ready_at = max(ready_at, now + max(row.politeness.delay, wait))
             partition.bench.start_name_delay(row.host, ready_at, now)
+            row = replace(row, politeness=replace(row.politeness, delay_until=ready_at))
         row = replace(row, ready_at=ready_at, lease=replace(row.lease, done=row.lease.done + 1))
         if wait:
             row = replace(row, backoff_reason=event.reason or None, backoff_cause=Outcome.BUSY)
@@ -186,12 +186,11 @@ class CheckIn:
     def _start_delay(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> HostRow:
-        delay = courtesy_delay(self._settings, event.took, partition.robots(host))
-        delay = partition.sites.overrides.delay(event.site, event.host, delay)
-        delay = strained_delay(delay, row.politeness.strain)
+        overrides = partition.sites.overrides
+        delay = next_delay(self._settings, row, partition.robots(host), overrides)
         partition.sites.update_visit_limit(event.site, delay)
         partition.bench.start_name_delay(event.host, now + delay, now)
-        politeness = replace(row.politeness, delay=delay)
+        politeness = replace(row.politeness, delay=delay, delay_until=now + delay)
         row = replace(row, politeness=politeness, ready_at=now + delay)
         self._balance.record_visit(row, now)
         return row

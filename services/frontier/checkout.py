@@ -14,13 +14,12 @@ from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE
 from services.frontier.balance import Balance
 from services.frontier.conditions import Trigger
-from services.frontier.gates import Closure, Effect, Gate, GateInputs, closed_gates
+from services.frontier.gates import Closure, Effect, Gate, HostInputs, closed_host_gates
 from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.politeness import (
-    courtesy_delay,
     is_unreadable,
-    strained_delay,
+    next_delay,
     unreadable_until,
 )
 from services.frontier.probes import make_probe_visit, needs_probe
@@ -74,7 +73,7 @@ class CheckOut:
         queued URL must be visited, because *crawl* excludes it or its answer is cached; the host is
         idle then.
         """
-        if found := next(closed_gates(self._gate_inputs(partition, host, limit, crawl, now)), None):
+        if found := next(closed_host_gates(self._gate_inputs(partition, host, now)), None):
             self._postpone(partition, host, *found)
             return None
         rules = self._politeness_rules(partition, host, now)
@@ -90,26 +89,24 @@ class CheckOut:
             count("gossamer_orders_moved_total")
         return event
 
-    def _gate_inputs(
-        self, partition: Partition, host: Host, limit: int, crawl: CrawlDefined, now: float
-    ) -> GateInputs:
+    def _gate_inputs(self, partition: Partition, host: Host, now: float) -> HostInputs:
         row, bench, sites = host.row, partition.bench, partition.sites
         unreadable = sites.unreadable(row.site, row.host)
-        return GateInputs(
+        return HostInputs(
             now=now,
             host=row,
-            crawl=crawl,
             overrides=sites.overrides,
-            pages_left=limit,
             neighbours=bench.checked_out_neighbours(row),
             site_at_once=self._settings.site_at_once,
             unreadable=unreadable.pages,
             unreadable_until=unreadable_until(unreadable, self._settings),
             name_delay_until=bench.name_delay_until(row),
-            taken_over_until=lambda: self._taken_over_until(partition, host, now),
+            taken_over_until=self._taken_over_until(partition, host),
         )
 
-    def _postpone(self, partition: Partition, host: Host, gate: Gate, closed: Closure) -> None:
+    def _postpone(
+        self, partition: Partition, host: Host, gate: Gate[HostInputs], closed: Closure
+    ) -> None:
         """Apply the effect of a closed *gate* to *host*."""
         match gate.effect:
             case Effect.BEHIND_NAME:
@@ -130,18 +127,20 @@ class CheckOut:
             case Effect.STOP | Effect.WAIT:
                 raise AssertionError(f"{host.row.host} was chosen although {closed.reason}")
 
-    def _taken_over_until(self, partition: Partition, host: Host, now: float) -> float:
+    def _taken_over_until(self, partition: Partition, host: Host) -> float | None:
         if not partition.was_visited_before(host.row):
-            return 0.0
-        return partition.claimed_at + self._politeness_rules(partition, host, now).delay
+            return None
+        return partition.claimed_at + self._delay(partition, host)
+
+    def _delay(self, partition: Partition, host: Host) -> float:
+        """Return the seconds between two visits to *host*."""
+        robots, overrides = partition.robots(host), partition.sites.overrides
+        return next_delay(self._settings, host.row, robots, overrides)
 
     def _politeness_rules(self, partition: Partition, host: Host, now: float) -> PolitenessRules:
         robots = partition.robots(host)
-        politeness = host.row.politeness
-        delay = courtesy_delay(self._settings, politeness.last_took or 0.0, robots)
-        delay = partition.sites.overrides.delay(host.row.site, host.row.host, delay)
         return PolitenessRules(
-            delay=strained_delay(delay, politeness.strain),
+            delay=self._delay(partition, host),
             robots=robots.rules if robots and robots.rules.expires_at > now else None,
         )
 

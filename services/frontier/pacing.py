@@ -1,4 +1,4 @@
-"""Pacing: limits orders to the crawl's page limit and to its speed (`gossamer.speed`).
+"""Pacing: limits orders by the gates of the crawl (`gates.py`) and by its speed (`gossamer.speed`).
 
 Each frontier gets a share of the speed in proportion to the number of its partitions. So all
 frontiers together keep to the speed, without messages to each other. Visits are charged when they
@@ -12,6 +12,7 @@ from math import inf
 
 from gossamer.events import CrawlDefined, SpeedSet
 from gossamer.speed import NO_LIMIT, Speeds
+from services.frontier.gates import CrawlInputs, closed_crawl_gates, pages_left
 from services.frontier.partitions import Partitions
 
 UNLIMITED_PAGES = 1 << 60
@@ -61,25 +62,33 @@ class Pacing:
         at = max(at, self._bytes_charged_until if self._speed.bytes is not None else 0.0)
         return inf if 0 in (self._speed.pages, self._speed.bytes) else at
 
-    def count_orderable(self, crawl: CrawlDefined | None) -> int:
-        """Return the URLs that may be ordered by the page limit; 0 while the crawl is paused."""
-        if crawl is None or crawl.paused or not self._partitions.caught_up:
-            return 0
-        if not crawl.max_pages:
-            return UNLIMITED_PAGES
-        pages = sum(
-            partition.tally.pages + partition.bench.outstanding for partition in self._partitions
-        )
-        return max(0, crawl.pages_before + crawl.max_pages - pages)
+    def gate_inputs(self, crawl: CrawlDefined | None) -> CrawlInputs:
+        """Return the inputs of the gates of the crawl."""
+        left = None
+        if crawl and crawl.max_pages:
+            pages = sum(partition.tally.pages for partition in self._partitions)
+            outstanding = sum(partition.bench.outstanding for partition in self._partitions)
+            left = pages_left(crawl, pages, outstanding)
+        return CrawlInputs(crawl, left, self._speed, self._refresh_at)
+
+    def may_order_later(self, crawl: CrawlDefined | None) -> bool:
+        """Return whether an order may be made now, or at a known time without another event."""
+        if not self._partitions.caught_up:
+            return False
+        gates = closed_crawl_gates(self.gate_inputs(crawl))
+        return all(closed.until is not None for _, closed in gates)
 
     def max_order_visits(self, crawl: CrawlDefined, now: float) -> int:
-        """Return the visits that one order may have now.
+        """Return the visits that one order may have now; 0 if a gate of the crawl is closed.
 
         If the speed is limited, they are at most the visits of one second, because all visits of an
         order are charged at once.
         """
-        limit = self.count_orderable(crawl)
-        if not (self._limited and limit):
+        at = self.gate_inputs(crawl)
+        if not self._partitions.caught_up or any(closed_crawl_gates(at)):
+            return 0
+        limit = UNLIMITED_PAGES if at.pages_left is None else at.pages_left
+        if not self._limited:
             return limit
         if self._free_at > now:
             return 0

@@ -39,6 +39,7 @@ from services.frontier.memory import CachedRobots, Host, PartitionCaches
 from services.frontier.overrides import SITE_CAUSE, Overrides
 from services.frontier.parked import ParkedUrls
 from services.frontier.plans import Plans
+from services.frontier.politeness import was_visited_before_claim
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
     DueRow,
@@ -95,8 +96,6 @@ class Partition:
         self.parked = ParkedUrls(crawl, stored.parked, store, settings.parked_limit)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store)
-        self._had_orders = self.tally.orders > 0
-        """Whether an order was made before the claim."""
         self._load_checked_out(now)
 
     def __repr__(self) -> str:
@@ -332,7 +331,11 @@ class Partition:
         fetchers.
         """
         row = self.queues.clear(host.row)
-        politeness = Politeness(delay=row.politeness.delay, busy_until=row.politeness.busy_until)
+        politeness = Politeness(
+            delay=row.politeness.delay,
+            delay_until=row.politeness.delay_until,
+            busy_until=row.politeness.busy_until,
+        )
         erased = HostRow(
             row.site,
             row.host,
@@ -404,8 +407,10 @@ class Partition:
         """Delay the hosts whose lease had expired at *until*."""
         for host in self.bench.leases_over(until):
             count("gossamer_leases_expired_total")
-            row = replace(host.row, ready_at=now + host.row.politeness.delay)
-            self.bench.start_name_delay(row.host, row.ready_at, now)
+            until = now + host.row.politeness.delay
+            politeness = replace(host.row.politeness, delay_until=until)
+            row = replace(host.row, ready_at=until, politeness=politeness)
+            self.bench.start_name_delay(row.host, until, now)
             self.update(host, row, Trigger.LEASE_EXPIRED)
 
     def end_delays(self, now: float) -> None:
@@ -415,22 +420,11 @@ class Partition:
 
     # Orders from before the claim.
 
-    def has_our_times(self, row: HostRow) -> bool:
-        """Return whether the times in a host's row are of our clock.
-
-        They are if the host has no order, or if its last order was made under this claim.
-        """
-        order = row.lease.order
-        return order is None or order.startswith(f"{self.epoch}.")
-
     def was_visited_before(self, row: HostRow) -> bool:
-        """Return whether the last visit to a host's server may have been before the claim.
-
-        Visits to hosts with the same name, but another scheme or port, are to the same server.
-        """
-        if row.lease.order is not None:
-            return not self.has_our_times(row)
-        return self._had_orders and self.sites.hosts(row.site) > 1
+        """Return whether the last visit to a host's server may have been before the claim."""
+        hosts = self.sites.hosts(row.site) if row.lease.order is None else 0
+        had_orders = self.tally.orders_before_claim > 0
+        return was_visited_before_claim(row, self.epoch, had_orders, hosts)
 
     def _load_checked_out(self, now: float) -> None:
         """Load all checked-out hosts, whether memory has capacity or not.
@@ -467,7 +461,7 @@ class Partition:
         A lease keeps its length, and starts at our claim. A courtesy delay starts between our claim
         and now, because a visit of an older order may have ended after the claim.
         """
-        if self.has_our_times(row):
+        if row.has_times_of(self.epoch):
             return row
         lease = row.lease
         if row.condition is Condition.CHECKED_OUT and lease.ordered_at and lease.expires_at:

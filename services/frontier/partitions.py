@@ -65,9 +65,9 @@ class Partitions:
         if gained := numbers - self._claimed.keys():
             epoch = self._claimant.claim(gained, now)
             self._read_ahead(gained)
-            self._claimed |= {
-                number: self._open(number, epoch, now, now) for number in sorted(gained)
-            }
+            for number in sorted(gained):
+                self._claimed[number] = opened = self._open(number, epoch, now, now)
+                opened.tally.orders_before_claim = opened.tally.orders
 
     def reload(self, now: float) -> None:
         """Read the partitions from the store again, under their present claims."""
@@ -75,6 +75,7 @@ class Partitions:
         for number, former in self._claimed.items():
             opened = self._open(number, former.epoch, former.claimed_at, now)
             opened.bench.inherit_name_delays(former.bench)
+            opened.tally.orders_before_claim = former.tally.orders_before_claim
             self._claimed[number] = opened
 
     def _read_ahead(self, numbers: Iterable[int]) -> None:

@@ -12,13 +12,19 @@ others. A host with only such pages must not occupy the parsers that all hosts s
 frontier postpones its visits for a while. Its URLs wait in their queue.
 """
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Wait
 from gossamer.log import murmur2
-from gossamer.settings import FrontierSettings
+from services.frontier.overrides import Overrides
 from services.frontier.rows import HostRow, RobotsRow, UnreadablePages
+
+if TYPE_CHECKING:
+    # `gossamer why` imports this module, and the import of settings takes longer than the command.
+    from gossamer.settings import FrontierSettings
 
 SHORT_WAIT = 60.0
 """Seconds before a retry that may soon succeed: after a 429 without Retry-After, or without an
@@ -33,12 +39,36 @@ REFUSED_WAIT_LIMIT = 300.0
 """The longest delay of a host whose orders come back without a request, in seconds."""
 
 
-def courtesy_delay(settings: FrontierSettings, last_took: float, robots: RobotsRow | None) -> float:
+def courtesy_delay(
+    settings: "FrontierSettings", last_took: float, robots: RobotsRow | None
+) -> float:
     """Return the seconds between visits to a host: the largest of the minimum delay, a multiple of
     the last visit's time (Mercator; PolyBot, section 3.4, note 12), and the Crawl-delay,
     however long it is."""
     crawl_delay = robots.rules.crawl_delay if robots else 0.0
     return max(settings.delay, settings.delay_factor * last_took, crawl_delay)
+
+
+def next_delay(
+    settings: "FrontierSettings", row: HostRow, robots: RobotsRow | None, overrides: Overrides
+) -> float:
+    """Return the seconds between the host's last visit and its next one, with the settings of
+    operators and the strain of the server."""
+    delay = courtesy_delay(settings, row.politeness.last_took or 0.0, robots)
+    delay = overrides.delay(row.site, row.host, delay)
+    return strained_delay(delay, row.politeness.strain)
+
+
+def was_visited_before_claim(row: HostRow, epoch: int, had_orders: bool, hosts: int) -> bool:
+    """Return whether the last visit to a host's server may have been before the claim with *epoch*.
+
+    Visits to hosts with the same name, but another scheme or port, are to the same server. So a
+    host without an order counts too, if the partition *had_orders* before the claim and the site
+    has several *hosts*.
+    """
+    if row.lease.order is not None:
+        return not row.has_times_of(epoch)
+    return had_orders and hosts > 1
 
 
 def refused_wait(delay: float, refused: int) -> float:
@@ -51,7 +81,7 @@ def refused_wait(delay: float, refused: int) -> float:
 
 
 def failure_wait(
-    settings: FrontierSettings, host: str, outcome: Outcome, times: int, retry_after: float
+    settings: "FrontierSettings", host: str, outcome: Outcome, times: int, retry_after: float
 ) -> float:
     """Return the backoff after the *times*-th consecutive failure of one kind (from 1).
 
@@ -69,7 +99,7 @@ def failure_wait(
 
 
 def is_given_up(
-    settings: FrontierSettings, outcome: Outcome, times: int, retry_after: float
+    settings: "FrontierSettings", outcome: Outcome, times: int, retry_after: float
 ) -> bool:
     """Return whether a URL is given up after *times* consecutive failures of its host.
 
@@ -82,7 +112,7 @@ def _has_retry_after(outcome: Outcome, retry_after: float) -> bool:
     return OUTCOMES[outcome].wait is Wait.RETRY_AFTER and retry_after > 0
 
 
-def robots_redirect_wait(settings: FrontierSettings, host: str, times: int) -> float:
+def robots_redirect_wait(settings: "FrontierSettings", host: str, times: int) -> float:
     """Return how long *host* waits until its robots.txt, which redirects to another host, is
     requested again; *times*: requests so far without an answer.
 
@@ -99,7 +129,7 @@ def spread_factor(host: str) -> float:
     return 1.0 + MAX_SPREAD * murmur2(host.encode()) / 2**32
 
 
-def _wait(settings: FrontierSettings, wait: Wait, doubled: float) -> float:
+def _wait(settings: "FrontierSettings", wait: Wait, doubled: float) -> float:
     match wait:
         case Wait.NONE:
             return 0.0
@@ -155,22 +185,22 @@ MAX_UNREADABLE_WAIT = 86400.0
 """The longest postponement of a host with unreadable pages, in seconds."""
 
 
-def is_unreadable(unreadable: UnreadablePages, settings: FrontierSettings) -> bool:
+def is_unreadable(unreadable: UnreadablePages, settings: "FrontierSettings") -> bool:
     """Return whether an order of the host has only one page, which tests if its pages are readable
     again."""
     return 0 < settings.unreadable_limit <= unreadable.pages
 
 
-def unreadable_until(unreadable: UnreadablePages, settings: FrontierSettings) -> float:
-    """Return until when the host is postponed because of unreadable pages; 0 if it is not."""
+def unreadable_until(unreadable: UnreadablePages, settings: "FrontierSettings") -> float | None:
+    """Return until when the host is postponed because of unreadable pages; None if it is not."""
     if not is_unreadable(unreadable, settings):
-        return 0.0
+        return None
     doubled = 2.0 ** min(unreadable.pages - settings.unreadable_limit, 30)
     return unreadable.at + min(settings.unreadable_wait * doubled, MAX_UNREADABLE_WAIT)
 
 
 def count_unreadable(
-    before: UnreadablePages, event: PageJudged, settings: FrontierSettings
+    before: UnreadablePages, event: PageJudged, settings: "FrontierSettings"
 ) -> UnreadablePages:
     """Return the number of consecutive unreadable pages after *event*. A readable page resets it.
 
@@ -178,6 +208,7 @@ def count_unreadable(
     """
     if event.verdict is not Verdict.UNREADABLE:
         return UnreadablePages()
-    if event.fetched_at < unreadable_until(before, settings):
+    until = unreadable_until(before, settings)
+    if until is not None and event.fetched_at < until:
         return before
     return UnreadablePages(before.pages + 1, event.at)

@@ -174,6 +174,8 @@ class Politeness(ColumnGroup, frozen=True):
 
     delay: float = 0.0
     """The courtesy delay after the last visit, in seconds."""
+    delay_until: float | None = None
+    """The end of the courtesy delay after the last visit; null if the host was never visited."""
     last_took: float | None = None
     """Seconds that the last visit took; null if the host was never visited."""
     usual_took: float | None = None
@@ -234,6 +236,13 @@ class HostRow(Row, frozen=True):
     erased: ErasedQueues = ErasedQueues()
     signature: Signature | None = None
     """The host's answer to a URL that cannot exist; null before the probe."""
+
+    def has_times_of(self, epoch: int) -> bool:
+        """Return whether the times in the row are of the clock of the owner with *epoch*.
+
+        They are if the host has no order, or if its last order was made under that claim.
+        """
+        return self.lease.order is None or self.lease.order.startswith(f"{epoch}.")
 
     @property
     def is_removable(self) -> bool:
@@ -506,6 +515,8 @@ class PartitionTallyRow(Row, frozen=True):
     """
     orders: int = 0
     """Orders that were made; the number of the last one is in its id."""
+    orders_before_claim: int = 0
+    """Orders that were made before the newest claim on the partition."""
     conditions: dict[str, int] = field(default_factory=dict)
     """Condition → number of hosts."""
     slowest: dict[str, float] = field(default_factory=dict)

@@ -368,7 +368,7 @@ class Frontier(Processor):
 
     def _may_order(self) -> bool:
         """Return whether an order may be made, if the speed of the crawl allows it."""
-        if not self._pacing.count_orderable(self._crawl):
+        if not self._pacing.may_order_later(self._crawl):
             return False
         return self._loading.first_ready() is not None or self._loading.blocks_waiting_hosts
 

@@ -36,6 +36,7 @@ class Tally:
         self.failed_urls = dict(row.failed_urls)
         self.judged_records = row.judged
         self.last_number, self.orders = shared.last_number, shared.orders
+        self.orders_before_claim = shared.orders_before_claim
         self.conditions = Counter(shared.conditions)
         self.slowest, self.largest = dict(shared.slowest), dict(shared.largest)
         self.next_due_at, self.due_count = shared.next_due_at, shared.due_count
@@ -151,6 +152,7 @@ class Tally:
             partition=self._shared_row.partition,
             last_number=self.last_number,
             orders=self.orders,
+            orders_before_claim=self.orders_before_claim,
             conditions=dict(self.conditions),
             slowest=dict(self.slowest),
             largest=dict(self.largest),

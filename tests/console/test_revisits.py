@@ -164,4 +164,4 @@ def test_revisit_state_is_read_from_the_store(tmp_path: Path) -> None:
     opened.store.flush()
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:
-        assert read_facts(crawl, URL).states == facts.states
+        assert read_facts(crawl, URL, NOW).states == facts.states

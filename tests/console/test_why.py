@@ -1,5 +1,6 @@
 """`gossamer why`: the facts about a URL, the answer, and the details."""
 
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,13 @@ from gossamer.events import (
     Outcome,
     SiteOverridden,
     Speed,
-    SpeedSet,
 )
 from gossamer.events.public import Gone
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
+from gossamer.speed import NO_LIMIT
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
 from inspection.crawl import open_crawl
@@ -32,6 +33,8 @@ from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, hash_finder
 from services.frontier.conditions import Condition
+from services.frontier.gates import CrawlInputs, GateInputs, HostInputs
+from services.frontier.overrides import Overrides
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
     HistoryRow,
@@ -68,6 +71,21 @@ def brief(**facts: object) -> list[str]:
     return [*brief_details(explain(UrlFacts(url=URL, **facts), NOW))]  # type: ignore[arg-type]
 
 
+def gates(
+    host: HostRow,
+    crawl: CrawlDefined = DEFINED,
+    speed: Speed = NO_LIMIT,
+    overrides: Overrides | None = None,
+    neighbours: tuple[str, ...] = (),
+) -> GateInputs:
+    """Return inputs that open all gates, except for the given ones."""
+    of_crawl = CrawlInputs(crawl, pages_left=None, speed=speed, speed_until=inf)
+    of_host = HostInputs(
+        NOW, host, overrides or Overrides(), neighbours, 1, None, 0, None, taken_over_until=None
+    )
+    return GateInputs(of_crawl, of_host)
+
+
 def visit(**fields: object) -> UrlRow:
     given = {"outcome": Outcome.PAGE, "status": 200, "at": NOW, "attempt": 1, **fields}
     return UrlRow(DEFAULT_CRAWL, host=HOST, url=URL, **given)  # type: ignore[arg-type]
@@ -92,7 +110,7 @@ def test_erased_url_is_shown_with_its_erasure(target: str, tmp_path: Path) -> No
         erasures.add(Erasure(name, NOW + at, "ann@desk", 0, 7), {"urls": 1})
     opened.store.flush()
     with open_crawl(Settings(), tmp_path) as crawl:
-        found = explain(read_facts(crawl, URL), NOW)
+        found = explain(read_facts(crawl, URL, NOW), NOW)
     shown, text = [*details(found)], found.answer
     when = "2033-05-18 03:33:20 UTC"
     assert f"erased: {when}, everything about {target}, for ann@desk" in shown
@@ -227,7 +245,7 @@ def test_answer_for_a_url_that_was_not_fetched_has_the_rule() -> None:
 
 def test_answer_for_a_queued_url_has_its_position_and_the_closed_gate() -> None:
     delayed = host(condition=Condition.DELAYED, ready_at=NOW + 5, politeness=Politeness(delay=5.0))
-    facts = {"host": delayed, "ahead": 12, "definition": DEFINED}
+    facts = {"host": delayed, "ahead": 12, "definition": DEFINED, "gates": gates(delayed)}
     assert answer(**facts) == (
         "Queued, not fetched yet: behind 12 URLs of its host, about 60 s. Its host is not visited "
         "before 03:33:25 UTC: the courtesy delay is 5 s."
@@ -262,13 +280,15 @@ def test_new_setting_is_the_pace_before_the_next_visit() -> None:
 
 
 def test_gates_that_are_closed_for_one_reason_are_shown_once() -> None:
-    quiet = SiteOverridden(at=NOW, site="a.example", quiet_from=0.0, quiet_until=86399.0)
-    end = NOW - NOW % 86400 + 86399.0
+    quiet, end = Overrides(), NOW - NOW % 86400 + 86399.0
+    quiet.change(SiteOverridden(at=NOW, site="a.example", quiet_from=0.0, quiet_until=86399.0))
     backing_off = host(
         condition=Condition.BACKING_OFF, ready_at=end, backoff_reason="quiet hours of the site"
     )
-    shown = brief(host=backing_off, ahead=0, definition=DEFINED, site_override=quiet)
-    assert not any("also not visited" in line for line in shown), shown
+    closed = gates(backing_off, overrides=quiet)
+    found = explain(UrlFacts(url=URL, host=backing_off, ahead=0, gates=closed), NOW)
+    assert found.queued and len(found.queued.closed_gates) == 2
+    assert [*brief_details(found)] == []
 
 
 def host(**fields: object) -> HostRow:
@@ -278,12 +298,13 @@ def host(**fields: object) -> HostRow:
 @pytest.mark.parametrize(("ahead", "words"), [(0, "0 URLs"), (1, "1 URL "), (7, "7 URLs")])
 def test_details_of_a_queued_url_have_its_position(ahead: int, words: str) -> None:
     delayed = host(condition=Condition.DELAYED, ready_at=NOW + 5, backoff_reason="it was slow")
-    shown = why(host=delayed, ahead=ahead, is_seen=True)
+    shown = why(host=delayed, ahead=ahead, is_seen=True, gates=gates(delayed))
     assert f"queued: behind {words}" in shown
     assert "host: delayed\n" in shown
     assert "not visited now until 2033-05-18 03:33:25 UTC: it was slow (delay)" in shown
     ready = host(condition=Condition.READY)
-    assert "not visited" not in why(host=ready, ahead=ahead, is_seen=True, definition=DEFINED)
+    shown = why(host=ready, ahead=ahead, is_seen=True, definition=DEFINED, gates=gates(ready))
+    assert "not visited" not in shown
 
 
 def test_urls_of_an_order_are_in_flight_and_later_ones_queued() -> None:
@@ -295,7 +316,7 @@ def test_urls_of_an_order_are_in_flight_and_later_ones_queued() -> None:
 
 def test_ready_host_names_the_neighbours_it_waits_for() -> None:
     ready, out = host(condition=Condition.READY), ("https://a.example", "http://www.a.example")
-    shown = why(host=ready, ahead=0, is_seen=True, neighbours=out)
+    shown = why(host=ready, ahead=0, is_seen=True, gates=gates(ready, neighbours=out))
     assert (
         "not visited now: https://a.example, on the same server, is being visited (name)" in shown
     )
@@ -306,19 +327,12 @@ def test_ready_host_names_the_neighbours_it_waits_for() -> None:
 
 
 def test_all_closed_gates_are_shown() -> None:
-    paused = replace(DEFINED, paused=True)
-    off = SiteOverridden(at=NOW, site="a.example", off=True)
-    stopped = SpeedSet(at=NOW, speeds=(Speed("", pages=0.0),))
-    shown = why(
-        host=host(condition=Condition.READY),
-        ahead=0,
-        is_seen=True,
-        definition=paused,
-        site_override=off,
-        speed=stopped,
-    )
+    ready, paused, off = host(condition=Condition.READY), replace(DEFINED, paused=True), Overrides()
+    off.change(SiteOverridden(at=NOW, site="a.example", off=True))
+    closed = gates(ready, paused, Speed("", pages=0.0), off)
+    shown = why(host=ready, ahead=0, is_seen=True, definition=paused, gates=closed)
     assert "not visited now: the crawl is paused (crawl)" in shown
-    assert "not visited now: the speed of the crawl allows no visit now (speed)" in shown
+    assert "not visited now: the crawl's speed is 0 (speed)" in shown
     assert "UTC: the site is off (overrides)" in shown
 
 
@@ -345,8 +359,8 @@ def test_facts_are_read_from_all_tables_of_a_folder(tmp_path: Path) -> None:
     opened.store.flush()
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:
-        facts = read_facts(crawl, URL)
-        nothing = read_facts(crawl, f"{HOST}/other")
+        facts = read_facts(crawl, URL, NOW)
+        nothing = read_facts(crawl, f"{HOST}/other", NOW)
     assert facts.definition is not None and facts.definition.scope == DEFINED.scope
     assert (facts.visit, facts.history, facts.verdict, *facts.captures, facts.robots) == (
         *(rows[0], (rows[1],), rows[2], rows[3], rows[4]),
@@ -372,11 +386,11 @@ def test_finder_of_a_queued_url_is_read_from_the_queue(tmp_path: Path) -> None:
     opened.store.flush()
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:
-        facts = read_facts(crawl, URL)
+        facts = read_facts(crawl, URL, NOW)
     assert (facts.via, facts.ahead, facts.is_seen) == (f"1.0.0@{HOST}/2", 1, True)
-    assert facts.neighbours == ("https://a.example",)
+    assert facts.gates and facts.gates.host.neighbours == ["https://a.example"]
     with open_crawl(None, tmp_path) as crawl:
-        facts = read_facts(crawl, URL)
+        facts = read_facts(crawl, URL, NOW)
     shown = "\n".join(details(explain(facts, NOW)))
     assert "is being visited (name)" in shown
     assert "other hosts of the site" not in shown, "four hosts of a site may be visited at once"
