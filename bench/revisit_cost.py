@@ -53,7 +53,7 @@ class Bench:
         settings = FrontierSettings(delay=0.0, lease_slack=3600.0, probe_after=0)
         self.frontier = Frontier(settings, store, 60.0, PARTITIONS, alone=True)
         self.frontier.assign(frozenset(range(PARTITIONS)), self.now)
-        self.frontier.caught_up(frozenset(range(PARTITIONS)), self.now)
+        self.frontier.finish_catching_up(frozenset(range(PARTITIONS)), self.now)
         defined = CrawlDefined(at=self.now, scope="any()", max_depth=16, revisit=policy)
         self.frontier.handle(defined, self.now)
 

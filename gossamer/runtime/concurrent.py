@@ -155,7 +155,7 @@ class Concurrent:
         """
         if self._working and clock.steady() < self._advanced_at + MIN_ADVANCE_INTERVAL:
             return None
-        for record in self._offsets.passed():
+        for record in self._offsets.pop_completed():
             self._passed.append(record)
             self._outbox += self._release_messages(record)
         if not self._passed and not self._outbox:
@@ -163,7 +163,7 @@ class Concurrent:
         self._collected = len(self._outbox)
         return Batch(self._passed[:], self._outbox[:])
 
-    def advanced(self, ours: bool, seconds: float) -> None:
+    def finish_advance(self, ours: bool, seconds: float) -> None:
         """Start the work that waited for the advance."""
         self._advanced_at = clock.steady()
         self._passed.clear()
@@ -352,7 +352,7 @@ class OffsetTracker:
         for at in [at for at in self._open if at[1] not in kept]:
             del self._open[at]
 
-    def passed(self) -> list[Record]:
+    def pop_completed(self) -> list[Record]:
         """Return the last record of each partition up to which all records are done.
 
         Each record is returned at most once. An empty list means that the log cannot advance.

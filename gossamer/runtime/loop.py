@@ -88,10 +88,10 @@ class Strategy(Protocol):
         """Handle these records, or start to."""
 
     def collect(self) -> Batch | None:
-        """Return the batch to advance now, or None. It is returned again until `advanced` is
-        called."""
+        """Return the batch to advance now, or None. It is returned again until
+        `finish_advance` is called."""
 
-    def advanced(self, ours: bool, seconds: float) -> None:
+    def finish_advance(self, ours: bool, seconds: float) -> None:
         """Note that the log was advanced in a step of *seconds*. *ours* is False if this member was
         fenced."""
 
@@ -309,7 +309,7 @@ class Loop:
             ours = yield partial(self._reader.advance, *batch)
         seconds = clock.steady() - self.began
         observe("gossamer_step_seconds", seconds, service=name)
-        self._strategy.advanced(ours, seconds)
+        self._strategy.finish_advance(ours, seconds)
         return True
 
     def _rejoin(self) -> Blocking[None]:

@@ -131,7 +131,7 @@ class Partitions:
         dropped."""
         self._move(self._all, Cause.WENT_BACK)
 
-    def restored(self) -> None:
+    def begin_catching_up(self) -> None:
         """Note that the processor can handle records. Claimed partitions start to catch up."""
         if claimed := self._of(PartitionState.CLAIMED):
             self._move(claimed, Cause.RESTORED)
@@ -148,13 +148,13 @@ class Partitions:
             for number in numbers:
                 self._all[number].left[topic.name] = counts.get(number, 0)
 
-    def handled(self, record: Record) -> None:
+    def count_handled(self, record: Record) -> None:
         """Note that *record* was handled."""
         left = self._all[record.partition].left if record.partition in self._all else {}
         if record.topic in left:
             left[record.topic] -= 1
 
-    def caught_up(self) -> frozenset[int]:
+    def pop_caught_up(self) -> frozenset[int]:
         """Return the partitions that have caught up since the last call. They serve from now on."""
         catching_up = self._of(PartitionState.CATCHING_UP)
         ended = [n for n in catching_up if all(left <= 0 for left in self._all[n].left.values())]

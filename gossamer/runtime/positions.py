@@ -124,7 +124,7 @@ class Positions:
         noted = [row for row in self._rows.get_all(keys) if row.quiesced == id]
         return len(noted) == len(keys)
 
-    def passed(self, records: Iterable[Record]) -> None:
+    def move_past(self, records: Iterable[Record]) -> None:
         """Write the positions after *records* with the next flush."""
         changed: dict[int, dict[str, int]] = {}
         for record in records:

@@ -42,7 +42,7 @@ class Processor(ABC):
     reads: ClassVar[tuple[Topic, ...]]
     """The consumed topics. Every processor also gets the control topic."""
     awaits: ClassVar[tuple[Topic, ...]] = ()
-    """The consumed topics for which `caught_up` is called."""
+    """The consumed topics for which `finish_catching_up` is called."""
     has_other_engine: ClassVar[bool] = False
     """Whether another engine, which stores no positions, may have handled records."""
 
@@ -64,17 +64,17 @@ class Processor(ABC):
         """
         self.assign(partitions, now)
 
-    def clock_set(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
+    def reload_after_clock_set(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """Reload *partitions* after the clock was set, if their state contains times."""
 
     def must_catch_up(self, now: float) -> bool:
         """Return whether all current records of the topics in `awaits` must be handled first.
 
-        `caught_up` is called after that. All other work continues in between.
+        `finish_catching_up` is called after that. All other work continues in between.
         """
         return False
 
-    def caught_up(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
+    def finish_catching_up(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """Note that all awaited records of *partitions* were handled, since their assignment or
         since `must_catch_up` returned True."""
 

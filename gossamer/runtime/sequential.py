@@ -37,20 +37,20 @@ def sequential_loop(
     log: Log,
     store: Store,
     clock: Clock,
-    steps: JumpDetector | None = None,
+    jumps: JumpDetector | None = None,
     limit: float = 1.0,
     hold: Hold = hold_nothing,
     report: Report = ignore,
 ) -> Loop:
     """Return a loop of *processor*. See `Sequential` and `Loop`."""
-    return Loop(Sequential(processor, log, store, clock, steps, limit), log, store, hold, report)
+    return Loop(Sequential(processor, log, store, clock, jumps, limit), log, store, hold, report)
 
 
 class Sequential:
     """Reads, handles and wakes in one step. See `Strategy`.
 
     A step takes about *limit* seconds at most (`service.step_limit`). Earlier steps determine its
-    number of records. *steps* reports whether *clock* was set. Without it, this is not checked.
+    number of records. *jumps* reports whether *clock* was set. Without it, this is not checked.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class Sequential:
         log: Log,
         store: Store,
         clock: Clock,
-        steps: JumpDetector | None = None,
+        jumps: JumpDetector | None = None,
         limit: float = 1.0,
     ) -> None:
         self.name, self.topics = processor.name, [topic.name for topic in processor.reads]
         self._processor, self._store, self._clock = processor, store, clock
-        self._steps = steps
+        self._jumps = jumps
         self._was_set = self._took_over = False
         self._partitions = Partitions(log, processor.name, processor.awaits)
         self.positions = Positions(log, store, processor)
@@ -94,13 +94,13 @@ class Sequential:
         if self._clock_was_set():
             logger.warning("the clock was set", service=self.name)
             self._was_set = False
-            self._go_back(self._processor.clock_set)
+            self._go_back(self._processor.reload_after_clock_set)
         if self._partitions.assigned and self._processor.must_catch_up(self._clock()):
             self._partitions.catch_up()
         if not self._processor.restore():
             self.is_full = True
             return False
-        self._partitions.restored()
+        self._partitions.begin_catching_up()
         return True
 
     def room(self) -> int:
@@ -121,13 +121,13 @@ class Sequential:
         with self._phase("handle"):
             self._answers += self._handle(decoded)
         for record in records:
-            self._partitions.handled(record)
+            self._partitions.count_handled(record)
 
     def collect(self) -> Batch | None:
         """Wake the processor if it is due, and return the results of the step."""
         now, size = self._clock(), self._size.records
-        if ended := self._partitions.caught_up():
-            self._processor.caught_up(ended, now)
+        if ended := self._partitions.pop_caught_up():
+            self._processor.finish_catching_up(ended, now)
         orders: list[Message] = []
         if woken := self._is_due(now):
             with self._phase("wake"):
@@ -137,11 +137,11 @@ class Sequential:
             return None
         with self._phase("settle"):
             self._processor.settle()
-        self.positions.passed(self._records)
+        self.positions.move_past(self._records)
         self._answers += orders
         return Batch(self._records, self._answers)
 
-    def advanced(self, ours: bool, seconds: float) -> None:
+    def finish_advance(self, ours: bool, seconds: float) -> None:
         """Adapt the size of the next step."""
         self._records, self._answers = (), []
         self._size.adapt(seconds, self.is_full or self._is_overdue(self._clock()))
@@ -160,7 +160,7 @@ class Sequential:
         return not took_over and not self._clock_was_set() and self._is_overdue(now)
 
     def _clock_was_set(self) -> bool:
-        self._was_set |= self._steps is not None and self._steps.seen()
+        self._was_set |= self._jumps is not None and self._jumps.seen()
         return self._was_set
 
     def _handle(self, decoded: Sequence[Decoded]) -> list[Message]:

@@ -35,7 +35,7 @@ class GuessesRow(Row, frozen=True):
     partition_key = "host"
 
     host: str
-    room: int = INITIAL_GUESSES
+    limit: int = INITIAL_GUESSES
     """Maximum number of guesses in flight."""
 
 
@@ -72,7 +72,7 @@ class Guesses:
     def request(self, url: str) -> bool:
         """Return whether *url*, a guess, passes; it is then in flight until it is visited."""
         key, guess = host_key(url), fingerprint(url)
-        host = self._hosts.get(key) or _HostGuesses(self._load(key).room)
+        host = self._hosts.get(key) or _HostGuesses(self._load(key).limit)
         if len(host.in_flight) < host.limit:
             host.in_flight.add(guess)
         self._hosts.put(key, host, site_of(url))
@@ -86,7 +86,7 @@ class Guesses:
             return
         host.in_flight.discard(guess)
         # Reload the limit, since another instance may have owned the host in between.
-        host.limit = self._load(key).room
+        host.limit = self._load(key).limit
         if page.kind not in UNDECIDED_KINDS:
             host.limit = min(MAX_GUESSES, host.limit + (1 if page.kind in PAGE_KINDS else -1))
             self._rows.put(GuessesRow(key, host.limit))

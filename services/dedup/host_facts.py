@@ -133,12 +133,13 @@ class HostSteps:
         if crawl is None or ASSUMED_RULE not in crawl.url_steps or "?" in url:
             return
         directory = without_default_document(url)
-        if directory != url and url not in self._load(host).met:
+        if directory != url and url not in self._load(host).default_documents:
             row = self._rows.get(host) or HostStepsRow(host)
-            self._write(replace(row, met=(*row.met, url)[-MAX_DEFAULT_DOCUMENTS:]))
+            documents = (*row.default_documents, url)[-MAX_DEFAULT_DOCUMENTS:]
+            self._write(replace(row, default_documents=documents))
         counterparts = [directory] if directory != url else []
         if url.endswith("/"):
-            documents = self._load(host).met
+            documents = self._load(host).default_documents
             counterparts = [one for one in documents if without_default_document(one) == url]
         if any(self._has_other_text(one, page) for one in counterparts):
             self._refute(host, ASSUMED_RULE)
@@ -190,7 +191,7 @@ class HostSteps:
 
 
 def _steps_size(row: HostStepsRow) -> int:
-    texts = [*row.met, *row.refuted, *row.proofs]
+    texts = [*row.default_documents, *row.refuted, *row.proofs]
     proofs = sum(map(len, row.proofs.values()))
     return ENTRY_BYTES * (2 + proofs + len(texts)) + sum(map(len, texts))
 

@@ -96,7 +96,7 @@ class HostStepsRow(Row, frozen=True):
     """Rule → digests of the texts that a URL and its rewritten URL have in common."""
     refuted: tuple[str, ...] = ()
     """Rules that do not hold at the host."""
-    met: tuple[str, ...] = ()
+    default_documents: tuple[str, ...] = ()
     """URLs of the default documents that were visited last."""
 
     def holds(self, rule: str) -> bool:

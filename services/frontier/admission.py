@@ -124,7 +124,7 @@ class Admission:
                 seen.add(plan.url)
                 if plan.number is not None:
                     # A crash may have prevented the plan's entry in the calendar.
-                    self._revisits.enter_held(partition, host.row.site, plan)
+                    self._revisits.enter_first_visit(partition, host.row.site, plan)
         if seen.issuperset(urls):
             return
         seen |= partition.queues.new_urls(host.row)
@@ -152,7 +152,7 @@ class Admission:
         if self._revisits.allocation.limited:
             partition.update(host, row)
             for url in urls:
-                self._revisits.hold(partition, row, url, now)
+                self._revisits.plan_first_visit(partition, row, url, now)
         else:
             partition.queue(host, row, urls, now)
 
@@ -162,13 +162,13 @@ class Admission:
         Refund the visit if the URL is not queued: the entry is obsolete, the policy has planned
         another visit, the URL is in the queue already, or it is being erased.
         """
-        plan = self._revisits.take_due(partition, entry, now)
+        plan = self._revisits.confirm_due_plan(partition, entry, now)
         if plan is None or not self._queue_unless_erasing(partition, entry.site, plan, now):
             partition.plans.refund()
 
     def queue_due_retry(self, partition: Partition, entry: DueRow, now: float) -> None:
         """Queue the URL of a due *entry* that failed, unless the entry is obsolete."""
-        if plan := self._revisits.due_plan(partition, entry):
+        if plan := self._revisits.find_due_plan(partition, entry):
             partition.count_wait_over()
             self._queue_unless_erasing(partition, entry.site, plan, now)
 
@@ -202,7 +202,7 @@ class Admission:
         if partition.erasures.is_pending(last.url):
             return
         keys = last.crawl, last.host, last.url
-        plan = self._revisits.plan_of(*keys) or PlanRow(*keys)
+        plan = self._revisits.find_plan(*keys) or PlanRow(*keys)
         is_made = plan.is_outdated(last)
         if last.queued or (plan.queued and not is_made):
             return

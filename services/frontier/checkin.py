@@ -28,8 +28,8 @@ from services.frontier.politeness import (
     failure_wait,
     is_given_up,
     next_delay,
-    refused_wait,
     retry_wait,
+    returned_order_delay,
     update_strain,
 )
 from services.frontier.probes import record_probe
@@ -202,7 +202,7 @@ class CheckIn:
         with each returned order.
         """
         wait = min(event.retry_after, self._settings.retry_after_limit)
-        wait = wait or refused_wait(row.politeness.delay, row.politeness.refused)
+        wait = wait or returned_order_delay(row.politeness.delay, row.politeness.returned_orders)
         reason = event.reason or None
         ready_at = max(row.ready_at, now + wait)
         return replace(row, ready_at=ready_at, backoff_reason=reason, backoff_cause=event.outcome)
@@ -377,11 +377,11 @@ def _count_outcome(row: HostRow, event: VisitEnded) -> HostRow:
         day_visits=was_requested + (totals.day_visits if day == totals.day else 0),
     )
     before = row.politeness
-    returned = before.refused + (event.outcome is Outcome.UNVISITED)
+    returned = before.returned_orders + (event.outcome is Outcome.UNVISITED)
     politeness = replace(
         before,
         last_took=event.took if was_requested else before.last_took,
-        refused=0 if was_requested else returned,
+        returned_orders=0 if was_requested else returned,
     )
     lease = replace(row.lease, done=row.lease.done + 1)
     return replace(row, totals=totals, lease=lease, politeness=politeness)

@@ -146,7 +146,7 @@ class PriorityList:
         bucket = number // NUMBERS_PER_BUCKET
         if not self.buckets:
             self._bucket = bucket
-        self._read_ahead(self._put(site, host, number), bucket)
+        self._add_to_page(self._put(site, host, number), bucket)
         return number
 
     def relist(self, site: str, host: str, number: int) -> int:
@@ -172,7 +172,7 @@ class PriorityList:
             insort(self.buckets, bucket)
         return self._log.put(bucket, ListedHost("", _key(host, number), number, site, host))
 
-    def _read_ahead(self, entry: ListedHost, bucket: int) -> None:
+    def _add_to_page(self, entry: ListedHost, bucket: int) -> None:
         """Add a new entry to the page, if the page has all other entries after the position. Else
         note that the store has more entries."""
         if self._is_read and bucket > self._bucket:

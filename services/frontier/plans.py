@@ -47,14 +47,14 @@ class Plans:
         self._moved_to: str | None = None
         """The last moved key of the bucket that is being moved."""
         self.planned, self.spent, self.liars = row.planned, Counter(row.spent), row.liars
-        self._calendar = self._opened(row.revisits, now)
-        new = new_calendar_name(crawl_id)
+        self._calendar = self._open_calendar(row.revisits, now)
+        new = first_visit_calendar_name(crawl_id)
         self._new = Calendar(self._visits, new, row.new, now)
         self._waiting = row.waiting
         self.discovery_share, self._credit = DEFAULT_DISCOVERY_SHARE, 0.0
         self._written_totals = self.to_row()
 
-    def _opened(self, found: BucketRange, now: float) -> Calendar:
+    def _open_calendar(self, found: BucketRange, now: float) -> Calendar:
         read_ahead = IDLE_READ_AHEAD if self.policy == NEVER else MAX_LOADED_ENTRIES
         name = self._calendar_name(self._generation)
         return Calendar(self._visits, name, found, now, read_ahead)
@@ -67,12 +67,12 @@ class Plans:
         self._calendar.add(entry)
 
     def due(self) -> float | None:
-        """Return when `take` can return a visit, or must read entries; None if never."""
+        """Return when `pop_due` can return a visit, or must read entries; None if never."""
         ends = [self._new.due(), None if self.policy == NEVER else self._calendar.due()]
         at = min((end for end in ends if end is not None), default=None)
         return None if at is None else max(at, next_token_at(self.crawl))
 
-    def take(self, now: float, limit: int) -> list[DueRow]:
+    def pop_due(self, now: float, limit: int) -> list[DueRow]:
         """Pop at most *limit* due visits that the budget allows."""
         self.crawl = refill_tokens(self.crawl, now)
         if self.crawl.budget:
@@ -86,18 +86,18 @@ class Plans:
     def _next(self, now: float) -> list[DueRow]:
         """Pop the next due visit. The fraction `discovery_share` of visits are first visits."""
         self._credit = min(self._credit + self.discovery_share, 2.0)
-        if self._credit >= 1.0 and (new := self._take_new(now)):
+        if self._credit >= 1.0 and (new := self._pop_first_visit(now)):
             return new
         again = [] if self.policy == NEVER else self._calendar.pop_due(now, 1)
-        return again or self._take_new(now)
+        return again or self._pop_first_visit(now)
 
-    def _take_new(self, now: float) -> list[DueRow]:
+    def _pop_first_visit(self, now: float) -> list[DueRow]:
         new = self._new.pop_due(now, 1)
         self._credit = max(0.0, self._credit - len(new))
         self._waiting -= len(new)
         return new
 
-    def hold(self, entry: DueRow) -> None:
+    def add_first_visit(self, entry: DueRow) -> None:
         """Let a URL without a visit wait for the budget."""
         self._new.add(entry)
         self._waiting += 1
@@ -144,7 +144,7 @@ class Plans:
             return
         self.policy, self._generation = policy, self._generation + 1
         self._moving = self._calendar.log
-        self._calendar = self._opened(NO_BUCKETS, now)
+        self._calendar = self._open_calendar(NO_BUCKETS, now)
 
     def pop_moved(self, limit: int) -> Sequence[DueRow]:
         """Pop at most *limit* entries of the former policy's calendar."""
@@ -208,6 +208,6 @@ def calendar_name(crawl_id: str, generation: int) -> str:
     return f"{crawl_id}/{generation}"
 
 
-def new_calendar_name(crawl_id: str) -> str:
+def first_visit_calendar_name(crawl_id: str) -> str:
     """Return the name of the calendar of URLs without a visit."""
     return f"{crawl_id}/new"

@@ -35,7 +35,7 @@ HOUR = 3600.0
 MAX_SPREAD = 0.25
 """The largest share by which a backoff is lengthened, so that hosts that fail together do not
 return together."""
-REFUSED_WAIT_LIMIT = 300.0
+MAX_RETURNED_ORDER_DELAY = 300.0
 """The longest delay of a host whose orders come back without a request, in seconds."""
 
 
@@ -71,13 +71,13 @@ def was_visited_before_claim(row: HostRow, epoch: int, had_orders: bool, hosts: 
     return had_orders and hosts > 1
 
 
-def refused_wait(delay: float, refused: int) -> float:
-    """Return the delay of a host whose last *refused* orders came back without a request.
+def returned_order_delay(delay: float, returned: int) -> float:
+    """Return the delay of a host whose last *returned* orders came back without a request.
 
     The delay grows, so that a fault of fetchers or clocks does not send the orders of one host back
     and forth without a pause.
     """
-    return min(max(delay, 1.0) * 2.0 ** min(refused - 1, 30), max(delay, REFUSED_WAIT_LIMIT))
+    return min(max(delay, 1.0) * 2.0 ** min(returned - 1, 30), max(delay, MAX_RETURNED_ORDER_DELAY))
 
 
 def failure_wait(

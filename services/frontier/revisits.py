@@ -70,7 +70,9 @@ class Revisits:
         self._name, self._is_asked_when_due = crawl.revisit, uses_internal_links(crawl.revisit)
         self.allocation.define(crawl)
 
-    def hold(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
+    def plan_first_visit(
+        self, partition: Partition, host: HostRow, url: QueuedUrl, now: float
+    ) -> None:
         """Let a URL that has never been visited wait for the budget."""
         row = PlanRow(
             crawl=url.crawl,
@@ -85,14 +87,14 @@ class Revisits:
             statistics=url.statistics,
         )
         self._rows.put(row)
-        self.enter_held(partition, host.site, row)
+        self.enter_first_visit(partition, host.site, row)
 
-    def enter_held(self, partition: Partition, site: str, plan: PlanRow) -> None:
+    def enter_first_visit(self, partition: Partition, site: str, plan: PlanRow) -> None:
         """Add the plan of a URL that has never been visited to the calendar, once."""
         if plan.at is not None and plan.number is not None:
             key = f"{plan.number:020d} {plan.url}"
             entry = DueRow("", key, plan.at, site, plan.host, plan.crawl, plan.url)
-            partition.plans.hold(entry)
+            partition.plans.add_first_visit(entry)
 
     def retry(self, partition: Partition, event: VisitEnded, at: float) -> None:
         """Plan another attempt at *at* for a visit that failed."""
@@ -118,28 +120,28 @@ class Revisits:
         plan = replace(plan, at=at)
         self._rows.put(plan)
         if plan.number is not None:
-            self.enter_held(partition, site, plan)
+            self.enter_first_visit(partition, site, plan)
         elif plan.is_retry:
             partition.schedule_url(at, site, plan.host, plan.crawl, plan.url)
         else:
             partition.plans.add(_entry(plan, at, site))
 
-    def take_due(self, partition: Partition, entry: DueRow, now: float) -> PlanRow | None:
+    def confirm_due_plan(self, partition: Partition, entry: DueRow, now: float) -> PlanRow | None:
         """Return the plan of a due *entry* if its visit is to be made.
 
         None if the entry is obsolete, or if the policy has planned another visit instead.
         """
-        plan = self.due_plan(partition, entry)
+        plan = self.find_due_plan(partition, entry)
         if plan is None or not self._is_asked_when_due or not plan.basis or plan.number is not None:
             return plan
         states = _states(partition, entry.site, plan.statistics)
         decision = self._policy.at_due(states, plan.url, now)
         if decision is None:
             return plan
-        self._keep(partition, entry.site, plan, states.page, decision)
+        self._store_decision(partition, entry.site, plan, states.page, decision)
         return None
 
-    def due_plan(self, partition: Partition, entry: DueRow) -> PlanRow | None:
+    def find_due_plan(self, partition: Partition, entry: DueRow) -> PlanRow | None:
         """Return the plan of a due *entry*; None if the entry is obsolete."""
         plan = self._rows.get(*entry.plan) if entry.plan else None
         if plan is None or plan.waits_until == entry.at:
@@ -178,14 +180,14 @@ class Revisits:
             _update_trust(partition, event)
             decision = self._policy.record_visit(states, _visit_of(event, at))
         page = _plan_row(event, visit, at, validators)
-        self._keep(partition, event.site, page, states.page, decision)
+        self._store_decision(partition, event.site, page, states.page, decision)
 
     def _has_begun(self, event: PageJudged) -> bool:
         """Return whether the visit after the one in *event* has begun.
 
         Dedup repeats a verdict after a crash, so an earlier copy may have caused that visit.
         """
-        plan, visit = self.plan_of(event.crawl, event.host, event.visit.url), event.visit
+        plan, visit = self.find_plan(event.crawl, event.host, event.visit.url), event.visit
         begun = plan is not None and (plan.queued or plan.is_retry)
         return plan is not None and (plan.earlier, begun) > (visit.earlier + 1, False)
 
@@ -201,7 +203,7 @@ class Revisits:
         states = _states(partition, event.site, visit.statistics)
         decision = self._policy.record_absence(states, visit.url, at, absence)
         page = _plan_row(event, visit, at, NO_VALIDATORS)
-        self._keep(partition, event.site, page, states.page, decision)
+        self._store_decision(partition, event.site, page, states.page, decision)
 
     def postpone_excluded(
         self, partition: Partition, host: HostRow, url: QueuedUrl, now: float
@@ -218,7 +220,7 @@ class Revisits:
             earlier=url.earlier,
             validators=url.validators,
         )
-        self._keep(partition, host.site, page, states.page, decision)
+        self._store_decision(partition, host.site, page, states.page, decision)
 
     def record_hints(self, partition: Partition, event: ChangesHinted, now: float) -> None:
         """Plan earlier visits to pages with announced changes, as far as announcements are
@@ -251,7 +253,7 @@ class Revisits:
             partition.plans.add(_entry(row, plan.at, event.site))
         self._rows.put(row)
 
-    def plan_of(self, crawl: str, host: str, url: str) -> PlanRow | None:
+    def find_plan(self, crawl: str, host: str, url: str) -> PlanRow | None:
         """Read the plan of a URL in *crawl*; None if there is no plan."""
         return self._rows.get((crawl, host), url)
 
@@ -259,7 +261,7 @@ class Revisits:
         """Read the plans of *urls* in *crawl*; a URL may have none."""
         return self._rows.get_many((crawl, host), urls)
 
-    def _keep(
+    def _store_decision(
         self, partition: Partition, site: str, page: PlanRow, before: PageState, decision: Decision
     ) -> None:
         """Store the plan of *decision* for *page*, and the updated states."""
@@ -296,7 +298,7 @@ class Revisits:
                 limit -= max(len(moved), MAX_MOVED_BUCKETS)
                 read_ahead(self._store, [plans_of(moved)])
                 for entry in moved:
-                    if row := self.due_plan(partition, entry):
+                    if row := self.find_due_plan(partition, entry):
                         self._replan(partition, entry.site, row, now)
 
     def _replan(self, partition: Partition, site: str, row: PlanRow, now: float) -> None:
@@ -305,7 +307,7 @@ class Revisits:
         if plan.at == 0:
             plan = plan._replace(at=now)
         row = replace(row, visited_at=states.page.at or now)
-        self._keep(partition, site, row, before.page, Decision(states, plan))
+        self._store_decision(partition, site, row, before.page, Decision(states, plan))
 
 
 def _plan_row(

@@ -186,7 +186,7 @@ class Politeness(ColumnGroup, frozen=True):
     """The end of the Retry-After of an outcome that came after the next order; null without one."""
     failures: dict[str, int] = field(default_factory=dict)
     """Kind of failure → failures in a row; a success resets all but the failures of robots.txt."""
-    refused: int = 0
+    returned_orders: int = 0
     """Orders in a row that fetchers returned without a request."""
 
 

@@ -130,14 +130,14 @@ class Frontier(Processor):
         self._loading.load_hosts(now)
         self._requested_at = self._read_until = 0.0
 
-    def clock_set(self, partitions: frozenset[int], now: float) -> None:
+    def reload_after_clock_set(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions* again, so that times from before the clock was set are treated as the
         times of another owner."""
         self.assign(frozenset(), now)
         self.restart(partitions, now)
         self.assign(partitions, now)
 
-    def caught_up(self, partitions: frozenset[int], now: float) -> None:
+    def finish_catching_up(self, partitions: frozenset[int], now: float) -> None:
         """Note that all earlier outcomes of *partitions* were applied: leases may end and orders be
         made now."""
         before = self._partitions.caught_up
@@ -320,7 +320,7 @@ class Frontier(Processor):
         popped = list[tuple[Partition, list[DueRow], list[DueRow]]]()
         for partition in self._partitions:
             due = partition.pop_due(now, limit)
-            visits = partition.plans.take(now, limit := limit - len(due))
+            visits = partition.plans.pop_due(now, limit := limit - len(due))
             limit -= len(visits)
             if due or visits:
                 popped.append((partition, due, visits))

@@ -112,7 +112,7 @@ class Fleet:
         frontier = Frontier(self.settings, store, VISIT_LIMIT, self.partitions, False, lagging)
         frontier.assign(share, self.now)
         frontier.handle(crawl(), self.now)
-        frontier.caught_up(share, self.now)
+        frontier.finish_catching_up(share, self.now)
         return frontier, store
 
     def take_over(self, number: int) -> None:
@@ -163,7 +163,7 @@ class Fleet:
             getattr(self, what)(run)
         for (frontier, _), share in zip(self.frontiers, self._shares, strict=True):
             if frontier.must_catch_up(self.now):
-                frontier.caught_up(share, self.now)
+                frontier.finish_catching_up(share, self.now)
             for event in frontier.wake(self.now):
                 assert isinstance(event, HostCheckedOut)
                 self._send(event)

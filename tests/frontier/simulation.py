@@ -94,7 +94,7 @@ class Simulation:
     def catch_up(self) -> None:
         """Report to the frontier that all outcomes from before its start were applied."""
         self.unread = False
-        self.frontier.caught_up(frozenset(range(PARTITIONS)), self.now)
+        self.frontier.finish_catching_up(frozenset(range(PARTITIONS)), self.now)
 
     @property
     def partitions(self) -> list[Partition]:

@@ -372,7 +372,7 @@ def test_returned_orders_are_repeated_with_growing_delay() -> None:
     refusing[0] = False
     sim.run()
     assert sim.pages()[-3:] == urls("a.test", 3)
-    assert row(sim, "http://a.test").politeness.refused == 0
+    assert row(sim, "http://a.test").politeness.returned_orders == 0
 
 
 def test_returned_order_delays_host_as_reported_with_reason() -> None:

@@ -102,7 +102,7 @@ def test_shares_of_all_frontiers_sum_to_the_speed() -> None:
         sim = Simulation(lambda url: {"took": 0.1})
         sim.handle(make_speed_set(START, Speed("", pages=8.0)))
         sim.frontier.assign(frozenset(partitions), START)
-        sim.frontier.caught_up(frozenset(partitions), START)
+        sim.frontier.finish_catching_up(frozenset(partitions), START)
         for host in range(HOSTS):
             if sim.frontier._partitions.of(f"h{host}.test"):
                 sim.admit(*(f"http://h{host}.test/{number}" for number in range(EACH)))

@@ -39,7 +39,7 @@ def frontier(store: ReadAheadStore) -> Frontier:
     """Return a frontier that has just taken over, with empty caches."""
     made = Frontier(FrontierSettings(), store, 60.0, 1, alone=False)
     made.assign(frozenset([0]), NOW)
-    made.caught_up(frozenset([0]), NOW)
+    made.finish_catching_up(frozenset([0]), NOW)
     list(made.handle(CrawlDefined(at=NOW, scope="any()", max_depth=9, revisit="optimal"), NOW))
     made.settle()
     store.flush()

@@ -271,7 +271,7 @@ def test_host_is_delayed_after_clock_change() -> None:
         sim.run(steps=1)
     sim.run(steps=1)
     set_at = sim.now = sim.now + 600.0
-    sim.frontier.clock_set(frozenset(range(4)), sim.now)
+    sim.frontier.reload_after_clock_set(frozenset(range(4)), sim.now)
     sim.catch_up()
     sim.run()
     assert sim.orders[2][0] >= set_at + 30.0

@@ -26,7 +26,7 @@ class Reckoning(Sower):
         yield from super().handle(event, now)
         self.day += 600.0
 
-    def clock_set(self, partitions: frozenset[int], now: float) -> None:
+    def reload_after_clock_set(self, partitions: frozenset[int], now: float) -> None:
         """Recompute the due time, which is later."""
         self.at = now + 5.0
 

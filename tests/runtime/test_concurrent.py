@@ -282,7 +282,7 @@ def record(offset: int, partition: int = 0, topic: str = "t") -> Record:
 
 
 def test_tracker_without_records_advances_nothing() -> None:
-    assert OffsetTracker().passed() == []
+    assert OffsetTracker().pop_completed() == []
 
 
 def test_tracker_waits_for_the_slowest_record() -> None:
@@ -291,10 +291,10 @@ def test_tracker_waits_for_the_slowest_record() -> None:
         tracker.begin(record(offset))
     tracker.complete(record(1))
     tracker.complete(record(2))
-    assert tracker.passed() == []
+    assert tracker.pop_completed() == []
     tracker.complete(record(0))
-    assert tracker.passed() == [record(2)]
-    assert tracker.passed() == []
+    assert tracker.pop_completed() == [record(2)]
+    assert tracker.pop_completed() == []
 
 
 def test_partitions_and_topics_advance_independently() -> None:
@@ -303,9 +303,9 @@ def test_partitions_and_topics_advance_independently() -> None:
     for place in places:
         tracker.begin(place)
     tracker.complete(places[1])
-    assert tracker.passed() == [places[1]]
+    assert tracker.pop_completed() == [places[1]]
     tracker.complete(places[2])
-    assert tracker.passed() == [places[2]]
+    assert tracker.pop_completed() == [places[2]]
 
 
 def test_tracker_accepts_gaps_in_offsets() -> None:
@@ -313,7 +313,7 @@ def test_tracker_accepts_gaps_in_offsets() -> None:
     for offset in (3, 10, 500):
         tracker.begin(record(offset))
         tracker.complete(record(offset))
-    assert tracker.passed() == [record(500)]
+    assert tracker.pop_completed() == [record(500)]
 
 
 steps = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30)), unique=True, max_size=40)
@@ -340,7 +340,7 @@ def test_tracker_advances_past_finished_records_only(
 
 
 def follow(tracker: OffsetTracker, passed: dict[int, int]) -> None:
-    for one in tracker.passed():
+    for one in tracker.pop_completed():
         assert passed.get(one.partition, -1) < one.offset, "a record is passed once"
         passed[one.partition] = one.offset
 
@@ -352,7 +352,7 @@ def test_records_start_while_others_complete(count: int) -> None:
         tracker.begin(record(offset + 1))
         if offset:
             tracker.complete(record(offset))
-            assert tracker.passed() == [record(offset)]
+            assert tracker.pop_completed() == [record(offset)]
 
 
 def test_record_of_lost_partition_is_not_advanced_past() -> None:
@@ -360,4 +360,4 @@ def test_record_of_lost_partition_is_not_advanced_past() -> None:
     tracker.begin(record(0, partition=1))
     tracker.release(frozenset({0}))
     tracker.complete(record(0, partition=1))
-    assert tracker.passed() == [], "another member commits that partition now"
+    assert tracker.pop_completed() == [], "another member commits that partition now"

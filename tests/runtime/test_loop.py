@@ -86,7 +86,7 @@ class Awaiting(Sower):
 
     awaits = (SEEDS,)
 
-    def caught_up(self, partitions: frozenset[int], now: float) -> None:
+    def finish_catching_up(self, partitions: frozenset[int], now: float) -> None:
         """Record the number of handled records."""
         seeds = sum(call.startswith("seed ") for call in self.calls)
         self.calls += [f"{number} after {seeds}" for number in sorted(partitions)]

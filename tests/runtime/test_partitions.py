@@ -17,8 +17,8 @@ from gossamer.runtime.partitions import (
 GROUP, ONE = "dedup", frozenset({0})
 STEPS = {
     Cause.ASSIGNED: lambda partitions: partitions.assign(ONE),
-    Cause.RESTORED: lambda partitions: partitions.restored(),
-    Cause.CAUGHT_UP: lambda partitions: partitions.caught_up(),
+    Cause.RESTORED: lambda partitions: partitions.begin_catching_up(),
+    Cause.CAUGHT_UP: lambda partitions: partitions.pop_caught_up(),
     Cause.MUST_CATCH_UP: lambda partitions: partitions.catch_up(),
     Cause.WENT_BACK: lambda partitions: partitions.go_back(),
     Cause.REVOKED: lambda partitions: partitions.assign(frozenset()),
@@ -43,13 +43,13 @@ def test_partition_serves_after_handling_all_earlier_records(log: SqliteLog) -> 
     log.append([Message(SEEDS.name, "", b"x", "", partition=0)] * 2)
     partitions = Partitions(log, GROUP, (SEEDS,))
     partitions.assign(frozenset({0, 1}))
-    assert not partitions.caught_up(), "nothing is restored"
-    partitions.restored()
-    assert partitions.caught_up() == {1}
+    assert not partitions.pop_caught_up(), "nothing is restored"
+    partitions.begin_catching_up()
+    assert partitions.pop_caught_up() == {1}
     for offset in range(2):
-        assert not partitions.caught_up()
-        partitions.handled(Record(SEEDS.name, 0, offset, "", b"x"))
-    assert partitions.caught_up() == {0}
-    assert not partitions.caught_up(), "it is said once"
+        assert not partitions.pop_caught_up()
+        partitions.count_handled(Record(SEEDS.name, 0, offset, "", b"x"))
+    assert partitions.pop_caught_up() == {0}
+    assert not partitions.pop_caught_up(), "it is said once"
     partitions.catch_up()
-    assert partitions.caught_up() == {1}, "nobody has moved past the records of the other"
+    assert partitions.pop_caught_up() == {1}, "nobody has moved past the records of the other"

@@ -152,7 +152,7 @@ async def _ends_at_once(self: Fetcher, run: OrderRun) -> str:
         raise GossamerError(str(error)) from error
 
 
-def _short_wait(delay: float, refused: int) -> float:
+def _short_wait(delay: float, returned: int) -> float:
     return 2.0
 
 
@@ -317,7 +317,7 @@ FAULTS = (
         seeds=8,
         first=189,
         report="times in a row until",
-        seams={"services.frontier.checkin.refused_wait": _short_wait},
+        seams={"services.frontier.checkin.returned_order_delay": _short_wait},
     ),
     Fault(
         "long step",

@@ -17,7 +17,7 @@ from gossamer.log.codec import encode
 from gossamer.settings import FrontierSettings
 from gossamer.settings.servers import ServiceSettings
 from gossamer.web.url import host_key
-from services.frontier.politeness import REFUSED_WAIT_LIMIT
+from services.frontier.politeness import MAX_RETURNED_ORDER_DELAY
 from tests.simulation import promises
 from tests.simulation.broker import Broker
 from tests.simulation.fleet import Fleet, log_to, replace_backends
@@ -211,7 +211,7 @@ class Run:
         latest = self.sim.now - 3 * self.scenario.interval
         # Plans that were made by a clock ahead are late, and hosts whose orders were refused for
         # clock skew wait longer.
-        if not self.slow and latest > self.right_at + self.far + REFUSED_WAIT_LIMIT:
+        if not self.slow and latest > self.right_at + self.far + MAX_RETURNED_ORDER_DELAY:
             self.result.broken += promises.check_fresh(
                 self._outcomes().values(), self.sites, latest
             )

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 from _pytest.mark import ParameterSet
 
-from services.frontier.politeness import refused_wait
+from services.frontier.politeness import returned_order_delay
 from tests.simulation.planted import FAULTS, Fault, plant
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import seeds_of
@@ -40,7 +40,8 @@ def test_seams_of_planted_fault_are_functions_of_the_services(fault: Fault) -> N
 
 
 def test_seam_that_does_not_exist_is_an_error() -> None:
-    fault = Fault("gone", "", "anything", 1, "", {"services.frontier.checkin.gone": refused_wait})
+    seams = {"services.frontier.checkin.gone": returned_order_delay}
+    fault = Fault("gone", "", "anything", 1, "", seams)
     with pytest.raises(AttributeError), plant(fault):
         pass
 
@@ -49,8 +50,7 @@ def test_seam_with_other_parameters_is_an_error() -> None:
     def short_wait(delay: float) -> float:
         return 0.0
 
-    fault = Fault(
-        "other", "", "anything", 1, "", {"services.frontier.checkin.refused_wait": short_wait}
-    )
-    with pytest.raises(TypeError, match="refused_wait"), plant(fault):
+    seams = {"services.frontier.checkin.returned_order_delay": short_wait}
+    fault = Fault("other", "", "anything", 1, "", seams)
+    with pytest.raises(TypeError, match="returned_order_delay"), plant(fault):
         pass

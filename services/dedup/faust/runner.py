@@ -213,7 +213,7 @@ class FaustRunner:
         """Return the offsets to commit that are new since the last call."""
         return {
             TP(self._prefix + last.topic, last.partition): last.offset + 1
-            for last in self._offsets.passed()
+            for last in self._offsets.pop_completed()
         }
 
     async def hand_over(self) -> None:
