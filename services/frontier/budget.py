@@ -37,7 +37,7 @@ class BudgetAllocation:
 
     @property
     def limited(self) -> bool:
-        """Whether URLs without a visit wait for the budget."""
+        """Whether first visits wait for the budget."""
         return self._budget > 0 and self._discovery_share is not None
 
     def discovery_share(self, partition: Partition, site: str) -> float:

@@ -45,9 +45,9 @@ from services.frontier.robots import (
 )
 from services.frontier.rows import HistoryRow, HostRow, HostTotals, Origin, UrlRow, VerdictRow
 
-ApplyOutcome = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
+ApplyOutcome = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float | None]]
 """Applies an outcome to a host and its row so far. Returns the new row, and until when the host
-backs off; 0 if it does not."""
+backs off; None if it does not."""
 
 
 class CheckIn:
@@ -159,8 +159,8 @@ class CheckIn:
 
     def _end_visit_on_behalf(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
-    ) -> tuple[HostRow, float]:
-        """Return the row and until when the host backs off; 0 if it does not.
+    ) -> tuple[HostRow, float | None]:
+        """Return the row and until when the host backs off; None if it does not.
 
         The visit was made on behalf of another host, or its URL was erased after the order.
         """
@@ -168,16 +168,16 @@ class CheckIn:
         if meaning.fate is not Fate.STAY:
             row = partition.queues.advance(row)
         if meaning.fate is not Fate.WAIT:
-            return row, 0.0
+            return row, None
         return row, now + self._failure_wait(row, event, meaning.health)
 
     def _end_probe(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
-    ) -> tuple[HostRow, float]:
-        """Return the row and until when the host backs off after a probe; 0 if it does not."""
+    ) -> tuple[HostRow, float | None]:
+        """Return the row and until when the host backs off after a probe; None if it does not."""
         row, meaning = record_probe(row, event, now), OUTCOMES[event.outcome]
         wait = self._failure_wait(row, event, meaning.health)
-        return row, now + wait if meaning.fate is Fate.WAIT else 0.0
+        return row, now + wait if meaning.fate is Fate.WAIT else None
 
     def _failure_wait(self, row: HostRow, event: VisitEnded, kind: str) -> float:
         times = row.politeness.failures.get(kind, 0)
@@ -209,8 +209,8 @@ class CheckIn:
 
     def _end_page_visit(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
-    ) -> tuple[HostRow, float]:
-        """Return the row and until when the host backs off after a visit to a page; 0 if it does
+    ) -> tuple[HostRow, float | None]:
+        """Return the row and until when the host backs off after a visit to a page; None if it does
         not back off."""
         fate, kind = OUTCOMES[event.outcome].fate, OUTCOMES[event.outcome].health
         wait = self._failure_wait(row, event, kind)
@@ -230,7 +230,7 @@ class CheckIn:
         if fate in (Fate.DONE, Fate.RETRY) or (fate is Fate.WAIT and given_up):
             row = partition.queues.advance(row)
         backs_off = fate is Fate.WAIT or (fate is Fate.RETRY and given_up)
-        return row, now + wait if backs_off else 0.0
+        return row, now + wait if backs_off else None
 
     def _store_outcome(
         self, event: VisitEnded, earlier: int, attempt: int, now: float, queued: bool = False
@@ -311,11 +311,11 @@ class CheckIn:
         partition: Partition,
         host: Host,
         row: HostRow,
-        backoff_until: float,
+        backoff_until: float | None,
         event: VisitEnded,
     ) -> None:
         row = partition.queues.update_number(self._choose_next_queue(partition, row, event))
-        if backoff_until:
+        if backoff_until is not None:
             until = max(row.ready_at, backoff_until)
             row = replace(
                 row,
@@ -325,7 +325,7 @@ class CheckIn:
             )
         if not row.queued:
             partition.unload(host, row, Trigger.EMPTIED)
-        elif backoff_until:
+        elif backoff_until is not None:
             partition.back_off(host, row)
         else:
             partition.delay(host, row)

@@ -186,8 +186,8 @@ def _check_delay(at: HostInputs) -> Closure | None:
 
 
 def _check_overrides(at: HostInputs) -> Closure | None:
-    until, why = at.overrides.check_visit(at.host, at.now)
-    return Closure(until, why) if until else None
+    found = at.overrides.find_postponement(at.host, at.now)
+    return Closure(found.until, found.reason) if found else None
 
 
 def _check_unreadable(at: HostInputs) -> Closure | None:

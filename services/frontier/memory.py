@@ -25,8 +25,8 @@ class Host:
     row: HostRow
     stored: bool = True
     """Whether the store has the host's row. Until then, no total counts the host."""
-    waits_for: str = ""
-    """The name or site that the ready host waits for; "" if it waits for none."""
+    waits_for: str | None = None
+    """The name or site that the ready host waits for; None if it waits for none."""
 
 
 class CachedRobots(NamedTuple):

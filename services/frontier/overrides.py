@@ -6,6 +6,7 @@ the reason. When an override of the host or its site changes, the backoff ends
 """
 
 from math import inf
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -21,6 +22,13 @@ SITE_CAUSE = "site"
 """The `backoff_cause` of a host that is postponed by its site's settings or by unreadable pages."""
 OFF_CHECK_INTERVAL = 3600.0
 """Seconds after which a host that is off is checked again."""
+
+
+class Postponement(NamedTuple):
+    """Until when a host is not visited, and a reason for people."""
+
+    until: float
+    reason: str
 
 
 class Overrides(gossamer.overrides.Overrides):
@@ -64,21 +72,21 @@ class Overrides(gossamer.overrides.Overrides):
         made = row.totals.day_visits if row.totals.day == int(now // DAY) else 0
         return max(0, min(limit, budget - made)) if budget else limit
 
-    def check_visit(self, row: HostRow, now: float) -> tuple[float, str]:
-        """Return until when the host of *row* is not visited, and the reason; 0 if it may be
-        visited."""
+    def find_postponement(self, row: HostRow, now: float) -> Postponement | None:
+        """Return why the host of *row* is not visited now; None if it may be visited."""
         at = self.of(row.site, row.host)
         if at is NOTHING:
-            return 0.0, ""
+            return None
         if at.off:
             subject = "the site" if self.of_site(row.site).off else "the host"
-            return now + OFF_CHECK_INTERVAL, f"{subject} is off"
+            return Postponement(now + OFF_CHECK_INTERVAL, f"{subject} is off")
         end = outside_quiet_hours(self.apply_quiet_hours(row.site, SiteState()), now)
         if end > now:
-            return end, "quiet hours of the site"
+            return Postponement(end, "quiet hours of the site")
         if not self.visits_left_today(row, 1, now):
-            return now - now % DAY + DAY, f"the budget of {at.budget:,} visits per day is used up"
-        return 0.0, ""
+            used_up = f"the budget of {at.budget:,} visits per day is used up"
+            return Postponement(now - now % DAY + DAY, used_up)
+        return None
 
 
 def _delay(at: SiteOverridden, delay: float) -> float:

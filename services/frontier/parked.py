@@ -76,8 +76,8 @@ class _LimitProgress:
         self.written: ParkedLimitRow | None = None
         self.evaluating_by: str | None = None
         """The state of the limit by which its URLs are being evaluated; None between evaluations.
-        The bucket `next` is evaluated next, and the bucket before `end` last."""
-        self.next = self.end = 0
+        The buckets from `next_bucket` to before `end_bucket` are left."""
+        self.next_bucket = self.end_bucket = 0
         self.emptied: int | None = None
         """The bucket whose links were sent in the last step. The next step drops it."""
 
@@ -99,8 +99,9 @@ class ParkedUrls:
             while rows := self._limit_rows.scan((crawl, group), after):
                 after = rows[-1].name
                 self._limits |= {(group, row.name): _LimitProgress(row) for row in rows}
-        self._evaluated_by = ""
-        """The limits of the crawl and the blocklist at the last complete evaluation."""
+        self._evaluated_by: str | None = None
+        """The limits of the crawl and the blocklist at the last complete evaluation; None if
+        it is outdated."""
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -130,9 +131,9 @@ class ParkedUrls:
             row = ParkedLimitRow(self._crawl, group, limit, judged_by=state)
             progress = self._limits[group, limit] = _LimitProgress(row)
             self._groups.add(int(group))
-            self._evaluated_by = ""
+            self._evaluated_by = None
         elif state is None:
-            progress.row, self._evaluated_by = replace(progress.row, judged_by=None), ""
+            progress.row, self._evaluated_by = replace(progress.row, judged_by=None), None
         parked = ParkedRow(self._crawl, "", 0, via, urls)
         log = self._log(progress)
         _, ends = log.append(progress.row.ends, parked, BUCKET_ROWS)
@@ -163,27 +164,28 @@ class ParkedUrls:
             return
         ends = limit.row.ends
         if limit.evaluating_by != (state := limit_state(limit.name, crawl, blocklist)):
-            limit.evaluating_by, limit.next, limit.end = state, ends.head, ends.tail + 1
+            limit.evaluating_by = state
+            limit.next_bucket, limit.end_bucket = ends.head, ends.tail + 1
         if limit.emptied is not None:
             self._log(limit).drop(limit.emptied)
             ends = replace(ends, head=ends.head + (limit.emptied == ends.head))
             limit.row = replace(limit.row, ends=ends)
             limit.emptied = None
-        if limit.next < limit.end:
+        if limit.next_bucket < limit.end_bucket:
             yield from self._evaluate_bucket(limit, crawl, blocklist, now)
-            limit.next += 1
+            limit.next_bucket += 1
         else:
             limit.row, limit.evaluating_by = replace(limit.row, judged_by=state), None
 
     def _evaluate_bucket(
         self, limit: _LimitProgress, crawl: CrawlDefined, blocklist: Blocklist, now: float
     ) -> Iterator[UrlsDiscovered]:
-        rows = self._log(limit).page(limit.next)
+        rows = self._log(limit).page(limit.next_bucket)
         evaluated = [(row, *split_by_limit(row.urls, crawl, blocklist)) for row in rows]
         if all([*excluded] == [limit.name] and not fitting for _, fitting, excluded in evaluated):
             return
-        limit.emptied = limit.next
-        if limit.next == limit.row.ends.tail:
+        limit.emptied = limit.next_bucket
+        if limit.next_bucket == limit.row.ends.tail:
             limit.row = replace(limit.row, ends=next_bucket(limit.row.ends))
         for row, fitting, excluded in evaluated:
             for name, urls in excluded.items():

@@ -148,10 +148,10 @@ class Partition:
         rows = self._host_rows.get_all(missing) if missing else ()
         return found | {(row.site, row.host): Host(row) for row in rows}
 
-    def reads_of(self, places: Iterable[tuple[str, str]]) -> Iterator[list[Key]]:
+    def reads_of(self, places: Iterable[tuple[str, str | None]]) -> Iterator[list[Key]]:
         """Yield the keys of the rows of *places* that are not in memory.
 
-        A place is a site and a host key. The host key is "" if only the site's row is needed.
+        A place is a site and a host key. The host key is None if only the site's row is needed.
         """
         sites, hosts = dict[str, None](), dict[str, str]()
         for site, key in places:

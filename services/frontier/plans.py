@@ -48,8 +48,8 @@ class Plans:
         """The last moved key of the bucket that is being moved."""
         self.planned, self.spent, self.liars = row.planned, Counter(row.spent), row.liars
         self._calendar = self._open_calendar(row.revisits, now)
-        new = first_visit_calendar_name(crawl_id)
-        self._new = Calendar(self._visits, new, row.new, now)
+        name = first_visit_calendar_name(crawl_id)
+        self._first_visits = Calendar(self._visits, name, row.first_visits, now)
         self._waiting = row.waiting
         self.discovery_share, self._credit = DEFAULT_DISCOVERY_SHARE, 0.0
         self._written_totals = self.to_row()
@@ -68,7 +68,7 @@ class Plans:
 
     def due(self) -> float | None:
         """Return when `pop_due` can return a visit, or must read entries; None if never."""
-        ends = [self._new.due(), None if self.policy == NEVER else self._calendar.due()]
+        ends = [self._first_visits.due(), None if self.policy == NEVER else self._calendar.due()]
         at = min((end for end in ends if end is not None), default=None)
         return None if at is None else max(at, next_token_at(self.crawl))
 
@@ -86,27 +86,29 @@ class Plans:
     def _next(self, now: float) -> list[DueRow]:
         """Pop the next due visit. The fraction `discovery_share` of visits are first visits."""
         self._credit = min(self._credit + self.discovery_share, 2.0)
-        if self._credit >= 1.0 and (new := self._pop_first_visit(now)):
-            return new
+        if self._credit >= 1.0 and (first := self._pop_first_visit(now)):
+            return first
         again = [] if self.policy == NEVER else self._calendar.pop_due(now, 1)
         return again or self._pop_first_visit(now)
 
     def _pop_first_visit(self, now: float) -> list[DueRow]:
-        new = self._new.pop_due(now, 1)
-        self._credit = max(0.0, self._credit - len(new))
-        self._waiting -= len(new)
-        return new
+        popped = self._first_visits.pop_due(now, 1)
+        self._credit = max(0.0, self._credit - len(popped))
+        self._waiting -= len(popped)
+        return popped
 
     def add_first_visit(self, entry: DueRow) -> None:
-        """Let a URL without a visit wait for the budget."""
-        self._new.add(entry)
+        """Add the first visit to a URL, which waits for the budget."""
+        self._first_visits.add(entry)
         self._waiting += 1
 
     @property
     def waiting(self) -> int:
-        """The number of URLs without a visit that wait for the budget."""
+        """The number of first visits that wait for the budget."""
         # The count may be wrong after a crash, so an empty calendar counts as 0.
-        return 0 if self._new.due() is None else max(self._waiting, len(self._new))
+        if self._first_visits.due() is None:
+            return 0
+        return max(self._waiting, len(self._first_visits))
 
     def count_ordered(self, visits: Iterable[QueuedUrl]) -> None:
         """Count the revisits among ordered *visits*."""
@@ -196,7 +198,7 @@ class Plans:
             self._written_totals,
             revisits=self._calendar.log.range_to_write(),
             moving=self._moving.range_to_write(),
-            new=self._new.log.range_to_write(),
+            first_visits=self._first_visits.log.range_to_write(),
         )
         if row != self._written:
             self._written = row
@@ -209,5 +211,5 @@ def calendar_name(crawl_id: str, generation: int) -> str:
 
 
 def first_visit_calendar_name(crawl_id: str) -> str:
-    """Return the name of the calendar of URLs without a visit."""
-    return f"{crawl_id}/new"
+    """Return the name of the calendar of first visits."""
+    return f"{crawl_id}/first"

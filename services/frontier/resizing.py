@@ -226,7 +226,9 @@ def _make_plans_row(crawl: str, key: str, parts: list[Portion]) -> PartitionPlan
         generation=first.generation,
         revisits=merge_ranges(_range_of_portion(part, part.rows.plans.revisits) for part in parts),
         moving=merge_ranges(_range_of_portion(part, part.rows.plans.moving) for part in parts),
-        new=merge_ranges(_range_of_portion(part, part.rows.plans.new) for part in parts),
+        first_visits=merge_ranges(
+            _range_of_portion(part, part.rows.plans.first_visits) for part in parts
+        ),
         waiting=sum(_divide(part, part.rows.plans.waiting) for part in parts),
         planned=sum(_divide(part, part.rows.plans.planned) for part in parts),
         spent=_add_counts(part.rows.plans.spent for part in parts if part.is_heir),

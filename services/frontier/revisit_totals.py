@@ -38,7 +38,7 @@ class RevisitTotals:
     unseen: float = 0.0
     """The number of pages that were visited once."""
     waiting: int = 0
-    """The number of URLs without a visit that wait for the budget."""
+    """The number of first visits that wait for the budget."""
 
     def add(self, row: PartitionPlansRow, crawl: CrawlState | None = None) -> None:
         """Add a partition; *crawl* is its decoded statistics, if available."""

@@ -73,7 +73,7 @@ class Revisits:
     def plan_first_visit(
         self, partition: Partition, host: HostRow, url: QueuedUrl, now: float
     ) -> None:
-        """Let a URL that has never been visited wait for the budget."""
+        """Plan the first visit to a URL, which waits for the budget."""
         row = PlanRow(
             crawl=url.crawl,
             host=host.host,
@@ -90,7 +90,7 @@ class Revisits:
         self.enter_first_visit(partition, host.site, row)
 
     def enter_first_visit(self, partition: Partition, site: str, plan: PlanRow) -> None:
-        """Add the plan of a URL that has never been visited to the calendar, once."""
+        """Add the plan of a first visit to the calendar, once."""
         if plan.at is not None and plan.number is not None:
             key = f"{plan.number:020d} {plan.url}"
             entry = DueRow("", key, plan.at, site, plan.host, plan.crawl, plan.url)

@@ -71,31 +71,31 @@ class RobotsOutcomes:
 
     def apply(
         self, partition: Partition, host: Host, row: HostRow, event: RobotsEvent, now: float
-    ) -> tuple[HostRow, float]:
-        """Return the row, and until when the host backs off; 0 if it does not back off."""
+    ) -> tuple[HostRow, float | None]:
+        """Return the row, and until when the host backs off; None if it does not back off."""
         if OUTCOMES[event.outcome].fate is Fate.STAY:
-            return row, 0.0
+            return row, None
         if isinstance(event, VisitEnded) and _redirects_elsewhere(event):
             return self._disallow_until_answered(partition, host, row, event, now)
         if event.robots and not event.robots.forbidden:
             partition.learn_robots(host, RobotsRow(event.host, event.robots))
-            return reset_failures(row, ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE), 0.0
+            return reset_failures(row, ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE), None
         if event.outcome is Outcome.PRIVATE_ADDRESS:
             # The rules do not matter: each queued URL gets this outcome, and none is requested.
             _allow_all(partition, host, now)
-            return row, 0.0
+            return row, None
         if event.outcome is Outcome.BLACKLISTED:
             return row, now + self._failure_wait(row, event, "")
         return self._record_unreachable(partition, host, row, event, now)
 
     def _disallow_until_answered(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
-    ) -> tuple[HostRow, float]:
+    ) -> tuple[HostRow, float | None]:
         """Disallow everything until the answer from the other host comes."""
         since = _unreachable_since(partition, host, now)
         if now - since >= self._settings.robots_unreachable_limit:
             _allow_all(partition, host, now, since)
-            return row, 0.0
+            return row, None
         row = add_failure(row, REDIRECTED_ROBOTS_FAILURE)
         until = now + robots_redirect_wait(
             self._settings, row.host, row.politeness.failures[REDIRECTED_ROBOTS_FAILURE]
@@ -108,11 +108,11 @@ class RobotsOutcomes:
 
     def _record_unreachable(
         self, partition: Partition, host: Host, row: HostRow, event: RobotsEvent, now: float
-    ) -> tuple[HostRow, float]:
+    ) -> tuple[HostRow, float | None]:
         since = _unreachable_since(partition, host, now)
         if now - since >= self._settings.robots_unreachable_limit and event.robots:
             _allow_all(partition, host, now, since)
-            return row, 0.0
+            return row, None
         kind: str = OUTCOMES[event.outcome].health
         if isinstance(event, RobotsAnswered) or not OUTCOMES[event.outcome].health.failed:
             # Another host failed, or the outcome does not count as a failure of this host.
@@ -123,7 +123,7 @@ class RobotsOutcomes:
         if copy and kind == ROBOTS_FAILURE:
             rules = replace(copy, expires_at=until)
             partition.learn_robots(host, RobotsRow(event.host, rules, since))
-            return row, 0.0
+            return row, None
         rules = _make_forbidding_rules(event, now, until)
         partition.learn_robots(host, RobotsRow(event.host, rules, since, copy=copy))
         return self._give_up_first_url(partition, row, event, kind, now), until
@@ -194,10 +194,10 @@ class RobotsOnBehalf:
         if not stored or not stored.asked or host.row.condition is not Condition.BACKING_OFF:
             return
         row, until = self._reports.apply(partition, host, host.row, event, now)
-        if until:
+        if until is not None:
             reason = event.reason or str(event.outcome)
             row = replace(row, backoff_reason=reason, backoff_cause=event.outcome)
-        ready_at = max(until, now + row.politeness.delay)
+        ready_at = max(until or now, now + row.politeness.delay)
         partition.reschedule_backoff(host, replace(row, ready_at=ready_at))
 
 

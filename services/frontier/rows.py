@@ -610,10 +610,10 @@ class PartitionPlansRow(Row, frozen=True):
     """The buckets of the calendar of revisits."""
     moving: BucketRange = BucketRange()
     """The buckets of the former policy's calendar, until all pages in it are planned again."""
-    new: BucketRange = BucketRange()
-    """The buckets of URLs that were never visited, and wait for the budget."""
+    first_visits: BucketRange = BucketRange()
+    """The buckets of the calendar of first visits that wait for the budget."""
     waiting: int = 0
-    """URLs that were never visited, and wait for the budget. A crash may count some twice."""
+    """First visits that wait for the budget. A crash may count some twice."""
     planned: int = 0
     """URLs with a plan. A crash may count a few twice."""
     next_at: float | None = None

@@ -174,12 +174,12 @@ class Frontier(Processor):
         yield url_rows_of_events(events)
         yield from self._reads_of(hosts_of_events(events))
 
-    def _reads_of(self, places: Iterable[tuple[str, str]]) -> Iterator[Iterable[Key]]:
+    def _reads_of(self, places: Iterable[tuple[str, str | None]]) -> Iterator[Iterable[Key]]:
         """Yield the keys of the rows of *places*, which are sites and host keys.
 
         Each yielded group has the keys of all partitions, which are read at once.
         """
-        by_partition = defaultdict[int, list[tuple[str, str]]](list)
+        by_partition = defaultdict[int, list[tuple[str, str | None]]](list)
         for site, host in places:
             by_partition[self._partitions.number_of(site)].append((site, host))
         claimed = [partition for partition in self._partitions if partition.number in by_partition]
@@ -384,8 +384,8 @@ class Frontier(Processor):
         self._gauges.update()
 
 
-def hosts_of_events(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
-    """Yield the sites and host keys of *events*; "" for the host of an event about a site."""
+def hosts_of_events(events: Iterable[Event]) -> Iterator[tuple[str, str | None]]:
+    """Yield the sites and host keys of *events*; None for the host of an event about a site."""
     for event in events:
         site = getattr(event, "site", "")
         match event:
@@ -396,7 +396,7 @@ def hosts_of_events(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
             case LinksParked():
                 pass
             case _ if site:
-                yield site, getattr(event, "host", "")
+                yield site, getattr(event, "host", None)
 
 
 def url_rows_of_events(events: Iterable[Event]) -> Iterator[Key]:

@@ -49,9 +49,9 @@ class Schedule:
             self._heap = [(key, host) for host, key in self._keys.items()]
             heapify(self._heap)
 
-    def get(self, host: str) -> float:
-        """Return the key of *host*; 0 if it is not in the queue."""
-        return self._keys.get(host, 0.0)
+    def get(self, host: str) -> float | None:
+        """Return the key of *host*; None if it is not in the queue."""
+        return self._keys.get(host)
 
     def remove(self, host: str) -> None:
         """Remove *host*, if it is in the queue."""
@@ -180,16 +180,16 @@ class Workbench:
         delays, name = self._name_delays, host_name(host)
         while (first := delays.first()) and first[0] <= now:
             delays.remove(first[1])
-        delays.put(name, max(until, delays.get(name)))
+        delays.put(name, max(until, delays.get(name) or until))
 
     def inherit_name_delays(self, former: "Workbench") -> None:
         """Take the delays of names from *former*, the workbench of the same claim before a
         reload."""
         self._name_delays = former._name_delays
 
-    def name_delay_until(self, row: HostRow) -> float:
-        """Return when the delay of the host's name, under any scheme and port, is over; 0 without
-        a delay."""
+    def name_delay_until(self, row: HostRow) -> float | None:
+        """Return when the delay of the host's name, under any scheme and port, is over; None
+        without a delay."""
         return self._name_delays.get(host_name(row.host))
 
     def checked_out_neighbours(self, row: HostRow) -> Set[str]:
@@ -226,7 +226,7 @@ class Workbench:
 
     def _end_wait(self, host: Host) -> None:
         self._all_waiting.remove(host.row.host)
-        host.waits_for = ""
+        host.waits_for = None
 
     def first_ready(self) -> Host | None:
         """Return the ready host with the lowest request number; None if no host is ready."""
