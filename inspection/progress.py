@@ -15,8 +15,8 @@ from gossamer.store.claims import ClaimRow
 from inspection.folder import Opened
 from services.frontier.conditions import LISTED_CONDITIONS, Condition
 from services.frontier.parked import ParkedLimitRow
-from services.frontier.revisit_totals import RevisitTotals
 from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow, partition_keys
+from services.frontier.tally import RevisitTotals
 
 
 class End(Enum):

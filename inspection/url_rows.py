@@ -29,7 +29,7 @@ from services.frontier.gates import (
     closed_gates,
     stored_gate_inputs,
 )
-from services.frontier.overrides import Overrides
+from services.frontier.politeness import Overrides
 from services.frontier.queue import HostQueues, is_revisit
 from services.frontier.revisit import States, unpack_crawl, unpack_page, unpack_site
 from services.frontier.rows import (

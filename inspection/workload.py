@@ -18,8 +18,8 @@ from inspection.folder import Opened
 from inspection.hosts import Host, host_of
 from inspection.labels import plain_reason
 from services.frontier.bucketed_log import GroupedLog, RangedLog, merge_ranges
-from services.frontier.calendar import HOSTS
 from services.frontier.conditions import LISTED_CONDITIONS, Condition
+from services.frontier.plans import HOSTS
 from services.frontier.rows import (
     DueRow,
     HostRow,

@@ -8,18 +8,16 @@ Reading order
    `docs/host-conditions.md` is generated from both.
 3. `partition.py`: a claimed partition. It alone changes its hosts and its totals. Its parts:
    `workbench.py` (hosts in memory), `queue.py` (URLs of a host), `directory.py` (hosts that wait),
-   `calendar.py` and `plans.py` (later visits), `parked.py` (excluded URLs), `sites.py`, `tally.py`.
+   `plans.py` (later visits), `parked.py` (excluded URLs), `sites.py`, `tally.py` (totals).
    `partitions.py` claims partitions under epochs.
 4. `admission.py`, `checkout.py`, `checkin.py`: the three steps of a URL. They use `refusals.py`
-   (rules that refuse a URL), `robots.py` (robots.txt), `probes.py` (soft 404) and `politeness.py`
-   (delays and backoffs).
-5. `loading.py`, `balance.py`, `pacing.py`: choices over all partitions. Which hosts are in memory
-   and which one is next; which fetcher gets an order; how fast the crawl is.
-6. `revisits.py` and `revisit/`: when a page is visited again. `budget.py` divides the budget of
-   visits, and `revisit_totals.py` sums up the plans of all partitions.
-7. `overrides.py` (settings of sites), `erasing.py` (`gossamer forget`), `resizing.py` (another
-   number of partitions), `gauges.py` (metrics).
-8. `rows.py`: all tables. `bucketed_log.py`: rows in buckets. `memory.py`: caches.
+   (rules that refuse a URL), `robots.py` (robots.txt, and probes for soft 404) and `politeness.py`
+   (settings of sites, delays and backoffs).
+5. `dispatch.py`, `pacing.py`: choices over all partitions. Which host is ordered next, and which
+   fetcher gets its order; the speed of the crawl and the budget of its revisits.
+6. `revisits.py` and `revisit/`: when a page is visited again.
+7. `erasing.py` (`gossamer forget`), `resizing.py` (another number of partitions).
+8. `rows.py`: all tables. `bucketed_log.py`: rows in buckets.
 
 Theory of operation
 -------------------
@@ -51,7 +49,7 @@ The cursor moves with each outcome, not with the order, so a crash repeats at mo
 was checked out. PolyBot restarts from snapshots, and leaves duplicate fetches to the application
 (section 2.1).
 
-**Plans.** A retry, a revisit, and a new URL that waits for the budget are plans. A plan is a row
+**Plans.** A retry, a revisit, and a first visit under a budget are plans. A plan is a row
 with the time, the reason, and all data of the next order (`rows.PlanRow`). The calendar is an index
 of plans, and of hosts that back off, in buckets by due time. A due entry counts only if its time is
 still the time of the plan. Then the URL is appended to its queue.
@@ -72,11 +70,11 @@ address.
 
 **Slots.** If the parser or the archive lag in a partition, fetchers hold its orders. Hosts of other
 partitions must not wait for them, so half of `checked_out_limit` is divided among the partitions
-(`loading.py`).
+(`dispatch.py`).
 
 **Balance.** A slow fetcher, or one with large hosts, would collect all orders while other fetchers
 are idle. So inactive sites move from partitions with too many orders to the partition with the
-fewest (`balance.py`). The host's row has the partition of its order.
+fewest (`dispatch.py`). The host's row has the partition of its order.
 
 **Politeness.** A server is strained if it answers with errors, slowly or not at all. Each such
 visit doubles its delay, and each good visit halves it again. A host whose pages are unreadable, one
@@ -88,12 +86,12 @@ host's delay and lease, which only that host's frontier knows. So it is requeste
 of the first host, and the answer comes back (`robots.py`).
 
 **Probes.** Many hosts return a page for every URL. Each host is visited once at a path that cannot
-exist. The response is the signature of its missing pages (`probes.py`).
+exist. The response is the signature of its missing pages (`robots.py`).
 
 **Revisits.** After each verdict, and after each visit without a document, the revisit policy plans
 the next visit. The state of a page travels with its visit and returns with the verdict. A budget
 pays for each revisit. It is divided among partitions by the demand of their pages, and between
-revisits and new URLs (`budget.py`, `plans.py`).
+revisits and new URLs (`pacing.py`, `plans.py`).
 
 **Traps and excluded URLs.** The hosts of a site and the URLs of a host are limited. Of URLs that a
 rule refuses permanently, the first hundred of a site have a row each, and the others are counted
@@ -101,7 +99,7 @@ rule refuses permanently, the first hundred of a site have a row each, and the o
 or a shorter blocklist admits them without fetching a page again (`parked.py`).
 
 **Operators.** They set quiet hours, budgets and delays of sites, exclude sites, and set the speed
-of the crawl (`overrides.py`, `pacing.py`). A URL on the blocklist is neither admitted nor ordered,
+of the crawl (`politeness.py`, `pacing.py`). A URL on the blocklist is neither admitted nor ordered,
 and is skipped in a queue. `gossamer retry` ends the backoff of a host and queues its failed URLs
 again; the courtesy delay and a Retry-After stay.
 

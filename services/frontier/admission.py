@@ -34,7 +34,6 @@ from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_co
 from services.frontier import revisit
 from services.frontier.conditions import Condition
 from services.frontier.directory import request_number
-from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.refusals import PARKING_RULES, AdmissionCandidate, Refusals, find_refusal
@@ -49,6 +48,7 @@ from services.frontier.rows import (
     UnreadablePages,
     UrlRow,
 )
+from services.frontier.workbench import Host
 
 OPERATOR_REASON = "requested by an operator"
 QUEUE_SEARCH_PERIOD = 3600.0

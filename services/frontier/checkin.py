@@ -18,12 +18,11 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import merge_cookies
 from gossamer.web.http import GONE, NOT_MODIFIED
-from services.frontier.balance import Balance
 from services.frontier.conditions import Condition, Trigger
-from services.frontier.memory import Host
-from services.frontier.overrides import DAY
+from services.frontier.dispatch import Balance
 from services.frontier.partition import Partition
 from services.frontier.politeness import (
+    DAY,
     count_unreadable,
     failure_wait,
     is_given_up,
@@ -32,7 +31,6 @@ from services.frontier.politeness import (
     returned_order_delay,
     update_strain,
 )
-from services.frontier.probes import record_probe
 from services.frontier.queue import choose_next_queue
 from services.frontier.revisits import Revisits
 from services.frontier.robots import (
@@ -41,9 +39,11 @@ from services.frontier.robots import (
     RobotsOutcomes,
     add_failure,
     reason_for_backoff,
+    record_probe,
     reset_failures,
 )
 from services.frontier.rows import HistoryRow, HostRow, HostTotals, Origin, UrlRow, VerdictRow
+from services.frontier.workbench import Host
 
 ApplyOutcome = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float | None]]
 """Applies an outcome to a host and its row so far. Returns the new row, and until when the host

@@ -12,21 +12,25 @@ from gossamer.telemetry import count
 from gossamer.web.cookies import cookies_for
 from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE
-from services.frontier.balance import Balance
 from services.frontier.conditions import Trigger
+from services.frontier.dispatch import Balance
 from services.frontier.gates import Closure, Effect, Gate, HostInputs, closed_host_gates
-from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.politeness import (
     is_unreadable,
     next_delay,
     unreadable_until,
 )
-from services.frontier.probes import make_probe_visit, needs_probe
 from services.frontier.refusals import Refusals
 from services.frontier.revisits import Revisits
-from services.frontier.robots import find_cached_answer, make_forbidden_answer
+from services.frontier.robots import (
+    find_cached_answer,
+    make_forbidden_answer,
+    make_probe_visit,
+    needs_probe,
+)
 from services.frontier.rows import HostRow, Lease, QueuedUrl
+from services.frontier.workbench import Host
 
 MAX_BATCH_SECONDS = 600.0
 """Seconds of pauses in one order: with a long delay the batch is short."""

@@ -29,9 +29,9 @@ from gossamer.events import (
 from gossamer.log import key_group_of
 from gossamer.store import R, Row, Store
 from gossamer.web.url import host_key
-from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.rows import HistoryRow, PlanRow, UrlRow, VerdictRow
+from services.frontier.workbench import Host
 
 MAX_URLS_PER_EVENT = 500
 """URLs of one event."""

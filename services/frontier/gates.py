@@ -6,7 +6,7 @@ first closed gate is applied. A new reason not to visit a host is a new row of t
 
 `gossamer why` evaluates all gates in another process, with inputs from the store and from the
 control state (`stored_gate_inputs`). Two things are not gates, because they choose among hosts that
-may all be visited: the rate of orders (`pacing.py`) and the slots of a partition (`loading.py`).
+may all be visited: the rate of orders (`pacing.py`) and the slots of a partition (`dispatch.py`).
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -22,8 +22,9 @@ from gossamer.store import Store
 from gossamer.store.claims import ClaimRow, claim_key
 from gossamer.web.url import host_name
 from services.frontier.conditions import Condition, Trigger
-from services.frontier.overrides import SITE_CAUSE, Overrides
 from services.frontier.politeness import (
+    SITE_CAUSE,
+    Overrides,
     next_delay,
     unreadable_until,
     was_visited_before_claim,

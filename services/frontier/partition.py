@@ -7,7 +7,7 @@ Every change of a host goes through :meth:`Partition.update`, which changes row,
 totals together, and checks each change of condition against the table of `conditions.py`.
 
 A host that gets work is listed in the directory. It is loaded from there onto the workbench when
-memory has capacity (`loading.py`), and unloaded when it has no work, backs off, or is replaced by
+memory has capacity (`dispatch.py`), and unloaded when it has no work, backs off, or is replaced by
 another.
 """
 
@@ -26,7 +26,6 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.cookies import Cookie
-from services.frontier.calendar import HOSTS, Calendar
 from services.frontier.conditions import (
     LISTED_CONDITIONS,
     Condition,
@@ -35,11 +34,9 @@ from services.frontier.conditions import (
     condition_after,
 )
 from services.frontier.directory import Directory, is_outdated
-from services.frontier.memory import CachedRobots, Host, PartitionCaches
-from services.frontier.overrides import SITE_CAUSE, Overrides
 from services.frontier.parked import ParkedUrls
-from services.frontier.plans import Plans
-from services.frontier.politeness import was_visited_before_claim
+from services.frontier.plans import HOSTS, Calendar, Plans
+from services.frontier.politeness import SITE_CAUSE, Overrides, was_visited_before_claim
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
     DueRow,
@@ -54,7 +51,7 @@ from services.frontier.rows import (
 )
 from services.frontier.sites import Sites
 from services.frontier.tally import Tally
-from services.frontier.workbench import Workbench
+from services.frontier.workbench import CachedRobots, Host, PartitionCaches, Workbench
 
 
 class Partition:

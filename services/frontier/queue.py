@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from gossamer.store import Table
 from gossamer.web.validators import NO_VALIDATORS
 from services.frontier.bucketed_log import BucketedLog
-from services.frontier.memory import CachePart, FrontierCaches
 from services.frontier.rows import ErasedQueues, HostRow, Origin, QueuedUrl, QueueEnds
+from services.frontier.workbench import CachePart, FrontierCaches
 
 BUCKET_URLS = 100
 """URLs in a bucket."""

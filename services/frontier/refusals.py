@@ -12,11 +12,11 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.url import host_key
-from services.frontier.memory import Host
 from services.frontier.parked import limit_name, split_by_limit
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.rows import HostRow, Origin, QueuedUrl, UrlRow
+from services.frontier.workbench import Host
 
 
 class AdmissionCandidate(NamedTuple):

@@ -30,7 +30,7 @@ from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier import revisit
-from services.frontier.budget import BudgetAllocation
+from services.frontier.pacing import BudgetAllocation
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.plans import MAX_MOVED_BUCKETS

@@ -1,6 +1,8 @@
-"""The robots rules of hosts: outcomes of robots.txt visits, and robots.txt files at other hosts.
+"""The two visits to a host that are not to its pages: robots.txt, and the probe.
 
-While a robots.txt cannot be fetched, the last rules that were read stay in force (RFC 9309, 2.4).
+**Robots.txt.** The outcome of its visit has the host's rules.
+
+While the file cannot be fetched, the last rules that were read stay in force (RFC 9309, 2.4).
 Without such rules, everything is disallowed (2.3.1.4). The file is requested again after ten
 minutes, then at growing intervals. After 30 days it counts as missing: everything is allowed.
 
@@ -18,6 +20,12 @@ If the second host waits for its own rules from a third host, the request is pas
 host. Passing on counts as a redirect, so a circle of hosts ends at the limit of redirects. Two
 hosts may also redirect to files at each other that are not the robots.txt of a host. Then each host
 waits for a visit to the other, and backs off as if its robots.txt were unreachable.
+
+**Probes.** Each host has one visit to a path that cannot exist, which finds its signature. A probe
+has an order of its own, and does not change the queue. It is made after some visits, so that a host
+with few pages is not asked for one more. Every response counts, also an error: it shows how the
+host answers for a missing page. Only a probe that sent no request is repeated. The text of the
+response comes later, from dedup.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,11 +38,14 @@ from gossamer.events import (
     CrawlDefined,
     Discovery,
     Event,
+    MissingPageRead,
+    OrderId,
     Outcome,
     Purpose,
     RobotsAnswered,
     RobotsRequested,
     UrlsDiscovered,
+    Visit,
     VisitEnded,
 )
 from gossamer.events.outcomes import OUTCOMES, Fate
@@ -42,14 +53,15 @@ from gossamer.events.pages import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import REDIRECTS, RobotsRules
+from gossamer.web.soft_404 import NO_SIGNATURE, Signature, missing_page
 from gossamer.web.url import fingerprint, host_key, site_of
 from services.frontier.conditions import Condition
-from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.politeness import failure_wait, is_given_up, robots_redirect_wait
 from services.frontier.revisits import Revisits
 from services.frontier.rows import HostRow, Origin, QueuedUrl, RobotsRow, UrlRow
+from services.frontier.workbench import Host
 
 DEFAULT_RULES_AGE = 86400.0
 """Seconds for which rules are valid that do not come from a file: allow all, or forbid all."""
@@ -329,3 +341,34 @@ def _url_row(row: HostRow, first: QueuedUrl, event: RobotsEvent, now: float) -> 
         origin=first.origin,
         earlier=first.earlier + 1,
     )
+
+
+def needs_probe(row: HostRow, after: int) -> bool:
+    """Return whether the host's next visit is a probe: after *after* visits; never if that is 0."""
+    return 0 < after <= row.totals.visits and row.signature is None
+
+
+def make_probe_visit(order: OrderId, host: str) -> Visit:
+    """Return the visit of *order* to a page that *host* does not have."""
+    url = missing_page(host, order)
+    return Visit(id=f"{order}.0@{url}", url=url, purpose=Purpose.PROBE)
+
+
+def record_probe(row: HostRow, event: VisitEnded, now: float) -> HostRow:
+    """Return the row of a host with the signature of its probe, which *event* ended."""
+    if OUTCOMES[event.outcome].fate is Fate.STAY:
+        return row
+    at = event.started_at or now
+    # The text may have come before the outcome.
+    signature = row.signature or NO_SIGNATURE
+    signature = replace(signature, status=event.status, location=event.location, at=at)
+    return replace(row, signature=signature)
+
+
+def add_signature_text(partition: Partition, event: MissingPageRead) -> None:
+    """Add the text of a probe's response to the signature of its host."""
+    host = partition.find(event.site, event.host)
+    if host.stored:
+        signature = host.row.signature or Signature(at=event.at)
+        signature = replace(signature, digest=event.digest, simhash=event.simhash)
+        partition.update(host, replace(host.row, signature=signature))

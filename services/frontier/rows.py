@@ -420,7 +420,7 @@ class ListedHost(Row, frozen=True):
 class DueRow(Row, frozen=True):
     """A host whose backoff ends, or a URL to visit, at a time.
 
-    A calendar (`calendar.py`) sets the bucket, and puts the time before the key. The row of the
+    A calendar (`plans.py`) sets the bucket, and puts the time before the key. The row of the
     host, or the plan of the URL, decides whether the entry still holds.
     """
 

@@ -41,20 +41,17 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.url import host_key
 from services.frontier.admission import Admission, OperatorRequests
-from services.frontier.balance import Balance, FindLagging
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
+from services.frontier.dispatch import Balance, FindLagging, HostLoader, ReadyHost
 from services.frontier.erasing import ErasureHandler
-from services.frontier.gauges import Gauges
-from services.frontier.loading import HostLoader, ReadyHost
-from services.frontier.overrides import Overrides
 from services.frontier.pacing import Pacing
 from services.frontier.partition import Partition
-from services.frontier.partitions import Partitions
-from services.frontier.probes import add_signature_text
+from services.frontier.partitions import Gauges, Partitions
+from services.frontier.politeness import Overrides
 from services.frontier.refusals import Refusals
 from services.frontier.revisits import Revisits, is_late, plans_of
-from services.frontier.robots import RobotsOnBehalf, discover_sitemaps
+from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
 from services.frontier.rows import DueRow, PlanRow, RecordPosition, UrlRow, VerdictRow
 
 PartitionHandler = Callable[[Partition, Any, float], Answer | None]

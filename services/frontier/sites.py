@@ -15,11 +15,11 @@ from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie, merge_cookies
 from gossamer.web.validators import Trust
-from services.frontier.memory import CachePart
-from services.frontier.overrides import Overrides
+from services.frontier.politeness import Overrides
 from services.frontier.revisit import SiteState, pack, unpack_site
 from services.frontier.revisit.planning import quiet_time
 from services.frontier.rows import AppliedRecords, RecordPosition, SiteRow, UnreadablePages
+from services.frontier.workbench import CachePart
 
 MAX_REFUSED_ROWS = 100
 """The number of URLs of a site that get a row, for each rule that refuses URLs permanently."""

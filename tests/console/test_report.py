@@ -23,8 +23,8 @@ from inspection.progress import End, Progress
 from inspection.status import read_failures
 from inspection.workload import Waiting, Workload
 from services.frontier.conditions import Condition
-from services.frontier.revisit_totals import RevisitTotals
 from services.frontier.rows import HostRow, Politeness, QueueEnds, UrlRow
+from services.frontier.tally import RevisitTotals
 
 NOW = 2_000_000_000.0
 HOST = "http://a.example"

@@ -34,7 +34,7 @@ from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, hash_finder
 from services.frontier.conditions import Condition
 from services.frontier.gates import CrawlInputs, GateInputs, HostInputs
-from services.frontier.overrides import Overrides
+from services.frontier.politeness import Overrides
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
     HistoryRow,

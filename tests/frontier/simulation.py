@@ -24,10 +24,10 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
 from services.frontier.conditions import Condition, Trigger
-from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.rows import HostRow
 from services.frontier.service import Frontier
+from services.frontier.workbench import Host
 
 START = 1_700_000_000.0
 PARTITIONS = 4

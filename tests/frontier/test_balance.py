@@ -15,19 +15,19 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_name, site_of
-from services.frontier.balance import (
+from services.frontier.conditions import Condition
+from services.frontier.dispatch import (
     MAX_EXTRA_ORDERS,
     MAX_LOAD_FACTOR,
-    READ_INTERVAL,
+    ORDERS_READ_INTERVAL,
     Balance,
-    choose,
+    choose_partition,
     is_overloaded,
 )
-from services.frontier.conditions import Condition
-from services.frontier.memory import Host
-from services.frontier.overrides import Overrides
 from services.frontier.partitions import Partitions
+from services.frontier.politeness import Overrides
 from services.frontier.rows import HostRow, Lease, Politeness
+from services.frontier.workbench import Host
 from tests.frontier.fetchers import Fetcher, Fleet
 from tests.frontier.simulation import START
 
@@ -42,7 +42,7 @@ def test_order_goes_from_overloaded_partition_to_one_below_average(
     orders: list[int], home: int, lagging: set[int]
 ) -> None:
     home %= len(orders)
-    at, average = choose(home, orders, lagging), sum(orders) / len(orders)
+    at, average = choose_partition(home, orders, lagging), sum(orders) / len(orders)
     if at != home:
         assert orders[home] > MAX_LOAD_FACTOR * average + MAX_EXTRA_ORDERS
         assert orders[at] < average
@@ -56,7 +56,7 @@ def test_moved_orders_overload_no_other_partition(orders: list[int]) -> None:
     """Orders that move one by one leave no partition far below the average."""
     total, home = sum(orders), orders.index(max(orders))
     for _ in range(total):
-        if (at := choose(home, orders, ())) == home:
+        if (at := choose_partition(home, orders, ())) == home:
             break
         orders[home], orders[at] = orders[home] - 1, orders[at] + 1
     assert sum(orders) == total
@@ -162,7 +162,7 @@ def test_frontiers_count_orders_of_other_frontiers(frontiers: int) -> None:
     alike = fleet([0.5] * 4, frontiers=frontiers, checked_out_limit=80 // frontiers)
     alike.admit(hosts(sites=200, pages=10))
     alike.run(until=120)
-    early = [order for order in alike.sent if order.at > START + 2 * READ_INTERVAL]
+    early = [order for order in alike.sent if order.at > START + 2 * ORDERS_READ_INTERVAL]
     moved = [order for order in early if order.sent_to >= 0]
     assert len(early) > 100
     assert len(moved) < 0.05 * len(early)

@@ -12,10 +12,10 @@ from gossamer.sqlite import Database
 from gossamer.store import Partition as PartitionKey
 from gossamer.store.sqlite import SqliteStore, SqliteTable
 from services.frontier.bucketed_log import BucketRange
-from services.frontier.calendar import MAX_LOADED_ENTRIES, Calendar
-from services.frontier.overrides import Overrides
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
+from services.frontier.plans import MAX_LOADED_ENTRIES, Calendar
+from services.frontier.politeness import Overrides
 from services.frontier.rows import DueRow
 from tests.frontier.simulation import START
 

@@ -21,8 +21,8 @@ from services.frontier.conditions import (
     Transition,
     Trigger,
 )
-from services.frontier.memory import Host
 from services.frontier.rows import HostRow, QueueEnds
+from services.frontier.workbench import Host
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import Simulation, crawl
 

@@ -28,7 +28,7 @@ from services.frontier.gates import (
     closed_gates,
     stored_gate_inputs,
 )
-from services.frontier.overrides import Overrides
+from services.frontier.politeness import Overrides
 from services.frontier.rows import HostRow, Lease, Politeness, UnreadablePages
 from tests.frontier.simulation import PARTITIONS, START, Simulation, crawl
 

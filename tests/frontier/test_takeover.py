@@ -13,7 +13,7 @@ from gossamer.log.codec import encode
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteTable
 from services.frontier.conditions import Condition
-from services.frontier.loading import MAX_LOADED_PER_STEP, MAX_READS_PER_STEP
+from services.frontier.dispatch import MAX_LOADED_PER_STEP, MAX_READS_PER_STEP
 from services.frontier.rows import HostRow
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import START, Simulation, crawl

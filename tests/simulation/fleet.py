@@ -211,8 +211,8 @@ PACE: dict[str, object] = {
     "services.frontier.politeness.RETRY_WAIT": 20.0,
     "services.frontier.politeness.SHORT_WAIT": 10.0,
     # Sites may move at any time.
-    "services.frontier.balance.MAX_LOAD_FACTOR": 1.0,
-    "services.frontier.balance.MAX_EXTRA_ORDERS": 0,
+    "services.frontier.dispatch.MAX_LOAD_FACTOR": 1.0,
+    "services.frontier.dispatch.MAX_EXTRA_ORDERS": 0,
 }
 
 TURNS = (

@@ -33,13 +33,12 @@ from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore
 from services.dedup.rows import DocumentRow
 from services.fetcher.service import Fetcher, OrderRun
-from services.frontier.balance import Balance
-from services.frontier.memory import Host
+from services.frontier.dispatch import Balance
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.rows import HostRow, QueueEnds
 from services.frontier.service import Frontier
-from services.frontier.workbench import Schedule
+from services.frontier.workbench import Host, Schedule
 
 PRIORITY = re.compile(rb'"priority": ?(-?\d+)')
 
@@ -280,7 +279,7 @@ FAULTS = (
         report="was evicted for not polling",
         seams={
             "services.frontier.partition.Partition.read_all": _one_by_one,
-            "services.frontier.loading.read_ahead": _not_read,
+            "services.frontier.dispatch.read_ahead": _not_read,
         },
     ),
     Fault(
@@ -411,6 +410,6 @@ FAULTS = (
         scenario="wide",
         seeds=3,
         report="had orders at two partitions at once",
-        seams={"services.frontier.balance.Balance._current_partition": _bound_after_a_visit},
+        seams={"services.frontier.dispatch.Balance._current_partition": _bound_after_a_visit},
     ),
 )
