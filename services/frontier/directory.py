@@ -75,7 +75,7 @@ class Directory:
         return self._lists[at].enlist(site, host, number)
 
     def relist(self, site: str, host: str, number: int) -> int:
-        """List a host again that is unloaded to make room for another. It keeps its *number*."""
+        """List a host again that is unloaded in favour of another. It keeps its *number*."""
         of_priority = self._lists.get(number // NUMBERS_PER_PRIORITY)
         if of_priority and of_priority.has_passed(number):
             return of_priority.relist(site, host, number)
@@ -113,8 +113,8 @@ class PriorityList:
         self._log = log
         self._bucket = buckets[0] if buckets else 0
         """The bucket that the position is in."""
-        self._taken: ListedHost | None = None
-        """The last entry that was taken from the position's bucket."""
+        self._last_popped: ListedHost | None = None
+        """The last entry that was popped from the position's bucket."""
         self._returned: list[ListedHost] = []
         """Entries before the position whose hosts wait again. They come first."""
         self._page: list[ListedHost] = []
@@ -123,9 +123,9 @@ class PriorityList:
         self._at_end = not buckets
         """Whether no bucket has entries after the page."""
         self._live: defaultdict[int, dict[str, ListedHost]] = defaultdict(dict)
-        """Bucket up to the position → its taken entries that are not stale, by key."""
-        self._taken_counts = Counter[int]()
-        """Bucket up to the position → the number of its stored entries that were taken."""
+        """Bucket up to the position → its popped entries that are not stale, by key."""
+        self._popped_counts = Counter[int]()
+        """Bucket up to the position → the number of its stored entries that were popped."""
 
     @property
     def may_have_more(self) -> bool:
@@ -152,7 +152,7 @@ class PriorityList:
     def relist(self, site: str, host: str, number: int) -> int:
         """List a host before the position again."""
         entry = self._put(site, host, number)
-        self._record_taken(entry)
+        self._record_popped(entry)
         insort(self._returned, entry, key=attrgetter("key"))
         return number
 
@@ -163,7 +163,7 @@ class PriorityList:
             return True
         if self._at_end or bucket not in self.buckets:
             return False
-        read = self._page[-1] if self._page else self._taken
+        read = self._page[-1] if self._page else self._last_popped
         return (bucket, key) > (self._bucket, read.key if read else "")
 
     def _put(self, site: str, host: str, number: int) -> ListedHost:
@@ -187,7 +187,9 @@ class PriorityList:
     def _next_number(self) -> int:
         if not self.buckets:
             return 0
-        return self._taken.number + 1 if self._taken else self._bucket * NUMBERS_PER_BUCKET
+        return (
+            self._last_popped.number + 1 if self._last_popped else self._bucket * NUMBERS_PER_BUCKET
+        )
 
     def peek(self) -> ListedHost | None:
         """Return the first waiting entry, which may be stale; None if no host waits."""
@@ -195,7 +197,7 @@ class PriorityList:
             return self._returned[0]
         while not self._page and not self._at_end:
             if not self._is_last_page:
-                after = self._taken.key if self._taken else None
+                after = self._last_popped.key if self._last_popped else None
                 self._page.extend(self._log.page(self._bucket, after, PAGE_SIZE))
                 self._is_last_page = len(self._page) < PAGE_SIZE
             if not self._page:
@@ -210,22 +212,22 @@ class PriorityList:
             self._at_end = True
 
     def _move_to(self, bucket: int) -> None:
-        left, self._bucket, self._taken = self._bucket, bucket, None
+        left, self._bucket, self._last_popped = self._bucket, bucket, None
         self._is_last_page = False
         self._compact(left)
 
     def pop(self) -> None:
-        """Take the entry that `peek` returned; the position moves past it."""
+        """Pop the entry that `peek` returned; the position moves past it."""
         if self._returned:
             self._returned.pop(0)
         else:
-            self._taken = entry = self._page.pop(0)
-            self._record_taken(entry)
+            self._last_popped = entry = self._page.pop(0)
+            self._record_popped(entry)
 
-    def _record_taken(self, entry: ListedHost) -> None:
+    def _record_popped(self, entry: ListedHost) -> None:
         bucket = entry.number // NUMBERS_PER_BUCKET
         self._live[bucket][entry.key] = entry
-        self._taken_counts[bucket] += 1
+        self._popped_counts[bucket] += 1
 
     def delist(self, host: str, number: int) -> None:
         """Mark the entry of *host* under *number* as stale."""
@@ -242,12 +244,12 @@ class PriorityList:
         if not live and bucket != self._bucket:
             self._log.drop(bucket)
             self.buckets.remove(bucket)
-            del self._live[bucket], self._taken_counts[bucket]
-        elif self._taken_counts[bucket] > (MAX_STALE_PER_LIVE + 1) * len(live) + MAX_STALE_EXTRA:
+            del self._live[bucket], self._popped_counts[bucket]
+        elif self._popped_counts[bucket] > (MAX_STALE_PER_LIVE + 1) * len(live) + MAX_STALE_EXTRA:
             self._log.drop(bucket)
             for entry in live.values():
                 self._log.put(bucket, entry)
-            self._taken_counts[bucket] = len(live)
+            self._popped_counts[bucket] = len(live)
 
 
 def _key(host: str, number: int) -> str:

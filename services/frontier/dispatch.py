@@ -57,12 +57,12 @@ class ListedEntry(NamedTuple):
     entry: ListedHost
 
 
-def check_slots(taken: Sequence[int], limit: int) -> list[bool]:
-    """Return for each partition whether one more of its hosts may be checked out; *taken*: the
+def check_slots(used: Sequence[int], limit: int) -> list[bool]:
+    """Return for each partition whether one more of its hosts may be checked out; *used*: the
     slots that each has now; *limit*: all slots."""
-    reserved = max(1, limit // (2 * max(1, len(taken))))
-    common = limit - reserved * len(taken) - sum(max(0, slots - reserved) for slots in taken)
-    return [slots < reserved or common > 0 for slots in taken]
+    reserved = max(1, limit // (2 * max(1, len(used))))
+    common = limit - reserved * len(used) - sum(max(0, slots - reserved) for slots in used)
+    return [slots < reserved or common > 0 for slots in used]
 
 
 class HostLoader:
@@ -157,8 +157,8 @@ class HostLoader:
     def _with_slots(self) -> list[Partition]:
         """Return the partitions with a free slot."""
         partitions = [*self._partitions]
-        taken = [partition.bench.checked_out for partition in partitions]
-        have_slots = check_slots(taken, self._slots)
+        used = [partition.bench.checked_out for partition in partitions]
+        have_slots = check_slots(used, self._slots)
         return [one for one, has_slot in zip(partitions, have_slots, strict=True) if has_slot]
 
 

@@ -162,9 +162,9 @@ class Calendar:
         self._lookahead_end = _bucket(now) + LOOKAHEAD_BUCKETS
         # After an outage many buckets are due: some of them are read now, and none after the last.
         end = min(self._lookahead_end, self.log.last + 1, self._bucket + MAX_BUCKETS_PER_READ)
-        while self._bucket < end and (room := self._max_entries - len(self)) > 0:
+        while self._bucket < end and (capacity := self._max_entries - len(self)) > 0:
             after = self._last.key if self._last else None
-            rows = self.log.page(self._bucket, after, min(PAGE_SIZE, room))
+            rows = self.log.page(self._bucket, after, min(PAGE_SIZE, capacity))
             for row in rows:
                 self._keep_in_memory(self._bucket, row)
             if rows:

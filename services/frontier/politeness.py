@@ -64,7 +64,7 @@ class Overrides(gossamer.overrides.Overrides):
     def delay(self, site: str, host: str, delay: float) -> float:
         """Return the seconds between two visits to *host*; *delay* is the default. An override may
         shorten the delay only for a host of our own."""
-        return _delay(self.of(site, host), delay)
+        return _overridden_delay(self.of(site, host), delay)
 
     def site_delay(self, site: str, host: str, delay: float) -> float:
         """Return the delay from which the gap between starts at the *site* is computed; *delay* is
@@ -73,7 +73,10 @@ class Overrides(gossamer.overrides.Overrides):
         It is the shorter one of the delays of *host* and of the site. So *host* may be visited
         faster than the site's other hosts, and a slower *host* does not delay them.
         """
-        return min(_delay(self.of(site, host), delay), _delay(self.of_site(site), delay))
+        return min(
+            _overridden_delay(self.of(site, host), delay),
+            _overridden_delay(self.of_site(site), delay),
+        )
 
     def factor(self, site: str, host: str, factor: float) -> float:
         """Return the factor for the duration of the last visit, which lengthens the pause; *factor*
@@ -108,7 +111,7 @@ class Overrides(gossamer.overrides.Overrides):
         return None
 
 
-def _delay(at: SiteOverridden, delay: float) -> float:
+def _overridden_delay(at: SiteOverridden, delay: float) -> float:
     if at.delay is None:
         return delay
     return at.delay if at.ours else max(delay, at.delay)
