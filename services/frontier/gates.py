@@ -120,8 +120,8 @@ class Gate(NamedTuple, Generic[Inputs]):
     closed: Callable[[Inputs], Closure | None]
     trigger: Trigger | None = None
     """The trigger of the host's change of condition."""
-    cause: str = ""
-    """The value of the column `backoff_cause` while the host backs off."""
+    cause: str | None = None
+    """The value of the column `backoff_cause` while the host backs off; None for other effects."""
 
 
 def closed_gates(at: GateInputs) -> Iterator[tuple[Gate[Any], Closure]]:
