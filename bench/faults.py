@@ -31,9 +31,9 @@ from tests.servers.nodes import KINDS, Node, Nodes, three_of_each
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, Truth, World, measure
 from tests.synthweb.record import Request
+from tests.system.assertions import CLOCKS, page_answers
 from tests.system.crawl import Crawl
 from tests.system.fleet import SERVICES, Fleet, Member, assert_whole, crawl_to_the_end, fleet
-from tests.system.judge import CLOCKS, page_answers
 from tests.system.kills import assert_as_if_never_killed, kill_crawl, split_by_runs
 
 DELAY = 1.0

@@ -20,7 +20,7 @@ from gossamer.events import (
     Discovery,
     HostCheckedOut,
     Outcome,
-    PageJudged,
+    PageDeduplicated,
     Purpose,
     UrlsAdmitted,
     Verdict,
@@ -92,7 +92,7 @@ class Bench:
 
     def _outcomes_of(
         self, order: HostCheckedOut, index: int, visit: Visit
-    ) -> list[VisitEnded | PageJudged]:
+    ) -> list[VisitEnded | PageDeduplicated]:
         ended = VisitEnded(
             at=self.now,
             site=order.site,
@@ -109,7 +109,7 @@ class Bench:
         if visit.purpose is Purpose.ROBOTS:
             return [ended]
         change = None if not visit.earlier else float((hash(visit.url) + visit.earlier) % 3 == 0)
-        judged = PageJudged(
+        result = PageDeduplicated(
             at=self.now,
             site=order.site,
             host=order.host,
@@ -120,7 +120,7 @@ class Bench:
             fetched_at=self.now,
             status=200,
         )
-        return [ended, judged]
+        return [ended, result]
 
     def _settle(self) -> None:
         self.frontier.settle()

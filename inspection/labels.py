@@ -140,7 +140,7 @@ BASIS_LABELS: dict[Basis, str] = {
 TOPIC_LABELS = {
     "pages.fetched": "fetched pages",
     "pages.parsed": "parsed pages",
-    "pages.judged": "verdicts",
+    "pages.deduplicated": "verdicts",
     "pages.archived": "captures",
     "urls.discovered": "link lists",
     "urls.admitted": "admitted URLs",

@@ -142,7 +142,7 @@ def has_parked_to_evaluate(opened: Opened, crawl: CrawlDefined) -> bool:
     """Return whether parked URLs are to be evaluated, by a new *crawl* or blocklist."""
     table, blocklist = opened.store.table(ParkedLimitRow), blocklist_of(opened.log)
     return any(
-        limit.judged_by != limit_state(limit.name, crawl, blocklist)
+        limit.evaluated_by != limit_state(limit.name, crawl, blocklist)
         for group in range(KEY_GROUPS)
         for limit in table.scan((opened.crawl_id, str(group)))
         if limit.ends.tail_size or limit.ends.tail > limit.ends.head

@@ -292,7 +292,7 @@ def _without_offsets(row: Row) -> Row:
         case HostRow() | SiteRow():
             return replace(row, applied=AppliedRecords())
         case TallyRow():
-            return replace(row, judged=AppliedRecords())
+            return replace(row, applied_verdicts=AppliedRecords())
     return row
 
 

@@ -100,10 +100,10 @@ from gossamer.events.records import (
     OrderId as OrderId,
 )
 from gossamer.events.records import (
-    PageFetched as PageFetched,
+    PageDeduplicated as PageDeduplicated,
 )
 from gossamer.events.records import (
-    PageJudged as PageJudged,
+    PageFetched as PageFetched,
 )
 from gossamer.events.records import (
     RobotsAnswered as RobotsAnswered,

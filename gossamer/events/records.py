@@ -261,7 +261,7 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     hazards: tuple[str, ...] = ()
 
 
-class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
+class PageDeduplicated(Event, frozen=True, kw_only=True, tag="page_deduplicated"):
     """The verdict on a page, from which the revisit scheduler learns."""
 
     site: str

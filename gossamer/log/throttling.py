@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Set
 import structlog
 
 from gossamer.events.topics import (
+    PAGES_DEDUPLICATED,
     PAGES_FETCHED,
-    PAGES_JUDGED,
     PAGES_PARSED,
     URLS_ADMITTED,
     URLS_DISCOVERED,
@@ -29,7 +29,7 @@ LIMITS: Mapping[str, int] = {
     PAGES_PARSED.name: 2_000,
     URLS_DISCOVERED.name: 10_000,
     URLS_ADMITTED.name: 10_000,
-    PAGES_JUDGED.name: 10_000,
+    PAGES_DEDUPLICATED.name: 10_000,
 }
 """Maximum lag of any consumer in a partition of each topic, in records. Bodies are large, so
 `fetcher.unparsed_limit` replaces the limit of `pages.fetched`."""
@@ -38,7 +38,7 @@ WAITS_FOR: Mapping[str, tuple[Topic, ...]] = {
     "fetcher": (PAGES_FETCHED, VISITS_ENDED),
     # Dedup produces discovered URLs from pages, and consumes both.
     "parser": (PAGES_PARSED, URLS_DISCOVERED),
-    "dedup": (URLS_ADMITTED, PAGES_JUDGED),
+    "dedup": (URLS_ADMITTED, PAGES_DEDUPLICATED),
 }
 """Service → the topics whose consumers it waits for."""
 

@@ -87,9 +87,9 @@ class KafkaSettings(Access):
     """Replication factor of each topic, for `gossamer topics apply`. If it is not set,
     `schemas/topics` states it."""
     replay_window: SecondsOrZero = 86400.0
-    """How long consumed records of `urls.admitted`, `visits.ended` and `pages.judged` are retained.
-    A store that was restored from a backup of this age consumes them again and loses nothing
-    (`gossamer restore`). 0 deletes them at once."""
+    """How long consumed records of `urls.admitted`, `visits.ended` and `pages.deduplicated` are
+    retained. A store that was restored from a backup of this age consumes them again and loses
+    nothing (`gossamer restore`). 0 deletes them at once."""
     timeout: Seconds = 30.0
     """Maximum time for an append to the brokers."""
     further_groups: Annotated[tuple[Name, ...], unit("list of names")] = ()

@@ -1,4 +1,5 @@
-"""Handles parsed pages by kind; yields events for `pages.judged`, `pages` and `urls.discovered`.
+"""Handles parsed pages by kind; yields events for `pages.deduplicated`, `pages` and
+`urls.discovered`.
 
 The parser states the kind of a page. One table here has a handler for each kind.
 
@@ -17,7 +18,7 @@ from gossamer.events import (
     CrawlDefined,
     Event,
     MissingPageRead,
-    PageJudged,
+    PageDeduplicated,
     PageKind,
     PageParsed,
     Tombstone,
@@ -286,7 +287,7 @@ class Pages:
         )
 
 
-def _verdict_on(page: PageParsed, verdict: Verdict, now: float, **more: Any) -> PageJudged:
+def _verdict_on(page: PageParsed, verdict: Verdict, now: float, **more: Any) -> PageDeduplicated:
     """Return the event of *verdict* on *page*; *more* overrides fields of the page."""
     fields: dict[str, Any] = {
         "digest": page.digest,
@@ -294,7 +295,7 @@ def _verdict_on(page: PageParsed, verdict: Verdict, now: float, **more: Any) -> 
         "hazards": page.hazards,
         "validators": page.validators,
     }
-    return PageJudged(
+    return PageDeduplicated(
         crawl=page.crawl,
         at=now,
         site=page.site,

@@ -17,7 +17,7 @@ from gossamer.events import (
     FleetBegun,
     FleetQuiesced,
     HostOverridden,
-    PageJudged,
+    PageDeduplicated,
     PageParsed,
     RetryRequested,
     SeedAdded,
@@ -239,7 +239,7 @@ class Dedup(Processor):
             return
         self._guesses.record_page(page)
         for event in self._pages.handle(page, now):
-            if isinstance(event, PageJudged):
+            if isinstance(event, PageDeduplicated):
                 count("gossamer_verdicts_total", verdict=event.verdict)
                 if event.verdict not in GONE_VERDICTS:
                     event = replace(event, in_links=self._in_links.pop(event.visit.url))

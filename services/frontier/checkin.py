@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
+from gossamer.events import Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health, VerdictSubject
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -281,7 +281,7 @@ class CheckIn:
                 row = replace(row, verdict=last.verdict, redirects_to=to)
         return row
 
-    def record_verdict(self, partition: Partition, event: PageJudged) -> None:
+    def record_verdict(self, partition: Partition, event: PageDeduplicated) -> None:
         """Store a verdict, and count consecutive unreadable pages."""
         if event.verdict not in GONE_VERDICTS:
             sites = partition.sites
@@ -387,7 +387,7 @@ def _count_outcome(row: HostRow, event: VisitEnded) -> HostRow:
     return replace(row, totals=totals, lease=lease, politeness=politeness)
 
 
-def _history_row_of_verdict(event: PageJudged) -> HistoryRow:
+def _history_row_of_verdict(event: PageDeduplicated) -> HistoryRow:
     return HistoryRow(
         crawl=event.crawl,
         url=event.visit.url,
@@ -403,8 +403,8 @@ def _history_row_of_verdict(event: PageJudged) -> HistoryRow:
     )
 
 
-def _outcome_of(event: PageJudged) -> Outcome:
-    """Return the outcome of the visit that *event* judges, derived from its verdict and status."""
+def _outcome_of(event: PageDeduplicated) -> Outcome:
+    """Return the outcome of the visit that *event* is about, by its verdict and status."""
     if event.verdict is Verdict.REDIRECT:
         return Outcome.REDIRECT
     if event.verdict is Verdict.GONE:

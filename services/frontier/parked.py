@@ -58,7 +58,7 @@ class ParkedLimitRow(Row, frozen=True):
     name: str
     """`trap_depth`, `out_of_scope`, or a rule of the blocklist."""
     ends: BucketEnds = BucketEnds()
-    judged_by: str | None = None
+    evaluated_by: str | None = None
     """The state of the limit at the last evaluation of all URLs; null if some were not evaluated
     since they were parked."""
 
@@ -128,12 +128,12 @@ class ParkedUrls:
             return
         progress = self._limits.get((group, limit))
         if progress is None:
-            row = ParkedLimitRow(self._crawl, group, limit, judged_by=state)
+            row = ParkedLimitRow(self._crawl, group, limit, evaluated_by=state)
             progress = self._limits[group, limit] = _LimitProgress(row)
             self._groups.add(int(group))
             self._evaluated_by = None
         elif state is None:
-            progress.row, self._evaluated_by = replace(progress.row, judged_by=None), None
+            progress.row, self._evaluated_by = replace(progress.row, evaluated_by=None), None
         parked = ParkedRow(self._crawl, "", 0, via, urls)
         log = self._log(progress)
         _, ends = log.append(progress.row.ends, parked, BUCKET_ROWS)
@@ -151,7 +151,7 @@ class ParkedUrls:
 
     def _first_outdated(self, crawl: CrawlDefined, blocklist: Blocklist) -> _LimitProgress | None:
         for limit in self._limits.values():
-            if limit.row.judged_by != limit_state(limit.name, crawl, blocklist):
+            if limit.row.evaluated_by != limit_state(limit.name, crawl, blocklist):
                 return limit
         return None
 
@@ -175,7 +175,7 @@ class ParkedUrls:
             yield from self._evaluate_bucket(limit, crawl, blocklist, now)
             limit.next_bucket += 1
         else:
-            limit.row, limit.evaluating_by = replace(limit.row, judged_by=state), None
+            limit.row, limit.evaluating_by = replace(limit.row, evaluated_by=state), None
 
     def _evaluate_bucket(
         self, limit: _LimitProgress, crawl: CrawlDefined, blocklist: Blocklist, now: float

@@ -18,7 +18,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from gossamer.erasures import Erasures
-from gossamer.events import OrderId, Outcome, PageJudged, VisitEnded
+from gossamer.events import OrderId, Outcome, PageDeduplicated, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
@@ -530,7 +530,7 @@ class Partition:
         """Count a URL that *rule* refuses."""
         self.tally.count_refused(rule)
 
-    def count_verdict(self, event: PageJudged, record: RecordPosition | None) -> bool:
+    def count_verdict(self, event: PageDeduplicated, record: RecordPosition | None) -> bool:
         """Count a verdict; return False if it was counted before, from the same *record*."""
         return self.tally.count_verdict(event, record)
 

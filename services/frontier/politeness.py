@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 import gossamer.overrides
-from gossamer.events import Outcome, PageJudged, Purpose, SiteOverridden, Verdict, VisitEnded
+from gossamer.events import Outcome, PageDeduplicated, Purpose, SiteOverridden, Verdict, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Wait
 from gossamer.log import murmur2
 from gossamer.overrides import NOTHING
@@ -291,7 +291,7 @@ def unreadable_until(unreadable: UnreadablePages, settings: "FrontierSettings") 
 
 
 def count_unreadable(
-    before: UnreadablePages, event: PageJudged, settings: "FrontierSettings"
+    before: UnreadablePages, event: PageDeduplicated, settings: "FrontierSettings"
 ) -> UnreadablePages:
     """Return the number of consecutive unreadable pages after *event*. A readable page resets it.
 

@@ -72,8 +72,12 @@ def resize(store: Store, crawl: str, before: int, after: int) -> None:
         store.table(PartitionTallyRow).put(_make_partition_tally(key, parts))
         # A topic that gets more partitions keeps its old partitions and their offsets, so the
         # verdicts that an old partition has counted stay counted.
-        judged = found[number].totals.judged if number < before < after else AppliedRecords()
-        store.table(TallyRow).put(replace(_make_tally(crawl, key, parts), judged=judged))
+        verdicts = (
+            found[number].totals.applied_verdicts if number < before < after else AppliedRecords()
+        )
+        store.table(TallyRow).put(
+            replace(_make_tally(crawl, key, parts), applied_verdicts=verdicts)
+        )
         store.table(PartitionPlansRow).put(_make_plans_row(crawl, key, parts))
 
 

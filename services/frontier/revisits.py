@@ -16,7 +16,7 @@ from gossamer.events import (
     ChangeHint,
     ChangesHinted,
     CrawlDefined,
-    PageJudged,
+    PageDeduplicated,
     RobotsAnswered,
     Verdict,
     Visit,
@@ -164,7 +164,7 @@ class Revisits:
         # Written last: after a crash before the queue is stored, the plan must be found due again.
         self._rows.put(replace(plan, queued=True), last=True)
 
-    def record_verdict(self, partition: Partition, event: PageJudged) -> None:
+    def record_verdict(self, partition: Partition, event: PageDeduplicated) -> None:
         """Learn from a verdict, and plan the next visit."""
         if event.verdict in GONE_VERDICTS:
             # The outcome of the visit was recorded by `record_absence`.
@@ -182,7 +182,7 @@ class Revisits:
         page = _plan_row(event, visit, at, validators)
         self._store_decision(partition, event.site, page, states.page, decision)
 
-    def _has_begun(self, event: PageJudged) -> bool:
+    def _has_begun(self, event: PageDeduplicated) -> bool:
         """Return whether the visit after the one in *event* has begun.
 
         Dedup repeats a verdict after a crash, so an earlier copy may have caused that visit.
@@ -311,7 +311,7 @@ class Revisits:
 
 
 def _plan_row(
-    event: PageJudged | VisitEnded | RobotsAnswered,
+    event: PageDeduplicated | VisitEnded | RobotsAnswered,
     visit: Visit | QueuedUrl,
     at: float,
     validators: Validators,
@@ -329,7 +329,7 @@ def _plan_row(
     )
 
 
-def is_late(event: PageJudged) -> bool:
+def is_late(event: PageDeduplicated) -> bool:
     """Return whether a verdict is late, so that it must be compared with its URL's plan."""
     return event.at - (event.fetched_at or event.at) > LATE_SECONDS
 
@@ -344,7 +344,7 @@ def _states(partition: Partition, site: str, statistics: bytes) -> States:
     return States(revisit.unpack_page(statistics), partition.sites.revisit_state(site), crawl)
 
 
-def _update_trust(partition: Partition, event: PageJudged) -> None:
+def _update_trust(partition: Partition, event: PageDeduplicated) -> None:
     """Update the trust in the validators of the host after a complete response."""
     if event.status != NOT_MODIFIED and event.change is not None:
         trust = partition.sites.validators(event.site, event.host)
@@ -354,7 +354,7 @@ def _update_trust(partition: Partition, event: PageJudged) -> None:
             partition.plans.count_distrusted()
 
 
-def _visit_of(event: PageJudged, at: float) -> revisit.Visit:
+def _visit_of(event: PageDeduplicated, at: float) -> revisit.Visit:
     stated_at, change = event.validators.changed_at, event.change
     return revisit.Visit(
         event.visit.url,

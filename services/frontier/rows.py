@@ -497,8 +497,8 @@ class TallyRow(Row, frozen=True):
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Hour since 1970 → pages fetched in it that were new, changed, unchanged; the last 24 hours.
     """
-    judged: AppliedRecords = AppliedRecords()
-    """The records of `pages.judged` that are in the totals."""
+    applied_verdicts: AppliedRecords = AppliedRecords()
+    """The records of `pages.deduplicated` that are in the totals."""
 
 
 class PartitionTallyRow(Row, frozen=True):

@@ -19,7 +19,7 @@ from gossamer.events import (
     HostOverridden,
     LinksParked,
     MissingPageRead,
-    PageJudged,
+    PageDeduplicated,
     RefetchRequested,
     RetryRequested,
     RobotsAnswered,
@@ -67,7 +67,7 @@ class Frontier(Processor):
     """
 
     name = "frontier"
-    reads = (topics.URLS_ADMITTED, topics.VISITS_ENDED, topics.PAGES_JUDGED)
+    reads = (topics.URLS_ADMITTED, topics.VISITS_ENDED, topics.PAGES_DEDUPLICATED)
     awaits = (topics.VISITS_ENDED,)
 
     def __init__(
@@ -227,7 +227,7 @@ class Frontier(Processor):
         return {
             UrlsAdmitted: self._admit_urls,
             VisitEnded: self._check_in_visit,
-            PageJudged: self._record_verdict,
+            PageDeduplicated: self._record_verdict,
             MissingPageRead: lambda partition, event, now: add_signature_text(partition, event),
             LinksParked: lambda partition, event, now: self._refusals.park(
                 partition, event, self._crawl, now
@@ -257,7 +257,7 @@ class Frontier(Processor):
             return ()
         return discover_sitemaps(event, self._crawl, now)
 
-    def _record_verdict(self, partition: Partition, event: PageJudged, now: float) -> None:
+    def _record_verdict(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
         if partition.erasures.covers(event.visit):
             return
         if partition.count_verdict(event, self._position(event)):
@@ -403,7 +403,7 @@ def url_rows_of_events(events: Iterable[Event]) -> Iterator[Key]:
             case ChangesHinted(crawl=crawl, host=host, hints=hints):
                 for hint in hints:
                     yield PlanRow, (crawl, host), hint.url
-            case PageJudged(crawl=crawl, host=host, visit=visit) if is_late(event):
+            case PageDeduplicated(crawl=crawl, host=host, visit=visit) if is_late(event):
                 yield PlanRow, (crawl, host), visit.url
             case UrlsAdmitted(crawl=crawl, urls=admitted, repeated=True):
                 for found in admitted:

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from gossamer.erasures import is_about
-from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
+from gossamer.events import Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard, counted_by
 from gossamer.events.outcomes import FAILURES, GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.policies import NEVER
@@ -47,7 +47,7 @@ class Tally:
         self.verdicts, self.hazards = Counter(row.verdicts), Counter(row.hazards)
         self.latest, self.hours = list(row.latest), dict(row.hours)
         self.failed_urls = dict(row.failed_urls)
-        self.judged_records = row.judged
+        self.applied_verdicts = row.applied_verdicts
         self.last_number, self.orders = shared.last_number, shared.orders
         self.orders_before_claim = shared.orders_before_claim
         self.conditions = Counter(shared.conditions)
@@ -97,12 +97,12 @@ class Tally:
         """Record the bytes that a host has sent in all."""
         _keep_largest(self.largest, host, received)
 
-    def count_verdict(self, event: PageJudged, record: RecordPosition | None) -> bool:
+    def count_verdict(self, event: PageDeduplicated, record: RecordPosition | None) -> bool:
         """Count a verdict; return False if it was counted before, from the same *record*."""
-        if record and self.judged_records.covers(record):
+        if record and self.applied_verdicts.covers(record):
             return False
         if record:
-            self.judged_records = self.judged_records.through(record)
+            self.applied_verdicts = self.applied_verdicts.through(record)
         self.verdicts[event.verdict] += 1
         hazards = event.hazards
         self.hazards.update({*counted_by("parser", hazards), *counted_by("dedup", hazards)})
@@ -156,7 +156,7 @@ class Tally:
             latest=tuple(self.latest),
             failed_urls=dict(self.failed_urls),
             hours=dict(self.hours),
-            judged=self.judged_records,
+            applied_verdicts=self.applied_verdicts,
         )
         if row != self._row:
             self._row = row

@@ -15,7 +15,7 @@ from gossamer.events import (
     Link,
     LinksParked,
     Page,
-    PageJudged,
+    PageDeduplicated,
     PageParsed,
     SeedAdded,
     UrlsAdmitted,
@@ -138,8 +138,8 @@ def test_links_of_a_first_page_are_released_in_one_event_per_site(dedup: Dedup) 
         ("a.test", ["http://www.a.test/1", "http://a.test/2"]),
         ("b.test", ["http://b.test/"]),
     ]
-    [judged], [page] = of_kind(PageJudged, answer), of_kind(Page, answer)
-    assert (judged.verdict, judged.links) == (Verdict.FIRST, 3)
+    [result], [page] = of_kind(PageDeduplicated, answer), of_kind(Page, answer)
+    assert (result.verdict, result.links) == (Verdict.FIRST, 3)
     assert page.links == tuple(link.url for link in links)
 
 
@@ -237,8 +237,8 @@ def test_verdict_carries_the_number_of_linking_sites_once(dedup: Dedup) -> None:
         assert not list(dedup.handle(urls_discovered(other, via=own), 0.0))
 
     def linking_sites(url: str, digest: str) -> float:
-        [judged] = of_kind(PageJudged, dedup.handle(parsed_page(url, digest), 0.0))
-        return estimate_sites(judged.in_links)
+        [result] = of_kind(PageDeduplicated, dedup.handle(parsed_page(url, digest), 0.0))
+        return estimate_sites(result.in_links)
 
     assert 5 < linking_sites(known, "d1") < 20
     assert linking_sites(known, "d1") == 0

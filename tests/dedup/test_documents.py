@@ -12,7 +12,7 @@ from gossamer.events import (
     DEFAULT_CRAWL,
     Link,
     Page,
-    PageJudged,
+    PageDeduplicated,
     PageParsed,
     Tombstone,
     UrlsDiscovered,
@@ -104,8 +104,8 @@ class Instance:
         return answer[0] if answer else None
 
     def duplicate_of(self, page: PageParsed) -> str:
-        (judged,) = (e for e in self.answer(page) if isinstance(e, PageJudged))
-        return judged.duplicate_of
+        (result,) = (e for e in self.answer(page) if isinstance(e, PageDeduplicated))
+        return result.duplicate_of
 
 
 def visits(url: str, found: Iterable[Seen], since: float = 1.0) -> Iterator[PageParsed]:
@@ -134,9 +134,9 @@ def test_deleted_document_gets_one_tombstone_with_its_reason(
     )
     assert one.published(last) == gone
     assert one.published(last) == gone, "a redelivered record gets the tombstone again"
-    (judged,) = (event for event in one.answer(last) if isinstance(event, PageJudged))
+    (result,) = (event for event in one.answer(last) if isinstance(event, PageDeduplicated))
     if found[-1] is not HIDDEN:
-        reported = judged.verdict, judged.redirects_to, judged.reason
+        reported = result.verdict, result.redirects_to, result.reason
         assert reported == (gone.verdict, to, reason), "the verdict has the same reason"
     for later in visits(URL, [*found, Seen(404), MOVED], last.fetched_at + DAY):
         assert one.published(later) is None, "it is deleted already"
@@ -201,9 +201,9 @@ def test_deleted_document_that_is_back_is_published_and_may_be_deleted_again() -
 
 def test_noindex_page_gets_a_verdict_and_its_links_are_released() -> None:
     link = (Link("http://a.test/2"),)
-    released, judged = Instance().answer(parsed_page(URL, HIDDEN, 1.0, links=link))
-    assert isinstance(released, UrlsDiscovered) and isinstance(judged, PageJudged)
-    assert judged.reason == "the page asks not to be indexed: it is not published"
+    released, result = Instance().answer(parsed_page(URL, HIDDEN, 1.0, links=link))
+    assert isinstance(released, UrlsDiscovered) and isinstance(result, PageDeduplicated)
+    assert result.reason == "the page asks not to be indexed: it is not published"
 
 
 responses = st.sampled_from(
@@ -352,13 +352,13 @@ def test_crawls_have_separate_documents() -> None:
     assert one.published(parsed_page(URL, THERE, 1.0))
     assert one.duplicate_of(parsed_page(COPY, THERE, 2.0)) == URL
     for url in (COPY, URL):
-        (judged,) = (
+        (result,) = (
             event
             for event in one.answer(parsed_page(url, THERE, 3.0, crawl="second"))
-            if isinstance(event, PageJudged)
+            if isinstance(event, PageDeduplicated)
         )
         original = "" if url == COPY else COPY
-        assert (judged.change, judged.duplicate_of) == (None, original)
+        assert (result.change, result.duplicate_of) == (None, original)
     one.store.flush()
     rows = {(row.crawl, row.url) for row in one.store.table(DocumentRow).everything()}
     assert rows == {(crawl, url) for crawl in (DEFAULT_CRAWL, "second") for url in (URL, COPY)}

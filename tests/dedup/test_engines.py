@@ -90,11 +90,11 @@ def test_url_is_admitted_for_its_first_finder(brokers: Brokers, instance: Instan
 def test_first_page_with_a_text_leads_it(brokers: Brokers, instance: Instance) -> None:
     one, two = "http://text.example.org/1", "http://text.example.org/2"
     links = [{"url": "http://far.example.net/"}]
-    with brokers.topic("pages.judged") as judged, brokers.topic("pages") as pages:
+    with brokers.topic("pages.deduplicated") as result, brokers.topic("pages") as pages:
         brokers.put("pages.parsed", parsed_page(one, SITE, digest="text", links=links), SITE)
         brokers.put("pages.parsed", parsed_page(two, SITE, digest="text", links=links), SITE)
-        until(lambda: sum("text." in str(e) for e in judged.read()) == 2, "two verdicts")
-        first, second = (e for e in judged.read() if "text." in str(e))
+        until(lambda: sum("text." in str(e) for e in result.read()) == 2, "two verdicts")
+        first, second = (e for e in result.read() if "text." in str(e))
         assert (first["verdict"], first["links"]) == ("first", 1)
         assert (second["verdict"], second["duplicate_of"]) == ("duplicate", one)
         until(lambda: sum("text." in str(e) for e in pages.read()) == 2, "two documents")

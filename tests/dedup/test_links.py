@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from gossamer.events import (
     CrawlDefined,
     LinksParked,
-    PageJudged,
+    PageDeduplicated,
     PageParsed,
     UrlsDiscovered,
     Verdict,
@@ -161,13 +161,13 @@ def read(case: Case, duplicates: int = 0) -> PageParsed:
     return classify(at, parse(at, OPTIONS, NOW))
 
 
-def release_links(dedup: Dedup, page: PageParsed) -> tuple[PageJudged, list[str]]:
+def release_links(dedup: Dedup, page: PageParsed) -> tuple[PageDeduplicated, list[str]]:
     """Return the verdict on *page*, and its released links; links to its own host as paths."""
     answer = list(dedup.handle(page, NOW))
-    (judged,) = (event for event in answer if isinstance(event, PageJudged))
+    (result,) = (event for event in answer if isinstance(event, PageDeduplicated))
     urls = [f.url for e in answer if isinstance(e, UrlsDiscovered) for f in e.urls]
-    assert judged.links == len(urls)
-    return judged, [url.removeprefix(page.host) for url in urls]
+    assert result.links == len(urls)
+    return result, [url.removeprefix(page.host) for url in urls]
 
 
 @pytest.mark.parametrize("pages", CASES.values(), ids=CASES)
@@ -212,13 +212,13 @@ def test_all_links_are_released_in_any_order_of_pages(
 
 
 def test_too_many_duplicates_in_a_row_are_a_trap(dedup: Dedup) -> None:
-    def step(year: int, duplicates: int) -> PageJudged:
+    def step(year: int, duplicates: int) -> PageDeduplicated:
         answer = list(dedup.handle(read(folder(year), duplicates), NOW))
         on_the_way.extend(
             found.duplicates for e in answer if isinstance(e, UrlsDiscovered) for found in e.urls
         )
-        (judged,) = (event for event in answer if isinstance(event, PageJudged))
-        return judged
+        (result,) = (event for event in answer if isinstance(event, PageDeduplicated))
+        return result
 
     on_the_way: list[int] = []
     for count in range(LIMIT + 1):

@@ -19,7 +19,7 @@ from gossamer.events import (
     LinksParked,
     Listing,
     Page,
-    PageJudged,
+    PageDeduplicated,
     PageKind,
     PageParsed,
     Purpose,
@@ -96,9 +96,9 @@ def hints(answer: Answer) -> list[ChangeHint]:
     return [hint for event in of_kind(ChangesHinted, answer) for hint in event.hints]
 
 
-def verdict(answer: Answer) -> PageJudged:
-    [judged] = of_kind(PageJudged, answer)
-    return judged
+def verdict(answer: Answer) -> PageDeduplicated:
+    [result] = of_kind(PageDeduplicated, answer)
+    return result
 
 
 ONE, TWO = Entry("http://a.test/1", 5 * DAY, every=DAY), Entry("http://a.test/2", every=7 * DAY)
@@ -118,8 +118,8 @@ def test_entries_are_followed_and_their_dates_are_hints(dedup: Dedup) -> None:
         ChangeHint(ONE.url, EvidenceKind.SITEMAP, 5 * DAY, DAY),
         ChangeHint(TWO.url, EvidenceKind.CHANGEFREQ, 0.0, 7 * DAY),
     )
-    judged = verdict(answer)
-    assert (judged.verdict, judged.change, judged.links) == (Verdict.FIRST, None, 3)
+    result = verdict(answer)
+    assert (result.verdict, result.change, result.links) == (Verdict.FIRST, None, 3)
     assert not of_kind(Page, answer), "a listing is not a document"
 
 
@@ -141,7 +141,7 @@ def test_date_in_the_future_does_not_suppress_later_hints(dedup: Dedup) -> None:
 def test_unchanged_listing_yields_only_its_verdict(dedup: Dedup) -> None:
     handle(dedup, listing_page(ONE))
     answer = handle(dedup, listing_page(ONE, at=11 * DAY))
-    assert [type(event) for event in answer] == [PageJudged]
+    assert [type(event) for event in answer] == [PageDeduplicated]
     assert (verdict(answer).verdict, verdict(answer).change) == (Verdict.UNCHANGED, 0.0)
 
 
@@ -264,4 +264,4 @@ def test_feed_that_is_a_soft_404_yields_no_links(dedup: Dedup) -> None:
     page = replace(listing_page(ONE, listing=Listing.FEED), kind=PageKind.SOFT_404)
     answer = handle(dedup, page)
     assert (followed_urls(answer), hints(answer)) == ([], [])
-    assert [event.reason for event in of_kind(PageJudged, answer)] == [NO_PAGE]
+    assert [event.reason for event in of_kind(PageDeduplicated, answer)] == [NO_PAGE]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.events import Link, Page, PageJudged, PageParsed, UrlsDiscovered, Verdict, Visit
+from gossamer.events import Link, Page, PageDeduplicated, PageParsed, UrlsDiscovered, Verdict, Visit
 from gossamer.events.hazards import Hazard
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
@@ -41,15 +41,17 @@ class Site:
         )  # fmt: skip
         return with_kind(replace(parsed, **fields))
 
-    def verdict(self, page: PageParsed) -> PageJudged:
-        [judged] = [one for one in self.dedup.handle(page, 0.0) if isinstance(one, PageJudged)]
-        return judged
+    def verdict(self, page: PageParsed) -> PageDeduplicated:
+        [result] = [
+            one for one in self.dedup.handle(page, 0.0) if isinstance(one, PageDeduplicated)
+        ]
+        return result
 
     def visit(self, url: str, simhash: int | None, **fields: object) -> str:
         """Return the leader that *url* is a near duplicate of."""
-        judged = self.verdict(self.page(url, simhash, **fields))
-        assert (judged.verdict is Verdict.NEAR_DUPLICATE) == bool(judged.near_duplicate_of)
-        return judged.near_duplicate_of
+        result = self.verdict(self.page(url, simhash, **fields))
+        assert (result.verdict is Verdict.NEAR_DUPLICATE) == bool(result.near_duplicate_of)
+        return result.near_duplicate_of
 
 
 @given(st.integers(0, (1 << 64) - 1), st.sets(BIT, max_size=8))
@@ -107,8 +109,8 @@ def test_redelivered_record_gets_the_same_verdict(pages: list[set[int]]) -> None
     for number, flipped in enumerate(pages):
         page = site.page(f"http://a.test/{number}", SIMHASH ^ sum(1 << bit for bit in flipped))
         seen.append((page, site.verdict(page)))
-    for page, judged in seen:
-        assert site.verdict(page) == judged
+    for page, result in seen:
+        assert site.verdict(page) == result
 
 
 def test_links_of_a_near_duplicate_are_released_and_its_document_names_the_leader() -> None:
@@ -127,7 +129,7 @@ def test_too_many_near_duplicates_in_a_row_are_a_trap() -> None:
     site, link = Site(duplicates_limit=2), (Link("http://a.test/next"),)
     site.visit("http://a.test/1", SIMHASH)
 
-    def verdict_after(duplicates: int) -> PageJudged:
+    def verdict_after(duplicates: int) -> PageDeduplicated:
         page = site.page(f"http://a.test/after{duplicates}", SIMHASH ^ 1, links=link)
         return site.verdict(replace(page, visit=replace(page.visit, duplicates=duplicates)))
 

@@ -13,7 +13,7 @@ from gossamer.events import (
     CrawlDefined,
     EvidenceKind,
     Link,
-    PageJudged,
+    PageDeduplicated,
     PageKind,
     PageParsed,
     UrlsAdmitted,
@@ -141,7 +141,9 @@ def test_nearly_all_new_links_are_found() -> None:
 
 def internal(site: Site, page: PageParsed) -> tuple[int, ...] | None:
     """Return the sample of internal links in the verdict on *page*."""
-    return next(one.internal_links for one in site.answer(page) if isinstance(one, PageJudged))
+    return next(
+        one.internal_links for one in site.answer(page) if isinstance(one, PageDeduplicated)
+    )
 
 
 def test_verdict_has_internal_links_if_the_policy_uses_them() -> None:

@@ -11,7 +11,7 @@ from gossamer.errors import Unavailable
 from gossamer.events import (
     DEFAULT_CRAWL,
     Page,
-    PageJudged,
+    PageDeduplicated,
     PageKind,
     PageParsed,
     Tombstone,
@@ -57,8 +57,8 @@ def text(digest: str, at: float, url: str = URL) -> PageParsed:
     return parsed_page(url, THERE, at, digest=digest)
 
 
-def verdict_on(one: Instance, page: PageParsed) -> PageJudged:
-    (found,) = (event for event in one.answer(page) if isinstance(event, PageJudged))
+def verdict_on(one: Instance, page: PageParsed) -> PageDeduplicated:
+    (found,) = (event for event in one.answer(page) if isinstance(event, PageDeduplicated))
     return found
 
 
@@ -195,7 +195,7 @@ def test_unreadable_page_gets_a_verdict_and_keeps_its_document() -> None:
     one = Instance()
     document(one, text("a", 1.0))
     (found,) = one.answer(unreadable_page(2.0))
-    assert isinstance(found, PageJudged)
+    assert isinstance(found, PageDeduplicated)
     assert (found.verdict, found.change, found.links) == (Verdict.UNREADABLE, None, 0)
     assert found.hazards == ("parser_fault",)
     assert row_of(one).at == 1.0

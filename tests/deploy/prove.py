@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.synthweb import measure
 from tests.synthweb.record import Request, read_requests
-from tests.system.judge import assert_polite
+from tests.system.assertions import assert_polite
 
 from . import smallweb
 from .deployments import NAMESPACE, Compose, Deployment, Kubernetes, build, cleaned_up

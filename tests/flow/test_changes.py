@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import DEFAULT_CRAWL, Page, PageJudged, PageParsed, Verdict
+from gossamer.events import DEFAULT_CRAWL, Page, PageDeduplicated, PageParsed, Verdict
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
@@ -42,12 +42,12 @@ class Visited:
         page = replace(page, started_at=self.number * DAY)
         return classify(page, parse(page, OPTIONS, 0.0))
 
-    def verdict_event(self, page: PageParsed) -> PageJudged:
+    def verdict_event(self, page: PageParsed) -> PageDeduplicated:
         answer = list(self.dedup.handle(page, 0.0))
-        [judged] = [one for one in answer if isinstance(one, PageJudged)]
+        [result] = [one for one in answer if isinstance(one, PageDeduplicated)]
         for document in (one for one in answer if isinstance(one, Page)):
-            assert (document.verdict, document.change) == (judged.verdict, judged.change)
-        return judged
+            assert (document.verdict, document.change) == (result.verdict, result.change)
+        return result
 
     def verdict(self, body: str) -> Verdict:
         return self.verdict_event(self.parse_next(body)).verdict

@@ -14,12 +14,12 @@ from gossamer.events import (
     Outcome,
     Page,
     PageArchived,
-    PageJudged,
+    PageDeduplicated,
     Verdict,
     Visit,
     VisitEnded,
 )
-from gossamer.events.topics import PAGES, PAGES_ARCHIVED, PAGES_JUDGED, VISITS_ENDED
+from gossamer.events.topics import PAGES, PAGES_ARCHIVED, PAGES_DEDUPLICATED, VISITS_ENDED
 from gossamer.log.codec import encode
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.runtime.sequential import sequential_loop
@@ -53,7 +53,7 @@ class Listener(Processor):
     """Records all events about the page before they are deleted."""
 
     name = "listener"
-    reads = (PAGES_JUDGED, VISITS_ENDED, PAGES, PAGES_ARCHIVED)
+    reads = (PAGES_DEDUPLICATED, VISITS_ENDED, PAGES, PAGES_ARCHIVED)
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -81,8 +81,8 @@ class OrderedCrawl(VirtualCrawl):
     def visit_again(self, at: float) -> None:
         """Order a conditional visit to the page with the validators of its last verdict."""
         self.now = at
-        number = len(self.all(PageJudged))
-        known = self.newest(PageJudged).validators
+        number = len(self.all(PageDeduplicated))
+        known = self.newest(PageDeduplicated).validators
         visit = Visit(f"9.{number}.0@{URL}", URL, validators=known, conditional=True)
         order = HostCheckedOut(
             at=at,
@@ -111,16 +111,16 @@ def crawl(tmp_path: Path) -> OrderedCrawl:
 def test_unmodified_page_has_a_verdict_and_a_capture_and_is_not_published(
     crawl: OrderedCrawl,
 ) -> None:
-    assert crawl.newest(PageJudged).validators == Validators('W/"v1"')
+    assert crawl.newest(PageDeduplicated).validators == Validators('W/"v1"')
     for day in (1, 2):
         crawl.visit_again(START + day * 86400.0)
         assert crawl.newest(VisitEnded).outcome is Outcome.NOT_MODIFIED
-        judged = crawl.newest(PageJudged)
-        assert (judged.verdict, judged.change, judged.status) == (Verdict.UNCHANGED, 0.0, 304)
-        assert judged.expires_at == judged.fetched_at + 7200
-        assert judged.validators == Validators('W/"v1"')
+        result = crawl.newest(PageDeduplicated)
+        assert (result.verdict, result.change, result.status) == (Verdict.UNCHANGED, 0.0, 304)
+        assert result.expires_at == result.fetched_at + 7200
+        assert result.validators == Validators('W/"v1"')
     (published,) = crawl.all(Page)
-    assert (judged.digest, published.last_visited) == (published.digest, published.first_seen)
+    assert (result.digest, published.last_visited) == (published.digest, published.first_seen)
     row = crawl._store().table(DocumentRow).get((DEFAULT_CRAWL, URL))
     assert row.at >= START + 2 * 86400.0
     captures = [capture.record_type for capture in crawl.all(PageArchived)]
@@ -130,9 +130,9 @@ def test_unmodified_page_has_a_verdict_and_a_capture_and_is_not_published(
 def test_changed_page_is_sent_and_published_whole(crawl: OrderedCrawl) -> None:
     crawl.visit_again(START + 86400.0)
     crawl.visit_again(CHANGES_AT + 1.0)
-    judged, published = crawl.newest(PageJudged), crawl.newest(Page)
-    assert (judged.verdict, judged.status) == (Verdict.CHANGED, 200)
-    assert judged.validators == Validators('W/"v2"')
+    result, published = crawl.newest(PageDeduplicated), crawl.newest(Page)
+    assert (result.verdict, result.status) == (Verdict.CHANGED, 200)
+    assert result.validators == Validators('W/"v2"')
     assert published.title == "Version 2"
     assert published.first_seen < START + 86400.0 < published.last_changed
     crawl.visit_again(CHANGES_AT + 86400.0)

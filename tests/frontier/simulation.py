@@ -10,7 +10,7 @@ from gossamer.events import (
     Event,
     HostCheckedOut,
     Outcome,
-    PageJudged,
+    PageDeduplicated,
     Purpose,
     RobotsAnswered,
     UrlsAdmitted,
@@ -36,7 +36,7 @@ VISIT_LIMIT = 60.0
 Answer = Callable[[str], Mapping[str, object]]
 """URL → fields of the outcome that differ from those of a page that took no time."""
 
-Judge = Callable[[VisitEnded], PageJudged]
+GiveVerdict = Callable[[VisitEnded], PageDeduplicated]
 """Returns the verdict of dedup on a page."""
 
 
@@ -54,7 +54,7 @@ class Simulation:
     """Steps a frontier from one point of interest to the next."""
 
     def __init__(self, answer: Answer = page, alone: bool = True, **settings: object) -> None:
-        self.judge: Judge | None = None
+        self.give_verdict: GiveVerdict | None = None
         self.definition = crawl()
         self.unread = False
         """Whether the log has unread outcomes when a frontier starts."""
@@ -162,8 +162,8 @@ class Simulation:
             ended = heappop(self._coming)[2]
             self.frontier.handle(ended, self.now)
             page = ended.visit.purpose is Purpose.PAGE
-            if self.judge and page and ended.outcome in (Outcome.PAGE, Outcome.NOT_MODIFIED):
-                self.frontier.handle(self.judge(ended), self.now)
+            if self.give_verdict and page and ended.outcome in (Outcome.PAGE, Outcome.NOT_MODIFIED):
+                self.frontier.handle(self.give_verdict(ended), self.now)
         if self.frontier.must_catch_up(self.now) and not self.unread:
             self.catch_up()
         for event in self.frontier.wake(self.now):

@@ -112,7 +112,7 @@ def test_totals_match_visits_and_refusals(sim: Simulation) -> None:
 def test_revisit_gauges_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = REGISTRY.get_sample_value("gossamer_revisits_total", {"basis": "interval"}) or 0.0
     sim = Simulation()
-    sim.judge = Changing(HOUR)
+    sim.give_verdict = Changing(HOUR)
     sim.handle(crawl(revisit="fixed:1d", budget=24.0))
     monkeypatch.setattr(clock, "now", lambda: sim.now)
     sim.admit(*urls("a.test", 3))
@@ -130,7 +130,7 @@ def test_revisit_gauges_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_pages_are_counted_by_hour_for_one_day() -> None:
     sim = Simulation()
-    sim.judge = Changing(3 * HOUR)
+    sim.give_verdict = Changing(3 * HOUR)
     sim.handle(crawl(revisit="fixed:1h"))
     sim.admit(*urls("a.test", 2))
     sim.run(START + 40 * HOUR)

@@ -24,7 +24,7 @@ def is_quiet(at: float, begin: float = FROM, end: float = UNTIL) -> bool:
 
 def make_simulation(*quiet: float) -> Simulation:
     sim = Simulation(delay=30.0)
-    sim.judge = Changing(2 * HOUR)
+    sim.give_verdict = Changing(2 * HOUR)
     defined(sim, revisit="fixed:3h")
     sim.handle(hours(*quiet))
     sim.admit(URL, OTHER, *(f"{HOST}/new-{n}" for n in range(URLS_PER_HOST)))

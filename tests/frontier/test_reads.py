@@ -14,7 +14,7 @@ from gossamer.events import (
     MissingPageRead,
     OrderId,
     Outcome,
-    PageJudged,
+    PageDeduplicated,
     RefetchRequested,
     RetryRequested,
     RobotsRequested,
@@ -51,9 +51,9 @@ def urls_admitted(*urls: str) -> UrlsAdmitted:
     return UrlsAdmitted(at=NOW, site=site, via="v", urls=tuple(Discovery(u, 1) for u in urls))
 
 
-def page_judged(url: str) -> PageJudged:
+def page_deduplicated(url: str) -> PageDeduplicated:
     visit = Visit(id=f"1.0@{url}", url=url)
-    return PageJudged(
+    return PageDeduplicated(
         at=NOW,
         site=SITE,
         host=HOST,
@@ -85,7 +85,7 @@ EVENTS: dict[str, Callable[[], list[Event]]] = {
             hints=tuple(ChangeHint(url, EvidenceKind.SITEMAP, NOW - 5) for url in URLS),
         )
     ],
-    "verdicts": lambda: [page_judged(url) for url in URLS[:50]],
+    "verdicts": lambda: [page_deduplicated(url) for url in URLS[:50]],
     "an outcome": lambda: [visit_ended(URLS[0])],
     "a missing page": lambda: [
         MissingPageRead(at=NOW, site=SITE, host=HOST, digest="d", simhash="00000000000000ff")
@@ -104,7 +104,11 @@ EVENTS: dict[str, Callable[[], list[Event]]] = {
 def test_handlers_read_only_cached_rows(name: str) -> None:
     store = ReadAheadStore()
     before = frontier(store)
-    for event in (urls_admitted(*URLS), urls_admitted(*NAMES[:10]), *map(page_judged, URLS[:100])):
+    for event in (
+        urls_admitted(*URLS),
+        urls_admitted(*NAMES[:10]),
+        *map(page_deduplicated, URLS[:100]),
+    ):
         list(before.handle(event, NOW))
     before.settle()
     store.flush()

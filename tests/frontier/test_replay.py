@@ -4,7 +4,15 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from gossamer.events import Discovery, Event, PageJudged, Purpose, UrlsAdmitted, Verdict, Visit
+from gossamer.events import (
+    Discovery,
+    Event,
+    PageDeduplicated,
+    Purpose,
+    UrlsAdmitted,
+    Verdict,
+    Visit,
+)
 from gossamer.events.topics import TOPIC_OF
 from gossamer.log import Record
 from services.frontier.rows import (
@@ -20,9 +28,9 @@ from tests.frontier.simulation import START, Simulation
 HOST = "http://a.test"
 
 
-def make_verdict(visit: Visit, at: float) -> PageJudged:
+def make_verdict(visit: Visit, at: float) -> PageDeduplicated:
     """Return the verdict on a new page."""
-    return PageJudged(
+    return PageDeduplicated(
         at=at,
         site="a.test",
         host=HOST,

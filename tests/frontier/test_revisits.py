@@ -13,7 +13,7 @@ from gossamer.events import (
     ChangesHinted,
     EvidenceKind,
     Outcome,
-    PageJudged,
+    PageDeduplicated,
     RefetchRequested,
     Verdict,
     VisitEnded,
@@ -46,13 +46,13 @@ class Changing:
     links: tuple[str, ...] = ()
     seen: dict[str, float] = field(default_factory=dict)
 
-    def __call__(self, ended: VisitEnded) -> PageJudged:
+    def __call__(self, ended: VisitEnded) -> PageDeduplicated:
         url, at = ended.visit.url, ended.started_at
         before = self.seen.get(url)
         self.seen[url] = at
         change = None if before is None else float(at // self.interval > before // self.interval)
         verdict = {None: Verdict.FIRST, 0.0: Verdict.UNCHANGED}.get(change, Verdict.CHANGED)
-        return PageJudged(
+        return PageDeduplicated(
             at=at,
             site=ended.site,
             host=ended.host,
@@ -68,10 +68,10 @@ class Changing:
 
 
 def simulated(
-    revisit: str, judge: Changing | None = None, answer: Answer = page, **fields: object
+    revisit: str, give_verdict: Changing | None = None, answer: Answer = page, **fields: object
 ) -> Simulation:
     sim = Simulation(answer)
-    sim.judge = judge or Changing()
+    sim.give_verdict = give_verdict or Changing()
     defined(sim, revisit=revisit, **fields)
     return sim
 
@@ -130,9 +130,9 @@ def test_a_fixed_interval_is_kept_but_for_a_twentieth() -> None:
 
 @pytest.mark.slow
 def test_what_changes_often_is_visited_more_often_within_the_budget() -> None:
-    judge, never = Changing(2 * DAY), "http://b.test/1"
-    sim, slow = simulated("optimal", judge, budget=1), Changing()
-    sim.judge = lambda ended: (judge if ended.visit.url == URL else slow)(ended)
+    give_verdict, never = Changing(2 * DAY), "http://b.test/1"
+    sim, slow = simulated("optimal", give_verdict, budget=1), Changing()
+    sim.give_verdict = lambda ended: (give_verdict if ended.visit.url == URL else slow)(ended)
     sim.admit(URL, never)
     sim.run(START + 100 * DAY)
     assert len(visits(sim)) > len(visits(sim, never)) + 5 > 9
@@ -187,9 +187,9 @@ BEHIND = tuple(f"http://a.test/{n}" for n in range(2, 7))
 def unchanged_before(interval: float) -> Simulation:
     """Return a crawl of a page that never changes, and links to pages that all do each
     *interval*."""
-    judge = Changing(interval)
+    give_verdict = Changing(interval)
     sim, page = simulated("selective-incremental:1d"), Changing(links=BEHIND)
-    sim.judge = lambda ended: (page if ended.visit.url == URL else judge)(ended)
+    sim.give_verdict = lambda ended: (page if ended.visit.url == URL else give_verdict)(ended)
     sim.admit(URL, *BEHIND)
     sim.run(START + 40 * DAY)
     return sim
@@ -310,14 +310,14 @@ def test_a_person_has_a_page_visited_before_it_is_due_and_the_plan_goes_on_from_
 def told(lies: bool) -> list[float]:
     """Return after how many days a page was due at each hint that its site gave."""
     changes = [START + at * DAY for at in (9, 17, 41, 60, 74, 90, 117, 131, 150, 162, 190, 199)]
-    sim, judge, due = simulated("optimal", budget=0.15), Changing(), list[float]()
+    sim, give_verdict, due = simulated("optimal", budget=0.15), Changing(), list[float]()
 
-    def judged(ended: VisitEnded) -> PageJudged:
-        before, at, event = judge.seen.get(URL, START), ended.started_at, judge(ended)
+    def result(ended: VisitEnded) -> PageDeduplicated:
+        before, at, event = give_verdict.seen.get(URL, START), ended.started_at, give_verdict(ended)
         changed = not lies and any(before < change <= at for change in changes)
         return event if event.change is None else replace(event, change=float(changed))
 
-    sim.judge = judged
+    sim.give_verdict = result
     sim.admit(URL)
     for change in changes:
         sim.run(change + HOUR)
@@ -383,9 +383,9 @@ def test_a_new_url_that_waits_for_the_budget_is_explained_and_survives_a_crash()
 
 @pytest.mark.slow
 def test_no_more_is_planned_than_the_delay_of_a_site_allows() -> None:
-    judge = Changing(0.5 * DAY)
+    give_verdict = Changing(0.5 * DAY)
     sim = Simulation(delay=3600.0)
-    sim.judge = judge
+    sim.give_verdict = give_verdict
     defined(sim, revisit="optimal")
     sim.admit(*(f"{HOST}/{n}" for n in range(60)))
     sim.run(START + 40 * DAY)
@@ -493,7 +493,7 @@ def test_refetch_asks_only_for_changes() -> None:
 @pytest.mark.parametrize("field", ["duplicate_of", "near_duplicate_of"])
 def test_verdict_names_the_page_that_was_duplicated(field: str) -> None:
     sim = Simulation()
-    sim.judge = lambda ended: replace(Changing()(ended), **{field: "http://a.test/original"})
+    sim.give_verdict = lambda ended: replace(Changing()(ended), **{field: "http://a.test/original"})
     sim.admit(URL)
     sim.run()
     row = SqliteStore(sim.database).table(VerdictRow).get((DEFAULT_CRAWL, HOST), URL)

@@ -19,7 +19,7 @@ def hourly(**fields: object) -> Simulation:
     """A host with a visit each ten seconds, a page that changes each hour, and pages that never
     change."""
     sim, quick, slow = Simulation(delay=10.0), Changing(HOUR), Changing()
-    sim.judge = lambda ended: (quick if ended.visit.url == QUICK else slow)(ended)
+    sim.give_verdict = lambda ended: (quick if ended.visit.url == QUICK else slow)(ended)
     defined(sim, **{"revisit": "optimal", **fields})
     sim.admit(QUICK, priority=-8)
     admit_links(sim, [f"{HOST}/known-{number}" for number in range(60)])
@@ -64,7 +64,7 @@ def test_hourly_page_is_revisited_while_thousands_of_new_urls_wait(
 @pytest.mark.parametrize("share", [0.2, 0.7])
 def test_new_urls_get_configured_share_while_both_queues_wait(share: float) -> None:
     sim = Simulation(delay=10.0)
-    sim.judge = Changing()
+    sim.give_verdict = Changing()
     # Each page is due again before all pages were visited once more.
     defined(sim, revisit="fixed:30m", discovery_share=share)
     known = [f"{HOST}/known-{number}" for number in range(KNOWN)]
@@ -111,7 +111,7 @@ def test_both_queues_survive_any_crash() -> None:
 @pytest.mark.slow
 def test_revisits_fit_beside_share_of_new_urls() -> None:
     sim = Simulation(delay=60.0)
-    sim.judge = Changing(DAY)
+    sim.give_verdict = Changing(DAY)
     defined(sim, revisit="optimal", discovery_share=0.7)
     admit_links(sim, [f"{HOST}/known-{number}" for number in range(KNOWN)])
     sim.run(START + 4 * DAY)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gossamer.events import PageJudged, RetryRequested, Verdict, VisitEnded
+from gossamer.events import PageDeduplicated, RetryRequested, Verdict, VisitEnded
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow
@@ -24,8 +24,8 @@ def never(ended: VisitEnded) -> bool:
 def make_simulation(readable: Readable = never, count: int = 40, **settings: object) -> Simulation:
     """Return a frontier whose *count* URLs of each host are parsed at once."""
 
-    def judge(ended: VisitEnded) -> PageJudged:
-        return PageJudged(
+    def give_verdict(ended: VisitEnded) -> PageDeduplicated:
+        return PageDeduplicated(
             at=ended.at,
             site=ended.site,
             host=ended.host,
@@ -37,7 +37,7 @@ def make_simulation(readable: Readable = never, count: int = 40, **settings: obj
 
     given = {"unreadable_limit": LIMIT, "unreadable_wait": WAIT, "delay": DELAY, **settings}
     sim = Simulation(**given)  # type: ignore[arg-type]
-    sim.judge = judge
+    sim.give_verdict = give_verdict
     sim.admit(*(f"{host}/{number}" for number in range(count) for host in (HOST, OTHER)))
     return sim
 

@@ -22,7 +22,7 @@ from gossamer.events import (
     HostOverridden,
     Outcome,
     Page,
-    PageJudged,
+    PageDeduplicated,
     PageParsed,
     SeedAdded,
     SiteOverridden,
@@ -267,7 +267,7 @@ def test_unknown_kind_raises_newer(topic: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(PageJudged, "verdict"), (PageParsed, "kind"), (Page, "verdict")]
+    ("kind", "name"), [(PageDeduplicated, "verdict"), (PageParsed, "kind"), (Page, "verdict")]
 )
 def test_unknown_enumeration_value_raises_newer(kind: type[Event], name: str) -> None:
     topic, fields = topics.TOPIC_OF[kind].name, example(kind)

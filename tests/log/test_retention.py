@@ -152,8 +152,8 @@ def test_every_topic_kept_until_read_is_trimmed(
     trimmer: retention.Trimmer, brokers: Brokers
 ) -> None:
     brokers.committed["x.frontier", 0] = 7
-    trimmer.trim([("visits.ended", 0), ("pages.judged", 0)])
-    assert sorted(brokers.deleted) == [("x.pages.judged", 0, 7), ("x.visits.ended", 0, 7)]
+    trimmer.trim([("visits.ended", 0), ("pages.deduplicated", 0)])
+    assert sorted(brokers.deleted) == [("x.pages.deduplicated", 0, 7), ("x.visits.ended", 0, 7)]
     assert brokers.asked == 1, "the group is asked about all its topics together"
 
 

@@ -25,7 +25,7 @@ def test_trace_of_url_is_in_logs_and_events_of_all_services(
         if fingerprint(other) in (line.get("trace"), *line.get("traces", ()))
     }
     events = {"urls_discovered", "urls_admitted", "host_checked_out", "visit_ended"}
-    assert handled == events | {"page_fetched", "page_parsed", "page_judged"}
+    assert handled == events | {"page_fetched", "page_parsed", "page_deduplicated"}
     pages = {record.key: record.value.decode() for record in crawl.log.tail(["pages"]).poll(0)}
     assert f'"trace":"{fingerprint(url)}"' in pages[url]
     archived = crawl.log.tail(["pages.archived"]).poll(0)

@@ -171,7 +171,7 @@ def test_second_alignment_changes_nothing(
     assert not aligned(moved, again, may_lack).moved
 
 
-@pytest.mark.parametrize("other", ["urls.admitted", "pages.judged"])
+@pytest.mark.parametrize("other", ["urls.admitted", "pages.deduplicated"])
 def test_other_topics_of_partition_keep_their_positions(other: str) -> None:
     row = PositionRow("frontier", "0", {AT[0]: 40, other: 7})
     standing = {AT: GroupPosition(70, 50, 90), (other, 0): GroupPosition(7, 0, 9)}

@@ -38,7 +38,7 @@ class Story:
     orders: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
     outcomes: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
     fetched: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
-    judged: set[str] = field(default_factory=set)
+    result: set[str] = field(default_factory=set)
     archived: list[dict[str, Any]] = field(default_factory=list)
     admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
     admitted_at: dict[str, float] = field(default_factory=dict)
@@ -80,8 +80,8 @@ class Story:
         self.fetched.append((now, event))
 
     def verdict(self, now: float, event: dict[str, Any]) -> None:
-        if event["event"] == "page_judged":
-            self.judged.add(event["visit"]["id"])
+        if event["event"] == "page_deduplicated":
+            self.result.add(event["visit"]["id"])
 
     def capture(self, now: float, event: dict[str, Any]) -> None:
         self.archived.append(event)
@@ -105,7 +105,7 @@ HANDLERS = {
     "visits.ordered": "order",
     "visits.ended": "outcome",
     "pages.fetched": "page",
-    "pages.judged": "verdict",
+    "pages.deduplicated": "verdict",
     "pages.archived": "capture",
     "urls.admitted": "admission",
     "pages": "document",
@@ -227,14 +227,14 @@ def check_complete(
             yield f"{url} was admitted and has no outcome"
     # A page may be fetched twice; each copy has a verdict of its own.
     poison = " ".join(str(letter) for letter in story.letters)
-    judged = story.judged
+    result = story.result
     captured = {one["url"] for one in story.archived}
     for _, page in story.fetched:
         visit = page["visit"]
         if visit.get("purpose", "page") != "page" or host_key(visit["url"]) in hosts:
             continue
         if (
-            visit["id"] not in judged
+            visit["id"] not in result
             and page["status"] in (200, 304)
             and visit["url"] not in poison
         ):

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from gossamer.events import Event
 from gossamer.events.topics import (
+    PAGES_DEDUPLICATED,
     PAGES_FETCHED,
-    PAGES_JUDGED,
     PAGES_PARSED,
     TOPICS,
     URLS_ADMITTED,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.simulation.run import Run
 
 READERS_FIRST = ("frontier", "dedup", "parser", "archive", "fetcher")
-RAISED = (VISITS_ENDED, PAGES_FETCHED, PAGES_PARSED, PAGES_JUDGED, URLS_ADMITTED)
+RAISED = (VISITS_ENDED, PAGES_FETCHED, PAGES_PARSED, PAGES_DEDUPLICATED, URLS_ADMITTED)
 """Topics with raised versions. Not `urls.discovered` and `urls.seen`: dedup writes them itself, so
 it can never have read all of them."""
 KINDS = {kind.type: kind.event for topic in RAISED for kind in topic.events}
@@ -140,6 +140,6 @@ _WRITTEN = {
     "fetcher": (VISITS_ENDED.name, PAGES_FETCHED.name),
     "archive": (),
     "parser": (PAGES_PARSED.name,),
-    "dedup": (URLS_ADMITTED.name, PAGES_JUDGED.name),
+    "dedup": (URLS_ADMITTED.name, PAGES_DEDUPLICATED.name),
     "frontier": (),
 }

@@ -22,8 +22,8 @@ from tests.support.commands import Done
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, measure
 
+from .assertions import assert_pages, assert_polite, assert_thorough, captures_in, readable
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, Fields, environment, run
-from .judge import assert_pages, assert_polite, assert_thorough, captures_in, readable
 
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
 LAG = re.compile(r'^gossamer_consumer_lag\{[^}]*topic="([^"]+)"[^}]*\} (\S+)$', re.MULTILINE)

@@ -10,14 +10,14 @@ from tests.support.waiting import until
 from tests.synthweb import Truth
 from tests.synthweb.record import Request
 
-from .crawl import Crawl, Started
-from .judge import (
+from .assertions import (
     ROBOTS,
     assert_archived,
     assert_pages,
     assert_polite,
     assert_thorough,
 )
+from .crawl import Crawl, Started
 
 BATCH = 10
 """The maximum number of URLs of a host in flight, by default settings."""

@@ -15,9 +15,9 @@ import pytest
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb
 
+from .assertions import CLOCKS
 from .by_hand import of_servers
 from .fleet import Fleet, fleet
-from .judge import CLOCKS
 
 DELAY, INTERVAL = 0.5, 4.0
 CHANGING, HOURLY, STEADY = "/changing", "/hourly", "/steady"

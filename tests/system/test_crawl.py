@@ -10,9 +10,7 @@ from tests.support.commands import Done
 from tests.support.waiting import until
 from tests.synthweb import Scope, SynthWeb, World, measure
 
-from .conftest import Finished
-from .crawl import GOSSAMER, Crawl, run
-from .judge import (
+from .assertions import (
     assert_archived,
     assert_once,
     assert_pages,
@@ -23,6 +21,8 @@ from .judge import (
     page_answers,
     readable,
 )
+from .conftest import Finished
+from .crawl import GOSSAMER, Crawl, run
 
 SMALL = World.plain(seed=4, hosts=8, pages=3)
 TREE = World(seed=2, hosts=13, pages=4, shape="tree", redirects=0, duplicates=0)

@@ -64,7 +64,7 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
         assert group["remedy"] == "Start the service dedup."
 
         admin: Any = AdminClient({"bootstrap.servers": kafka})
-        admin.delete_topics([f"{prefix}pages.judged"])[f"{prefix}pages.judged"].result()
+        admin.delete_topics([f"{prefix}pages.deduplicated"])[f"{prefix}pages.deduplicated"].result()
         with Cluster(["127.0.0.1"], port=cassandra) as cluster, cluster.connect() as session:
             session.execute(f"ALTER TABLE {keyspace}.hosts DROP ready_at")
             session.execute(f"ALTER TABLE {keyspace}.due WITH gc_grace_seconds = 1000")
@@ -73,7 +73,7 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
         )
         _, (topics, tables) = examine(live_fleet.settings)
         assert (topics["found"], topics["remedy"]) == (
-            f"{prefix}pages.judged is missing",
+            f"{prefix}pages.deduplicated is missing",
             "Run gossamer topics apply.",
         )
         assert tables["found"] == "table hosts has no column ready_at"

@@ -15,9 +15,9 @@ from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
 from tests.synthweb.record import Request
 
+from .assertions import page_answers
 from .by_hand import of_servers
 from .fleet import SERVICES, Fleet, Member, assert_whole, crawl_to_the_end, fleet
-from .judge import page_answers
 
 WORLD = World(seed=11, hosts=60, pages=6, silent=0, stuck=0, jitter=0.02)
 SMALL = replace(WORLD, hosts=30)

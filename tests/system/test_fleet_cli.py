@@ -21,9 +21,9 @@ from tests.servers import free_ports
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, World
 
+from .assertions import assert_polite, assert_thorough, no_url_twice, readable
 from .by_hand import SCRIPT, ByHand, by_hand, for_world, of_servers
 from .crawl import CONTACT, Fields, environment
-from .judge import assert_polite, assert_thorough, no_url_twice, readable
 
 TINY = World(seed=3, hosts=6, pages=3, retries=0, transfers=0, silent=0, stuck=0)
 DELAY = 0.1

@@ -11,8 +11,8 @@ import pytest
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
 
+from .assertions import page_answers
 from .fleet import assert_whole, crawl_to_the_end, fleet
-from .judge import page_answers
 from .test_restore import BATCH, DELAY, KEYSPACE, settings_of, start, stop
 
 WORLD = World(seed=17, hosts=40, pages=20, silent=0, stuck=0, jitter=0.02)

@@ -17,9 +17,9 @@ import pytest
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, World, measure
 
+from .assertions import assert_archived, assert_once, assert_polite, readable
 from .conftest import Finished
 from .crawl import Crawl, environment, marked
-from .judge import assert_archived, assert_once, assert_polite, readable
 
 WORLD = World.plain(seed=6, hosts=12, pages=18)
 SLOW = World.plain(seed=6, hosts=3, pages=4, jitter=0.0, transfers=1.0, slowness=600.0)

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from gossamer.events.topics import PAGES_JUDGED, VISITS_ENDED
+from gossamer.events.topics import PAGES_DEDUPLICATED, VISITS_ENDED
 from gossamer.log import Message, Reader, Record
 from gossamer.log.kafka import reader as reading
 from gossamer.log.kafka.client import ConnectionErrors
@@ -20,7 +20,7 @@ from gossamer.settings.servers import KafkaSettings
 from gossamer.store.sqlite import SqliteStore
 from tests.support.waiting import until
 
-TOPIC, OTHER = VISITS_ENDED.name, PAGES_JUDGED.name
+TOPIC, OTHER = VISITS_ENDED.name, PAGES_DEDUPLICATED.name
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, World, measure
 
+from .assertions import CLOCKS, page_answers
 from .crawl import Crawl
-from .judge import CLOCKS, page_answers
 
 WORLD = World.plain(seed=4, hosts=4, pages=12)
 """Each host has waiting pages for half a minute."""

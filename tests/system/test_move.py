@@ -9,10 +9,10 @@ from tests.support.commands import Done
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
 
+from .assertions import assert_once, assert_pages, assert_polite, assert_thorough, page_answers
 from .by_hand import of_servers
 from .crawl import Crawl
 from .fleet import SERVICES, Fleet
-from .judge import assert_once, assert_pages, assert_polite, assert_thorough, page_answers
 
 WORLD = World(seed=23, hosts=40, pages=30, silent=0, stuck=0, jitter=0.02)
 DELAY = 0.3

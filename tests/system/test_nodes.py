@@ -9,8 +9,8 @@ from tests.servers.nodes import KINDS, Node, three_of_each
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
 
+from .assertions import page_answers
 from .fleet import Fleet, assert_whole, crawl_to_the_end, fleet
-from .judge import page_answers
 
 WORLD = World(seed=17, hosts=8, pages=160, silent=0, stuck=0, retries=0, delays=0, jitter=0.05)
 """With half a second between visits the crawl lasts until all harms are done."""

@@ -15,9 +15,9 @@ import pytest
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, Truth, World
 
+from .assertions import half_readable, readable
 from .conftest import Finished
 from .crawl import GOSSAMER, Crawl, environment, run
-from .judge import half_readable, readable
 
 
 def pages_command(data: Path, *options: str) -> list[str]:

@@ -8,9 +8,9 @@ import pytest
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
 
+from .assertions import page_answers
 from .by_hand import of_servers
 from .fleet import Fleet, assert_whole, crawl_to_the_end, fleet
-from .judge import page_answers
 
 WORLD = World(seed=23, hosts=40, pages=8, silent=0, stuck=0, jitter=0.02)
 BATCH, DELAY = 3, 0.3

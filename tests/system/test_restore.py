@@ -11,9 +11,9 @@ from confluent_kafka.admin import AdminClient
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
 
+from .assertions import assert_polite, page_answers
 from .by_hand import of_servers
 from .fleet import Fleet, assert_whole, crawl_to_the_end, fleet
-from .judge import assert_polite, page_answers
 
 WORLD = World(seed=17, hosts=40, pages=6, silent=0, stuck=0, jitter=0.02)
 BATCH, DELAY = 3, 0.3

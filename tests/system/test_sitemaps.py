@@ -13,9 +13,9 @@ from tests.synthweb import SynthWeb, World, measure
 from tests.synthweb.record import Request
 from tests.synthweb.robots import SITEMAPS
 
+from .assertions import assert_polite
 from .by_hand import of_servers
 from .fleet import Fleet, Member, fleet
-from .judge import assert_polite
 
 WORLD = World.plain(seed=19, hosts=101, seeds=101, pages=30, listed=50_000)
 DELAY = 5.0

@@ -8,8 +8,8 @@ import pytest
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
 
+from .assertions import assert_archived, assert_polite, assert_thorough, readable
 from .crawl import GOSSAMER, Crawl, run
-from .judge import assert_archived, assert_polite, assert_thorough, readable
 
 WORLD = World.plain(seed=6, hosts=12, pages=18)
 DELAY = 0.3

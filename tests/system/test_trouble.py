@@ -18,8 +18,7 @@ from tests.support.commands import Done
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
 
-from .crawl import GOSSAMER, LOOPBACK, Crawl, Started, run
-from .judge import (
+from .assertions import (
     assert_archived,
     assert_once,
     assert_pages,
@@ -27,6 +26,7 @@ from .judge import (
     assert_thorough,
     warcs,
 )
+from .crawl import GOSSAMER, LOOPBACK, Crawl, Started, run
 
 WORLD = World.plain(seed=6, hosts=20, pages=5)
 SLOW = World.plain(seed=8, hosts=4, pages=200)

@@ -14,9 +14,9 @@ import pytest
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
 
+from .assertions import page_answers
 from .by_hand import of_servers
 from .fleet import Fleet, Member, assert_whole, crawl_to_the_end, fleet
-from .judge import page_answers
 
 ROOT = Path(__file__).resolve().parents[2]
 WORLD = World(seed=19, hosts=12, pages=78, silent=0, stuck=0, retries=0, delays=0, jitter=0.02)
@@ -28,7 +28,7 @@ READERS_FIRST = ("frontier", "dedup", "parser", "archive", "fetcher")
 WRITTEN = {
     "fetcher": ("visits.ended", "pages.fetched"),
     "parser": ("pages.parsed",),
-    "dedup": ("urls.admitted", "pages.judged"),
+    "dedup": ("urls.admitted", "pages.deduplicated"),
 }
 """Topics whose records others must consume before they are rolled back as well."""
 FRESH = 2.5
