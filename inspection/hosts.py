@@ -210,7 +210,11 @@ def _site(
         hosts=row.hosts,
         refused=row.refused,
         has_wildcard=row.wildcard,
-        distrusted={host: trust.lie for host, trust in row.validators.items() if trust.lie},
+        distrusted={
+            host: trust.distrust_reason
+            for host, trust in row.validators.items()
+            if trust.distrust_reason
+        },
         override=of_sites.get(row.site),
         host_overrides={
             name: override for name, override in of_hosts.items() if site_of_host(name) == row.site

@@ -109,8 +109,8 @@ def revisit_facts(
             for kind, counted in sorted(states.site.trust.items())
             if sum(counted) >= 1
         },
-        validators=() if trust.lie else _validator_names(plan.validators),
-        distrust=trust.lie,
+        validators=() if trust.distrust_reason else _validator_names(plan.validators),
+        distrust=trust.distrust_reason,
         weight=page.weight,
         linking_sites=round(estimate_sites(page.in_links)),
         requests=page.requests,

@@ -212,7 +212,7 @@ class CrawlStatus:
                 next_at=revisiting.next_at,
                 spent=dict(revisiting.spent),
                 not_modified=progress.outcomes[Outcome.NOT_MODIFIED],
-                distrusted_hosts=revisiting.liars,
+                distrusted_hosts=revisiting.distrusted_hosts,
                 expected_freshness=revisiting.expected_freshness,
                 expected_age=revisiting.expected_age,
                 price=revisiting.mean_price,

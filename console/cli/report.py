@@ -269,8 +269,8 @@ def revisits(progress: Progress) -> Iterator[Line]:
         yield Line("revisited", f"{ordered:,}: {counts(basis)}")
     if not_modified := progress.outcomes[Outcome.NOT_MODIFIED]:
         yield Line("unmodified", f"{plural(not_modified, 'response')} 304 without a body")
-    if revisiting.liars:
-        hosts = plural(revisiting.liars, "host")
+    if revisiting.distrusted_hosts:
+        hosts = plural(revisiting.distrusted_hosts, "host")
         yield Line("validators", f"{hosts} with a distrusted ETag or Last-Modified")
 
 

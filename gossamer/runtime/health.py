@@ -65,7 +65,7 @@ class Health:
             instance=instance,
         )
         self._beat_at, self._stuck_after = clock.steady(), stuck_after
-        self._why_not, self._hindered, self._note = "starting", "", ""
+        self._not_ready_reason, self._limitation, self._note = "starting", "", ""
         self._outdated = ""
         self._servers = _LagCache(lambda: {})
 
@@ -76,18 +76,18 @@ class Health:
     def ready(self) -> None:
         """Report that the process works."""
         self.beat()
-        if self._why_not:
+        if self._not_ready_reason:
             logger.info("ready")
-        self._why_not = ""
+        self._not_ready_reason = ""
 
     def waiting(self, why: str) -> None:
         """Report why the process cannot work now. This is not a reason to restart it."""
         self.beat()
-        self._why_not = why
+        self._not_ready_reason = why
 
     def report_limitation(self, why: str) -> None:
         """Report a limitation of the process although its loop runs, or "" for none."""
-        self._hindered = why
+        self._limitation = why
 
     def report_outdated(self, why: str) -> None:
         """Report why the process needs an upgrade to do all of its work, or "" if it does not."""
@@ -115,9 +115,9 @@ class Health:
         """
         if not self.alive:
             return f"the loop has not completed a step for {self._stuck_after:.0f} s"
-        if not self._why_not:
+        if not self._not_ready_reason:
             self._servers.read()
-        return self._why_not or self._outdated or self._hindered or self._servers.trouble
+        return self._not_ready_reason or self._outdated or self._limitation or self._servers.trouble
 
     def when_ready(self) -> str:
         """Return the text of a ready process."""

@@ -84,7 +84,7 @@ COUNTERS: dict[str, Metric] = {
         "Visits that were ordered to pages visited before, by the basis of their plan.",
         ("basis",),
     ),
-    "gossamer_lying_validators_total": Metric(
+    "gossamer_distrusted_validators_total": Metric(
         "Hosts whose ETag or Last-Modified proved wrong and is not sent any more."
     ),
     "gossamer_archived_bytes_total": Metric("Bytes written to WARC files."),
@@ -148,7 +148,7 @@ GAUGES: dict[str, Metric] = {
         "clocks, from the youngest of the last 20 orders. It includes the waiting time of the "
         "order. A negative value means that the clock is behind by at least this much."
     ),
-    "gossamer_fetcher_hindered": Metric(
+    "gossamer_fetcher_local_limitation": Metric(
         "Whether a local limitation stops the fetcher (1) or not (0), by kind. The log states the "
         "limitation.",
         ("kind",),

@@ -64,7 +64,7 @@ NO_VALIDATORS = Validators()
 class Trust(Struct, frozen=True, omit_defaults=True):
     """The trust in the validators of a host."""
 
-    lie: str = ""
+    distrust_reason: str = ""
     """A sentence of `DistrustReason`; "" while they are trusted."""
     futile: int = 0
     """Visits in a row with new validators and unchanged content."""
@@ -75,7 +75,7 @@ class Trust(Struct, frozen=True, omit_defaults=True):
         *before* and *now* are the page's validators of the previous visit and of this visit.
         """
         is_same = _match(before, now)
-        if self.lie or is_same is None:
+        if self.distrust_reason or is_same is None:
             return self
         if not change:
             return self._after_unchanged(is_same)
@@ -83,13 +83,17 @@ class Trust(Struct, frozen=True, omit_defaults=True):
             return self
         return replace(
             self,
-            lie=DistrustReason.SAME_TAG if before.etag and now.etag else DistrustReason.SAME_DATE,
+            distrust_reason=DistrustReason.SAME_TAG
+            if before.etag and now.etag
+            else DistrustReason.SAME_DATE,
         )
 
     def _after_unchanged(self, is_same: bool) -> "Trust":
         futile = 0 if is_same else self.futile + 1
         return replace(
-            self, futile=futile, lie=DistrustReason.FUTILE if futile >= MAX_FUTILE else ""
+            self,
+            futile=futile,
+            distrust_reason=DistrustReason.FUTILE if futile >= MAX_FUTILE else "",
         )
 
 
@@ -128,7 +132,11 @@ def conditions(validators: Validators) -> Headers:
 
 def is_conditional(validators: Validators, trust: Trust, in_a_row: int) -> bool:
     """Return whether the next visit is conditional, after *in_a_row* conditional visits."""
-    return bool(conditions(validators)) and not trust.lie and in_a_row < UNCONDITIONAL_INTERVAL - 1
+    return (
+        bool(conditions(validators))
+        and not trust.distrust_reason
+        and in_a_row < UNCONDITIONAL_INTERVAL - 1
+    )
 
 
 def _match(before: Validators, now: Validators) -> bool | None:

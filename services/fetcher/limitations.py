@@ -1,7 +1,7 @@
 """Limitations of this fetcher that no host is to blame for: local faults, outages, clock skew.
 
 Each kind of limitation is reported when it begins and when it ends: in the log, in the metric
-`gossamer_fetcher_hindered`, and in the readiness of the process.
+`gossamer_fetcher_local_limitation`, and in the readiness of the process.
 
 Local faults. A request cannot be made, for example because the process has no file descriptors left
 or the machine has no network. The order is returned, and its host is not blamed. The fetcher backs
@@ -49,7 +49,7 @@ class Limitations:
             logger.warning("limitation ended", kind=kind)
         self._sentences = {**self._sentences, kind: why} if why else self._without(kind)
         if is_new or is_over:
-            set_gauge("gossamer_fetcher_hindered", bool(why), kind=kind)
+            set_gauge("gossamer_fetcher_local_limitation", bool(why), kind=kind)
         self._show("; ".join(self._sentences.values()))
 
     def _without(self, kind: str) -> dict[str, str]:

@@ -244,7 +244,7 @@ class Admission:
             conditional=is_conditional(
                 plan.validators, trust, plan.earlier % UNCONDITIONAL_INTERVAL
             ),
-            validators=NO_VALIDATORS if trust.lie else plan.validators,
+            validators=NO_VALIDATORS if trust.distrust_reason else plan.validators,
             statistics=plan.statistics,
             basis=plan.basis,
             origin=plan.origin,

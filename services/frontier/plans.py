@@ -204,7 +204,8 @@ class Plans:
         """The calendar of the former policy, while its entries are moved."""
         self._moved_to: str | None = None
         """The last moved key of the bucket that is being moved."""
-        self.planned, self.spent, self.liars = row.planned, Counter(row.spent), row.liars
+        self.planned, self.spent = row.planned, Counter(row.spent)
+        self.distrusted_hosts = row.distrusted_hosts
         self._calendar = self._open_calendar(row.revisits, now)
         name = first_visit_calendar_name(crawl_id)
         self._first_visits = Calendar(self._visits, name, row.first_visits, now)
@@ -287,8 +288,8 @@ class Plans:
 
     def count_distrusted(self) -> None:
         """Count a host whose validators are no longer trusted."""
-        self.liars += 1
-        count("gossamer_lying_validators_total")
+        self.distrusted_hosts += 1
+        count("gossamer_distrusted_validators_total")
 
     def is_behind(self, policy: str) -> bool:
         """Return whether some visits are not yet planned by *policy*."""
@@ -340,7 +341,7 @@ class Plans:
             planned=self.planned,
             next_at=None if self.policy == NEVER else self._calendar.next_entry(),
             spent=dict(self.spent),
-            liars=self.liars,
+            distrusted_hosts=self.distrusted_hosts,
             statistics=revisit.pack(self.crawl),
         )
 

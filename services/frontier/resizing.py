@@ -236,7 +236,7 @@ def _make_plans_row(crawl: str, key: str, parts: list[Portion]) -> PartitionPlan
         waiting=sum(_divide(part, part.rows.plans.waiting) for part in parts),
         planned=sum(_divide(part, part.rows.plans.planned) for part in parts),
         spent=_add_counts(part.rows.plans.spent for part in parts if part.is_heir),
-        liars=sum(_divide(part, part.rows.plans.liars) for part in parts),
+        distrusted_hosts=sum(_divide(part, part.rows.plans.distrusted_hosts) for part in parts),
         statistics=revisit.pack(_merge_states(states)),
     )
 

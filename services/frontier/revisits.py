@@ -350,7 +350,7 @@ def _update_trust(partition: Partition, event: PageDeduplicated) -> None:
         trust = partition.sites.validators(event.site, event.host)
         after = trust.after(event.visit.validators, event.validators, event.change)
         partition.sites.store_trust(event.site, event.host, after)
-        if after.lie and not trust.lie:
+        if after.distrust_reason and not trust.distrust_reason:
             partition.plans.count_distrusted()
 
 

@@ -620,7 +620,7 @@ class PartitionPlansRow(Row, frozen=True):
     """When the next planned visit is due; null if not within the hour."""
     spent: dict[str, int] = field(default_factory=dict)
     """Basis of a revisit (`services.frontier.revisit.Basis`) → ordered visits."""
-    liars: int = 0
+    distrusted_hosts: int = 0
     """Hosts whose validators are distrusted, and not sent back any more."""
     statistics: bytes = b""
     """The revisit policies' state of the crawl, as `services.frontier.revisit` packs it."""

@@ -205,7 +205,7 @@ class RevisitTotals:
     """The time of the next planned visit; None if none is due within the hour."""
     spent: Counter[str] = field(default_factory=Counter)
     """Basis (`services.frontier.revisit.Basis`) → the number of ordered visits."""
-    liars: int = 0
+    distrusted_hosts: int = 0
     """The number of hosts whose validators are distrusted."""
     weights: float = 0.0
     """The sum of the weights of pages with planned visits."""
@@ -231,7 +231,7 @@ class RevisitTotals:
         self.planned += row.planned
         self.waiting += row.waiting
         self.spent.update(row.spent)
-        self.liars += row.liars
+        self.distrusted_hosts += row.distrusted_hosts
         self.weights += crawl.weights
         self.fresh += crawl.fresh
         self.age += crawl.age

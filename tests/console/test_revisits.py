@@ -115,7 +115,7 @@ def test_validators_are_shown_as_sent_or_distrusted() -> None:
     both = Validators('"1"', "Sun, 22 Nov 2026 08:00:00 GMT")
     given = replace(facts, plan=changed(facts.plan, validators=both))
     assert "validators: ETag and Last-Modified sent, except at each 8th visit" in why(given)
-    lied = changed(facts.site, validators={HOST: Trust(lie=DistrustReason.SAME_TAG)})
+    lied = changed(facts.site, validators={HOST: Trust(distrust_reason=DistrustReason.SAME_TAG)})
     shown = why(given, site=lied)
     assert "validators: distrusted, not sent: a page changed and its ETag did not" in shown
 

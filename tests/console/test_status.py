@@ -164,7 +164,7 @@ def come_back_twice(opened: Opened) -> None:
             waiting=6,
             next_at=NOW + number,
             spent=spent,
-            liars=number,
+            distrusted_hosts=number,
         )
         keep(opened, replace(row, statistics=pack(crawl)))
     keep(

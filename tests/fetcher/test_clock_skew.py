@@ -91,10 +91,10 @@ def test_large_skew_is_reported_until_it_is_over() -> None:
         skew.record_order(1000.0, 1200.0)
     assert "ahead of the frontiers', or orders wait" in told[-1] and "200 s old" in told[-1]
     assert REGISTRY.get_sample_value("gossamer_clock_skew_seconds") == 200.0
-    assert REGISTRY.get_sample_value("gossamer_fetcher_hindered", {"kind": "clock"}) == 1
+    assert REGISTRY.get_sample_value("gossamer_fetcher_local_limitation", {"kind": "clock"}) == 1
     skew.record_order(1200.0, 1200.5)
     assert told[-1] == "", "one young order proves that it only waited"
-    assert REGISTRY.get_sample_value("gossamer_fetcher_hindered", {"kind": "clock"}) == 0
+    assert REGISTRY.get_sample_value("gossamer_fetcher_local_limitation", {"kind": "clock"}) == 0
     skew.record_order(1500.0, 1201.0)
     assert told[-1] == "its clock is 299 s behind a frontier's"
 

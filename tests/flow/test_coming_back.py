@@ -145,6 +145,8 @@ def test_changing_web_stays_fresh_within_budget_and_delay_through_crashes(
     unmodified = [row for row in visits if row.outcome == Outcome.NOT_MODIFIED]
     assert any(row.url.startswith(HONEST) for row in unmodified)
     lying, honest = (store.table(SiteRow).get(host.partition("://")[2]) for host in (LYING, HONEST))
-    assert lying and lying.validators[LYING].lie
-    assert honest and not (honest.validators.get(HONEST) and honest.validators[HONEST].lie)
+    assert lying and lying.validators[LYING].distrust_reason
+    assert honest and not (
+        honest.validators.get(HONEST) and honest.validators[HONEST].distrust_reason
+    )
     assert freshness(crawl, web) > 0.7

@@ -274,9 +274,9 @@ def test_validators_that_lied_are_not_sent_to_that_host_again() -> None:
     sim.admit(URL)
     sim.run(START + 20 * DAY)
     site = SqliteStore(sim.database).table(SiteRow).get("a.test")
-    assert site and site.validators[HOST].lie == DistrustReason.SAME_TAG
+    assert site and site.validators[HOST].distrust_reason == DistrustReason.SAME_TAG
     assert not any(conditions(sim)[4:])
-    assert sum(row.liars for row in shares(sim)) == 1
+    assert sum(row.distrusted_hosts for row in shares(sim)) == 1
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def test_unchanged_validators_of_a_changed_page_are_distrusted(
     before: Validators, now: Validators, change: float, lie: str
 ) -> None:
     trust = Trust().after(before, now, change)
-    assert trust.lie == lie
+    assert trust.distrust_reason == lie
     assert is_conditional(Validators('"1"'), trust, 0) is not bool(lie)
 
 
@@ -92,6 +92,8 @@ def test_validators_that_change_without_reason_are_distrusted() -> None:
     trust, one, other = Trust(), Validators('"1"'), Validators('"2"')
     for _ in range(MAX_FUTILE - 1):
         trust = trust.after(one, other, 0.0)
-    assert not trust.lie
-    assert not trust.after(one, one, 0.0).after(one, other, 0.0).lie, "once they were of use"
-    assert trust.after(one, other, 0.0).lie == DistrustReason.FUTILE
+    assert not trust.distrust_reason
+    assert not trust.after(one, one, 0.0).after(one, other, 0.0).distrust_reason, (
+        "once they were of use"
+    )
+    assert trust.after(one, other, 0.0).distrust_reason == DistrustReason.FUTILE
