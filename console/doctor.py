@@ -19,8 +19,8 @@ from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Keep
 from gossamer.extras import require_extra
 from gossamer.log import Log
 from gossamer.runtime.backends import check_fleet
+from gossamer.runtime.checkpoints import Alignment, compare_group
 from gossamer.runtime.identity import FILE, check_identity, check_stated_folder
-from gossamer.runtime.positions import Alignment, compare_group
 from gossamer.runtime.processor import Processor
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.store import Store
@@ -202,7 +202,7 @@ def _examine_both(settings: Settings, log: Log, store: Store) -> Iterator[Findin
         return
     for service in (Frontier, Dedup, Archive):
         yield run_check(
-            "positions",
+            "checkpoints",
             partial(_check_service, log, store, service),
             "Read the logs of the brokers.",
         )
@@ -212,7 +212,7 @@ def _examine_both(settings: Settings, log: Log, store: Store) -> Iterator[Findin
 
 
 def _check_service(log: Log, store: Store, service: type[Processor]) -> Finding:
-    return check_positions(compare_group(log, store, service, is_new=False))
+    return check_checkpoints(compare_group(log, store, service, is_new=False))
 
 
 def _inside(folder: Path) -> Sequence[Path]:
@@ -308,11 +308,11 @@ def check_folder_identity(folder: Path, fleet: str) -> Finding:
     return Finding("identity", f"{folder} belongs to this fleet")
 
 
-def check_positions(found: Alignment) -> Finding:
+def check_checkpoints(found: Alignment) -> Finding:
     """Check that log and store agree for one group."""
     remedy = "Stop all services, and run gossamer restore --align."
     is_misaligned = found.repeated or found.deleted or found.lost
-    return Finding("positions", alignment(found), remedy if is_misaligned else None)
+    return Finding("checkpoints", alignment(found), remedy if is_misaligned else None)
 
 
 def lag_text(lag: Mapping[str, int]) -> str:

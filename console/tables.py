@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from gossamer.erasures import ErasureRow
 from gossamer.log.control import ControlRow
+from gossamer.runtime.checkpoints import CheckpointRow
 from gossamer.runtime.identity import IdentityRow
-from gossamer.runtime.positions import PositionRow
 from gossamer.settings import Settings
 from gossamer.store import Row, lifetime_of
 from gossamer.store.cassandra.cql import LARGE_ROWS, SHORT_LIVED, SMALL_ROWS, Options
@@ -55,7 +55,7 @@ TABLES: dict[type[Row], Options] = {
     WindowRow: SMALL_ROWS,
     AddressSlot: Options(lifetime=86400),
     IdentityRow: SMALL_ROWS,
-    PositionRow: SMALL_ROWS,
+    CheckpointRow: SMALL_ROWS,
     ControlRow: SMALL_ROWS,
     DigestRow: SMALL_ROWS,
     DocumentRow: SMALL_ROWS,

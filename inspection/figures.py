@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gossamer.runtime.positions import Alignment
+    from gossamer.runtime.checkpoints import Alignment
 
 MAX_COUNTS = 10
 """Parts of a list of counts."""

@@ -5,8 +5,8 @@ partitions by `services.frontier.resizing`. Records are copied from the topics t
 consumes; all other topics have been consumed to their end. The URL-seen set becomes a table in a
 folder, and the changelog `urls.seen` in a fleet.
 
-State of servers and disks is not copied: the positions of groups, because the destination has other
-offsets; windows for write timestamps; the list of open WARC files.
+State of servers and disks is not copied: the checkpoints of groups, because the destination has
+other offsets; windows for write timestamps; the list of open WARC files.
 
 **After a failure.** The source records that it was moved when the destination is complete. Until
 then no service can start at the destination, and the crawl can continue at the source. A second
@@ -37,6 +37,7 @@ from gossamer.events.topics import CONTROL, DEAD_LETTERS, TOPICS, URLS_SEEN
 from gossamer.log import Log, Message, Record, partition_of
 from gossamer.log.codec import copy_message, decode, encode
 from gossamer.runtime.backends import check_fleet, open_fleet
+from gossamer.runtime.checkpoints import CheckpointRow
 from gossamer.runtime.identity import (
     STORE,
     IdentityRow,
@@ -45,7 +46,6 @@ from gossamer.runtime.identity import (
     identity_rows,
     stated_identity,
 )
-from gossamer.runtime.positions import PositionRow
 from gossamer.settings import Settings
 from gossamer.store import Partition, Row, Store, partition_fields
 from gossamer.store.claims import Claimant, ClaimRow, WindowRow
@@ -65,7 +65,7 @@ BATCH_SIZE = 1000
 """Rows of one flush, and events of one append."""
 MOVED_MARK = "@"
 """Separates the key of a moved dead letter from its time."""
-NOT_COPIED_ROWS = (ClaimRow, WindowRow, IdentityRow, PositionRow, SegmentRow)
+NOT_COPIED_ROWS = (ClaimRow, WindowRow, IdentityRow, CheckpointRow, SegmentRow)
 """Rows of servers and disks, not of a crawl."""
 COPIED_TOPICS = (*(topic for topic in TOPICS.values() if not topic.consumers),)
 """The topics that no service consumes. Their records are retained."""

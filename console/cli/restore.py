@@ -20,8 +20,8 @@ from gossamer.log import Log
 from gossamer.log.codec import encode
 from gossamer.log.control import ControlRow, control_events, control_row, newest_events
 from gossamer.runtime.backends import open_fleet
+from gossamer.runtime.checkpoints import align_group, skip_gaps
 from gossamer.runtime.identity import STORE, IdentityRow, adopt, check_topics, fleet_event
-from gossamer.runtime.positions import align_group, skip_gaps
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
@@ -49,7 +49,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--align",
         action="store_true",
-        help="fleets: compare log and store, and return to the older of both positions",
+        help="fleets: compare log and store, and return to the older of both offsets",
     )
     add_crawl(command)
 

@@ -3,7 +3,7 @@
 The command copies the database of a folder. The tables of a fleet are copied by the operator's
 tool, while the command keeps the services from writing.
 
-`snapshot.json` describes the copy of a fleet: the id of the fleet, the positions of each group in
+`snapshot.json` describes the copy of a fleet: the id of the fleet, the checkpoints of each group in
 the store, and the WARC files. It is written last, so a snapshot with it is complete. The tables are
 where the operator's tool has put them.
 """
@@ -25,6 +25,7 @@ from gossamer.errors import BadSettings, Corrupt, GossamerError
 from gossamer.events.topics import TOPICS
 from gossamer.log import Log
 from gossamer.runtime.backends import open_fleet
+from gossamer.runtime.checkpoints import CheckpointRow
 from gossamer.runtime.identity import (
     STORE,
     IdentityRow,
@@ -32,7 +33,6 @@ from gossamer.runtime.identity import (
     check_stated_folder,
     check_topics,
 )
-from gossamer.runtime.positions import PositionRow
 from gossamer.runtime.quiescing import QuiescedFleet, quiesce
 from gossamer.settings import Settings
 from gossamer.store import Store
@@ -58,7 +58,7 @@ DEFAULT_LIMIT = 600.0
 GROUPS = (Frontier.name, Dedup.name, Archive.name)
 """The groups of the services with rows in the store."""
 MAX_LISTED_POSITIONS = 3
-"""Differing positions that an error names; a fleet has hundreds."""
+"""Differing checkpoints that an error names; a fleet has hundreds."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -177,8 +177,8 @@ class FleetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The keyspace that was copied."""
     taken_at: float
     """The time, in epoch seconds, from which no service wrote."""
-    positions: list[PositionRow]
-    """All rows of the table `positions`, to recognise the restored tables."""
+    checkpoints: list[CheckpointRow]
+    """All rows of the table `checkpoints`, to recognise the restored tables."""
     offsets: dict[str, dict[str, dict[int, int]]]
     """Group → topic → partition → the committed offset."""
     files: dict[str, int]
@@ -222,7 +222,7 @@ def take_fleet_snapshot(
             fleet=fleet,
             keyspace=settings.cassandra.keyspace,
             taken_at=clock.now(),
-            positions=_positions(store),
+            checkpoints=_checkpoints(store),
             offsets=_offsets(log),
             files=_files(archives, segments),
             elsewhere=[row.writer for row in segments if not (archives / row.writer).is_dir()],
@@ -234,9 +234,9 @@ def take_fleet_snapshot(
     return snapshot, seconds
 
 
-def _positions(store: Store) -> list[PositionRow]:
+def _checkpoints(store: Store) -> list[CheckpointRow]:
     return sorted(
-        store.table(PositionRow).everything(), key=lambda row: (row.group, int(row.partition))
+        store.table(CheckpointRow).everything(), key=lambda row: (row.group, int(row.partition))
     )
 
 
@@ -244,7 +244,7 @@ def _offsets(log: Log) -> dict[str, dict[str, dict[int, int]]]:
     found: dict[str, dict[str, dict[int, int]]] = {}
     for group in sorted({name for topic in TOPICS.values() for name in topic.consumers}):
         topics = [topic.name for topic in TOPICS.values() if group in topic.consumers]
-        for (topic, number), standing in sorted(log.group_positions(group, topics).items()):
+        for (topic, number), standing in sorted(log.group_offsets(group, topics).items()):
             found.setdefault(group, {}).setdefault(topic, {})[number] = standing.committed
     return found
 
@@ -279,9 +279,12 @@ def check_tables(snapshot: FleetSnapshot, log: Log, store: Store) -> None:
                 f"these settings name the {part} of the fleet {found.id}, and the snapshot is of "
                 f"the fleet {snapshot.fleet}: name another fleet with --config"
             )
-    if (now := _positions(store)) == snapshot.positions:
+    if (now := _checkpoints(store)) == snapshot.checkpoints:
         return
-    expected, found_rows = _by_group_and_partition(snapshot.positions), _by_group_and_partition(now)
+    expected, found_rows = (
+        _by_group_and_partition(snapshot.checkpoints),
+        _by_group_and_partition(now),
+    )
     keys = sorted(expected.keys() | found_rows.keys(), key=lambda key: (key[0], int(key[1])))
     differing = [f"{key[0]} {key[1]}" for key in keys if expected.get(key) != found_rows.get(key)]
     more = (
@@ -290,7 +293,7 @@ def check_tables(snapshot: FleetSnapshot, log: Log, store: Store) -> None:
         else ""
     )
     raise GossamerError(
-        "the store does not have the tables of the snapshot: the positions of "
+        "the store does not have the tables of the snapshot: the checkpoints of "
         f"{', '.join(differing[:MAX_LISTED_POSITIONS])}{more} differ. Stop all services, "
         f"restore the tables of the keyspace {snapshot.keyspace} on all nodes, and run the same "
         "command again. If this command or a service has changed the tables already, run gossamer "
@@ -298,7 +301,7 @@ def check_tables(snapshot: FleetSnapshot, log: Log, store: Store) -> None:
     )
 
 
-def _by_group_and_partition(rows: list[PositionRow]) -> Mapping[tuple[str, str], PositionRow]:
+def _by_group_and_partition(rows: list[CheckpointRow]) -> Mapping[tuple[str, str], CheckpointRow]:
     return {(row.group, row.partition): row for row in rows}
 
 

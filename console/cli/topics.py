@@ -21,8 +21,8 @@ from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.runtime.backends import open_store
+from gossamer.runtime.checkpoints import forget_checkpoints
 from gossamer.runtime.identity import STORE, IdentityRow, set_partitions
-from gossamer.runtime.positions import forget_positions
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
@@ -152,4 +152,4 @@ def _move_records(
     if partitions < before:
         # The topics were deleted and created again.
         for service in (Frontier, Dedup, Archive):
-            forget_positions(store, service.name, SITE_KEYED)
+            forget_checkpoints(store, service.name, SITE_KEYED)

@@ -53,7 +53,7 @@ class LinkKind(StrEnum):
     """A guess: text in a script that looks like a URL."""
 
 
-class Position(StrEnum):
+class LinkPosition(StrEnum):
     """The part of a page that contains a link."""
 
     MAIN = "main"

@@ -70,7 +70,7 @@ class Message:
         return partition_of(self.partition_key, partitions)
 
 
-class GroupPosition(NamedTuple):
+class GroupOffsets(NamedTuple):
     """The committed offset of a group in a partition, and the offsets that the partition
     contains."""
 
@@ -167,8 +167,8 @@ class Log(Protocol):
     def lag_by_partition(self, group: str, topic: str) -> Mapping[int, int]:
         """Return the lag of *group* in each partition that has any records."""
 
-    def group_positions(self, group: str, topics: Sequence[str]) -> Mapping[At, GroupPosition]:
-        """Return the position of *group* in each partition of *topics* in which it has committed an
+    def group_offsets(self, group: str, topics: Sequence[str]) -> Mapping[At, GroupOffsets]:
+        """Return the offsets of *group* in each partition of *topics* in which it has committed an
         offset."""
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:

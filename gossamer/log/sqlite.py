@@ -18,7 +18,7 @@ from gossamer.log import (
     NO_PARTITIONS,
     At,
     Ends,
-    GroupPosition,
+    GroupOffsets,
     Headers,
     Message,
     Record,
@@ -139,15 +139,15 @@ class SqliteLog:
         with self._database.reading() as db:
             return dict(db.execute(LAGS, (group, topic)))
 
-    def group_positions(self, group: str, topics: Sequence[str]) -> dict[At, GroupPosition]:
-        """Return the position of *group* in each partition of *topics* in which it has committed an
+    def group_offsets(self, group: str, topics: Sequence[str]) -> dict[At, GroupOffsets]:
+        """Return the offsets of *group* in each partition of *topics* in which it has committed an
         offset."""
         with self._database.reading() as db:
             ends = {(topic, number): end for topic, number, end in db.execute(ENDS)}
             starts = {(topic, number): at for topic, number, at in db.execute(STARTS)}
             moved = [*db.execute(CURSORS, (group,))]
         return {
-            (topic, number): GroupPosition(
+            (topic, number): GroupOffsets(
                 at, starts.get((topic, number), ends[topic, number]), ends[topic, number]
             )
             for topic, number, at in moved

@@ -64,7 +64,7 @@ class Concurrent:
 
     def __init__(self, processor: AsyncProcessor, clock: Clock, limit: int) -> None:
         self.name, self.topics = processor.name, [topic.name for topic in processor.reads]
-        self.positions = None
+        self.checkpoints = None
         self._processor, self._clock, self._limit = processor, clock, limit
         self._begins_once = processor.begins_once
         self._partitions = frozenset[int]()

@@ -25,7 +25,7 @@ from gossamer.log import (
     NO_PARTITIONS,
     At,
     Ends,
-    GroupPosition,
+    GroupOffsets,
     Log,
     Message,
     Reader,
@@ -276,11 +276,11 @@ class ObservedLog:
         with _reporting(self._health):
             return self._log.lag_by_partition(group, topic)
 
-    def group_positions(self, group: str, topics: Sequence[str]) -> Mapping[At, GroupPosition]:
-        """Return the position of *group* in each partition of *topics* in which it has committed an
+    def group_offsets(self, group: str, topics: Sequence[str]) -> Mapping[At, GroupOffsets]:
+        """Return the offsets of *group* in each partition of *topics* in which it has committed an
         offset."""
         with _reporting(self._health):
-            return self._log.group_positions(group, topics)
+            return self._log.group_offsets(group, topics)
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:
         """Set the committed offsets of *group* to *offsets*."""

@@ -28,7 +28,7 @@ from gossamer.log import NO_PARTITIONS, Log, Message, Record
 from gossamer.log.codec import Decoded, decode_all
 from gossamer.log.control import ControlTail
 from gossamer.log.throttling import HOLD_INTERVAL, Hold, hold_nothing
-from gossamer.runtime.positions import Positions
+from gossamer.runtime.checkpoints import Checkpoints
 from gossamer.runtime.quiescing import QuiesceRequest
 from gossamer.store import Store
 from gossamer.telemetry import observe
@@ -67,8 +67,8 @@ class Strategy(Protocol):
     """The consumed topics, besides the control topic."""
 
     @property
-    def positions(self) -> Positions | None:
-        """The positions up to which the store includes the records. None if the strategy stores
+    def checkpoints(self) -> Checkpoints | None:
+        """The checkpoints up to which the store includes the records. None if the strategy stores
         nothing."""
 
     def assign(self, partitions: frozenset[int]) -> None:
@@ -219,12 +219,12 @@ class Loop:
 
     def _pause_if_quiesced(self) -> Blocking[None]:
         """If the fleet is being quiesced, record in the store that nothing more is written."""
-        positions, asked = self._strategy.positions, self._quiesce_request.id
-        if positions is None or asked is None:
+        checkpoints, asked = self._strategy.checkpoints, self._quiesce_request.id
+        if checkpoints is None or asked is None:
             return
         # Buffered writes are flushed first, because the note must not precede them.
         yield partial(self._reader.advance, (), ())
-        positions.note_quiesced(asked)
+        checkpoints.note_quiesced(asked)
         yield partial(self._reader.advance, (), ())
         self._paused_by = asked
         logger.info("quiesced", service=self._strategy.name)
@@ -234,8 +234,8 @@ class Loop:
 
         A member that has just started also pauses, before it claims anything.
         """
-        positions = self._strategy.positions
-        if positions is None or not (self._paused_by or self._assigned is None):
+        checkpoints = self._strategy.checkpoints
+        if checkpoints is None or not (self._paused_by or self._assigned is None):
             return False
         self.began = clock.steady()
         yield from self._read_control(PAUSED_POLL_TIMEOUT if self._paused_by else 0.0)
@@ -245,7 +245,7 @@ class Loop:
             return False
         yield partial(self._reader.poll, 0.0, 0, self._paused | self._waiting.keys())
         fresh = self._reader.partitions - self._waiting.keys() - (self._assigned or NO_PARTITIONS)
-        if fresh and not (yield partial(positions.are_quiesced, fresh, asked)):
+        if fresh and not (yield partial(checkpoints.are_quiesced, fresh, asked)):
             # Their former member crashed before it wrote its notes. This member takes them over,
             # and then pauses.
             yield from self._resume()
@@ -257,8 +257,8 @@ class Loop:
         """Withdraw the note in the store before anything else is written."""
         if self._paused_by:
             self._paused_by = None
-            assert self._strategy.positions
-            self._strategy.positions.note_quiesced(None)
+            assert self._strategy.checkpoints
+            self._strategy.checkpoints.note_quiesced(None)
             yield partial(self._reader.advance, (), ())
             logger.info("not quiesced any more", service=self._strategy.name)
 

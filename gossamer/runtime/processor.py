@@ -44,7 +44,7 @@ class Processor(ABC):
     awaits: ClassVar[tuple[Topic, ...]] = ()
     """The consumed topics for which `finish_catching_up` is called."""
     has_other_engine: ClassVar[bool] = False
-    """Whether another engine, which stores no positions, may have handled records."""
+    """Whether another engine, which stores no checkpoints, may have handled records."""
 
     def assign(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """Take over *partitions* and give up all others, before any of their records."""

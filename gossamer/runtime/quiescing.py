@@ -2,12 +2,12 @@
 
 Cassandra's nodes copy one table after another. A copy that is made while services write may contain
 the writes of a step in one table and not in another: a URL's plan without its entry in the queue,
-or a position behind records without their rows.
+or a checkpoint behind records without their rows.
 
 **Procedure.** A command appends `fleet_quiesced` to the control topic. A member that stores rows
-finishes its step, and *then* records in the rows of its partitions (`PositionRow.quiesced`) that it
-writes no more. Once all rows contain this note, the command starts the copy. Before it declares the
-copy consistent, the command reads the notes again. If they are unchanged, nobody has written,
+finishes its step, and *then* records in the rows of its partitions (`CheckpointRow.quiesced`) that
+it writes no more. Once all rows contain this note, the command starts the copy. Before it declares
+the copy consistent, the command reads the notes again. If they are unchanged, nobody has written,
 because a member withdraws its notes before it writes again.
 
 **A crash of a member during a snapshot.** If the member has written its notes, no other member
@@ -33,7 +33,7 @@ from gossamer.events import FleetQuiesced
 from gossamer.log import Log, Record
 from gossamer.log.codec import decode, encode
 from gossamer.log.control import ControlTail
-from gossamer.runtime.positions import PositionRow
+from gossamer.runtime.checkpoints import CheckpointRow
 from gossamer.store import Store
 
 QUIESCE_TIMEOUT = 60.0
@@ -70,7 +70,7 @@ class QuiesceRequest:
         return event.id
 
 
-Notes = Mapping[tuple[str, int], PositionRow]
+Notes = Mapping[tuple[str, int], CheckpointRow]
 """The notes by group and partition."""
 
 
@@ -80,7 +80,7 @@ class QuiescedFleet:
 
     event: FleetQuiesced
     notes: Notes
-    """The positions at which the members paused."""
+    """The checkpoints at which the members paused."""
 
     @property
     def until(self) -> float:
@@ -132,7 +132,7 @@ def _read(control: ControlTail, asked: QuiesceRequest) -> None:
 
 def _notes(log: Log, store: Store, groups: Collection[str]) -> Notes:
     keys = [((group, str(number)), "") for group in groups for number in range(log.partitions)]
-    rows = store.table(PositionRow).get_all(keys)
+    rows = store.table(CheckpointRow).get_all(keys)
     return {(row.group, int(row.partition)): row for row in rows}
 
 

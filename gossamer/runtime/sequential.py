@@ -19,9 +19,9 @@ from gossamer.runtime.answers import (
     read_ahead,
     reads_of,
 )
+from gossamer.runtime.checkpoints import Checkpoints
 from gossamer.runtime.loop import Batch, Loop, Report, ignore
 from gossamer.runtime.partitions import Partitions
-from gossamer.runtime.positions import Positions
 from gossamer.runtime.processor import Processor
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -67,7 +67,7 @@ class Sequential:
         self._jumps = jumps
         self._was_set = self._took_over = False
         self._partitions = Partitions(log, processor.name, processor.awaits)
-        self.positions = Positions(log, store, processor)
+        self.checkpoints = Checkpoints(log, store, processor)
         self._size = StepSize(limit)
         self._records: Sequence[Record] = ()
         self._answers: list[Message] = []
@@ -81,7 +81,7 @@ class Sequential:
     def assign(self, partitions: frozenset[int]) -> None:
         """Let the processor claim newly assigned partitions."""
         self._took_over = True
-        self.positions.assign(partitions)
+        self.checkpoints.assign(partitions)
         self._partitions.assign(partitions)
         self._processor.assign(partitions, self._clock())
         self._processor.settle()
@@ -137,7 +137,7 @@ class Sequential:
             return None
         with self._phase("settle"):
             self._processor.settle()
-        self.positions.move_past(self._records)
+        self.checkpoints.move_past(self._records)
         self._answers += orders
         return Batch(self._records, self._answers)
 

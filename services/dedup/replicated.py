@@ -1,17 +1,17 @@
 """The URL-seen set of an instance of a fleet: a table on its disk, and a changelog on the log.
 
 Each new URL is appended to the topic `urls.seen`, in the partition of its site, before its
-admission is appended. It is written to the disk once the log has it. The disk stores a *position*
+admission is appended. It is written to the disk once the log has it. The disk stores a *checkpoint*
 for each partition: the offset up to which it has the changelog.
 
 An instance that takes over a partition appends a marker with its epoch to the changelog, and reads
-from the position up to that marker. From there on the changelog has one writer: late records of a
+from the checkpoint up to that marker. From there on the changelog has one writer: late records of a
 former owner have an older epoch, and every reader ignores them. So all instances that read a
 partition's changelog have the same table.
 
-The position has the digest of the record at its offset. If the changelog has another record there,
-or none, the topic was recreated or truncated, and the disk has URLs that the changelog lacks. Then
-the changelog is read from its beginning, and the table is published into it.
+The checkpoint has the digest of the record at its offset. If the changelog has another record
+there, or none, the topic was recreated or truncated, and the disk has URLs that the changelog
+lacks. Then the changelog is read from its beginning, and the table is published into it.
 """
 
 from collections import defaultdict
@@ -56,7 +56,7 @@ class Disk(Protocol):
         """Yield all keys and values in the order of the keys."""
 
 
-class Position(msgspec.Struct, frozen=True, array_like=True):
+class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
     """The last record of a partition's changelog that the disk has."""
 
     offset: int
@@ -66,7 +66,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     """The newest epoch up to the offset."""
 
 
-NO_POSITION = Position(-1, b"", 0)
+NO_CHECKPOINT = Checkpoint(-1, b"", 0)
 
 
 @dataclass
@@ -76,9 +76,9 @@ class Partition:
     epoch: int
     marker: int | None = None
     """The offset of the record with our epoch, up to which the changelog is read."""
-    position: Position = NO_POSITION
+    checkpoint: Checkpoint = NO_CHECKPOINT
     is_checked: bool = True
-    """Whether the record at the position was compared with the changelog."""
+    """Whether the record at the checkpoint was compared with the changelog."""
     must_publish: bool = False
     """Whether the changelog lacks URLs of the table."""
     is_complete: bool = False
@@ -86,12 +86,13 @@ class Partition:
 
     @property
     def start(self) -> int:
-        """The offset to read from: that of the position until it is checked, then the next one."""
-        return self.position.offset + 1 if self.is_checked else self.position.offset
+        """The offset to read from: that of the checkpoint until it is checked, then the next
+        one."""
+        return self.checkpoint.offset + 1 if self.is_checked else self.checkpoint.offset
 
     def read_from_beginning(self) -> None:
         """Read the changelog from its beginning, and publish the table afterwards."""
-        self.position, self.is_checked, self.must_publish = NO_POSITION, True, True
+        self.checkpoint, self.is_checked, self.must_publish = NO_CHECKPOINT, True, True
 
 
 @dataclass
@@ -172,17 +173,17 @@ class ReplicatedSeen(SeenSet):
         self._open_tail()
 
     def _append_markers(self, gained: Mapping[int, Partition]) -> None:
-        """Append our epoch to the changelogs of *gained* partitions, and load their positions."""
+        """Append our epoch to the changelogs of *gained* partitions, and load their checkpoints."""
         marker_event = UrlsSeen(at=0.0, site="", epoch=0)
         markers = [self._message(number, marker_event) for number in gained]
         ends = self._log.append(markers)
-        positions = self._disk.get_many([_position_key(number) for number in gained])
-        for (number, partition), stored in zip(gained.items(), positions, strict=True):
+        checkpoints = self._disk.get_many([_checkpoint_key(number) for number in gained])
+        for (number, partition), stored in zip(gained.items(), checkpoints, strict=True):
             if stored:
-                partition.position = msgspec.msgpack.decode(stored, type=Position)
+                partition.checkpoint = msgspec.msgpack.decode(stored, type=Checkpoint)
                 partition.is_checked = False
             marker = partition.marker = ends.get((URLS_SEEN.name, number))
-            if marker is not None and marker <= partition.position.offset:
+            if marker is not None and marker <= partition.checkpoint.offset:
                 self._handle_divergence(number)
 
     def _open_tail(self) -> None:
@@ -230,13 +231,13 @@ class ReplicatedSeen(SeenSet):
         if partition.is_complete:
             return True
         if not partition.is_checked:
-            first, position = records[0], partition.position
+            first, checkpoint = records[0], partition.checkpoint
             partition.is_checked = True
-            if (first.offset, _digest(first.value)) != (position.offset, position.digest):
+            if (first.offset, _digest(first.value)) != (checkpoint.offset, checkpoint.digest):
                 self._handle_divergence(number)
                 return first.offset == 0 and self._read(number, records)
             records = records[1:]
-        epoch = partition.position.epoch
+        epoch = partition.checkpoint.epoch
         for record in records:
             change = _decode_change(record)
             if change is None or change.epoch < epoch:
@@ -247,19 +248,19 @@ class ReplicatedSeen(SeenSet):
             partition.is_complete |= not change.urls and epoch == partition.epoch
         if records:
             last = records[-1]
-            partition.position = Position(last.offset, _digest(last.value), epoch)
-            self._disk.write(rows | self._stored_positions([number]))
+            partition.checkpoint = Checkpoint(last.offset, _digest(last.value), epoch)
+            self._disk.write(rows | self._stored_checkpoints([number]))
         return True
 
-    def _stored_positions(self, numbers: Iterable[int]) -> dict[bytes, bytes]:
-        """Return the rows of the positions of the partitions *numbers*.
+    def _stored_checkpoints(self, numbers: Iterable[int]) -> dict[bytes, bytes]:
+        """Return the rows of the checkpoints of the partitions *numbers*.
 
-        While a table is published, the disk keeps the position in the former changelog, so that
+        While a table is published, the disk keeps the checkpoint in the former changelog, so that
         after a crash the table is published again.
         """
         partitions = {number: self._partitions[number] for number in numbers}
         return {
-            _position_key(number): msgspec.msgpack.encode(one.position)
+            _checkpoint_key(number): msgspec.msgpack.encode(one.checkpoint)
             for number, one in partitions.items()
             if not one.must_publish
         }
@@ -269,7 +270,7 @@ class ReplicatedSeen(SeenSet):
         for number in published:
             self._partitions[number].must_publish = False
         if published:
-            self._disk.write(self._stored_positions(published))
+            self._disk.write(self._stored_checkpoints(published))
 
     def _publish_tables(self, numbers: Iterable[int]) -> Iterator[list[Message]]:
         """Yield batches of messages that publish the tables of the partitions *numbers*."""
@@ -309,9 +310,9 @@ class ReplicatedSeen(SeenSet):
     def _append_and_store(
         self, messages: Sequence[Message], rows: Mapping[bytes, bytes | None]
     ) -> None:
-        """Append *messages* to the log; then write *rows* and the new positions to the disk.
+        """Append *messages* to the log; then write *rows* and the new checkpoints to the disk.
 
-        A position advances only if *messages* follow it directly. Records in between are from
+        A checkpoint advances only if *messages* follow it directly. Records in between are from
         another owner, and are not on this disk.
         """
         by_partition = defaultdict[int | None, list[Message]](list)
@@ -320,11 +321,11 @@ class ReplicatedSeen(SeenSet):
         advanced = list[int]()
         for (_, number), offset in self._log.append(messages).items():
             partition, appended = self._partitions[number], by_partition[number]
-            if offset == partition.position.offset + len(appended):
+            if offset == partition.checkpoint.offset + len(appended):
                 digest = _digest(appended[-1].value)
-                partition.position = Position(offset, digest, partition.epoch)
+                partition.checkpoint = Checkpoint(offset, digest, partition.epoch)
                 advanced.append(number)
-        self._disk.write({**rows, **self._stored_positions(advanced)})
+        self._disk.write({**rows, **self._stored_checkpoints(advanced)})
 
     def discard(self) -> None:
         """Drop the changes since the last `settle`."""
@@ -333,7 +334,7 @@ class ReplicatedSeen(SeenSet):
     def note(self) -> str:
         """Return how many records are still to be read, or "" if the table is complete."""
         remaining = sum(
-            max(0, (one.marker or 0) - one.position.offset)
+            max(0, (one.marker or 0) - one.checkpoint.offset)
             for one in self._partitions.values()
             if not one.is_complete
         )
@@ -439,8 +440,8 @@ def _decode_row(key: bytes, finder: bytes) -> SeenRow:
     return SeenRow(crawl.decode(), site.decode(), url, finder)
 
 
-def _position_key(number: int) -> bytes:
-    """Return the key of a partition's position, which differs from URLs by its empty crawl."""
+def _checkpoint_key(number: int) -> bytes:
+    """Return the key of a partition's checkpoint, which differs from URLs by its empty crawl."""
     return b"\0" + number.to_bytes(2, "big")
 
 

@@ -41,10 +41,10 @@ from services.frontier.revisit import Basis, add_request, pack, unpack_page
 from services.frontier.revisits import Revisits
 from services.frontier.rows import (
     DueRow,
+    OffsetAndTime,
     Origin,
     PlanRow,
     QueuedUrl,
-    RecordPosition,
     UnreadablePages,
     UrlRow,
 )
@@ -79,11 +79,12 @@ class Admission:
         event: UrlsAdmitted,
         crawl: CrawlDefined | None,
         now: float,
-        record: RecordPosition | None = None,
+        record: OffsetAndTime | None = None,
     ) -> None:
         """Queue the URLs of *event* in their order, or record why they are refused.
 
-        *record* is the position of *event* on the log. Hosts that have applied it are not changed.
+        *record* is the offset and the time of *event* on the log. Hosts that have applied it are
+        not changed.
         """
         partition.sites.begin(event.site, record)
         has_applied = dict[str, bool]()
@@ -137,7 +138,7 @@ class Admission:
         accepted: list[Discovery],
         event: UrlsAdmitted,
         now: float,
-        record: RecordPosition | None,
+        record: OffsetAndTime | None,
     ) -> None:
         partition.count_admitted(len(accepted))
         applied = host.row.applied.through(record) if record else host.row.applied
@@ -237,7 +238,7 @@ class Admission:
         url = QueuedUrl(
             crawl=plan.crawl,
             bucket="",
-            position=0,
+            bucket_index=0,
             url=plan.url,
             number=number,
             # Once in UNCONDITIONAL_INTERVAL visits, the visit is unconditional.

@@ -101,7 +101,7 @@ class BucketedLog(Generic[R]):
         ends."""
         if ends.tail_size >= size:
             ends = next_bucket(ends)
-        row = self.put(ends.tail, row, position=ends.tail_size)
+        row = self.put(ends.tail, row, bucket_index=ends.tail_size)
         return row, replace(ends, tail_size=ends.tail_size + 1)
 
     def page(self, number: int, after: Sort | None = None, limit: int = PAGE_SIZE) -> list[R]:

@@ -37,11 +37,11 @@ class ParkedRow(Row, frozen=True):
     """Links of one page that one limit excludes."""
 
     table = "parked"
-    partition_key, sort_key = ("crawl", "bucket"), "position"
+    partition_key, sort_key = ("crawl", "bucket"), "bucket_index"
 
     crawl: str
     bucket: str
-    position: int
+    bucket_index: int
     via: str
     urls: tuple[Discovery, ...]
 

@@ -42,10 +42,10 @@ from services.frontier.rows import (
     DueRow,
     HostRow,
     ListedHost,
+    OffsetAndTime,
     PartitionRow,
     Politeness,
     QueuedUrl,
-    RecordPosition,
     RobotsRow,
     partition_key,
 )
@@ -530,7 +530,7 @@ class Partition:
         """Count a URL that *rule* refuses."""
         self.tally.count_refused(rule)
 
-    def count_verdict(self, event: PageDeduplicated, record: RecordPosition | None) -> bool:
+    def count_verdict(self, event: PageDeduplicated, record: OffsetAndTime | None) -> bool:
         """Count a verdict; return False if it was counted before, from the same *record*."""
         return self.tally.count_verdict(event, record)
 
@@ -556,7 +556,7 @@ class Partition:
         return self.number if sent_to is None or sent_to >= self._total else sent_to
 
     def write(self) -> None:
-        """Put changed totals and positions into the store.
+        """Put changed totals and cursors into the store.
 
         The row still lists the buckets that were dropped since the last write. If a crash comes
         before the rows of the hosts that left these buckets are written, the hosts are found there.

@@ -39,22 +39,22 @@ class QueueHeads:
         rows = self._rows.get(url.bucket)
         if is_first:
             self.put(site, [url])
-        elif rows and rows[-1].position == url.position - 1 and len(rows) < MAX_CACHED_URLS:
+        elif rows and rows[-1].bucket_index == url.bucket_index - 1 and len(rows) < MAX_CACHED_URLS:
             self._rows.put(url.bucket, [*rows, url], site)
 
     def put(self, site: str, rows: list[QueuedUrl]) -> None:
         """Cache *rows* of one bucket in place of its earlier rows, if their positions are without
         gaps."""
-        if rows and rows[-1].position - rows[0].position == len(rows) - 1:
+        if rows and rows[-1].bucket_index - rows[0].bucket_index == len(rows) - 1:
             self._rows.put(rows[0].bucket, rows[:MAX_CACHED_URLS], site)
 
     def first(self, bucket: str, cursor: int, limit: int) -> list[QueuedUrl]:
         """Return *limit* rows from *cursor* on, or fewer at the end of the bucket. The list is
         empty if any of these rows is not cached."""
         rows, end = self._rows.get(bucket) or [], min(cursor + limit, BUCKET_URLS)
-        while rows and rows[0].position < cursor:
+        while rows and rows[0].bucket_index < cursor:
             rows.pop(0)
-        if not rows or rows[0].position != cursor or rows[-1].position < end - 1:
+        if not rows or rows[0].bucket_index != cursor or rows[-1].bucket_index < end - 1:
             return []
         return rows[: end - cursor]
 

@@ -39,16 +39,16 @@ class AppliedRecords(NamedTuple):
     """The time of the last applied event. A topic that was recreated counts offsets from 0 again,
     and its events are later."""
 
-    def covers(self, record: "RecordPosition") -> bool:
+    def covers(self, record: "OffsetAndTime") -> bool:
         """Return whether the event of *record* was applied."""
         return record.offset < self.until and record.at <= self.at
 
-    def through(self, record: "RecordPosition") -> "AppliedRecords":
+    def through(self, record: "OffsetAndTime") -> "AppliedRecords":
         """Return the applied records including *record*."""
         return AppliedRecords(record.offset + 1, max(self.at, record.at))
 
 
-class RecordPosition(NamedTuple):
+class OffsetAndTime(NamedTuple):
     """The offset of an event in its partition, and its time."""
 
     offset: int
@@ -302,11 +302,11 @@ class QueuedUrl(Row, frozen=True):
     """A URL in one of a host's two queues."""
 
     table = "queues"
-    partition_key, sort_key = ("crawl", "bucket"), "position"
+    partition_key, sort_key = ("crawl", "bucket"), "bucket_index"
 
     crawl: str
     bucket: str
-    position: int
+    bucket_index: int
     url: str
     """"" if the URL was erased on demand: the entry is skipped."""
     number: int

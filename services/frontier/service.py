@@ -52,7 +52,7 @@ from services.frontier.politeness import Overrides
 from services.frontier.refusals import Refusals
 from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
-from services.frontier.rows import DueRow, PlanRow, RecordPosition, UrlRow, VerdictRow
+from services.frontier.rows import DueRow, OffsetAndTime, PlanRow, UrlRow, VerdictRow
 
 PartitionHandler = Callable[[Partition, Any, float], Answer | None]
 """Handles one type of event about a site of the partition."""
@@ -188,8 +188,8 @@ class Frontier(Processor):
         """Store the offset of the next event."""
         self._offset = record.offset
 
-    def _position(self, event: Event) -> RecordPosition | None:
-        return None if self._offset is None else RecordPosition(self._offset, event.at)
+    def _offset_and_time(self, event: Event) -> OffsetAndTime | None:
+        return None if self._offset is None else OffsetAndTime(self._offset, event.at)
 
     def handle(self, event: Event, now: float) -> Answer:
         """Apply one event; `wake` makes the orders that follow.
@@ -247,7 +247,7 @@ class Frontier(Processor):
 
     def _admit_urls(self, partition: Partition, event: UrlsAdmitted, now: float) -> Answer:
         event, late = self._erasures.remove_erased_links(partition, event, now)
-        self._admission.admit(partition, event, self._crawl, now, self._position(event))
+        self._admission.admit(partition, event, self._crawl, now, self._offset_and_time(event))
         return late
 
     def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Answer:
@@ -260,7 +260,7 @@ class Frontier(Processor):
     def _record_verdict(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
         if partition.erasures.covers(event.visit):
             return
-        if partition.count_verdict(event, self._position(event)):
+        if partition.count_verdict(event, self._offset_and_time(event)):
             self._check_in.record_verdict(partition, event)
             self._revisits.record_verdict(partition, event)
 
@@ -374,7 +374,7 @@ class Frontier(Processor):
         return why_idle(self._crawl, sum(partition.tally.queued for partition in self._partitions))
 
     def settle(self) -> None:
-        """Put totals and positions of the partitions into the store, and set the gauges."""
+        """Put totals and cursors of the partitions into the store, and set the gauges."""
         self._balance.report_orders()
         for partition in self._partitions:
             partition.write()

@@ -18,7 +18,7 @@ from gossamer.web.validators import Trust
 from services.frontier.politeness import Overrides
 from services.frontier.revisit import SiteState, pack, unpack_site
 from services.frontier.revisit.planning import quiet_time
-from services.frontier.rows import AppliedRecords, RecordPosition, SiteRow, UnreadablePages
+from services.frontier.rows import AppliedRecords, OffsetAndTime, SiteRow, UnreadablePages
 from services.frontier.workbench import CachePart
 
 MAX_REFUSED_ROWS = 100
@@ -43,7 +43,7 @@ class Sites:
         """*at_once*: hosts of a site that are visited at once."""
         self._rows, self._at_once = store.table(SiteRow), at_once
         self._cache = cache
-        self._record: RecordPosition | None = None
+        self._record: OffsetAndTime | None = None
         """The record of `urls.admitted` that is being applied."""
         self.is_counted = False
         """Whether the site has counted that record before."""
@@ -58,7 +58,7 @@ class Sites:
         if Hazard.DNS_WILDCARD in hazards and not self._row(site).wildcard:
             self._put(replace(self._row(site), wildcard=True))
 
-    def begin(self, site: str, record: RecordPosition | None) -> None:
+    def begin(self, site: str, record: OffsetAndTime | None) -> None:
         """Begin to apply *record* to *site*: its hosts and refusals are counted, unless *site* has
         counted *record* before. None: the hosts and refusals that follow are of no record."""
         self._record = record

@@ -18,9 +18,9 @@ from services.frontier.conditions import Condition
 from services.frontier.revisit import CrawlState
 from services.frontier.rows import (
     HostRow,
+    OffsetAndTime,
     PartitionPlansRow,
     PartitionTallyRow,
-    RecordPosition,
     TallyRow,
 )
 
@@ -97,7 +97,7 @@ class Tally:
         """Record the bytes that a host has sent in all."""
         _keep_largest(self.largest, host, received)
 
-    def count_verdict(self, event: PageDeduplicated, record: RecordPosition | None) -> bool:
+    def count_verdict(self, event: PageDeduplicated, record: OffsetAndTime | None) -> bool:
         """Count a verdict; return False if it was counted before, from the same *record*."""
         if record and self.applied_verdicts.covers(record):
             return False

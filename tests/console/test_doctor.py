@@ -16,13 +16,13 @@ from console.cli.main import main
 from console.doctor import (
     Finding,
     cassandra_version,
+    check_checkpoints,
     check_clocks,
     check_disk,
     check_dns,
     check_folder_identity,
     check_group,
     check_log_and_store,
-    check_positions,
     check_settings,
     check_topics,
     dead_letters,
@@ -36,8 +36,8 @@ from gossamer.events.topics import TOPICS
 from gossamer.log.codec import encode
 from gossamer.log.kafka.topics import Differences
 from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.checkpoints import Alignment
 from gossamer.runtime.identity import check_folder, identify
-from gossamer.runtime.positions import Alignment
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -164,8 +164,8 @@ def test_folder_of_another_fleet_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_store_behind_the_log_needs_align() -> None:
-    assert check_positions(Alignment("dedup", {})).remedy is None
-    found = check_positions(Alignment("dedup", {("seeds", 0): 5}, repeated=7, lost=1))
+    assert check_checkpoints(Alignment("dedup", {})).remedy is None
+    found = check_checkpoints(Alignment("dedup", {("seeds", 0): 5}, repeated=7, lost=1))
     assert found.found == (
         "dedup: 7 records to be handled again; 1 record handled, and lost from the end of the log"
     )

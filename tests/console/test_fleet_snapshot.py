@@ -160,7 +160,7 @@ def test_restore_without_restored_tables_is_refused(
     there.sow("http://b.example/")
     there.stop()
     err = said("restore", tmp_path / "s", code=1)
-    assert "does not have the tables of the snapshot: the positions of archive 0, " in err
+    assert "does not have the tables of the snapshot: the checkpoints of archive 0, " in err
     assert "archive 2 and 9 more differ. Stop all services" in err
     assert "restore the tables of the keyspace gossamer on all nodes" in err
 
@@ -179,7 +179,7 @@ def test_snapshot_describes_the_copy(there: There, tmp_path: Path, said: Said) -
     found = json.loads((tmp_path / "s" / "snapshot.json").read_text())
     assert (found["fleet"], found["keyspace"]) == (there.fleet, "gossamer")
     assert sum(found["offsets"]["dedup"]["seeds"].values()) == 1
-    assert {"frontier", "dedup", "archive"} == {row["group"] for row in found["positions"]}
+    assert {"frontier", "dedup", "archive"} == {row["group"] for row in found["checkpoints"]}
     assert found["files"] == {"archive-1/" + FILE: 5}
 
 

@@ -38,7 +38,7 @@ def test_appended_rows_are_read_in_order_from_cursor_to_end(store: SqliteStore) 
     # A crash interrupted a flush: the rows are stored, and the ends are not.
     append_rows(log, ends, 4, size=3)
     rows = log.rows(ends.head, ends.tail, after=1, end=ends.tail_size)
-    assert [(row.bucket, row.position, row.via) for row in rows] == [
+    assert [(row.bucket, row.bucket_index, row.via) for row in rows] == [
         ("a log/0", 2, "2"),
         ("a log/1", 0, "3"),
         ("a log/1", 1, "4"),

@@ -18,8 +18,8 @@ from gossamer.log import Record
 from services.frontier.rows import (
     AppliedRecords,
     HostRow,
+    OffsetAndTime,
     PlanRow,
-    RecordPosition,
     SiteRow,
     TallyRow,
 )
@@ -137,10 +137,10 @@ def test_topic_that_was_recreated_is_applied_from_its_first_record() -> None:
 
 
 def test_record_is_covered_by_its_offset_and_its_time() -> None:
-    applied = AppliedRecords().through(RecordPosition(7, START))
-    assert applied.covers(RecordPosition(7, START)) and applied.covers(
-        RecordPosition(3, START - 60.0)
+    applied = AppliedRecords().through(OffsetAndTime(7, START))
+    assert applied.covers(OffsetAndTime(7, START)) and applied.covers(
+        OffsetAndTime(3, START - 60.0)
     )
-    assert not applied.covers(RecordPosition(8, START))
-    assert not applied.covers(RecordPosition(3, START + 1.0))
+    assert not applied.covers(OffsetAndTime(8, START))
+    assert not applied.covers(OffsetAndTime(3, START + 1.0))
     assert replace(HostRow("s", "h"), applied=applied).applied.until == 8

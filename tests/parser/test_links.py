@@ -53,7 +53,7 @@ def test_kind_text_and_relations_of_link(markup: str, link: Link) -> None:
     assert read(markup).links == (link,)
 
 
-def test_position_of_link() -> None:
+def test_checkpoint_of_link() -> None:
     parsed = read(
         "<header><nav><a href=/menu>A</a></nav><a href=/logo>A</a></header><a href=/nowhere>A</a>"
         "<main><article><header><a href=/byline>A</a></header><a href=/text>A</a>"

@@ -13,8 +13,8 @@ from gossamer.events import FleetQuiesced
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import loop as loop_module
+from gossamer.runtime.checkpoints import CheckpointRow
 from gossamer.runtime.loop import Loop
-from gossamer.runtime.positions import PositionRow
 from gossamer.runtime.quiescing import QuiescedFleet, quiesce
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.sqlite import Database
@@ -197,5 +197,5 @@ def test_member_without_flush_writes_no_note(there: There) -> None:
     there.ask(until=there.time + LIMIT)
     with pytest.raises(Unavailable):
         there.loop.step()
-    rows = there.other_store().table(PositionRow).everything()
+    rows = there.other_store().table(CheckpointRow).everything()
     assert not [row for row in rows if row.quiesced]

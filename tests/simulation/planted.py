@@ -21,12 +21,12 @@ from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessa
 
 from gossamer.errors import GossamerError, Newer, Poison, Unavailable
 from gossamer.events import Event, SeedAdded, UrlsAdmitted, UrlsDiscovered
-from gossamer.log import At, GroupPosition, Log, Record
+from gossamer.log import At, GroupOffsets, Log, Record
 from gossamer.log.codec import E, decode, decode_valid
 from gossamer.log.kafka.retention import GapCheck
 from gossamer.log.throttling import far_behind
+from gossamer.runtime.checkpoints import Alignment, CheckpointRow, Checkpoints
 from gossamer.runtime.loop import Blocking, Loop
-from gossamer.runtime.positions import Alignment, PositionRow, Positions
 from gossamer.runtime.processor import Key
 from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
@@ -161,12 +161,12 @@ def _all_if_any(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
 
 
 def _in_step(
-    group: str, standing: Mapping[At, GroupPosition], rows: Iterable[PositionRow], may_lack: bool
+    group: str, standing: Mapping[At, GroupOffsets], rows: Iterable[CheckpointRow], may_lack: bool
 ) -> Alignment:
     return Alignment(group, {})
 
 
-def _never_compares(self: Positions, at: At, standing: GroupPosition) -> None:
+def _never_compares(self: Checkpoints, at: At, standing: GroupOffsets) -> None:
     pass
 
 
@@ -219,8 +219,8 @@ def _noted_at_once(self: Loop, timeout: float = 0.0) -> Blocking[None]:
         self._quiesce_request.learn(news)
         self._control_records += news
         timeout = 0.0
-        if self._strategy.positions and self._quiesce_request.id and not self._paused_by:
-            self._strategy.positions.note_quiesced(self._quiesce_request.id)
+        if self._strategy.checkpoints and self._quiesce_request.id and not self._paused_by:
+            self._strategy.checkpoints.note_quiesced(self._quiesce_request.id)
             yield partial(self._reader.advance, (), ())
 
 
@@ -366,8 +366,8 @@ FAULTS = (
         seeds=5,
         report="admitted and has no outcome|has no verdict|was not archived",
         seams={
-            "gossamer.runtime.positions.align": _in_step,
-            "gossamer.runtime.positions.Positions._compare": _never_compares,
+            "gossamer.runtime.checkpoints.align": _in_step,
+            "gossamer.runtime.checkpoints.Checkpoints._compare": _never_compares,
         },
     ),
     Fault(

@@ -51,7 +51,7 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
         assert wrong == []
         assert "frontier: 1 member, no lag" in problems_named(findings, "groups")
         assert "within 2 s of this machine" in problems_named(findings, "clocks")
-        assert "dedup: log and store agree" in problems_named(findings, "positions")
+        assert "dedup: log and store agree" in problems_named(findings, "checkpoints")
         assert "log and store belong together" in problems_named(findings, "identity")
         assert f"{tmp_path / 'warc'} belongs to this fleet" in problems_named(findings, "identity")
         assert "Kafka is 4 or later\nCassandra is 5." in problems_named(findings, "versions")

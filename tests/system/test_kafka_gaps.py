@@ -15,7 +15,7 @@ from gossamer.log.kafka.client import ConnectionErrors
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.retention import Gap, GapCheck
 from gossamer.log.kafka.topics import Topics
-from gossamer.runtime.positions import skip_gaps
+from gossamer.runtime.checkpoints import skip_gaps
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store.sqlite import SqliteStore
 from tests.support.waiting import until

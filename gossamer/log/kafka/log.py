@@ -25,7 +25,7 @@ from confluent_kafka.admin import AdminClient
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events.topics import SITE_KEYED, TOPICS
-from gossamer.log import MAX_POLL_RECORDS, At, Ends, GroupPosition, Message, Record
+from gossamer.log import MAX_POLL_RECORDS, At, Ends, GroupOffsets, Message, Record
 from gossamer.log.kafka.client import (
     ATTEMPTS_PER_TIMEOUT,
     EARLIEST,
@@ -191,8 +191,8 @@ class KafkaLog:
         (found,) = self._lags([self._settings.prefix + group], topic).values()
         return found
 
-    def group_positions(self, group: str, topics: Sequence[str]) -> dict[At, GroupPosition]:
-        """Return the position of *group* in each partition of *topics* in which it has committed an
+    def group_offsets(self, group: str, topics: Sequence[str]) -> dict[At, GroupOffsets]:
+        """Return the offsets of *group* in each partition of *topics* in which it has committed an
         offset."""
         names = {self._name(topic): topic for topic in topics}
         partitions = [
@@ -202,14 +202,14 @@ class KafkaLog:
         ]
         timeout = self._settings.timeout / ATTEMPTS_PER_TIMEOUT
 
-        def ask() -> dict[At, GroupPosition]:
+        def ask() -> dict[At, GroupOffsets]:
             offset_client: Any = self._offset_client(self._settings.prefix + group)
             committed = offset_client.committed(partitions, timeout)
             moved = [one for one in committed if one.offset >= 0]
             starts = fetch_offsets(offset_client, EARLIEST, moved, timeout) if moved else []
             ends = fetch_offsets(offset_client, LATEST, moved, timeout) if moved else []
             return {
-                (names[one.topic], one.partition): GroupPosition(
+                (names[one.topic], one.partition): GroupOffsets(
                     one.offset, start.offset, end.offset
                 )
                 for one, start, end in zip(moved, starts, ends, strict=True)

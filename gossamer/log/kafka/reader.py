@@ -62,8 +62,8 @@ class PartitionsChanged(Exception):
     partitions before it gets more records."""
 
 
-class Position:
-    """The read and the committed position in a partition since its assignment."""
+class ReadOffsets:
+    """The offsets read and committed in a partition since its assignment."""
 
     __slots__ = ("began", "jumped_to", "next", "passed")
 
@@ -91,7 +91,7 @@ class KafkaReader:
         self._counts = {settings.prefix + topic: count for topic, count in topics.items()}
         self._trouble = ConnectionErrors(settings.servers)
         self._partitions: frozenset[int] = frozenset()
-        self._positions: dict[At, Position] = {}
+        self._positions: dict[At, ReadOffsets] = {}
         self._buffered: list[Record] = []
         """Fetched records that were not returned yet."""
         self._bytes = 0
@@ -213,7 +213,7 @@ class KafkaReader:
         at = one.topic, one.partition
         position = self._positions.get(at)
         if position is None:
-            position = self._positions[at] = Position(one.offset)
+            position = self._positions[at] = ReadOffsets(one.offset)
         if one.offset not in (position.next, position.jumped_to):
             self._go_back(at, position, one.offset)
             return
@@ -221,7 +221,7 @@ class KafkaReader:
         self._buffered.append(one)
         self._bytes += len(one.value)
 
-    def _go_back(self, at: At, position: Position, found: int) -> None:
+    def _go_back(self, at: At, position: ReadOffsets, found: int) -> None:
         """Seek back to `position.next` after the client continued at *found*.
 
         If the client continues at *found* again, no record is missing: the skipped offsets are
@@ -282,7 +282,7 @@ class KafkaReader:
     def _buffer(self, held: list[Record]) -> None:
         self._buffered, self._bytes = held, sum(len(one.value) for one in held)
 
-    def _check(self, positions: Mapping[At, Position]) -> dict[At, int]:
+    def _check(self, positions: Mapping[At, ReadOffsets]) -> dict[At, int]:
         """Return the end offsets of the partitions of *positions*. Raise Gap if records are
         missing."""
         prefix = self._settings.prefix
@@ -308,7 +308,7 @@ class KafkaReader:
         standing = self._gaps.start_offsets(self._of_all_topics(self._unchecked))
         self._unchecked = frozenset()
         for (name, number), offset in standing.items():
-            self._positions.setdefault((self._names[name], number), Position(offset))
+            self._positions.setdefault((self._names[name], number), ReadOffsets(offset))
 
     def _confirm_positions(self) -> None:
         self._confirm_at = clock.steady() + RECOMMIT_INTERVAL

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from gossamer.events.pages import Position
+from gossamer.events.pages import LinkPosition
 
 Attributes = dict[str, str | None]
 
@@ -22,14 +22,14 @@ SELECTOR = (
 MAX_SHADOW_DEPTH = 8
 """Most levels of nested shadow trees that are expanded."""
 POSITION_BY_PART = {
-    "main": Position.MAIN,
-    "article": Position.MAIN,
-    "nav": Position.NAVIGATION,
-    "aside": Position.ASIDE,
-    "header": Position.HEADER,
-    "footer": Position.FOOTER,
+    "main": LinkPosition.MAIN,
+    "article": LinkPosition.MAIN,
+    "nav": LinkPosition.NAVIGATION,
+    "aside": LinkPosition.ASIDE,
+    "header": LinkPosition.HEADER,
+    "footer": LinkPosition.FOOTER,
 }
-PAGE_ENDS = (Position.HEADER, Position.FOOTER)
+PAGE_ENDS = (LinkPosition.HEADER, LinkPosition.FOOTER)
 """Positions that count only outside other parts: an article may have a header of its own."""
 MAX_PARTS = 50
 """Most parts of a page that are searched for links."""

@@ -1,13 +1,13 @@
-"""Positions in the store, which detect a restored store or log, and the alignment of the two.
+"""Checkpoints in the store, which detect a restored store or log, and the alignment of the two.
 
 A step flushes the effects of its records before it commits their offsets. The flush includes the
-*position* in each partition, so the position in the store is never less than the committed offset.
-If it is less, the store was restored from an older backup, and the effects of the records between
-the two offsets would be lost silently. If the position is beyond the end of the partition, the log
-was restored from an older backup, or has lost records.
+*checkpoint* in each partition, so the checkpoint in the store is never less than the committed
+offset. If it is less, the store was restored from an older backup, and the effects of the records
+between the two offsets would be lost silently. If the checkpoint is beyond the end of the
+partition, the log was restored from an older backup, or has lost records.
 
-`align` moves a group to the positions up to which the store includes its records. Later records are
-handled again, as after a crash. Records that the log no longer has are lost, and reported.
+`align` moves a group to the checkpoints up to which the store includes its records. Later records
+are handled again, as after a crash. Records that the log no longer has are lost, and reported.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,16 +17,16 @@ from msgspec import field
 from msgspec.structs import replace
 
 from gossamer.errors import GossamerError
-from gossamer.log import KEY_GROUPS, At, GroupPosition, Log, Record
+from gossamer.log import KEY_GROUPS, At, GroupOffsets, Log, Record
 from gossamer.runtime.processor import Processor
 from gossamer.store import Row, Store
 
 
-class PositionRow(Row, frozen=True):
-    """The position of a group in one partition: the store includes the effects of all earlier
-    records."""
+class CheckpointRow(Row, frozen=True):
+    """The offsets up to which the store has the results of a group, in one partition: the store
+    includes the effects of all earlier records."""
 
-    table = "positions"
+    table = "checkpoints"
     partition_key = "group", "partition"
 
     group: str
@@ -39,19 +39,19 @@ class PositionRow(Row, frozen=True):
     while its member works."""
 
 
-class Positions:
-    """The positions in *store* of the group of *processor*, which reads *log*."""
+class Checkpoints:
+    """The checkpoints in *store* of the group of *processor*, which reads *log*."""
 
     def __init__(self, log: Log, store: Store, processor: Processor) -> None:
         self._log, self._group = log, processor.name
         self._topics = [topic.name for topic in processor.reads]
         self._may_lack = processor.has_other_engine
-        self._rows = store.table(PositionRow)
+        self._rows = store.table(CheckpointRow)
         self._ours = frozenset[int]()
-        self._known: dict[int, PositionRow] = {}
+        self._known: dict[int, CheckpointRow] = {}
 
     def assign(self, partitions: frozenset[int]) -> None:
-        """Read the positions of newly assigned *partitions*, and forget those of revoked ones.
+        """Read the checkpoints of newly assigned *partitions*, and forget those of revoked ones.
 
         Raise GossamerError if the store is older than the log, or the log older than the store.
         """
@@ -59,9 +59,9 @@ class Positions:
         self._known = {n: row for n, row in self._known.items() if self._home(n) in partitions}
         if not gained:
             return
-        # The committed offsets are read before the store's positions. A former owner may flush and
-        # commit in between, so the opposite order could find the store behind the log.
-        standing = self._log.group_positions(self._group, self._topics)
+        # The committed offsets are read before the store's checkpoints. A former owner may flush
+        # and commit in between, so the opposite order could find the store behind the log.
+        standing = self._log.group_offsets(self._group, self._topics)
         fresh = {at: one for at, one in standing.items() if self._home(at[1]) in gained}
         numbers = gained | {number for _, number in fresh}
         keys = [((self._group, str(number)), "") for number in sorted(numbers)]
@@ -72,18 +72,18 @@ class Positions:
             self._compare(at, one)
         self._note(None, numbers & self._known.keys())
 
-    def _trust(self, standing: Mapping[At, GroupPosition], numbers: Collection[int]) -> None:
+    def _trust(self, standing: Mapping[At, GroupOffsets], numbers: Collection[int]) -> None:
         """Assume that the store includes all records before the committed offsets of *numbers*."""
         for number in numbers:
             offsets = {at[0]: one.committed for at, one in standing.items() if at[1] == number}
-            self._known[number] = PositionRow(self._group, str(number), offsets)
+            self._known[number] = CheckpointRow(self._group, str(number), offsets)
 
     def _home(self, number: int) -> int:
         """Return the partition of a site-keyed topic that determines the owner of partition
         *number*."""
         return number % self._log.partitions
 
-    def _compare(self, at: At, standing: GroupPosition) -> None:
+    def _compare(self, at: At, standing: GroupOffsets) -> None:
         (topic, number), (committed, _, end) = at, standing
         row = self._known.get(number)
         stored = row.offsets.get(topic, 0) if row else 0
@@ -110,7 +110,7 @@ class Positions:
 
     def _note(self, id: str | None, numbers: Iterable[int]) -> None:
         for number in numbers:
-            known = self._known.get(number) or PositionRow(self._group, str(number))
+            known = self._known.get(number) or CheckpointRow(self._group, str(number))
             if known.quiesced != id:
                 self._known[number] = row = replace(known, quiesced=id)
                 self._rows.put(row)
@@ -125,7 +125,7 @@ class Positions:
         return len(noted) == len(keys)
 
     def move_past(self, records: Iterable[Record]) -> None:
-        """Write the positions after *records* with the next flush."""
+        """Write the checkpoints after *records* with the next flush."""
         changed: dict[int, dict[str, int]] = {}
         for record in records:
             number = record.partition
@@ -134,9 +134,9 @@ class Positions:
                 offsets = changed[number] = dict(known.offsets) if known else {}
             offsets[record.topic] = max(offsets.get(record.topic, 0), record.offset + 1)
         for number, offsets in changed.items():
-            row = self._known[number] = PositionRow(self._group, str(number), offsets)
-            # Flushed last: a copy that is made during the flush must not have a position without
-            # the rows that the position includes.
+            row = self._known[number] = CheckpointRow(self._group, str(number), offsets)
+            # Flushed last: a copy that is made during the flush must not have a checkpoint without
+            # the rows that the checkpoint includes.
             self._rows.put(row, last=True)
 
 
@@ -154,49 +154,49 @@ class Alignment:
     lost: int = 0
     """Number of records that the store or the group has handled, and that the log lacks because it
     was replaced by an older one."""
-    rows: Sequence[PositionRow] = ()
-    """The new positions."""
+    rows: Sequence[CheckpointRow] = ()
+    """The new checkpoints."""
 
 
 def align(
-    group: str, standing: Mapping[At, GroupPosition], rows: Iterable[PositionRow], may_lack: bool
+    group: str, standing: Mapping[At, GroupOffsets], rows: Iterable[CheckpointRow], may_lack: bool
 ) -> Alignment:
-    """Return the changes that align *group* with the store, whose positions are *rows*.
+    """Return the changes that align *group* with the store, whose checkpoints are *rows*.
 
-    *may_lack*: rows may be missing, because the group handles records without storing positions.
-    The committed offset then counts as the position of a partition without a row.
+    *may_lack*: rows may be missing, because the group handles records without storing checkpoints.
+    The committed offset then counts as the checkpoint of a partition without a row.
     """
     rows = [*rows]
     stored = {(topic, int(row.partition)): at for row in rows for topic, at in row.offsets.items()}
     known = {int(row.partition) for row in rows}
-    moved, positions = dict[At, int](), dict[At, int]()
+    moved, checkpoints = dict[At, int](), dict[At, int]()
     repeated = deleted = lost = 0
     for at, (committed, start, end) in sorted(standing.items()):
-        position = committed if may_lack and at[1] not in known else stored.get(at, 0)
-        target = max(min(committed, max(position, start), end), min(start, end))
-        lost += max(0, max(position, committed) - end)
-        deleted += max(0, start - position)
+        checkpoint = committed if may_lack and at[1] not in known else stored.get(at, 0)
+        target = max(min(committed, max(checkpoint, start), end), min(start, end))
+        lost += max(0, max(checkpoint, committed) - end)
+        deleted += max(0, start - checkpoint)
         repeated += max(0, min(committed, end) - target)
         if target != committed:
             moved[at] = target
-        if position < target or position > end:
-            positions[at] = target
+        if checkpoint < target or checkpoint > end:
+            checkpoints[at] = target
     for at in stored.keys() - standing.keys():
         # Without committed offsets, the group starts with the oldest record.
         if stored[at]:
             lost += stored[at]
-            positions[at] = 0
+            checkpoints[at] = 0
     changed = dict[int, dict[str, int]]()
-    for (topic, number), offset in (stored | positions).items():
+    for (topic, number), offset in (stored | checkpoints).items():
         changed.setdefault(number, {})[topic] = offset
-    numbers = {number for _, number in positions}
-    new = [PositionRow(group, str(number), changed[number]) for number in sorted(numbers)]
+    numbers = {number for _, number in checkpoints}
+    new = [CheckpointRow(group, str(number), changed[number]) for number in sorted(numbers)]
     return Alignment(group, moved, repeated, deleted, lost, new)
 
 
-def forget_positions(store: Store, group: str, topics: Collection[str]) -> None:
-    """Forget the positions of *group* on recreated *topics* with the next flush."""
-    table = store.table(PositionRow)
+def forget_checkpoints(store: Store, group: str, topics: Collection[str]) -> None:
+    """Forget the checkpoints of *group* on recreated *topics* with the next flush."""
+    table = store.table(CheckpointRow)
     for row in table.get_all([((group, str(number)), "") for number in range(KEY_GROUPS)]):
         left = {topic: at for topic, at in row.offsets.items() if topic not in topics}
         table.put(replace(row, offsets=left))
@@ -211,13 +211,13 @@ def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) 
     if aligned.moved:
         log.move(service.name, aligned.moved)
     for row in aligned.rows:
-        store.table(PositionRow).put(row)
+        store.table(CheckpointRow).put(row)
     return aligned
 
 
 def skip_gaps(log: Log, group: str, topics: Sequence[str]) -> Alignment:
     """Move *group*, which stores nothing, past deleted records."""
-    skipped = align(group, log.group_positions(group, topics), (), may_lack=True)
+    skipped = align(group, log.group_offsets(group, topics), (), may_lack=True)
     if skipped.moved:
         log.move(group, skipped.moved)
     return skipped
@@ -230,10 +230,10 @@ def compare_group(log: Log, store: Store, service: type[Processor], is_new: bool
     """
     group, topics = service.name, [topic.name for topic in service.reads]
     # All of them grow while members run. Committed offsets are read first and ends last, so that no
-    # position seems to be behind the former or beyond the latter.
-    before = log.group_positions(group, topics)
+    # checkpoint seems to be behind the former or beyond the latter.
+    before = log.group_offsets(group, topics)
     numbers = sorted({*range(log.partitions), *(number for _, number in before)})
-    rows = store.table(PositionRow).get_all([((group, str(number)), "") for number in numbers])
-    after = log.group_positions(group, topics)
+    rows = store.table(CheckpointRow).get_all([((group, str(number)), "") for number in numbers])
+    after = log.group_offsets(group, topics)
     standing = {at: one._replace(end=after[at].end) for at, one in before.items() if at in after}
     return align(group, standing, rows, service.has_other_engine and not is_new)
