@@ -72,8 +72,8 @@ def _retry_targets(crawl: OpenCrawl, targets: list[str]) -> int:
     requests = list[RetryRequested]()
     for text in targets:
         for key, url in _hosts_or_url(text, crawl):
-            answer, event = _retry_url(url, crawl) if url else _retry_host(key, crawl)
-            say(f"{url or key}: {answer}", GREEN if event else YELLOW)
+            message, event = _retry_url(url, crawl) if url else _retry_host(key, crawl)
+            say(f"{url or key}: {message}", GREEN if event else YELLOW)
             requests += [event] if event else []
     crawl.log.append([encode(event) for event in requests])
     if requests:

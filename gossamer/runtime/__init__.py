@@ -57,5 +57,5 @@ copies the store checks that no loop has continued too early.
 
 **The process.** In a fleet, `process.py` waits for unavailable servers, opens log and store
 (`backends.py`), and stops at SIGTERM. `health.py` serves probes and metrics, and its `ObservedLog`
-updates them from the polls of every loop. `answers.py` adds the trace of a URL to log lines.
+updates them from the polls of every loop. `outputs.py` adds the trace of a URL to log lines.
 """

@@ -30,7 +30,7 @@ from gossamer.events import Event
 from gossamer.log import MAX_POLL_RECORDS, Log, Message, Record
 from gossamer.log.codec import Decoded, decode, encode
 from gossamer.log.throttling import Hold
-from gossamer.runtime.answers import dead_letter_for, handling
+from gossamer.runtime.handling import dead_letter_for, handling
 from gossamer.runtime.loop import Batch, Loop, Report, ignore
 from gossamer.runtime.processor import AsyncProcessor
 from gossamer.store import Store
@@ -44,7 +44,7 @@ nothing happens. The control topic and the stop event are checked between polls.
 MIN_ADVANCE_INTERVAL = 0.1
 """Minimum seconds between two advances under load, each with one append and one commit. The result
 of a lone record is advanced as soon as it finishes."""
-ANSWERS_LIMIT = 500
+MAX_HELD_OUTPUTS = 500
 """Maximum number of finished records that wait for an earlier one, before no new work starts."""
 MAX_WAITING_BYTES = 64 << 20
 """Maximum bytes of messages that wait for an unavailable log, before work in progress is
@@ -78,7 +78,7 @@ class Concurrent:
         """Messages to append. Like the two lists above, it is cleared after an advance."""
         self._collected = 0
         """Number of messages in the outbox that the current advance includes."""
-        self._answers: dict[tuple[str, int, int], list[Message]] = {}
+        self._outputs: dict[tuple[str, int, int], list[Message]] = {}
         """Messages of finished records that the log has not advanced past, by the record."""
         self._working: set[asyncio.Task[None]] = set()
         self._wakeup = asyncio.Event()
@@ -114,8 +114,8 @@ class Concurrent:
         self._offsets.release(partitions)
         self._started = [one for one in self._started if one.record.partition in partitions]
         self._passed = [one for one in self._passed if one.partition in partitions]
-        for at in [at for at in self._answers if at[1] not in partitions]:
-            del self._answers[at]
+        for at in [at for at in self._outputs if at[1] not in partitions]:
+            del self._outputs[at]
 
     def prepare(self) -> bool:
         """Return True, because there is no state to restore."""
@@ -124,7 +124,7 @@ class Concurrent:
     def room(self) -> int:
         """Return the number of records that can start."""
         free = self._limit - len(self._working) - len(self._started)
-        return min(MAX_POLL_RECORDS, free) if len(self._answers) < ANSWERS_LIMIT else 0
+        return min(MAX_POLL_RECORDS, free) if len(self._outputs) < MAX_HELD_OUTPUTS else 0
 
     def control(self, records: Sequence[Record]) -> None:
         """Pass *records* to the processor."""
@@ -177,8 +177,8 @@ class Concurrent:
 
     async def _work(self, decoded: Decoded) -> None:
         record, event = decoded
-        answers: list[Message] = []
-        emit = self._emit if self._begins_once else partial(_add, answers)
+        outputs: list[Message] = []
+        emit = self._emit if self._begins_once else partial(_add, outputs)
         try:
             if isinstance(event, GossamerError):
                 raise event
@@ -187,7 +187,7 @@ class Concurrent:
         except Exception as error:
             emit(self._dead_letter(record, error))
         if not self._begins_once and record.partition in self._partitions:
-            self._answers[record.topic, record.partition, record.offset] = answers
+            self._outputs[record.topic, record.partition, record.offset] = outputs
             self._offsets.complete(record)
         self._wakeup.set()
 
@@ -203,9 +203,9 @@ class Concurrent:
     def _release_messages(self, record: Record) -> Iterator[Message]:
         """Yield the messages of *record* and of the earlier records of its partition."""
         partition = record.topic, record.partition
-        mine = [at for at in self._answers if at[:2] == partition and at[2] <= record.offset]
+        mine = [at for at in self._outputs if at[:2] == partition and at[2] <= record.offset]
         for at in sorted(mine):
-            yield from self._answers.pop(at)
+            yield from self._outputs.pop(at)
 
     def timeout(self) -> float | None:
         """Return the maximum seconds of the next poll, or None if no poll is due.

@@ -15,10 +15,10 @@ from gossamer.events.topics import CONTROL, Topic
 from gossamer.log import MAX_POLL_RECORDS, Record
 from gossamer.store import Partition, Row, Sort
 
-Answer = Iterable[Event | Tombstone]
+Output = Iterable[Event | Tombstone]
 Key = tuple[type[Row], Partition, Sort]
 """The class, partition key and sort key of a row."""
-Handler = Callable[[Any, float], Answer | None]
+Handler = Callable[[Any, float], Output | None]
 """Handles one kind of event at a given time. It may return None if nothing follows."""
 Emitter = Callable[..., None]
 """Accepts events. All events of a call are appended, or none."""
@@ -82,7 +82,7 @@ class Processor(ABC):
         """Note from which record the next handled event comes, if rows refer to records."""
 
     @abstractmethod
-    def handle(self, event: Event, now: float) -> Answer:
+    def handle(self, event: Event, now: float) -> Output:
         """Return the events that follow from one event.
 
         Raise Poison before any change if the event cannot be handled.
@@ -99,7 +99,7 @@ class Processor(ABC):
         """Return when `wake` shall be called next, or None without a timer."""
         return None
 
-    def wake(self, now: float, most: int = MAX_POLL_RECORDS) -> Answer:
+    def wake(self, now: float, most: int = MAX_POLL_RECORDS) -> Output:
         """Return the events that are due at *now* without any record: about *most* at a time.
 
         The remaining events are due in the next step.

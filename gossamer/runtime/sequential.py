@@ -13,13 +13,13 @@ from gossamer.errors import Poison
 from gossamer.log import MAX_POLL_RECORDS, Log, Message, Record
 from gossamer.log.codec import Decoded, decode_all, encode
 from gossamer.log.throttling import Hold, hold_nothing
-from gossamer.runtime.answers import (
-    answer_all,
+from gossamer.runtime.checkpoints import Checkpoints
+from gossamer.runtime.handling import (
     events_of,
+    handle_records,
     read_ahead,
     reads_of,
 )
-from gossamer.runtime.checkpoints import Checkpoints
 from gossamer.runtime.loop import Batch, Loop, Report, ignore
 from gossamer.runtime.partitions import Partitions
 from gossamer.runtime.processor import Processor
@@ -70,7 +70,7 @@ class Sequential:
         self.checkpoints = Checkpoints(log, store, processor)
         self._size = StepSize(limit)
         self._records: Sequence[Record] = ()
-        self._answers: list[Message] = []
+        self._outputs: list[Message] = []
         self.is_full = False
         """Whether the last step reached its limit, so that more records are likely waiting."""
 
@@ -109,7 +109,7 @@ class Sequential:
 
     def control(self, records: Sequence[Record]) -> None:
         """Handle *records* together with the next submitted ones."""
-        self._answers += self._handle(decode_all(records))
+        self._outputs += self._handle(decode_all(records))
 
     def submit(self, decoded: Sequence[Decoded]) -> None:
         """Read the rows that these records need, and handle the records."""
@@ -119,7 +119,7 @@ class Sequential:
         with self._phase("read"):
             read_ahead(self._store, reads_of(self._processor, events_of(decoded)))
         with self._phase("handle"):
-            self._answers += self._handle(decoded)
+            self._outputs += self._handle(decoded)
         for record in records:
             self._partitions.count_handled(record)
 
@@ -133,17 +133,17 @@ class Sequential:
             with self._phase("wake"):
                 orders += self._wake(now, size)
         self.is_full = len(self._records) >= size or len(orders) >= size
-        if not (self._records or self._answers or woken):
+        if not (self._records or self._outputs or woken):
             return None
         with self._phase("settle"):
             self._processor.settle()
         self.checkpoints.move_past(self._records)
-        self._answers += orders
-        return Batch(self._records, self._answers)
+        self._outputs += orders
+        return Batch(self._records, self._outputs)
 
     def finish_advance(self, ours: bool, seconds: float) -> None:
         """Adapt the size of the next step."""
-        self._records, self._answers = (), []
+        self._records, self._outputs = (), []
         self._size.adapt(seconds, self.is_full or self._is_overdue(self._clock()))
 
     def _phase(self, name: str) -> AbstractContextManager[None]:
@@ -164,8 +164,8 @@ class Sequential:
         return self._was_set
 
     def _handle(self, decoded: Sequence[Decoded]) -> list[Message]:
-        answers = answer_all(self._processor, decoded, self._clock, self._restart)
-        return [message for found in answers for message in found]
+        outputs = handle_records(self._processor, decoded, self._clock, self._restart)
+        return [message for found in outputs for message in found]
 
     def _restart(self) -> None:
         self._go_back(self._processor.restart)

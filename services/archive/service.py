@@ -22,7 +22,7 @@ from gossamer.events import (
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log import MAX_POLL_RECORDS
 from gossamer.relevance import Facts, parse_relevance
-from gossamer.runtime.processor import Answer, Processor
+from gossamer.runtime.processor import Output, Processor
 from gossamer.settings import ArchiveSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
@@ -95,7 +95,7 @@ class Archive(Processor):
         self._settled = SegmentRow(writer=self._writer, serial=self._serial)
         self._rows.put(self._settled)
 
-    def handle(self, event: Event, now: float) -> Answer:
+    def handle(self, event: Event, now: float) -> Output:
         """Write the capture of a page; return the event with its position."""
         if isinstance(event, CrawlDefined):
             self._relevant = event.relevant
@@ -177,7 +177,7 @@ class Archive(Processor):
         begun = min((segment.begun_at for segment in self._open.values()), default=None)
         return None if begun is None else begun + self._settings.segment_age
 
-    def wake(self, now: float, most: int = MAX_POLL_RECORDS) -> Answer:
+    def wake(self, now: float, most: int = MAX_POLL_RECORDS) -> Output:
         """Finish segments that are full by age; `settle` completes them."""
         self._finish_old_segments(now)
         return ()

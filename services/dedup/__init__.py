@@ -59,7 +59,7 @@ if its text has the same digest, or if it differs only in volatile blocks: a dat
 advertisement (`gossamer.text.volatile`). Otherwise a sketch of the text measures the change
 (`gossamer.text.sketch`). The row of the document stores statistics of the volatile blocks and the
 sketch, at most 480 bytes. It also stores the change that was found last, so a redelivered record
-gets the same answer. `change` is independent of the verdict: a duplicate that changed is still a
+gets the same verdict. `change` is independent of the verdict: a duplicate that changed is still a
 duplicate. A 304 means unchanged. A page that the parser could not read is unreadable, and its row
 does not change.
 
@@ -78,8 +78,8 @@ compared with other texts (`listings`). Their entries are released like links, o
 version. Their dates become hints to the frontier, if the listing may speak for that site.
 
 **How a document is deleted.** Only dedup writes to `pages`, so only dedup publishes tombstones
-(`documents`); the parser forwards every answer of a server. A 410, a permanent redirect or
-`noindex` deletes a document at the first visit, other answers after several
+(`documents`); the parser forwards every response of a server. A 410, a permanent redirect or
+`noindex` deletes a document at the first visit, other responses after several
 (`gossamer.events.public`). The row counts misses by the time of the visit, so a redelivered record
 counts once, and the visit that deleted the document publishes its tombstone again. The frontier
 gets a verdict, `gone` or `redirect`. A leader that is gone, or has another text, is replaced

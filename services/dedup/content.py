@@ -348,7 +348,7 @@ class Near:
         """Return the URL that *page* is a near duplicate of, or "".
 
         A page without a leader becomes a candidate for later pages. Pages that were visited later
-        are ignored, so a redelivered record gets the same answer.
+        are ignored, so a redelivered record gets the same verdict.
         """
         if not page.simhash:
             return ""

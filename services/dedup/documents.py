@@ -11,7 +11,7 @@ row, with which its next version is compared, but it is not published.
 A document is published when it is the first one of its URL, when it changed, and when it became or
 ceased to be a copy of another page. Its row stores the times of the last visit whose document was
 published, and of the last visit that found a change. So a record that is redelivered after a crash
-gets the same answer and publishes the same document, even if the row is from a later visit.
+gets the same verdict and publishes the same document, even if the row is from a later visit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -65,7 +65,7 @@ class Documents:
     def compare(self, page: PageParsed) -> Version:
         """Compare *page* with the document that its URL had before.
 
-        A redelivered record gets the same answer, and changes nothing.
+        A redelivered record gets the same verdict, and changes nothing.
         """
         before, blocks = self._rows.get(_key(page)), unpack_blocks(page.blocks)
         if before and page.fetched_at < before.at:

@@ -75,7 +75,7 @@ class EvaluatedPage(NamedTuple):
     classifier failed."""
 
 
-Answer = Iterator[Event | Tombstone]
+Output = Iterator[Event | Tombstone]
 Handler = Callable[[EvaluatedPage, float], Iterable[Event | Tombstone]]
 
 
@@ -159,7 +159,7 @@ class Pages:
             leaders = [key[-1] for row, key, _ in group if row is DocumentRow]
             yield [*group, *keys_of(leaders)]
 
-    def handle(self, parsed: PageParsed, now: float) -> Answer:
+    def handle(self, parsed: PageParsed, now: float) -> Output:
         """Yield the events and tombstones that follow from *parsed*, by its kind."""
         read_ahead = self._evaluated.pop(parsed.visit.id, None)
         # One step may have two pages of one visit: after a crash a visit may be reported again.
@@ -199,7 +199,7 @@ class Pages:
         reason = f"not relevant, by {relevance.rule}: it is not published"
         return EvaluatedPage(page, requested.hidden or Gone.IRRELEVANT, reason)
 
-    def _compare(self, evaluated: EvaluatedPage, now: float) -> Answer:
+    def _compare(self, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page
         version = self._documents.compare(page)
         content = self._content.decide(page, version.change, self._crawl, now)
@@ -229,7 +229,7 @@ class Pages:
         else:
             yield from self._documents.publish(page, version, verdict, original, now)
 
-    def _read_listing(self, evaluated: EvaluatedPage, now: float) -> Answer:
+    def _read_listing(self, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page
         version = self._listings.read(page, self._crawl, self.blocklist)
         yield from self._content.follow(page, version.links, now)
@@ -247,10 +247,10 @@ class Pages:
         )
         yield from self._documents.record_miss(page, Gone.LISTING)
 
-    def _report_unreadable(self, evaluated: EvaluatedPage, now: float) -> Answer:
+    def _report_unreadable(self, evaluated: EvaluatedPage, now: float) -> Output:
         yield _verdict_on(evaluated.page, Verdict.UNREADABLE, now)
 
-    def _confirm(self, evaluated: EvaluatedPage, now: float) -> Answer:
+    def _confirm(self, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page
         row = self._documents.confirm(page)
         fields: dict[str, Any] = {"digest": row.digest if row else ""}
@@ -258,7 +258,7 @@ class Pages:
             fields = {"reason": IS_BACK, "validators": NO_VALIDATORS}
         yield _verdict_on(page, Verdict.UNCHANGED, now, change=0.0, **fields)
 
-    def _redirect(self, gone: Gone, evaluated: EvaluatedPage, now: float) -> Answer:
+    def _redirect(self, gone: Gone, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page
         count_hazards(NAME, self._host_names.learn_redirect(page))
         links = find_links(page, self._crawl, self.blocklist)
@@ -267,7 +267,7 @@ class Pages:
         if page.links:
             yield from self._record_miss(gone, evaluated, now)
 
-    def _record_miss(self, gone: Gone, evaluated: EvaluatedPage, now: float) -> Answer:
+    def _record_miss(self, gone: Gone, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page
         for tombstone in self._documents.record_miss(page, gone):
             redirects_to, reason = tombstone.redirects_to, tombstone.reason
@@ -275,7 +275,7 @@ class Pages:
             yield _verdict_on(page, verdict, now, redirects_to=redirects_to, reason=reason)
             yield tombstone
 
-    def _report_probe(self, evaluated: EvaluatedPage, now: float) -> Answer:
+    def _report_probe(self, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page
         yield MissingPageRead(
             crawl=page.crawl,

@@ -32,7 +32,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.events.pages import group_by_site, seed_discovery
 from gossamer.policies import uses_hints
-from gossamer.runtime.processor import Answer, Handler, Key, Processor, check_handlers
+from gossamer.runtime.processor import Handler, Key, Output, Processor, check_handlers
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
@@ -93,7 +93,7 @@ class Dedup(Processor):
         """Return how much of the URL-seen set is still to be read; "" if it is complete."""
         return self._seen.note()
 
-    def handle(self, event: Event, now: float) -> Answer:
+    def handle(self, event: Event, now: float) -> Output:
         """Handle a seed, discovered URLs, a parsed page or a control event.
 
         Raise Poison if the event's site is in a partition of another instance.

@@ -18,7 +18,7 @@ HEADER_SIZE = 12
 POINTER = 0xC0
 MAX_LABELS = 128
 
-Answer = tuple[str, int]
+AddressRecord = tuple[str, int]
 """An address and its TTL in seconds."""
 
 
@@ -46,11 +46,11 @@ def is_answer(message: bytes, query: bytes) -> bool:
     return bool(flags & RESPONSE) and message[:2] == query[:2] and repeats_question
 
 
-def extract_addresses(message: bytes, query: bytes) -> list[Answer]:
+def extract_addresses(message: bytes, query: bytes) -> list[AddressRecord]:
     """Return the addresses in the valid records of *message*, which answers *query*."""
     names = {_name(query, HEADER_SIZE)[0]}
     kind = struct.unpack_from(">H", query, len(query) - 4)[0]
-    found: list[Answer] = []
+    found: list[AddressRecord] = []
     for record in _records(message, len(query)):
         if record.name not in names:
             continue

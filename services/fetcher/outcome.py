@@ -246,7 +246,7 @@ class VisitResult(Struct, frozen=True, kw_only=True):
     """
 
     assessment: Assessment
-    answer: Reply | Failure | None = None
+    response: Reply | Failure | None = None
     robots: RobotsRules | None = None
     sitemaps: tuple[str, ...] = ()
     """The sitemaps that robots.txt names."""
@@ -259,7 +259,7 @@ class VisitResult(Struct, frozen=True, kw_only=True):
     redirects: tuple[FollowedRedirect, ...] = ()
     """The redirects that were followed; each becomes a `PageFetched`."""
     last: Reply | Failure | None = None
-    """The answer to the last request of the visit, if that is not *answer*."""
+    """The response to the last request of the visit, if that is not *response*."""
 
 
 def failed_result(failure: Failure) -> VisitResult:
@@ -268,7 +268,7 @@ def failed_result(failure: Failure) -> VisitResult:
     assessment = Assessment(
         outcome=failure.outcome, has_page=False, reason=failure.reason, hazards=hazards
     )
-    return VisitResult(assessment=assessment, answer=failure)
+    return VisitResult(assessment=assessment, response=failure)
 
 
 def skipped_result(outcome: Outcome, reason: str, *hazards: Hazard) -> VisitResult:
@@ -284,7 +284,7 @@ def unvisited_result(why: str, wait: float = 0.0, hop: Reply | None = None) -> V
     the next visit to the host.
     """
     assessment = Assessment(outcome=Outcome.UNVISITED, has_page=False, reason=why, retry_after=wait)
-    return VisitResult(assessment=assessment, answer=hop)
+    return VisitResult(assessment=assessment, response=hop)
 
 
 def make_events(
@@ -298,8 +298,8 @@ def make_events(
     emitted: list[Event] = [
         _make_page(order, visit, *redirect, now) for redirect in result.redirects
     ]
-    if isinstance(result.answer, Reply) and result.assessment.has_page:
-        page = _make_page(order, visit, result.url or visit.url, result.answer, now)
+    if isinstance(result.response, Reply) and result.assessment.has_page:
+        page = _make_page(order, visit, result.url or visit.url, result.response, now)
         hazards = result.assessment.hazards
         emitted.append(replace(page, hazards=hazards, usage=result.usage))
     emitted.append(_make_ended(order, index, result, last, now))
@@ -353,9 +353,9 @@ def count_visit(event: VisitEnded) -> None:
 def _make_ended(
     order: HostCheckedOut, index: int, result: VisitResult, last: bool, now: float
 ) -> VisitEnded:
-    assessment, answer = result.assessment, result.answer
-    reply = answer if isinstance(answer, Reply) else Reply(status=0)
-    latest = result.last or answer
+    assessment, response = result.assessment, result.response
+    reply = response if isinstance(response, Reply) else Reply(status=0)
+    latest = result.last or response
     return VisitEnded(
         crawl=order.crawl,
         at=now,

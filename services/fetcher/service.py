@@ -208,20 +208,20 @@ class Fetcher:
 
     async def _carry_out_step(self, step: Step, host: HostClient, run: "OrderRun") -> StepResult:
         paused = self._paused[run.order.crawl]
-        answer = None
+        response = None
         match step:
             case Delay(seconds=seconds):
                 await _wait(seconds, paused)
             case Fetch():
-                answer = await self._ask(step, host, run)
-                if answer.started_at:
-                    answer = replace(answer, started_at=run.to_lease_time(answer.started_at))
+                response = await self._ask(step, host, run)
+                if response.started_at:
+                    response = replace(response, started_at=run.to_lease_time(response.started_at))
                     self.backoff.record_request()
                 else:
                     run.requested_at = 0.0
             case Emit(events=emitted):
                 run.emit(self._add_hazards(run.order, emitted))
-        return StepResult(run.now(), paused.is_set(), answer)
+        return StepResult(run.now(), paused.is_set(), response)
 
 
 async def _wait(seconds: float, paused: asyncio.Event) -> None:

@@ -47,11 +47,12 @@ class Emit(Struct, frozen=True):
 
 
 class StepResult(Struct, frozen=True):
-    """The result of a step; *answer* is None unless a request was made. *now* is epoch seconds."""
+    """The result of a step; *response* is None unless a request was made. *now* is epoch
+    seconds."""
 
     now: float
     paused: bool
-    answer: Reply | Failure | None = None
+    response: Reply | Failure | None = None
 
 
 Step = Delay | Fetch | Emit
@@ -105,10 +106,10 @@ class Pace:
         reused connection, the request is repeated once after another pause: most likely the server
         did not read it.
         """
-        answer = yield from self._request_once(request)
-        if isinstance(answer, Failure) and answer.stale:
-            return (yield from self._request_once(request)) or answer
-        return answer
+        response = yield from self._request_once(request)
+        if isinstance(response, Failure) and response.stale:
+            return (yield from self._request_once(request)) or response
+        return response
 
     def _request_once(self, request: Fetch) -> Conversation[Reply | Failure | None]:
         if self._outlasts_lease(self._pause):
@@ -126,15 +127,15 @@ class Pace:
             request = replace(request, headers=(*request.headers, *cookie))
         result = yield request
         self.now = result.now
-        answer = result.answer
-        assert answer
-        if isinstance(answer, Failure) and answer.outcome is Outcome.UNVISITED:
-            self.why, self.wait = answer.reason, answer.wait
+        response = result.response
+        assert response
+        if isinstance(response, Failure) and response.outcome is Outcome.UNVISITED:
+            self.why, self.wait = response.reason, response.wait
             return None
-        self._pause = max(self.order.pause, self.order.pause_factor * answer.took)
-        if isinstance(answer, Reply):
-            self._jar.take(request.url, answer.headers, self.now)
-        return answer
+        self._pause = max(self.order.pause, self.order.pause_factor * response.took)
+        if isinstance(response, Reply):
+            self._jar.take(request.url, response.headers, self.now)
+        return response
 
     def cookie(self, url: str) -> Headers:
         """Return the Cookie header of a request for *url*; () if there is no cookie."""

@@ -101,34 +101,34 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
         return skipped_result(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
     request = _make_request(pace.limits, visit)
     walk = yield from _pass_wall(pace, request)
-    if walk.answer is None:
+    if walk.response is None:
         hop = walk.last if isinstance(walk.last, Reply) else None
         return unvisited_result(pace.why, pace.wait, hop)
-    if isinstance(walk.answer, Failure):
-        return failed_result(walk.answer)
+    if isinstance(walk.response, Failure):
+        return failed_result(walk.response)
     if walk.at != visit.url:
-        failing = assess(walk.answer, walk.at, pace.now)
-        return VisitResult(assessment=failing.without_page(), answer=walk.answer)
-    answer = mark_partial(walk.answer) if pace.limits.ranges else walk.answer
-    assessment = assess(answer, visit.url, pace.now, bool(visit.conditions), request.accepts)
+        failing = assess(walk.response, walk.at, pace.now)
+        return VisitResult(assessment=failing.without_page(), response=walk.response)
+    response = mark_partial(walk.response) if pace.limits.ranges else walk.response
+    assessment = assess(response, visit.url, pace.now, bool(visit.conditions), request.accepts)
     if walk.range_refused:
         assessment = replace(assessment, hazards=(Hazard.RANGE_ERROR, *assessment.hazards))
     if walk.returned and assessment.outcome is not Outcome.REDIRECT and not assessment.reason:
         assessment = replace(assessment, reason=PASSED_WALL)
-    usage = with_header(robots.usage_of(visit.url), answer.headers)
-    return VisitResult(assessment=assessment, answer=answer, usage=usage, last=walk.last)
+    usage = with_header(robots.usage_of(visit.url), response.headers)
+    return VisitResult(assessment=assessment, response=response, usage=usage, last=walk.last)
 
 
 class _WallResult(Struct, frozen=True):
-    """The answer that decides a visit, and what was found on the way through a cookie wall."""
+    """The response that decides a visit, and what was found on the way through a cookie wall."""
 
-    answer: Reply | Failure | None
+    response: Reply | Failure | None
     """None: the order must end."""
     at: str
-    """The URL of the answer."""
+    """The URL of the response."""
     range_refused: bool = False
     last: Reply | Failure | None = None
-    """The answer to the last request, if that is not *answer*."""
+    """The response to the last request, if that is not *response*."""
     returned: bool = False
     """Whether redirects led back to the visit's URL with another cookie."""
 
@@ -137,46 +137,46 @@ def _pass_wall(pace: Pace, request: Fetch) -> Conversation[_WallResult]:
     """Make *request*; follow redirects that set a cookie and lead back to its URL.
 
     A cookie wall answers a request without its cookie by such redirects. Other redirects are not
-    followed: the redirect is then the answer.
+    followed: the redirect is then the response.
     """
     sent = pace.cookie(request.url)
-    answer, range_refused = yield from _request_range(pace, request)
-    at, walk = request.url, _WallResult(answer, request.url, range_refused)
+    response, range_refused = yield from _request_range(pace, request)
+    at, walk = request.url, _WallResult(response, request.url, range_refused)
     for _ in range(MAX_WALL_REDIRECTS):
-        if not isinstance(answer, Reply):
+        if not isinstance(response, Reply):
             break
-        target = _within_wall(pace, request.url, at, answer, sent)
+        target = _within_wall(pace, request.url, at, response, sent)
         if not target:
             break
-        redirect = answer
+        redirect = response
         if target != request.url:
-            answer = yield from pace.request(Fetch(target, accept_any, pace.limits.robots_limit))
-            if answer is None:
+            response = yield from pace.request(Fetch(target, accept_any, pace.limits.robots_limit))
+            if response is None:
                 break
-            walk = replace(walk, last=answer)
+            walk = replace(walk, last=response)
         else:
             is_first_cookie, sent = not sent, pace.cookie(target)
-            answer, range_refused = yield from _request_range(pace, request)
-            if answer is None:
+            response, range_refused = yield from _request_range(pace, request)
+            if response is None:
                 # The order ends before the request with the cookie. After a first cookie the URL
                 # stays unvisited, and the next order requests it with the cookie. After another
-                # cookie the redirect is the answer, so that the URL does not wait forever.
+                # cookie the redirect is the response, so that the URL does not wait forever.
                 return _WallResult(None, target, last=redirect) if is_first_cookie else walk
-            walk = _WallResult(answer, target, range_refused, returned=True)
+            walk = _WallResult(response, target, range_refused, returned=True)
         at = target
     if at != request.url:
         pace.tries_cookie_walls = False
-        if answer and _is_failing(answer, at, pace.now):
-            return _WallResult(answer, at)
+        if response and _is_failing(response, at, pace.now):
+            return _WallResult(response, at)
     return walk
 
 
-def _within_wall(pace: Pace, url: str, at: str, answer: Reply, sent: Headers) -> str:
+def _within_wall(pace: Pace, url: str, at: str, response: Reply, sent: Headers) -> str:
     """Return the next URL on the way through the cookie wall of *url*, or "" if there is none.
 
-    *answer* came from *at*; *sent* is the Cookie header of the last request for *url*.
+    *response* came from *at*; *sent* is the Cookie header of the last request for *url*.
     """
-    target = redirect_target(answer.status, answer.headers, at)
+    target = redirect_target(response.status, response.headers, at)
     if not target or host_key(target) != pace.order.host:
         return ""
     has_new_cookie = pace.cookie(url) != sent
@@ -190,21 +190,21 @@ def _within_wall(pace: Pace, url: str, at: str, answer: Reply, sent: Headers) ->
     return target if allowed and not pace.limits.blocklist.of_url(target) else ""
 
 
-def _is_failing(answer: Reply | Failure, url: str, now: float) -> bool:
-    """Return whether *answer* shows that the host is failing, which ends the order."""
-    if isinstance(answer, Reply):
-        return OUTCOMES[assess(answer, url, now).outcome].ends_order
-    return OUTCOMES[answer.outcome].ends_order
+def _is_failing(response: Reply | Failure, url: str, now: float) -> bool:
+    """Return whether *response* shows that the host is failing, which ends the order."""
+    if isinstance(response, Reply):
+        return OUTCOMES[assess(response, url, now).outcome].ends_order
+    return OUTCOMES[response.outcome].ends_order
 
 
 def _request_range(pace: Pace, request: Fetch) -> Conversation[tuple[Reply | Failure | None, bool]]:
-    """Return the answer to *request*, and whether the server refused a range."""
+    """Return the response to *request*, and whether the server refused a range."""
     if not pace.limits.ranges:
         return (yield from pace.request(request)), False
-    answer = yield from pace.request(add_range(request))
-    if isinstance(answer, Reply) and answer.status == UNSATISFIABLE:
+    response = yield from pace.request(add_range(request))
+    if isinstance(response, Reply) and response.status == UNSATISFIABLE:
         return (yield from pace.request(request)), True
-    return answer, False
+    return response, False
 
 
 def _make_request(limits: VisitLimits, visit: Visit) -> Fetch:
@@ -242,23 +242,23 @@ def _follow_robots(
 ) -> Conversation[VisitResult]:
     at, hops = visit.url, visit.hops
     while True:
-        answer = yield from pace.request(Fetch(at, accept_any, pace.limits.robots_limit))
-        if answer is None:
+        response = yield from pace.request(Fetch(at, accept_any, pace.limits.robots_limit))
+        if response is None:
             return unvisited_result(pace.why, pace.wait, redirects[-1].reply if redirects else None)
-        if isinstance(answer, Failure):
-            return _robots_failure(pace, answer, is_elsewhere=bool(visit.on_behalf_of))
-        assessment = assess(answer, at, pace.now)
+        if isinstance(response, Failure):
+            return _robots_failure(pace, response, is_elsewhere=bool(visit.on_behalf_of))
+        assessment = assess(response, at, pace.now)
         if assessment.outcome is not Outcome.REDIRECT or hops == REDIRECTS:
-            return _robots_reply(pace, answer, assessment, at)
-        target = redirect_target(answer.status, answer.headers, at)
+            return _robots_reply(pace, response, assessment, at)
+        target = redirect_target(response.status, response.headers, at)
         hops += 1
         if leaves_host(visit.url, target):
             why = f"robots.txt is requested from {target}"
             moved = replace(assessment, location=target, reason=why)
             return VisitResult(
-                assessment=moved, answer=answer, url=at, robots_location=(target, hops)
+                assessment=moved, response=response, url=at, robots_location=(target, hops)
             )
-        redirects.append(FollowedRedirect(at, answer))
+        redirects.append(FollowedRedirect(at, response))
         at = target
 
 
@@ -290,7 +290,7 @@ def _robots_reply(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> 
         rules = _disallow_all(pace, f"robots.txt answered {reply.status}")
     elif assessment.outcome is Outcome.BUSY:
         rules = None
-    return VisitResult(assessment=assessment, answer=reply, robots=rules, url=at)
+    return VisitResult(assessment=assessment, response=reply, robots=rules, url=at)
 
 
 def _parse_robots(pace: Pace, reply: Reply, at: str) -> VisitResult:
@@ -309,7 +309,7 @@ def _parse_robots(pace: Pace, reply: Reply, at: str) -> VisitResult:
     hazards = (Hazard.ROBOTS_MALFORMED,) if file.malformed else ()
     return VisitResult(
         assessment=Assessment(outcome=Outcome.PAGE, hazards=hazards),
-        answer=reply,
+        response=reply,
         robots=file.rules,
         sitemaps=file.sitemaps,
         url=at,
@@ -320,7 +320,9 @@ def _unreachable_robots(
     pace: Pace, reply: Reply, at: str, outcome: Outcome, why: str, *hazards: Hazard
 ) -> VisitResult:
     assessment = Assessment(outcome=outcome, reason=why, hazards=hazards)
-    return VisitResult(assessment=assessment, answer=reply, robots=_disallow_all(pace, why), url=at)
+    return VisitResult(
+        assessment=assessment, response=reply, robots=_disallow_all(pace, why), url=at
+    )
 
 
 def _decode_robots(reply: Reply, limit: int) -> Body:

@@ -29,7 +29,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from gossamer.runtime.answers import read_ahead
+from gossamer.runtime.handling import read_ahead
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from services.frontier.partition import Partition

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gossamer.errors import GossamerError
 from gossamer.events import DEFAULT_CRAWL, HostCheckedOut, OrderId
 from gossamer.log import partition_of
-from gossamer.runtime.answers import read_ahead
+from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Row, Store

@@ -24,7 +24,7 @@ from gossamer.events import (
 )
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Absence
 from gossamer.policies import NEVER, uses_internal_links
-from gossamer.runtime.answers import read_ahead
+from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED

@@ -35,8 +35,8 @@ from gossamer.events.outcomes import OUTCOMES, VerdictSubject
 from gossamer.log import MAX_POLL_RECORDS, Record
 from gossamer.log.control import ControlRow, control_row
 from gossamer.overrides import overridden_site
-from gossamer.runtime.answers import read_ahead
-from gossamer.runtime.processor import Answer, Handler, Key, Processor, check_handlers
+from gossamer.runtime.handling import read_ahead
+from gossamer.runtime.processor import Handler, Key, Output, Processor, check_handlers
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.url import host_key
@@ -54,7 +54,7 @@ from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
 from services.frontier.rows import DueRow, OffsetAndTime, PlanRow, UrlRow, VerdictRow
 
-PartitionHandler = Callable[[Partition, Any, float], Answer | None]
+PartitionHandler = Callable[[Partition, Any, float], Output | None]
 """Handles one type of event about a site of the partition."""
 
 
@@ -191,7 +191,7 @@ class Frontier(Processor):
     def _offset_and_time(self, event: Event) -> OffsetAndTime | None:
         return None if self._offset is None else OffsetAndTime(self._offset, event.at)
 
-    def handle(self, event: Event, now: float) -> Answer:
+    def handle(self, event: Event, now: float) -> Output:
         """Apply one event; `wake` makes the orders that follow.
 
         Raise Poison if the event is of another crawl, or of a site of another partition.
@@ -245,12 +245,12 @@ class Frontier(Processor):
             UrlsErased: lambda partition, event, now: self._erasures.finish(partition, event),
         }
 
-    def _admit_urls(self, partition: Partition, event: UrlsAdmitted, now: float) -> Answer:
+    def _admit_urls(self, partition: Partition, event: UrlsAdmitted, now: float) -> Output:
         event, late = self._erasures.remove_erased_links(partition, event, now)
         self._admission.admit(partition, event, self._crawl, now, self._offset_and_time(event))
         return late
 
-    def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Answer:
+    def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Output:
         self._check_in.apply_outcome(partition, event, now)
         self._pacing.charge_bytes(event.received)
         if partition.erasures.covers(event.visit):
@@ -266,7 +266,7 @@ class Frontier(Processor):
 
     def _apply_robots_answer(
         self, partition: Partition, event: RobotsAnswered, now: float
-    ) -> Answer:
+    ) -> Output:
         if not partition.find(event.site, event.host).stored:
             return ()  # The host was erased.
         self._robots.handle_answer(partition, event, now)

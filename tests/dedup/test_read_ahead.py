@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gossamer import relevance
 from gossamer.events import CrawlDefined, Link, PageParsed
-from gossamer.runtime.answers import read_ahead
+from gossamer.runtime.handling import read_ahead
 from gossamer.web.url import fingerprint
 from tests.support.read_ahead import ReadAheadStore
 

@@ -21,7 +21,7 @@ from gossamer.events import (
 )
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED, PAGES_DEDUPLICATED, VISITS_ENDED
 from gossamer.log.codec import encode
-from gossamer.runtime.processor import Answer, Processor
+from gossamer.runtime.processor import Output, Processor
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.web.robots import RobotsRules
 from gossamer.web.validators import Validators
@@ -58,7 +58,7 @@ class Listener(Processor):
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def handle(self, event: Event, now: float) -> Answer:
+    def handle(self, event: Event, now: float) -> Output:
         self.events.append(event)
         return ()
 

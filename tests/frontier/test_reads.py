@@ -23,7 +23,7 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.runtime.answers import read_ahead
+from gossamer.runtime.handling import read_ahead
 from gossamer.settings import FrontierSettings
 from services.frontier.service import Frontier
 from tests.support.read_ahead import ReadAheadStore

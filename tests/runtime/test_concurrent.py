@@ -97,7 +97,7 @@ async def test_messages_of_unrepeatable_work_are_appended_at_once(
 async def test_slow_record_limits_waiting_results(
     start: Start, manual: Manual, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(concurrent, "ANSWERS_LIMIT", 5)
+    monkeypatch.setattr(concurrent, "MAX_HELD_OUTPUTS", 5)
     sow(log, *(f"{number:02}" for number in range(40)))
 
     def all_but_the_first_done() -> bool:

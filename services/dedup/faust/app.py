@@ -31,7 +31,7 @@ from gossamer.log.codec import decode_all
 from gossamer.log.control import ControlTail
 from gossamer.log.kafka.retention import CHECK_INTERVAL
 from gossamer.log.throttling import HOLD_INTERVAL, Throttle
-from gossamer.runtime.answers import answer
+from gossamer.runtime.handling import handle_record
 from gossamer.runtime.health import Health
 from gossamer.settings import Settings
 from gossamer.settings.servers import KafkaSettings
@@ -230,7 +230,7 @@ class FaustWorker:
         """Pass control events to Dedup; return whether there were any."""
         records = await self._in_thread(partial(control.poll, timeout))
         for one in decode_all(records):
-            if letters := answer(self._dedup, one, clock.now()):
+            if letters := handle_record(self._dedup, one, clock.now()):
                 await self._in_thread(partial(self._log.append, letters))
         return bool(records)
 
@@ -250,7 +250,7 @@ class FaustWorker:
         await asyncio.sleep(HEALTH_INTERVAL)
 
     async def _check_lag(self) -> None:
-        """Pause partitions while the consumers of their answers lag behind."""
+        """Pause partitions while the consumers of their outputs lag behind."""
         await asyncio.sleep(HOLD_INTERVAL)
         if not self._app.tables.actives_ready:
             return

@@ -3,7 +3,7 @@
 Seeds and discovered URLs are handled one by one in the event loop, because Faust's table can only
 be written while an event is current. Parsed pages access the store, which blocks, so they are
 handled in a thread of their own. Pages that wait together are handled in one batch, with one flush.
-A record is committed when the brokers have acknowledged its answers and its changes of the table.
+A record is committed when the brokers have acknowledged its outputs and its changes of the table.
 Later records do not wait for that.
 """
 
@@ -25,8 +25,8 @@ from gossamer import clock
 from gossamer.errors import Unavailable
 from gossamer.log import Message, Record, partition_of
 from gossamer.log.codec import decode_all
-from gossamer.runtime.answers import answer, answer_all, events_of, read_ahead, reads_of
 from gossamer.runtime.concurrent import OffsetTracker
+from gossamer.runtime.handling import events_of, handle_record, handle_records, read_ahead, reads_of
 from gossamer.store import Store
 from gossamer.telemetry import observe
 from gossamer.telemetry.timing import observe_duration
@@ -36,7 +36,7 @@ from services.dedup.faust.transport import Producer
 from services.dedup.service import Dedup
 
 MAX_UNACKNOWLEDGED = 1000
-"""Maximum number of records with answers that are not acknowledged yet."""
+"""Maximum number of records with outputs that are not acknowledged yet."""
 MAX_PAGES_PER_BATCH = 32
 """Maximum number of pages in the queue, and so in a batch."""
 BATCH_INTERVAL = 0.1
@@ -61,7 +61,7 @@ class PendingRecord(NamedTuple):
 
 
 class FaustRunner:
-    """Handles records, and tracks each of them until its answers are acknowledged."""
+    """Handles records, and tracks each of them until its outputs are acknowledged."""
 
     def __init__(self, app: faust.App, dedup: Dedup, changelog: Changelog, store: Store) -> None:
         self.dedup = dedup
@@ -89,10 +89,10 @@ class FaustRunner:
             # empty.
             if keys := next(reads_of(self.dedup, events_of([one])), None):
                 await self._in_thread(partial(read_ahead, self._store, [keys]))
-            messages, changes = answer(self.dedup, one, clock.now()), self.seen.pop_changes()
+            messages, changes = handle_record(self.dedup, one, clock.now()), self.seen.pop_changes()
             if self.dedup.unsettled:
                 await self._in_thread(self._settle_store)
-            await self._send_answers(pending, messages, changes)
+            await self._send_outputs(pending, messages, changes)
 
     async def queue_pages(self, stream: Stream) -> None:
         """Queue parsed pages for `handle_pages`."""
@@ -107,9 +107,9 @@ class FaustRunner:
             while not self._pages.empty():
                 batch.append(self._pages.get_nowait())
             records = [pending.record for pending in batch]
-            answers = await self._in_thread(partial(self._handle_batch, records))
-            for pending, messages in zip(batch, answers, strict=True):
-                await self._send_answers(pending, messages)
+            outputs = await self._in_thread(partial(self._handle_batch, records))
+            for pending, messages in zip(batch, outputs, strict=True):
+                await self._send_outputs(pending, messages)
             if len(batch) < MAX_PAGES_PER_BATCH:
                 await asyncio.sleep(max(0.0, begun_at + BATCH_INTERVAL - clock.steady()))
 
@@ -144,7 +144,7 @@ class FaustRunner:
     def _handle_batch(self, records: Sequence[Record]) -> list[list[Message]]:
         decoded = decode_all(records)
         read_ahead(self._store, reads_of(self.dedup, events_of(decoded)))
-        messages = answer_all(self.dedup, decoded, clock.now, self._restart)
+        messages = handle_records(self.dedup, decoded, clock.now, self._restart)
         self._store.flush()
         return messages
 
@@ -156,14 +156,14 @@ class FaustRunner:
         self.dedup.settle()
         self._store.flush()
 
-    async def _send_answers(
+    async def _send_outputs(
         self, pending: PendingRecord, messages: Iterable[Message], changes: Iterable[Change] = ()
     ) -> None:
         await self._capacity.acquire()
         topic = self.seen.changelog_topic_name
         sent_changes = [await self._send(topic, c.partition, c.key, c.value) for c in changes]
-        answers = [await self._send_message(message) for message in messages]
-        finish = self._await_acknowledgements(pending, sent_changes, answers)
+        outputs = [await self._send_message(message) for message in messages]
+        finish = self._await_acknowledgements(pending, sent_changes, outputs)
         task = asyncio.create_task(self.guard(finish))
         self._commits.add(task)
         task.add_done_callback(self._commits.discard)
@@ -193,15 +193,15 @@ class FaustRunner:
         self,
         pending: PendingRecord,
         changes: list[Awaitable[RecordMetadata]],
-        answers: list[Awaitable[RecordMetadata]],
+        outputs: list[Awaitable[RecordMetadata]],
     ) -> None:
         with (
-            observe_duration("gossamer_log_append_seconds") if changes or answers else nullcontext()
+            observe_duration("gossamer_log_append_seconds") if changes or outputs else nullcontext()
         ):
             if changes:
                 written = await asyncio.gather(*changes)
                 self.seen.record_published(written[0], written[-1])
-            await asyncio.gather(*answers)
+            await asyncio.gather(*outputs)
         self._offsets.complete(pending.record)
         observe("gossamer_step_seconds", clock.steady() - pending.begun_at, service=self.dedup.name)
         self._capacity.release()

@@ -1,7 +1,7 @@
 """The URL-seen set as a Faust table: RocksDB on the instance's disk, with a changelog on Kafka.
 
 Writing to the table does not write to the changelog. The runner sends the changes (`pop_changes`)
-with the answers to an event, and commits the event once the brokers have acknowledged all of them.
+with the outputs to an event, and commits the event once the brokers have acknowledged all of them.
 
 One process locks the folder of an instance's tables, which is bound to one changelog.
 """

@@ -179,11 +179,11 @@ class HostClient:
         self._close_idle(addresses[0])
         try:
             with self._web.gaps.request(host_name(host), delay):
-                answer = await self._answer(step, host, addresses, admission)
+                response = await self._response_to(step, host, addresses, admission)
         finally:
             took = self._time() - begun_at
             observe("gossamer_fetch_seconds", took)
-        return replace(answer, started_at=started_at, took=took)
+        return replace(response, started_at=started_at, took=took)
 
     def _close_idle(self, address: str) -> None:
         """Close idle connections to *address* until one more connection is within the limit."""
@@ -207,7 +207,7 @@ class HostClient:
         async with nullcontext() if resolver.has_cached(name) else asyncio.timeout(timeout):
             return await resolver.addresses(name)
 
-    async def _answer(
+    async def _response_to(
         self, step: Fetch, host: str, addresses: tuple[str, ...], admission: Admission[Request]
     ) -> Reply | Failure:
         deadline = self._time() + self._web.settings.visit_limit

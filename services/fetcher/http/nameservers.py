@@ -14,7 +14,14 @@ import aiodns
 import pycares
 
 from gossamer.telemetry.timing import observe_duration
-from services.fetcher.dns_message import AAAA, A, Answer, extract_addresses, is_answer, make_query
+from services.fetcher.dns_message import (
+    AAAA,
+    A,
+    AddressRecord,
+    extract_addresses,
+    is_answer,
+    make_query,
+)
 from services.fetcher.limitations import NO_NAME_SERVER, LocalFault
 
 LOOKUP_TIMEOUT, LOOKUP_TRIES = 5.0, 2
@@ -55,7 +62,9 @@ class NameServers:
         self._nameserver, self._report_malformed = nameserver, report_malformed
         self._cares: aiodns.DNSResolver | None = None
 
-    async def resolve(self, name: str, seconds: float, bypass_cache: bool = False) -> list[Answer]:
+    async def resolve(
+        self, name: str, seconds: float, bypass_cache: bool = False
+    ) -> list[AddressRecord]:
         """Return the addresses of *name*, with their TTLs; *bypass_cache*: query a name server.
 
         Raise DnsFailure, DnsUnanswered, LocalFault if no name server can be queried, or
@@ -72,7 +81,7 @@ class NameServers:
             failure = DnsFailure if has_none else DnsUnanswered
             raise failure(f"{name} does not resolve: {error.args[-1]}") from error
 
-    async def _query(self, name: str) -> list[Answer]:
+    async def _query(self, name: str) -> list[AddressRecord]:
         if self._cares is None:
             self._cares = self._new_channel()
         try:
@@ -82,7 +91,7 @@ class NameServers:
                 raise
         return await self._query_uncached(name)
 
-    async def _query_uncached(self, name: str) -> list[Answer]:
+    async def _query_uncached(self, name: str) -> list[AddressRecord]:
         # An error is believed only if a new channel, without cache and other queries, repeats it.
         channel = self._new_channel()
         try:
@@ -98,7 +107,7 @@ class NameServers:
         finally:
             await channel.close()
 
-    async def _query_channel(self, channel: aiodns.DNSResolver, name: str) -> list[Answer]:
+    async def _query_channel(self, channel: aiodns.DNSResolver, name: str) -> list[AddressRecord]:
         if not self._nameserver:
             found = await channel.getaddrinfo(name, type=socket.SOCK_STREAM)
             return [(_text(node.addr[0]), node.ttl) for node in found.nodes]
@@ -125,7 +134,7 @@ class NameServers:
             await self._cares.close()
 
 
-def _addresses(results: Iterable[pycares.DNSResult | BaseException]) -> list[Answer]:
+def _addresses(results: Iterable[pycares.DNSResult | BaseException]) -> list[AddressRecord]:
     """Return the addresses in *results*; if there are none, raise one of the errors.
 
     An error that means "unknown" takes precedence over one that means "no address".
@@ -159,7 +168,7 @@ class _QueryProtocol(asyncio.DatagramProtocol):
             self.answer.set_exception(exc)
 
 
-async def query_addresses(server: str, name: str, seconds: float) -> list[Answer]:
+async def query_addresses(server: str, name: str, seconds: float) -> list[AddressRecord]:
     """Query *server* over UDP; return the addresses in the valid records of its answers.
 
     Return an empty list if no answer comes within *seconds*.
@@ -172,7 +181,7 @@ async def query_addresses(server: str, name: str, seconds: float) -> list[Answer
     return [record for result in results if isinstance(result, list) for record in result]
 
 
-async def _query_udp(server: str, query: bytes, seconds: float) -> list[Answer]:
+async def _query_udp(server: str, query: bytes, seconds: float) -> list[AddressRecord]:
     parts = urlsplit(
         f"//[{server}]" if server.count(":") > 1 and "[" not in server else f"//{server}"
     )

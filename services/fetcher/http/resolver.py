@@ -31,7 +31,7 @@ from services.fetcher.addresses import (
     may_connect,
     nat64_prefixes,
 )
-from services.fetcher.dns_message import Answer
+from services.fetcher.dns_message import AddressRecord
 from services.fetcher.http.limiters import Admission, Lookup, Stage, lookup_limiters
 from services.fetcher.http.nameservers import LOOKUP_TIMEOUT, DnsFailure, DnsUnanswered, NameServers
 from services.fetcher.limitations import LocalFault, Outage
@@ -263,7 +263,7 @@ class Resolver(AbstractResolver):
             await admission.reach(Stage.LOOKUP)
             yield
 
-    async def _first_try(self, name: str) -> list[Answer] | None:
+    async def _first_try(self, name: str) -> list[AddressRecord] | None:
         """Return the answer, or None if it does not come within FIRST_TRY_TIMEOUT."""
         async with self._permit(name, is_slow=False):
             try:
@@ -271,7 +271,7 @@ class Resolver(AbstractResolver):
             except TimeoutError:
                 return None
 
-    async def _second_try(self, name: str) -> list[Answer]:
+    async def _second_try(self, name: str) -> list[AddressRecord]:
         async with self._permit(name, is_slow=True):
             try:
                 answer = await self._servers.resolve(name, self._timeout)

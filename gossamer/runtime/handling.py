@@ -53,7 +53,7 @@ def read_ahead(store: Store, groups: Iterable[Iterable[Key]]) -> None:
             store.table(row).read_ahead(some)
 
 
-def answer_all(
+def handle_records(
     processor: Processor, decoded: Sequence[Decoded], clock: Clock, restart: Callable[[], None]
 ) -> list[list[Message]]:
     """Return the messages of *processor* for each record of *decoded*.
@@ -64,21 +64,21 @@ def answer_all(
     """
     letters: dict[Record, list[Message]] = {}
     while True:
-        answers: list[list[Message]] = []
+        outputs: list[list[Message]] = []
         half_way: list[Record] = []
         for one in decoded:
             undo = partial(half_way.append, one.record)
-            found = letters.get(one.record) or answer(processor, one, clock(), undo)
+            found = letters.get(one.record) or handle_record(processor, one, clock(), undo)
             if half_way:
                 letters[one.record] = found
                 restart()
                 break
-            answers.append(found)
+            outputs.append(found)
         else:
-            return answers
+            return outputs
 
 
-def answer(
+def handle_record(
     processor: Processor, decoded: Decoded, now: float, undo: Callable[[], None] = lambda: None
 ) -> list[Message]:
     """Return the messages of *processor* for one record, or a dead letter if it cannot be handled.
@@ -92,7 +92,7 @@ def answer(
             raise event
         processor.locate(record)
         with handling(event):
-            answers = [*processor.handle(event, now)]
+            outputs = [*processor.handle(event, now)]
     except Exception as error:
         if isinstance(error, GossamerError) and not isinstance(error, Poison):
             raise
@@ -100,8 +100,8 @@ def answer(
             undo()
         return [encode(dead_letter_for(record, processor.name, error, now))]
     try:
-        # All answers are encoded before the first is appended, so that either all are or none.
-        return [encode(one) for one in answers]
+        # All outputs are encoded before the first is appended, so that either all are or none.
+        return [encode(one) for one in outputs]
     except Poison as error:
         undo()
         return [encode(dead_letter_for(record, processor.name, error, now))]
