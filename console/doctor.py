@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
-from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Keep
+from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Retention
 from gossamer.extras import require_extra
 from gossamer.log import Log
 from gossamer.runtime.backends import check_fleet
@@ -246,7 +246,7 @@ def groups() -> dict[str, list[str]]:
     """Return group → the topics that it must consume."""
     found: dict[str, list[str]] = {}
     for topic in TOPICS.values():
-        if topic.keep is Keep.UNTIL_READ:
+        if topic.retention is Retention.UNTIL_CONSUMED:
             for group in topic.consumers:
                 found.setdefault(group, []).append(topic.name)
     return found

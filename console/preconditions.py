@@ -1,7 +1,7 @@
 """Checks before a whole crawl is changed: no service runs, and every record is consumed."""
 
 from gossamer.errors import GossamerError
-from gossamer.events.topics import TOPICS, Keep
+from gossamer.events.topics import TOPICS, Retention
 from gossamer.log import Log
 from gossamer.log.kafka.client import Brokers
 from gossamer.settings.servers import KafkaSettings
@@ -28,7 +28,7 @@ def check_stopped(settings: KafkaSettings) -> None:
 def check_drained(log: Log, remedy: str) -> None:
     """Raise GossamerError with *remedy* if records are not consumed yet: they would be lost."""
     for topic in TOPICS.values():
-        if topic.keep is not Keep.UNTIL_READ:
+        if topic.retention is not Retention.UNTIL_CONSUMED:
             continue
         for group, lags in log.lag_by_group(topic.name).items():
             if lag := sum(lags.values()):

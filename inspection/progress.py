@@ -7,7 +7,7 @@ from enum import Enum
 from gossamer.bounds import limit_state
 from gossamer.crawl import blocklist_of
 from gossamer.events import CrawlDefined
-from gossamer.events.topics import DEAD_LETTERS, TOPICS, Keep
+from gossamer.events.topics import DEAD_LETTERS, TOPICS, Retention
 from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
@@ -103,7 +103,7 @@ def read_totals(log: Log, store: Store, crawl_id: str) -> Progress:
     for plans in store.table(PartitionPlansRow).get_all(keys):
         progress.revisiting.add(plans)
     for topic in TOPICS.values():
-        if topic.keep is Keep.UNTIL_READ:
+        if topic.retention is Retention.UNTIL_CONSUMED:
             for group in topic.consumers:
                 lag = log.lag(group, topic.name)
                 progress.lags.setdefault(group, {})[topic.name] = lag

@@ -137,7 +137,7 @@ def topic_breaks(old: Mapping[str, Any], new: Mapping[str, Any] | None) -> list[
         return ["the topic was removed"]
     broken = [
         f"{name} changed from {old[name]} to {new[name]}"
-        for name in ("partitioned_by", "keep")
+        for name in ("partitioned_by", "retention")
         if old[name] != new[name]
     ]
     keys = {one["event"]: one["key"] for one in new["events"]}

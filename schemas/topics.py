@@ -38,7 +38,7 @@ def _topic_cells(topic: Topic) -> Iterator[str]:
     yield ", ".join(f"`{kind.event}`" for kind in topic.events)
     yield ", ".join(f"`{kind.key}`" for kind in topic.events)
     yield f"`{topic.partitioned_by}`"
-    yield topic.keep.value
+    yield topic.retention.value
     yield ", ".join(topic.producers)
     yield ", ".join(topic.consumers) or "any"
 

@@ -132,7 +132,7 @@ class Absence(StrEnum):
     """The server did not answer, or failed, in all attempts."""
     REFUSED = "refused"
     """robots.txt or another 4xx refused the visit, or the type or address is not visited."""
-    LEFT_OUT = "left_out"
+    EXCLUDED = "excluded"
     """No visit was made: when it was due, the crawl or the blocklist excluded it."""
 
 

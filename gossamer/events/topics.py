@@ -18,10 +18,10 @@ OVERHEAD_BYTES = 64 << 10
 """Bytes of a record besides its event: its key, and what the log adds."""
 
 
-class Keep(Enum):
+class Retention(Enum):
     """The retention of a topic's records."""
 
-    UNTIL_READ = "until read"
+    UNTIL_CONSUMED = "until consumed"
     """A record is deleted once every consumer has moved past it, and never before."""
     NEWEST = "newest"
     """The topic is compacted: the newest record of each key stays. An empty value is a
@@ -51,7 +51,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     events: tuple[TopicEvent, ...]
     partitioned_by: str
     """The field that determines the partition."""
-    keep: Keep
+    retention: Retention
     replayed: bool = False
     """Whether consumed records stay for `kafka.replay_window`, so that a store that was restored
     from a backup can consume them again."""
@@ -60,7 +60,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     expires: bool = False
     """Whether an operator may set `retention.ms`, so that Kafka also deletes the newest record of a
     key at that age."""
-    retention: int = 0
+    tombstone_retention: int = 0
     """Seconds for which Kafka keeps a tombstone of a compacted topic."""
     segment: int = 0
     """Seconds after which Kafka may compact a record."""

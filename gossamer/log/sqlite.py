@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from sqlite3 import Connection
 
-from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED, TOPICS, Keep
+from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED, TOPICS, Retention
 from gossamer.log import (
     MAX_POLL_RECORDS,
     NO_PARTITIONS,
@@ -109,7 +109,7 @@ class SqliteLog:
         with self._database.transaction() as db:
             (end,) = db.execute(RESERVE, (topic, partition, len(messages))).fetchone()
             start = end - len(messages)
-            if TOPICS[topic].keep is Keep.NEWEST:
+            if TOPICS[topic].retention is Retention.NEWEST:
                 last = {m.key: (m, start + i) for i, m in enumerate(messages)}
                 db.executemany(SUPERSEDE, [(topic, key) for key in last])
                 db.executemany(NEWEST, [(topic, k, partition, at) for k, (_, at) in last.items()])
@@ -270,7 +270,7 @@ class SqliteReader(SqliteTail):
         return True
 
     def _trim(self, topic: str, partition: int) -> None:
-        if TOPICS[topic].keep is not Keep.UNTIL_READ:
+        if TOPICS[topic].retention is not Retention.UNTIL_CONSUMED:
             return
         readers = TOPICS[topic].consumers
         with self._database.transaction() as db:

@@ -210,7 +210,7 @@ class Revisits:
     ) -> None:
         """Plan the next check of a known page that was excluded when it was due."""
         states = _states(partition, host.site, url.statistics)
-        decision = self._policy.record_absence(states, url.url, now, Absence.LEFT_OUT)
+        decision = self._policy.record_absence(states, url.url, now, Absence.EXCLUDED)
         page = PlanRow(
             url.crawl,
             host.host,

@@ -3,7 +3,7 @@ the same topics."""
 
 import yaml
 
-from gossamer.events.topics import PAGES_FETCHED, TOPICS, VISITS_ORDERED, Keep
+from gossamer.events.topics import PAGES_FETCHED, TOPICS, VISITS_ORDERED, Retention
 from schemas.topics import STRIMZI
 
 from .written import BASE, PRODUCTION, Fields, as_written, settings
@@ -46,7 +46,9 @@ def test_user_has_rights_for_the_prefix_only() -> None:
     resources = [acl["resource"] for acl in user["spec"]["authorization"]["acls"]]
     assert {it["type"] for it in resources} == {"topic", "group"}
     prefix = expected["GOSSAMER_KAFKA__PREFIX"]
-    until_read = [name for name, topic in TOPICS.items() if topic.keep is Keep.UNTIL_READ]
+    until_read = [
+        name for name, topic in TOPICS.items() if topic.retention is Retention.UNTIL_CONSUMED
+    ]
     assert {(it["name"], it["patternType"]) for it in resources} == {
         (prefix, "prefix"),
         *((prefix + name, "literal") for name in until_read),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import topics
-from gossamer.events.topics import SITE_KEYED, TOPIC_OF, TOPICS, Keep, Topic
+from gossamer.events.topics import SITE_KEYED, TOPIC_OF, TOPICS, Retention, Topic
 from gossamer.log.kafka.topics import topic_specs
 from gossamer.settings.servers import KafkaSettings
 from schemas.topics import README
@@ -47,15 +47,23 @@ def test_keys_are_fields_of_events(topic: Topic) -> None:
 
 @every_topic
 def test_only_trimmed_topics_have_consumers(topic: Topic) -> None:
-    assert bool(topic.consumers) == (topic.keep is Keep.UNTIL_READ)
+    assert bool(topic.consumers) == (topic.retention is Retention.UNTIL_CONSUMED)
 
 
 @every_topic
 def test_broker_settings_of_topic_are_consistent(topic: Topic) -> None:
-    assert bool(topic.retention) == bool(topic.segment) == (topic.keep is Keep.NEWEST)
-    assert bool(topic.segment_bytes) == (topic.keep is Keep.UNTIL_READ)
+    assert (
+        bool(topic.tombstone_retention)
+        == bool(topic.segment)
+        == (topic.retention is Retention.NEWEST)
+    )
+    assert bool(topic.segment_bytes) == (topic.retention is Retention.UNTIL_CONSUMED)
     assert topic.partitions > 0 and topic.replication > 0
-    assert topic.partitions == 1 or topic.keep is not Keep.NEWEST or topic.partitioned_by == "site"
+    assert (
+        topic.partitions == 1
+        or topic.retention is not Retention.NEWEST
+        or topic.partitioned_by == "site"
+    )
 
 
 def test_site_keyed_topics_have_equal_partition_counts() -> None:

@@ -18,7 +18,7 @@ from gossamer.events import (
     SpeedSet,
     VisitEnded,
 )
-from gossamer.events.topics import TOPICS, VISITS_ORDERED, Keep
+from gossamer.events.topics import TOPICS, VISITS_ORDERED, Retention
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
@@ -276,6 +276,6 @@ class VirtualCrawl:
         return sum(
             self.log.lag(reader, topic.name)
             for topic in TOPICS.values()
-            if topic.keep is Keep.UNTIL_READ
+            if topic.retention is Retention.UNTIL_CONSUMED
             for reader in topic.consumers
         )

@@ -8,7 +8,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from gossamer.events.topics import SEEDS, TOPICS, URLS_DISCOVERED, VISITS_ORDERED, Keep
+from gossamer.events.topics import SEEDS, TOPICS, URLS_DISCOVERED, VISITS_ORDERED, Retention
 from gossamer.log import Message
 from gossamer.log.sqlite import SqliteLog
 from gossamer.log.throttling import LIMITS, WAITS_FOR, Throttle
@@ -23,7 +23,9 @@ DRAINS = {"frontier": "it must always read, or all others would wait for each ot
 
 
 def test_every_trimmed_topic_has_a_lag_limit() -> None:
-    until_read = {name for name, topic in TOPICS.items() if topic.keep is Keep.UNTIL_READ}
+    until_read = {
+        name for name, topic in TOPICS.items() if topic.retention is Retention.UNTIL_CONSUMED
+    }
     assert {*LIMITS} | {*UNBOUNDED} == until_read
     assert not {*LIMITS} & {*UNBOUNDED}
 

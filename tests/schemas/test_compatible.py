@@ -179,7 +179,7 @@ def test_renamed_part_is_compatible() -> None:
 
 TOPIC: dict[str, Any] = {
     "partitioned_by": "site",
-    "keep": "newest",
+    "retention": "newest",
     "events": [{"event": "page", "key": "url"}],
 }
 

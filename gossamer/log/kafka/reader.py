@@ -95,7 +95,7 @@ class KafkaReader:
         self._buffered: list[Record] = []
         """Fetched records that were not returned yet."""
         self._bytes = 0
-        self._parked: list[Record] = []
+        self._paused_records: list[Record] = []
         """Fetched records of partitions that the caller has paused."""
         self._paused = self._not_fetched = NO_PARTITIONS
         """The partitions paused by the caller, and the partitions not fetched by the client."""
@@ -170,8 +170,8 @@ class KafkaReader:
     def _pause(self, paused: Set[int]) -> None:
         if paused != self._paused:
             self._paused = frozenset(paused)
-            fetched = self._parked + self._buffered
-            self._parked = [one for one in fetched if self._home(one.partition) in paused]
+            fetched = self._paused_records + self._buffered
+            self._paused_records = [one for one in fetched if self._home(one.partition) in paused]
             self._buffer([one for one in fetched if self._home(one.partition) not in paused])
 
     def _fetch_all_but(self, partitions: Set[int]) -> None:
@@ -271,7 +271,9 @@ class KafkaReader:
         if fresh and len(self._names) > 1:
             self._confirm_at = clock.steady()
         self._not_fetched &= partitions
-        self._parked = [one for one in self._parked if self._home(one.partition) in partitions]
+        self._paused_records = [
+            one for one in self._paused_records if self._home(one.partition) in partitions
+        ]
         self._buffer([one for one in self._buffered if self._home(one.partition) in partitions])
         self._positions = {
             at: p for at, p in self._positions.items() if self._home(at[1]) in partitions
@@ -334,7 +336,7 @@ class KafkaReader:
         ends = {at: end for at, end in ends.items() if end > self._positions[at].passed}
         if ends and not self._commit(ends):
             self._positions.clear()
-            self._parked = []
+            self._paused_records = []
             self._buffer([])
             return False
         for at, end in ends.items():

@@ -25,7 +25,7 @@ from confluent_kafka.admin import AdminClient
 
 from gossamer import clock
 from gossamer.errors import GossamerError
-from gossamer.events.topics import TOPICS, Keep
+from gossamer.events.topics import TOPICS, Retention
 from gossamer.log.kafka.client import (
     ATTEMPTS_PER_TIMEOUT,
     EARLIEST,
@@ -72,7 +72,7 @@ class Trimmer:
         if clock.steady() < self._due:
             return
         self._due = clock.steady() + TRIM_INTERVAL
-        kept = [at for at in partitions if TOPICS[at[0]].keep is Keep.UNTIL_READ]
+        kept = [at for at in partitions if TOPICS[at[0]].retention is Retention.UNTIL_CONSUMED]
         try:
             self._delete(kept)
             self._warned = False

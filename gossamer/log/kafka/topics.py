@@ -2,9 +2,9 @@
 
 `gossamer topics apply` never adds partitions to a topic that is keyed by site: its sites would move
 to other partitions, away from the leases and queues of their hosts and from the URL-seen set.
-`gossamer topics resize` also moves that data, for a stopped fleet. Topics that are kept until read
-have no limit by time or size, and such limits are removed. Other limits are set only once, so that
-an operator's values stay.
+`gossamer topics resize` also moves that data, for a stopped fleet. Topics that are retained until
+they are consumed have no limit by time or size, and such limits are removed. Other limits are set
+only once, so that an operator's values stay.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError, Unavailable
-from gossamer.events.topics import SITE_KEYED, TOPICS, URLS_SEEN, Keep, Topic
+from gossamer.events.topics import SITE_KEYED, TOPICS, URLS_SEEN, Retention, Topic
 from gossamer.log import KEY_GROUPS
 from gossamer.log.kafka.client import (
     RETRY_PAUSE,
@@ -82,37 +82,37 @@ def _spec(topic: Topic, settings: KafkaSettings) -> TopicSpec:
         replication=replication,
         # More partitions would move a key to another one. Compaction would never remove the key's
         # record in the former partition.
-        grows=not by_site and topic.keep is not Keep.NEWEST,
+        grows=not by_site and topic.retention is not Retention.NEWEST,
         fixed={
             "cleanup.policy": _cleanup(topic),
             "max.message.bytes": str(topic.max_message_bytes),
             "compression.type": "producer",
             "min.insync.replicas": str(max(1, replication - 1)),
-            **(UNLIMITED_RETENTION if topic.keep is Keep.UNTIL_READ else {}),
+            **(UNLIMITED_RETENTION if topic.retention is Retention.UNTIL_CONSUMED else {}),
         },
         kept=_operator_config(topic),
     )
 
 
 def _cleanup(topic: Topic) -> str:
-    if topic.keep is not Keep.NEWEST:
+    if topic.retention is not Retention.NEWEST:
         return "delete"
     return "compact,delete" if topic.expires else "compact"
 
 
 def _operator_config(topic: Topic) -> dict[str, str]:
-    match topic.keep:
-        case Keep.NEWEST:
+    match topic.retention:
+        case Retention.NEWEST:
             return {
-                "delete.retention.ms": str(topic.retention * 1000),
+                "delete.retention.ms": str(topic.tombstone_retention * 1000),
                 "segment.ms": str(topic.segment * 1000),
                 "min.cleanable.dirty.ratio": str(MIN_DIRTY_RATIO),
                 # Without its own limit the topic would have the brokers' seven days.
                 **({"retention.ms": "-1"} if topic.expires else {}),
             }
-        case Keep.FOREVER:
+        case Retention.FOREVER:
             return {"retention.ms": "-1"}
-        case Keep.UNTIL_READ:
+        case Retention.UNTIL_CONSUMED:
             return {"segment.bytes": str(topic.segment_bytes)}
 
 

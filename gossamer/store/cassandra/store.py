@@ -37,7 +37,7 @@ class CassandraStore:
     def __init__(self, settings: CassandraSettings) -> None:
         self._nodes = Cassandra(settings)
         self._keyspace = settings.keyspace
-        self._timestamps, self._patience = Timestamps(), RetryBudget()
+        self._timestamps, self._retry_budget = Timestamps(), RetryBudget()
         self._guard: Callable[[], None] = _check_nothing
         self._tables: dict[type[Row], Any] = {}
         try:
@@ -56,7 +56,7 @@ class CassandraStore:
         if row not in self._tables:
             self._check(row)
             self._tables[row] = CassandraTable(
-                self._nodes, self._keyspace, row, self._timestamps, self._patience
+                self._nodes, self._keyspace, row, self._timestamps, self._retry_budget
             )
         table: CassandraTable[R] = self._tables[row]
         return table
@@ -81,7 +81,7 @@ class CassandraStore:
         if tables:
             with observe_duration("gossamer_store_flush_seconds"):
                 dropped, put = self._timestamps.next(), self._timestamps.next()
-                self._patience.ask(partial(self._write, tables, dropped, put))
+                self._retry_budget.ask(partial(self._write, tables, dropped, put))
         self.discard()
         if tables:
             self._guard()
@@ -99,14 +99,14 @@ class CassandraStore:
 
     def discard(self) -> None:
         """Forget all writes since the last flush."""
-        self._patience.renew()
+        self._retry_budget.renew()
         for table in self._tables.values():
             table.clear()
 
     def write(self, rows: Sequence[Row], timestamp: int) -> None:
         """Write *rows* at once, with *timestamp*."""
         writes = [self.table(type(row)).write(row, timestamp) for row in rows]
-        self._patience.ask(partial(self._nodes.write, writes))
+        self._retry_budget.ask(partial(self._nodes.write, writes))
 
     def stamp(self, first: int, end: int) -> None:
         """Use write timestamps from *first* to below *end* for the next flushes."""
@@ -130,9 +130,9 @@ class CassandraTable(Generic[R]):
         keyspace: str,
         row: type[R],
         timestamps: Timestamps,
-        patience: RetryBudget,
+        retry_budget: RetryBudget,
     ) -> None:
-        self._nodes, self._timestamps, self._patience = nodes, timestamps, patience
+        self._nodes, self._timestamps, self._retry_budget = nodes, timestamps, retry_budget
         self.row, self.overlay = row, Overlay(row)
         self._statements, self._columns = Statements(keyspace, row), Columns(row)
         self._ahead: dict[tuple[Partition, Sort], R | None] = {}
@@ -202,7 +202,7 @@ class CassandraTable(Generic[R]):
             cql, requests = self._statements.get_many, _by_partition(keys, self.row.buckets > 1)
         else:
             cql, requests = self._statements.get_several, _by_several_partitions(keys)
-        found = self._patience.ask(partial(self._nodes.query_all, cql, [*requests]))
+        found = self._retry_budget.ask(partial(self._nodes.query_all, cql, [*requests]))
         return map(self._columns.row, found)
 
     def put_if_absent(self, row: R) -> R:
@@ -238,7 +238,7 @@ class CassandraTable(Generic[R]):
             self._statements.get,
             [self._keys(*each) for each in keys],
         )
-        existing = self._patience.ask(insert)
+        existing = self._retry_budget.ask(insert)
         found = zip(existing, rows, strict=True)
         return [self._columns.named_row(values) if values else row for values, row in found]
 
@@ -280,7 +280,7 @@ class CassandraTable(Generic[R]):
         bound = () if after is None else (after,)
         asked = partitions if limit else ()
         keys = [(*part, *bound, limit) for one in asked for part in self._parts(one)]
-        found = self._patience.ask(partial(self._nodes.query_all, statement, keys))
+        found = self._retry_budget.ask(partial(self._nodes.query_all, statement, keys))
         pages = defaultdict[Partition, list[R]](list)
         for row in map(self._columns.row, found):
             pages[self.overlay.keys(row)[0]].append(row)
@@ -355,7 +355,7 @@ class CassandraTable(Generic[R]):
             yield Write(timestamp, self._statements.erase, [self._keys(partition, sort)])
 
     def _query(self, cql: str, *values: Any) -> list[R]:
-        rows = self._patience.ask(partial(self._nodes.query, cql, values))
+        rows = self._retry_budget.ask(partial(self._nodes.query, cql, values))
         return [self._columns.row(found) for found in rows]
 
     def _keys(self, partition: Partition, sort: Sort) -> tuple[Sort, ...]:

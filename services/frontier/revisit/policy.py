@@ -58,7 +58,7 @@ CONFIRM_WAITS: dict[Absence, tuple[float, ...]] = {
 }
 """The waits in seconds before the rechecks of a missing document. After the last one it is
 forgotten."""
-OUTAGE_WAITS = {Absence.DOWN: (DAY, 3.0, 60 * DAY), Absence.LEFT_OUT: (DAY, 2.0, 7 * DAY)}
+OUTAGE_WAITS = {Absence.DOWN: (DAY, 3.0, 60 * DAY), Absence.EXCLUDED: (DAY, 2.0, 7 * DAY)}
 RECHECK_WAITS = (30 * DAY, 2.0, 180 * DAY)
 """The first wait in seconds, the factor of each further wait, and the longest wait."""
 ABSENCE_TEXTS = {
@@ -66,7 +66,7 @@ ABSENCE_TEXTS = {
     Absence.MOVED: "redirects",
     Absence.DOWN: "its server is down",
     Absence.REFUSED: "refused, or of a type that is not crawled",
-    Absence.LEFT_OUT: "excluded by the crawl or the blocklist",
+    Absence.EXCLUDED: "excluded by the crawl or the blocklist",
 }
 GONE_OR_MOVED = frozenset({Absence.GONE, Absence.MOVED})
 
