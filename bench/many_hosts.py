@@ -122,7 +122,7 @@ async def fetch(hosts: int, seconds: float, delay: float, port: int) -> float:
         orders_limit=hosts,
     )
     raise_descriptor_limit(settings)
-    web, limitations = Web(settings, time.time), Limitations(lambda why: None)
+    web, limitations = Web(settings, time.time), Limitations(lambda reason: None)
     skew, backoff = ClockSkew(150.0, limitations), LocalBackoff(limitations)
     fetcher = Fetcher(web, time.time, fixed_epoch(1), skew, backoff)
     until = time.monotonic() + seconds

@@ -156,7 +156,7 @@ def plans(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
     validators = Validators(f'"{trace[:20]}"', "Tue, 22 Sep 2026 10:00:00 GMT")
     yield PlanRow(
         DEFAULT_CRAWL,
-        host, url, next_at, why=plan.why, basis=basis, policy="optimal", visited_at=before,
+        host, url, next_at, reason=plan.reason, basis=basis, policy="optimal", visited_at=before,
         origin=Origin(3, via="1790000000123456.812.0@https://www.first.example/", trace=trace),
         earlier=VISITS, validators=validators, statistics=state,
     )  # fmt: skip

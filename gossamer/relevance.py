@@ -98,9 +98,11 @@ def _classify(name: str, facts: Facts) -> bool | None:
         return bool(_load_classifier(name)(facts.page))
     except Exception as error:
         # Errors of external code must not stop the service.
-        why = f"{type(error).__name__}: {error}"[:MAX_REASON].encode("utf-8", "replace").decode()
-        facts.failures[name] = why
-        logger.warning("classifier failed", classifier=name, url=facts.page.visit.url, why=why)
+        reason = f"{type(error).__name__}: {error}"[:MAX_REASON].encode("utf-8", "replace").decode()
+        facts.failures[name] = reason
+        logger.warning(
+            "classifier failed", classifier=name, url=facts.page.visit.url, reason=reason
+        )
         return None
 
 

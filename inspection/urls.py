@@ -334,7 +334,7 @@ def _document(row: DocumentRow) -> DocumentFact:
 def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
     is_due = plan.at is not None and plan.at <= now and facts.ahead is None
     budget = facts.states.crawl.budget if is_due else 0.0
-    return NextVisit(plan.at, plan.policy, plan.why, plan.is_retry, budget)
+    return NextVisit(plan.at, plan.policy, plan.reason, plan.is_retry, budget)
 
 
 def _queued(facts: UrlFacts) -> Queued | None:
@@ -447,12 +447,12 @@ def _next_answer(facts: UrlFacts, plan: PlanRow | None, now: float) -> str:
     if plan.at is None:
         if plan.policy == NEVER:
             return "Will not be fetched again: --revisit none."
-        return f"Will not be fetched again: {plan.why}."
+        return f"Will not be fetched again: {plan.reason}."
     if plan.at > now:
-        return f"Next visit {moment(plan.at, now)}: {plain_reason(plan.why)}."
+        return f"Next visit {moment(plan.at, now)}: {plain_reason(plan.reason)}."
     budget = facts.states.crawl.budget
     waits = f", waiting for the budget of {number(budget)} visits a day" if budget else ""
-    return f"Next visit due since {moment(plan.at, now)}{waits}: {plain_reason(plan.why)}."
+    return f"Next visit due since {moment(plan.at, now)}{waits}: {plain_reason(plan.reason)}."
 
 
 def hazard_text(rule: str) -> str:

@@ -136,7 +136,9 @@ def read_waiting(store: Store, backing_off: int, due_count: int = 0) -> Waiting:
         if isinstance(entry, HostRow):
             hosts.append(host_of(entry))
         else:
-            urls.append(ScheduledUrl(entry.url, entry.waits_until or 0.0, plain_reason(entry.why)))
+            urls.append(
+                ScheduledUrl(entry.url, entry.waits_until or 0.0, plain_reason(entry.reason))
+            )
         if (len(hosts) >= max_hosts and len(urls) >= max_urls) or read >= MAX_READ_ENTRIES:
             break
     return Waiting(first_at, tuple(hosts[:MAX_LISTED_ENTRIES]), tuple(urls[:MAX_LISTED_ENTRIES]))

@@ -80,8 +80,8 @@ class Run:
         elif self.max_time and now - self.started_at >= self.max_time:
             self._pause(End.TIME, now)
 
-    def _pause(self, why: End, now: float) -> None:
-        self.ending = why
+    def _pause(self, reason: End, now: float) -> None:
+        self.ending = reason
         self.opened.log.append([encode(replace(self.crawl, at=now, paused=True))])
 
     def read_workload(self) -> Workload:

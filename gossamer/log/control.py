@@ -59,7 +59,7 @@ class ControlTail:
         reason = why_newer(record)
         if reason and reason not in self._skipped:
             self._skipped.add(reason)
-            logger.warning("skipped a newer control event", why=reason, key=record.key)
+            logger.warning("skipped a newer control event", reason=reason, key=record.key)
         return not reason
 
 

@@ -306,7 +306,7 @@ class ConcurrentRunner:
                 if fenced := isinstance(error, Fenced):
                     # Work in progress belongs to no other member, and continues.
                     await self._loop.rejoin_in(self._thread)
-                logger.warning("waiting", why=str(error), under_way=strategy.under_way)
+                logger.warning("waiting", reason=str(error), under_way=strategy.under_way)
                 if strategy.waiting_bytes > MAX_WAITING_BYTES:
                     await strategy.cancel()
                 await _wait_for(stop, next(growing))
@@ -323,7 +323,7 @@ class ConcurrentRunner:
                 await self._loop.flush_in(self._thread)
             except GossamerError as error:
                 if not isinstance(error, Unavailable) or clock.steady() > until:
-                    logger.error("messages lost", count=self._strategy.unsent, why=str(error))
+                    logger.error("messages lost", count=self._strategy.unsent, reason=str(error))
                     return
                 await asyncio.sleep(next(growing))
 

@@ -80,18 +80,18 @@ class Health:
             logger.info("ready")
         self._not_ready_reason = ""
 
-    def waiting(self, why: str) -> None:
+    def waiting(self, reason: str) -> None:
         """Report why the process cannot work now. This is not a reason to restart it."""
         self.beat()
-        self._not_ready_reason = why
+        self._not_ready_reason = reason
 
-    def report_limitation(self, why: str) -> None:
+    def report_limitation(self, reason: str) -> None:
         """Report a limitation of the process although its loop runs, or "" for none."""
-        self._limitation = why
+        self._limitation = reason
 
-    def report_outdated(self, why: str) -> None:
+    def report_outdated(self, reason: str) -> None:
         """Report why the process needs an upgrade to do all of its work, or "" if it does not."""
-        self._outdated = why
+        self._outdated = reason
 
     def note(self, what: str) -> None:
         """Report a note about the working process, or "" for none."""

@@ -99,7 +99,7 @@ class Strategy(Protocol):
         """Return when a step is due without any record, or None without a timer."""
 
 
-def ignore(why: str) -> None:
+def ignore(reason: str) -> None:
     """Ignore a report."""
 
 
@@ -273,7 +273,7 @@ class Loop:
     def _find_newer(self) -> None:
         """Find our partitions that wait for a newer version, and report changes."""
         ours = self._reader.partitions
-        waiting = {number: why for number, why in self._waiting.items() if number in ours}
+        waiting = {number: reason for number, reason in self._waiting.items() if number in ours}
         for record, event in self._polled:
             number = record.partition
             if isinstance(event, Newer) and number in ours and number not in waiting:
@@ -285,7 +285,7 @@ class Loop:
                     topic=record.topic,
                     partition=number,
                     offset=record.offset,
-                    why=str(event),
+                    reason=str(event),
                 )
         if waiting != self._waiting:
             self._waiting = waiting

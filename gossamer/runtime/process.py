@@ -132,11 +132,11 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
                 lasted = clock.steady() - began
                 growing = retry_waits() if lasted > 2 * MAX_RETRY_WAIT else growing
                 wait = next(growing)
-                logger.warning("waiting", why=str(error), seconds=wait)
+                logger.warning("waiting", reason=str(error), seconds=wait)
                 process.health.waiting(str(error))
                 process.stop.wait(wait)
     except GossamerError as error:
-        logger.error("failed", why=str(error))
+        logger.error("failed", reason=str(error))
         return 2 if isinstance(error, BadSettings) else 1
     except Exception:
         logger.exception("internal error")

@@ -122,9 +122,9 @@ def _pattern(expression: str) -> Holds[Found]:
     try:
         search = re2.compile(*require_texts((expression,)), options).search
     except re2.error as error:
-        why = error.args[0].decode(errors="replace")
+        reason = error.args[0].decode(errors="replace")
         raise ValueError(
-            f"{why}. Patterns are matched by RE2 in linear time, without lookahead, lookbehind, "
+            f"{reason}. Patterns are matched by RE2 in linear time, without lookahead, lookbehind, "
             "backreferences and possessive quantifiers; combine rules with and, or, not instead"
         ) from error
     return lambda found: search(found.url) is not None

@@ -60,8 +60,8 @@ OWN_RULE = "ours"
 class BadUrl(Poison):
     """Not a URL that can be visited."""
 
-    def __init__(self, url: str, why: str) -> None:
-        super().__init__(f"{url[:200]!r} is not a URL to visit: {why}")
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"{url[:200]!r} is not a URL to visit: {reason}")
 
 
 class NotHttpUrl(BadUrl):

@@ -187,7 +187,9 @@ class Pages:
         if facts.failures:
             page = replace(page, hazards=(*page.hazards, Hazard.CLASSIFIER_FAILED))
         if relevance.inside is None:
-            failures = "; ".join(f"{name!r} failed: {why}" for name, why in facts.failures.items())
+            failures = "; ".join(
+                f"{name!r} failed: {reason}" for name, reason in facts.failures.items()
+            )
             return EvaluatedPage(
                 page, requested.hidden, f"treated as relevant, because the classifier {failures}"
             )

@@ -423,7 +423,7 @@ def _decode_change(record: Record) -> UrlsSeen | None:
             bytes.fromhex(digits)
     except (Poison, ValueError) as error:
         logger.warning(
-            "invalid record skipped", topic=record.topic, offset=record.offset, why=str(error)
+            "invalid record skipped", topic=record.topic, offset=record.offset, reason=str(error)
         )
         return None
     return change

@@ -39,21 +39,21 @@ class Limitations:
     def __init__(self, show: ShowLimitations) -> None:
         self._show, self._sentences = show, dict[str, str]()
 
-    def report(self, kind: str, why: str) -> None:
-        """Set the sentence *why* of the limitation *kind*; "" ends the limitation."""
-        is_new = bool(why) and kind not in self._sentences
-        is_over = not why and kind in self._sentences
+    def report(self, kind: str, reason: str) -> None:
+        """Set the sentence *reason* of the limitation *kind*; "" ends the limitation."""
+        is_new = bool(reason) and kind not in self._sentences
+        is_over = not reason and kind in self._sentences
         if is_new:
-            logger.error("limitation began", kind=kind, why=why)
+            logger.error("limitation began", kind=kind, reason=reason)
         if is_over:
             logger.warning("limitation ended", kind=kind)
-        self._sentences = {**self._sentences, kind: why} if why else self._without(kind)
+        self._sentences = {**self._sentences, kind: reason} if reason else self._without(kind)
         if is_new or is_over:
-            set_gauge("gossamer_fetcher_local_limitation", bool(why), kind=kind)
+            set_gauge("gossamer_fetcher_local_limitation", bool(reason), kind=kind)
         self._show("; ".join(self._sentences.values()))
 
     def _without(self, kind: str) -> dict[str, str]:
-        return {other: why for other, why in self._sentences.items() if other != kind}
+        return {other: reason for other, reason in self._sentences.items() if other != kind}
 
 
 FILES = "this process has no file descriptors left"
@@ -80,11 +80,11 @@ def local_fault(error: OSError, addresses: tuple[str, ...]) -> LocalFault | None
     """Return the local fault that *error* shows, or None; *addresses* are those of the host."""
     if isinstance(error, LocalFault):
         return error
-    why = FAULTS.get(error.errno or 0)
+    reason = FAULTS.get(error.errno or 0)
     # Many machines have no IPv6 connection, which is not a fault.
-    if why is None or (why is NETWORK and all(":" in address for address in addresses)):
+    if reason is None or (reason is NETWORK and all(":" in address for address in addresses)):
         return None
-    return LocalFault(f"{why} ({error.strerror or error})")
+    return LocalFault(f"{reason} ({error.strerror or error})")
 
 
 class LocalBackoff:

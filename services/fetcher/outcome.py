@@ -277,13 +277,15 @@ def skipped_result(outcome: Outcome, reason: str, *hazards: Hazard) -> VisitResu
     return VisitResult(assessment=assessment)
 
 
-def unvisited_result(why: str, wait: float = 0.0, hop: Reply | None = None) -> VisitResult:
+def unvisited_result(reason: str, wait: float = 0.0, hop: Reply | None = None) -> VisitResult:
     """Return the result of a visit that was not made, or was ended after the redirect *hop*.
 
     It may be made in *wait* seconds. The request for *hop* is reported, so that the frontier delays
     the next visit to the host.
     """
-    assessment = Assessment(outcome=Outcome.UNVISITED, has_page=False, reason=why, retry_after=wait)
+    assessment = Assessment(
+        outcome=Outcome.UNVISITED, has_page=False, reason=reason, retry_after=wait
+    )
     return VisitResult(assessment=assessment, response=hop)
 
 

@@ -51,8 +51,8 @@ class TooLate(Exception):
 class Denied(Exception):
     """The request must not be made now; *wait* is in how many seconds it may be made, or 0."""
 
-    def __init__(self, why: str, wait: float = 0.0) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, wait: float = 0.0) -> None:
+        super().__init__(reason)
         self.wait = wait
 
 

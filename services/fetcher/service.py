@@ -144,10 +144,10 @@ class Fetcher:
 
     async def _carry_out(self, run: "OrderRun") -> None:
         try:
-            if why := await self._refusal(run):
+            if reason := await self._refusal(run):
                 order = run.order
-                logger.info("order not begun", order=order.order, host=order.host, why=why)
-                run.return_order(why)
+                logger.info("order not begun", order=order.order, host=order.host, reason=reason)
+                run.return_order(reason)
             else:
                 await self._run(run)
         except LocalFault as fault:
@@ -164,7 +164,7 @@ class Fetcher:
             except Unavailable as error:
                 if wait > run.left():
                     return f"nothing says in time whether epoch {order.epoch} is in force: {error}"
-                logger.warning("order waits", order=order.order, why=str(error), seconds=wait)
+                logger.warning("order waits", order=order.order, reason=str(error), seconds=wait)
                 await asyncio.sleep(wait)
         raise AssertionError("waits never end")
 
@@ -294,7 +294,7 @@ class OrderRun:
         )
         self._finish(failure)
 
-    def return_order(self, why: str) -> None:
+    def return_order(self, reason: str) -> None:
         """End the order now, so that the frontier need not wait for its lease to expire.
 
         A request in flight may have reached the server, so it is reported.
@@ -303,7 +303,10 @@ class OrderRun:
             return
         took = self.now() - self.requested_at if self.requested_at else 0.0
         failure = Failure(
-            outcome=Outcome.UNVISITED, reason=why, started_at=self.requested_at, took=max(0.0, took)
+            outcome=Outcome.UNVISITED,
+            reason=reason,
+            started_at=self.requested_at,
+            took=max(0.0, took),
         )
         self._finish(failure)
 

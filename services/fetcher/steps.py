@@ -93,7 +93,7 @@ class Pace:
         self.tries_cookie_walls = limits.cookies > 0
         """Whether a redirect to another URL is followed as a possible cookie wall: until the first
         redirect that was not a wall."""
-        self.why = ""
+        self.reason = ""
         """Why the order has to end."""
         self.wait = 0.0
         """Seconds after which the order may be made again; 0 if that is not known."""
@@ -117,7 +117,7 @@ class Pace:
         result = yield Delay(self._pause)
         self.now = result.now
         if result.paused:
-            self.why = "the crawl is paused"
+            self.reason = "the crawl is paused"
             return None
         if self._must_stop(request.url):
             return None
@@ -130,7 +130,7 @@ class Pace:
         response = result.response
         assert response
         if isinstance(response, Failure) and response.outcome is Outcome.UNVISITED:
-            self.why, self.wait = response.reason, response.wait
+            self.reason, self.wait = response.reason, response.wait
             return None
         self._pause = max(self.order.pause, self.order.pause_factor * response.took)
         if isinstance(response, Reply):
@@ -147,12 +147,12 @@ class Pace:
 
     def _must_stop(self, url: str) -> bool:
         if rule := self.limits.blocklist.of_url(url):
-            self.why = forbidden_by(rule)
+            self.reason = forbidden_by(rule)
         elif self.limits.speeds.is_outdated(self.order.at, self.now):
-            self.why = "the speed of the crawl has changed since the order"
+            self.reason = "the speed of the crawl has changed since the order"
         elif self.order.at < self._overridden_at() + PROPAGATION_SECONDS:
-            self.why = "the overrides of its site have changed since the order"
-        return bool(self.why)
+            self.reason = "the overrides of its site have changed since the order"
+        return bool(self.reason)
 
     def _overridden_at(self) -> float:
         at, order = self.limits.overridden, self.order
@@ -161,5 +161,5 @@ class Pace:
     def _outlasts_lease(self, pause: float) -> bool:
         if self.now + pause + self.limits.visit_limit <= self.order.expires_at:
             return False
-        self.why = "the next request could outlast the lease"
+        self.reason = "the next request could outlast the lease"
         return True

@@ -103,7 +103,7 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     walk = yield from _pass_wall(pace, request)
     if walk.response is None:
         hop = walk.last if isinstance(walk.last, Reply) else None
-        return unvisited_result(pace.why, pace.wait, hop)
+        return unvisited_result(pace.reason, pace.wait, hop)
     if isinstance(walk.response, Failure):
         return failed_result(walk.response)
     if walk.at != visit.url:
@@ -244,7 +244,9 @@ def _follow_robots(
     while True:
         response = yield from pace.request(Fetch(at, accept_any, pace.limits.robots_limit))
         if response is None:
-            return unvisited_result(pace.why, pace.wait, redirects[-1].reply if redirects else None)
+            return unvisited_result(
+                pace.reason, pace.wait, redirects[-1].reply if redirects else None
+            )
         if isinstance(response, Failure):
             return _robots_failure(pace, response, is_elsewhere=bool(visit.on_behalf_of))
         assessment = assess(response, at, pace.now)
@@ -253,8 +255,8 @@ def _follow_robots(
         target = redirect_target(response.status, response.headers, at)
         hops += 1
         if leaves_host(visit.url, target):
-            why = f"robots.txt is requested from {target}"
-            moved = replace(assessment, location=target, reason=why)
+            reason = f"robots.txt is requested from {target}"
+            moved = replace(assessment, location=target, reason=reason)
             return VisitResult(
                 assessment=moved, response=response, url=at, robots_location=(target, hops)
             )
@@ -295,15 +297,15 @@ def _robots_reply(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> 
 
 def _parse_robots(pace: Pace, reply: Reply, at: str) -> VisitResult:
     if reply.truncated not in ("", "length"):
-        why = f"robots.txt was cut after {len(reply.body)} bytes"
+        reason = f"robots.txt was cut after {len(reply.body)} bytes"
         return _unreachable_robots(
-            pace, reply, at, Outcome.CUT_BODY, why, CUT_HAZARDS[reply.truncated]
+            pace, reply, at, Outcome.CUT_BODY, reason, CUT_HAZARDS[reply.truncated]
         )
     body = _decode_robots(reply, pace.limits.robots_limit)
     if body.as_sent and not is_text(body.data):
         coding = joined_values(reply.headers, "content-encoding")
-        why = f"robots.txt has a Content-Encoding of {coding[:40]!r}"
-        return _unreachable_robots(pace, reply, at, Outcome.BROKEN, why)
+        reason = f"robots.txt has a Content-Encoding of {coding[:40]!r}"
+        return _unreachable_robots(pace, reply, at, Outcome.BROKEN, reason)
     cut, age = bool(reply.truncated) or body.cut, _robots_validity(pace, reply)
     file = parse_robots(body.data, pace.limits.product, pace.now, age, at, cut)
     hazards = (Hazard.ROBOTS_MALFORMED,) if file.malformed else ()
@@ -317,11 +319,11 @@ def _parse_robots(pace: Pace, reply: Reply, at: str) -> VisitResult:
 
 
 def _unreachable_robots(
-    pace: Pace, reply: Reply, at: str, outcome: Outcome, why: str, *hazards: Hazard
+    pace: Pace, reply: Reply, at: str, outcome: Outcome, reason: str, *hazards: Hazard
 ) -> VisitResult:
-    assessment = Assessment(outcome=outcome, reason=why, hazards=hazards)
+    assessment = Assessment(outcome=outcome, reason=reason, hazards=hazards)
     return VisitResult(
-        assessment=assessment, response=reply, robots=_disallow_all(pace, why), url=at
+        assessment=assessment, response=reply, robots=_disallow_all(pace, reason), url=at
     )
 
 
@@ -345,7 +347,7 @@ def _robots_validity(pace: Pace, reply: Reply) -> float:
     return min(max(fresh, limits.robots_age_floor), limits.robots_age)
 
 
-def _disallow_all(pace: Pace, why: str) -> RobotsRules:
+def _disallow_all(pace: Pace, reason: str) -> RobotsRules:
     return RobotsRules(
-        forbidden=why, fetched_at=pace.now, expires_at=pace.now + pace.limits.robots_age
+        forbidden=reason, fetched_at=pace.now, expires_at=pace.now + pace.limits.robots_age
     )

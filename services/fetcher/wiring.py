@@ -101,7 +101,7 @@ async def serve(
     store: Store,
     coordination: Coordination,
     stop: asyncio.Event,
-    show: ShowLimitations = lambda why: None,
+    show: ShowLimitations = lambda reason: None,
     report: Report = ignore,
 ) -> None:
     """Fetch until *stop*.

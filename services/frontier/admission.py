@@ -214,7 +214,7 @@ class Admission:
             statistics = pack(add_request(unpack_page(statistics)))
         newest = last if is_made else plan
         plan = replace(
-            plan, at=now, why=OPERATOR_REASON, basis=basis, statistics=statistics, number=None,
+            plan, at=now, reason=OPERATOR_REASON, basis=basis, statistics=statistics, number=None,
             origin=newest.origin, earlier=newest.earlier, attempt=newest.attempt,
         )  # fmt: skip
         self._queue_planned(partition, site, plan, now)

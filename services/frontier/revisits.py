@@ -79,7 +79,7 @@ class Revisits:
             host=host.host,
             url=url.url,
             at=now,
-            why="it waits for the budget",
+            reason="it waits for the budget",
             basis=Basis.NEW,
             policy=self._name,
             number=url.number,
@@ -104,7 +104,7 @@ class Revisits:
             host=event.host,
             url=visit.url,
             at=at,
-            why=f"attempt {attempt + 1} after {event.outcome}",
+            reason=f"attempt {attempt + 1} after {event.outcome}",
             policy=self._name,
             origin=Origin.of(visit, visit.via),
             attempt=attempt,
@@ -249,7 +249,7 @@ class Revisits:
         partition.plans.crawl = crawl
         row = replace(row, statistics=revisit.pack(page))
         if plan.at < planned_at:
-            row = replace(row, at=plan.at, why=plan.why, basis=plan.basis or "")
+            row = replace(row, at=plan.at, reason=plan.reason, basis=plan.basis or "")
             partition.plans.add(_entry(row, plan.at, event.site))
         self._rows.put(row)
 
@@ -272,7 +272,7 @@ class Revisits:
         row = replace(
             page,
             at=plan.at or None,
-            why=plan.why,
+            reason=plan.reason,
             basis=plan.basis or "",
             policy=self._name,
             statistics=revisit.pack(state),

@@ -552,7 +552,7 @@ class PlanRow(Row, frozen=True):
     """When the URL is visited next; null for never, under the crawl's policy."""
     queued: bool = False
     """Whether the visit was due, and the URL was queued."""
-    why: str = ""
+    reason: str = ""
     basis: str = ""
     """The basis of the time: `services.frontier.revisit.Basis`; "" for a retry, or if no visit is
     planned."""

@@ -45,7 +45,7 @@ def visited(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0
         host=HOST,
         url=URL,
         at=plan.at or None,
-        why=plan.why,
+        reason=plan.reason,
         policy=policy,
         visited_at=NOW,
         statistics=pack(states.page),
@@ -130,7 +130,13 @@ def test_next_visit_is_shown_with_its_reason() -> None:
     assert "due since 2033-05-18 03:32:20 UTC, within the budget of 5 visits a day" in why(late)
     assert "next visit: now, due since" in why(late, ahead=0, host=HostRow(SITE, HOST))
     retry = PlanRow(
-        DEFAULT_CRAWL, HOST, URL, NOW + 60, why="attempt 2 after busy", policy="fixed:1d", attempt=1
+        DEFAULT_CRAWL,
+        HOST,
+        URL,
+        NOW + 60,
+        reason="attempt 2 after busy",
+        policy="fixed:1d",
+        attempt=1,
     )
     assert "next visit: 2033-05-18 03:34:20 UTC, attempt 2 after busy" in why(facts, plan=retry)
 

@@ -207,13 +207,13 @@ def test_verdict_has_the_share_of_changed_text() -> None:
 def test_answer_for_a_fetched_page_has_publication_archive_and_next_visit() -> None:
     document = DocumentRow(DEFAULT_CRAWL, URL, NOW, "d")
     capture = CaptureRow(DEFAULT_CRAWL, URL, NOW, 200, "a.warc.gz", 5, 6, "")
-    never = PlanRow(DEFAULT_CRAWL, HOST, URL, policy="none", why="each page is visited once")
+    never = PlanRow(DEFAULT_CRAWL, HOST, URL, policy="none", reason="each page is visited once")
     facts = {"visit": visit(), "document": document, "captures": (capture,), "plan": never}
     assert answer(**facts) == (
         "Fetched 03:33:20 UTC (200), published, archived. "
         "Will not be fetched again: --revisit none."
     )
-    later = replace(never, at=NOW + 60, policy="fixed:1d", why="every day")
+    later = replace(never, at=NOW + 60, policy="fixed:1d", reason="every day")
     assert answer(**{**facts, "plan": later}).endswith("Next visit 03:34:20 UTC: every day.")
     duplicate = VerdictRow(DEFAULT_CRAWL, HOST, URL, "near_duplicate", NOW, duplicate_of=f"{HOST}/")
     shown = answer(**{**facts, "verdict": duplicate})

@@ -44,7 +44,7 @@ def test_home_page_is_visited_more_often_if_its_articles_change(tmp_path: Path) 
     for day in range(DAYS):
         crawl.run(until=START + (day + 1) * DAY)
         plan = crawl._store().table(PlanRow).get((DEFAULT_CRAWL, STILL), f"{STILL}/")
-        whys.add(plan and plan.why.partition(" have changed")[0])
+        whys.add(plan and plan.reason.partition(" have changed")[0])
     visited = [url for _, _, url in crawl.requests]
     assert visited.count(f"{NEWS}/") > 1.5 * visited.count(f"{STILL}/") > 3
     assert f"0 of {ARTICLES} pages that it links to" in whys

@@ -150,9 +150,9 @@ def test_date_in_a_listing_moves_the_next_visit_forward(tmp_path: Path, form: st
         crawl.run(until=crawl.now + DAY / 4)
         for n in range(4):
             row = plans.get((DEFAULT_CRAWL, A), f"{A}/{n}")
-            if row and f"{form} announced a change" in row.why:
+            if row and f"{form} announced a change" in row.reason:
                 # The reason is written only for a visit that is earlier because of it.
                 assert n % 2, "the other pages never changed"
                 return
-            whys.append(row.why if row else "")
+            whys.append(row.reason if row else "")
     pytest.fail(f"no visit was moved forward: {set(whys)}")

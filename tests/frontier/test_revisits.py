@@ -113,7 +113,7 @@ def test_without_a_policy_a_page_is_visited_once() -> None:
     sim.run(START + 60 * DAY)
     assert len(visits(sim)) == 1
     assert sim.frontier.due() is None
-    assert plan(sim).at is None and "once" in plan(sim).why
+    assert plan(sim).at is None and "once" in plan(sim).reason
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_a_page_that_is_left_out_at_its_turn_says_why_and_costs_no_budget() -> N
     whys = set()
     for _ in range(40):
         sim.run(sim.now + DAY)
-        whys.add(plan(sim).why)
+        whys.add(plan(sim).reason)
     assert any("0 of 5 pages that it links to have changed" in why for why in whys)
     assert sum(spent(sim).values()) == len(visits(sim)) - 1
     assert len(visits(sim)) >= 4
@@ -370,7 +370,7 @@ def test_a_new_url_that_waits_for_the_budget_is_explained_and_survives_a_crash()
     sim = simulated("none", budget=4, discovery_share=0.5)
     sim.admit(*(f"{HOST}/{n}" for n in range(40)))
     sim.run(START + 2 * DAY)
-    assert "budget" in plan(sim, f"{HOST}/39").why
+    assert "budget" in plan(sim, f"{HOST}/39").reason
     assert sum(row.waiting for row in shares(sim)) == 40 - len(sim.pages())
     for _ in range(9):
         sim.start()

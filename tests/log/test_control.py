@@ -107,7 +107,11 @@ def test_unknown_control_events_are_skipped_and_logged_once(
         runner.step()
     assert "control any()" in sower.calls
     assert log.lag("nobody", DEAD_LETTERS.name) == 0
-    assert [line["why"].partition(",")[0] for line in lines] == ["delay_set", "page", "speed_set"]
+    assert [line["reason"].partition(",")[0] for line in lines] == [
+        "delay_set",
+        "page",
+        "speed_set",
+    ]
     assert scope_in_force(log) == "any()"
 
 

@@ -135,7 +135,7 @@ def test_newer_record_delays_only_its_partition(
         0,
         1,
     )
-    assert "unknown kind" in line["why"] or "versions up to 1" in line["why"]
+    assert "unknown kind" in line["reason"] or "versions up to 1" in line["reason"]
 
 
 def test_upgraded_process_handles_waiting_records(

@@ -134,7 +134,7 @@ def test_process_waits_for_unavailable_servers(start: Start, kind: str) -> None:
         assert process.get("/healthz") == (200, "ok"), "no reason to restart it"
         (process.folder / "absent").unlink()
         process.await_ready()
-    assert {line["why"] for line in process.lines("waiting")} == {why}
+    assert {line["reason"] for line in process.lines("waiting")} == {why}
     assert len(process.lines("ready")) == 3
     process.servers("absent")
     process.await_ready(503, why)
@@ -167,7 +167,7 @@ def test_permanent_error_ends_the_process(
     assert process.wait() == status
     (said,) = process.lines("failed")
     assert said["level"] == "error" and "Traceback" not in process.stderr()
-    assert said["why"] in ("the password is wrong", "settings: there is no such keyspace")
+    assert said["reason"] in ("the password is wrong", "settings: there is no such keyspace")
 
 
 @pytest.mark.parametrize(

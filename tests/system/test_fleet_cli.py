@@ -336,7 +336,7 @@ def test_service_waits_for_absent_servers(
         assert one.ready()[0] == 503
         brokers.open()
         until(lambda: "Cassandra" in one.ready()[1], "not ready, because of Cassandra")
-        assert any(str(brokers.port) in line.get("why", "") for line in one.log_lines())
+        assert any(str(brokers.port) in line.get("reason", "") for line in one.log_lines())
         nodes.open()
         until(lambda: one.ready()[0] == 200, f"ready: {one.ready()}")
         assert one.end() == 0
@@ -354,4 +354,4 @@ def test_permanent_error_stops_the_service_with_a_message(
         with service("frontier", tmp_path / "said", {**settings_with_tables, **wrong}) as one:
             assert one.process.wait(HANG_TIMEOUT) == 1
             last = one.log_lines()[-1]
-            assert last["level"] == "error" and all(name in last["why"] for name in named), last
+            assert last["level"] == "error" and all(name in last["reason"] for name in named), last

@@ -137,8 +137,8 @@ class ConnectionErrors:
                 "joins again; if this repeats, another process has the same service.instance"
             )
         cause = error if error.code() in PERMANENT_ERRORS else self._refused or error
-        if why := PERMANENT_ERRORS.get(cause.code()):
-            return GossamerError(f"Kafka at {self._servers} refused: {why} ({cause.str()})")
+        if reason := PERMANENT_ERRORS.get(cause.code()):
+            return GossamerError(f"Kafka at {self._servers} refused: {reason} ({cause.str()})")
         if error.code() in MISSING_TOPIC_ERRORS:
             return missing_topics_error(f"Kafka at {self._servers} lacks a topic ({error.str()})")
         if error.code() in TEMPORARY_ERRORS or error.retriable():

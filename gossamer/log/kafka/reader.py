@@ -320,7 +320,7 @@ class KafkaReader:
             if offsets := [one for one in committed if one.offset >= 0]:
                 self._consumer.commit(offsets=offsets)
         except KafkaException as failure:
-            logger.info("offsets not committed again", why=error_of(failure).str())
+            logger.info("offsets not committed again", reason=error_of(failure).str())
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
         """Flush the store's writes, append *messages*, and commit past *records*, in this order."""

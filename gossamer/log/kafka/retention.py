@@ -139,13 +139,13 @@ class Trimmer:
     def _log_failure(self, failure: KafkaException) -> None:
         error = error_of(failure)
         if error.code() not in PERMANENT_ERRORS:
-            logger.info("consumed records not deleted yet", why=error.str())
+            logger.info("consumed records not deleted yet", reason=error.str())
         elif not self._warned:
             self._warned = True
             logger.warning(
                 "consumed records cannot be deleted, and will fill Kafka's disks: the user lacks "
                 "the permission to delete records, or to read the offsets of consumer groups",
-                why=error.str(),
+                reason=error.str(),
             )
 
 

@@ -151,6 +151,6 @@ class RetryBudget:
                 self._left -= clock.steady() - began + wait
                 if self._left < 0:
                     raise
-                logger.warning("waiting", why=str(error), seconds=wait)
+                logger.warning("waiting", reason=str(error), seconds=wait)
                 clock.pause(wait)
         raise AssertionError("waits never end")

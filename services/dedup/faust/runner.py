@@ -137,7 +137,7 @@ class FaustRunner:
             try:
                 return work()
             except Unavailable as error:
-                logger.warning("store unavailable, waiting", why=str(error))
+                logger.warning("store unavailable, waiting", reason=str(error))
                 if self._stopped.wait(RETRY_INTERVAL):
                     raise
 

@@ -223,8 +223,8 @@ class SlotLimiter:
             else:
                 lease = acquire(address, in_use)
         except Unavailable as error:
-            why = f"the slots of {address} cannot be read: {error}"
-            raise Denied(why, MAX_ADDRESS_WAIT) from error
+            reason = f"the slots of {address} cannot be read: {error}"
+            raise Denied(reason, MAX_ADDRESS_WAIT) from error
         if lease is None:
             return False
         slot, term = lease

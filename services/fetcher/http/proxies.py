@@ -107,14 +107,14 @@ def _proxy_error(
     access: Access, error: aiohttp.ClientHttpProxyError | ProxyError
 ) -> LocalFault | NoConnection:
     if isinstance(error, ProxyError):
-        why, at_host = str(error), error.error_code is not None
+        reason, at_host = str(error), error.error_code is not None
     else:
-        why, at_host = str(error.status), error.status != 407
+        reason, at_host = str(error.status), error.status != 407
     if not at_host:
-        return _proxy_unavailable(access, f"it refuses the password: {why}")
-    return NoConnection(f"the proxy {access.proxy_server} cannot connect to the host: {why}")
+        return _proxy_unavailable(access, f"it refuses the password: {reason}")
+    return NoConnection(f"the proxy {access.proxy_server} cannot connect to the host: {reason}")
 
 
-def _proxy_unavailable(access: Access, why: str) -> LocalFault | NoConnection:
-    text = f"the proxy {access.proxy_server} failed: {why}"
+def _proxy_unavailable(access: Access, reason: str) -> LocalFault | NoConnection:
+    text = f"the proxy {access.proxy_server} failed: {reason}"
     return LocalFault(text) if access.is_default else NoConnection(text)

@@ -75,25 +75,25 @@ class Optimal(Policy):
             return _plan_by_clock(states, url, price, rate)
         interval = worthwhile_interval(rate, price)
         sample = sampling_interval(rate, price, interval)
-        basis, why = Basis.RATE, "a visit is expected to be worth its price at that time"
+        basis, reason = Basis.RATE, "a visit is expected to be worth its price at that time"
         if states.page.visits == 1:
-            why = "its change rate is not yet known"
+            reason = "its change rate is not yet known"
         if (early := early_interval(states)) and early < interval:
-            why = "its change rate is not yet known, and the budget is idle: an early visit"
+            reason = "its change rate is not yet known, and the budget is idle: an early visit"
             basis, interval = Basis.SAMPLED, early
         elif 2 * sample < interval and not is_overbooked(states.site):
-            why = "it may change much faster than estimated: an early visit will tell"
+            reason = "it may change much faster than estimated: an early visit will tell"
             basis, interval = Basis.SAMPLED, sample
         elif interval >= MAX_INTERVAL_DAYS:
-            basis, why = (
+            basis, reason = (
                 Basis.EXPLORED,
                 "it changes so rarely that no visit is worth its price: a rare check",
             )
         elif promise := plan_by_promise(states, rate, interval):
-            days, why = promise
+            days, reason = promise
             at = outside_quiet_hours(states.site, states.page.at + days * DAY)
-            return plan_at(states, at, days * DAY, (Basis.HINT, why), rate, announced)
-        return plan_after(states, url, interval * DAY, (basis, why), rate, announced)
+            return plan_at(states, at, days * DAY, (Basis.HINT, reason), rate, announced)
+        return plan_after(states, url, interval * DAY, (basis, reason), rate, announced)
 
     def plan_hint(self, states: States, hint: Hint) -> Decision:
         """Plan the next visit the earlier, the likelier the hint makes a change."""
@@ -106,13 +106,13 @@ class Optimal(Policy):
         if interval >= MAX_INTERVAL_DAYS or at >= page.due_at:
             return keep_plan(states, "the hint makes no difference")
         kind = hint.evidence.kind
-        why = f"{kind} announced a change, which makes one {likelier:.3g} times likelier"
+        reason = f"{kind} announced a change, which makes one {likelier:.3g} times likelier"
         interval, announced = (
             max(at - page.at, MIN_INTERVAL_DAYS * DAY),
             announced_rate(rate, states.site),
         )
         rate = unannounced_belief(rate, states.site)
-        return plan_at(states, at, interval, (Basis.HINT, why), rate, announced)
+        return plan_at(states, at, interval, (Basis.HINT, reason), rate, announced)
 
 
 def price_of(states: States) -> float:
@@ -157,11 +157,11 @@ def _plan_by_clock(states: States, url: str, price: float, rate: Belief) -> Deci
     page, every = states.page, format_duration(states.page.clock.period * DAY)
     at = best_visit_time(page.clock, price)
     if at is None:
-        why = f"changes every {every}, so no visit is worth its price: a rare check"
-        return plan_after(states, url, MAX_INTERVAL_DAYS * DAY, (Basis.EXPLORED, why), rate)
+        reason = f"changes every {every}, so no visit is worth its price: a rare check"
+        return plan_after(states, url, MAX_INTERVAL_DAYS * DAY, (Basis.EXPLORED, reason), rate)
     at = outside_quiet_hours(states.site, max(at, page.at + MIN_INTERVAL_DAYS * DAY))
-    why = f"changes every {every}: visited after the next change"
-    return plan_at(states, at, at - page.at, (Basis.PERIODIC, why), rate)
+    reason = f"changes every {every}: visited after the next change"
+    return plan_at(states, at, at - page.at, (Basis.PERIODIC, reason), rate)
 
 
 def plan_by_promise(states: States, rate: Belief, interval: float) -> tuple[float, str] | None:
@@ -180,8 +180,8 @@ def plan_by_promise(states: States, rate: Belief, interval: float) -> tuple[floa
         else:
             days = gone + max(0.0, interval - equivalent_days(rate, gone, likelier))
         if days != interval:
-            why = f"{kind} promises no change for {format_duration(until - states.page.at)}"
-            return days, f"{why}, and its site mostly keeps such promises"
+            reason = f"{kind} promises no change for {format_duration(until - states.page.at)}"
+            return days, f"{reason}, and its site mostly keeps such promises"
     return None
 
 

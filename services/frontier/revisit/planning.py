@@ -81,27 +81,29 @@ def plan_after(
     states: States,
     url: str,
     interval: float,
-    why: tuple[Basis, str],
+    reason: tuple[Basis, str],
     belief: Belief,
     announced: float = 0.0,
 ) -> Decision:
     """Plan the next visit *interval* seconds after the last one, with jitter."""
     page = states.page
     at = page.at + add_jitter(interval, url, page.visits)
-    return plan_at(states, outside_quiet_hours(states.site, at), interval, why, belief, announced)
+    return plan_at(
+        states, outside_quiet_hours(states.site, at), interval, reason, belief, announced
+    )
 
 
 def plan_at(
     states: States,
     at: float,
     interval: float,
-    why: tuple[Basis, str],
+    reason: tuple[Basis, str],
     belief: Belief | None = None,
     announced: float = 0.0,
 ) -> Decision:
     """Plan the next visit for *at*; the demand counts one visit in *interval* seconds.
 
-    *why* is the basis and a sentence. *belief* and *announced* (changes a day that the site
+    *reason* is the basis and a sentence. *belief* and *announced* (changes a day that the site
     announces) give the expected freshness. *belief* is None if there is no document.
     """
     fresh = age = 0.0
@@ -110,7 +112,9 @@ def plan_at(
         fresh, age = max(to_single(fresh), MIN_FRESHNESS), to_single(age)
     states = _set_demand(states, to_single(DAY / interval), fresh, age)
     at = float(round(at))
-    return Decision(states._replace(page=replace(states.page, due_at=at)), Plan(at, why[1], why[0]))
+    return Decision(
+        states._replace(page=replace(states.page, due_at=at)), Plan(at, reason[1], reason[0])
+    )
 
 
 def remove_demand(states: States) -> States:

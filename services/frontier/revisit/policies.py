@@ -32,8 +32,8 @@ class Fixed(Policy):
 
     def plan(self, states: States, url: str, rate: Belief) -> Decision:
         """Plan the next visit after the interval."""
-        why = Basis.INTERVAL, f"every {format_duration(self._interval)}"
-        return plan_after(states, url, self._interval, why, rate)
+        reason = Basis.INTERVAL, f"every {format_duration(self._interval)}"
+        return plan_after(states, url, self._interval, reason, rate)
 
 
 VISITED_ONCE = Plan(None, "each page is visited once")
@@ -96,8 +96,8 @@ class Adaptive(Policy):
         interval = page.interval or self._first
         wait = max(interval - SYNC_SHARE * (page.at - page.changed_at), MIN_INTERVAL)
         seen = "changed" if page.changed_at == page.at else "unchanged"
-        why = Basis.INTERVAL, f"{seen}: its interval is now {format_duration(interval)}"
-        return plan_after(states, url, wait, why, rate)
+        reason = Basis.INTERVAL, f"{seen}: its interval is now {format_duration(interval)}"
+        return plan_after(states, url, wait, reason, rate)
 
 
 def make_policy(text: str) -> Policy:

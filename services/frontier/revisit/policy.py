@@ -88,12 +88,12 @@ def record_absence(states: States, url: str, at: float, kind: Absence) -> Decisi
 def plan_recheck(states: States, url: str) -> Decision:
     """Plan the next recheck of a missing page."""
     page, states = states.page, remove_demand(states)
-    wait, why = _wait(page), ABSENCE_TEXTS[page.absent or Absence.GONE]
+    wait, reason = _wait(page), ABSENCE_TEXTS[page.absent or Absence.GONE]
     if page.missed > 1:
-        why += f", {page.missed} times in a row"
-    why += f"; recheck after {format_duration(wait)}"
+        reason += f", {page.missed} times in a row"
+    reason += f"; recheck after {format_duration(wait)}"
     at = page.missed_at + add_jitter(wait, url, page.visits + page.missed)
-    return plan_at(states, outside_quiet_hours(states.site, at), wait, (Basis.RECHECK, why))
+    return plan_at(states, outside_quiet_hours(states.site, at), wait, (Basis.RECHECK, reason))
 
 
 def _is_same(before: Absence | None, now: Absence) -> bool:
@@ -166,6 +166,6 @@ class Policy(ABC):
         return keep_plan(states, f"hints are not used by `{self.name}`")
 
 
-def keep_plan(states: States, why: str) -> Decision:
+def keep_plan(states: States, reason: str) -> Decision:
     """Return the plan unchanged."""
-    return Decision(states, Plan(states.page.due_at or None, why))
+    return Decision(states, Plan(states.page.due_at or None, reason))

@@ -87,12 +87,12 @@ class SelectiveIncremental(Policy):
             return None
         page = replace(page, share=to_single(adapt_threshold(threshold, internal.share)))
         states = states._replace(page=page)
-        why = (
+        reason = (
             f"{internal.changed} of {internal.pages} pages that it links to have changed, which is"
             f" less than {threshold:.0%}: skipped for a round"
         )
         at = outside_quiet_hours(states.site, now + add_jitter(self._round, url, page.visits))
-        return plan_at(states, at, at - page.at, (Basis.INTERVAL, why), belief(states))
+        return plan_at(states, at, at - page.at, (Basis.INTERVAL, reason), belief(states))
 
     def remember(self, states: States, visit: Visit, since: float) -> States:
         """Update fr_max, and store the page's links and its change."""
@@ -109,8 +109,8 @@ class SelectiveIncremental(Policy):
     def plan(self, states: States, url: str, rate: Belief) -> Decision:
         """Plan the next visit after fr_max rounds."""
         rounds = _fr_max(states.page)
-        why = Basis.INTERVAL, f"fr_max is {rounds} rounds"
-        return plan_after(states, url, rounds * self._round, why, rate)
+        reason = Basis.INTERVAL, f"fr_max is {rounds} rounds"
+        return plan_after(states, url, rounds * self._round, reason, rate)
 
 
 def _fr_max(page: PageState) -> int:

@@ -278,7 +278,7 @@ class Plan(NamedTuple):
 
     at: float | None
     """The time of the visit in seconds since 1970; None if the page is not visited again."""
-    why: str
+    reason: str
     basis: Basis | None = None
     """None if there is no plan, or if the plan did not change."""
 

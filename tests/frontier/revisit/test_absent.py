@@ -138,5 +138,5 @@ def test_whatever_happens_it_is_looked_for_again_within_half_a_year(
             states, plan = OPTIMAL.record_visit(states, Visit(URL, now))
         assert plan.at is not None
         assert now < plan.at < now + 190 * DAY
-        assert plan.why
+        assert plan.reason
         assert OPTIMAL.replan(states, URL).plan.at == pytest.approx(plan.at, rel=0.3 / 1.7)

@@ -72,7 +72,7 @@ def test_a_sitemap_that_was_right_brings_a_visit_at_once_and_one_that_lies_bring
         assert plan.at is not None
         if true:
             assert plan.at <= soon + 60
-            assert "sitemap" in plan.why and plan.basis is Basis.HINT
+            assert "sitemap" in plan.reason and plan.basis is Basis.HINT
         else:
             assert plan.at > soon + 0.1 * DAY
 

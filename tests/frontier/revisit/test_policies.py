@@ -48,11 +48,11 @@ def live(policy: Policy, life: list[tuple[float, bool, bool]], states: States) -
         )
         states, plan = policy.record_visit(states, visit)
         assert plan.at is None or plan.at > now
-        assert plan.why and (plan.basis is None) == (plan.at is None)
+        assert plan.reason and (plan.basis is None) == (plan.at is None)
         if plan.at and (left_out := policy.at_due(states, URL, plan.at)):
             states = left_out.states
             assert left_out.plan.at and left_out.plan.at == states.page.due_at > plan.at
-            assert left_out.plan.why and left_out.plan.basis
+            assert left_out.plan.reason and left_out.plan.basis
     return states
 
 
@@ -180,7 +180,7 @@ def test_policies_that_use_hints_are_those_that_are_given_them(name: str) -> Non
     states = live(POLICIES[name], [(DAY, True, False)] * 20, states)
     said = Evidence(Kind.SITEMAP, changed_at=states.page.at + DAY)
     _, plan = POLICIES[name].record_hint(states, Hint(URL, states.page.at + 1.1 * DAY, said))
-    assert ("hints are not used" in plan.why) is not uses_hints(name)
+    assert ("hints are not used" in plan.reason) is not uses_hints(name)
 
 
 @pytest.mark.parametrize("name", NAMES)

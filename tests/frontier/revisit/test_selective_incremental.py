@@ -88,7 +88,7 @@ def test_an_unchanged_page_is_visited_if_enough_internal_pages_have_changed() ->
     assert (
         left_out.plan.at == left_out.states.page.due_at == pytest.approx(due + DAY, abs=0.06 * DAY)
     )
-    assert "1 of 10 pages" in left_out.plan.why
+    assert "1 of 10 pages" in left_out.plan.reason
     assert POLICY.at_due(many, A, due) is None
 
 
