@@ -76,7 +76,7 @@ class Broker:
         assert self._server.process
         return cpu(family(self._server.process.pid))
 
-    def stored(self, topic: str) -> int:
+    def stored_bytes(self, topic: str) -> int:
         """Return the bytes of its log files for *topic*."""
         files = self._server.data.rglob(f"{topic}-*/*.log")
         return sum(file.stat().st_size for file in files)
@@ -95,7 +95,7 @@ def produce(broker: Broker, values: list[bytes], changes: Mapping[str, Any]) -> 
         client.flush()
     took, client_cpu = time.monotonic() - began, time.process_time() - client_cpu
     _show(took, client_cpu, broker.spent() - spent, len(values))
-    print(f"{broker.stored(topic) / len(values) / 1000:8.1f} kB", flush=True)
+    print(f"{broker.stored_bytes(topic) / len(values) / 1000:8.1f} kB", flush=True)
     return topic
 
 

@@ -104,10 +104,10 @@ class Faults:
         return [
             Fault(f"{service}: kill -9", restart),
             Fault(f"{service}: clock ahead", restart_with_wrong_clock, restart, self._held),
-            self._stopped(member),
+            self._stop(member),
         ]
 
-    def _stopped(self, member: Member) -> Fault:
+    def _stop(self, member: Member) -> Fault:
         return Fault(
             f"{member.service}: stopped",
             lambda: member.signal(signal.SIGSTOP),

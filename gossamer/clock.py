@@ -21,7 +21,7 @@ class JumpDetector:
     def __init__(self) -> None:
         self._apart = now() - steady()
 
-    def seen(self) -> bool:
+    def pop_jump(self) -> bool:
         """Return whether the clock was set since the last call."""
         before, self._apart = self._apart, now() - steady()
         return abs(self._apart - before) > MIN_JUMP

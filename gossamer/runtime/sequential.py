@@ -160,7 +160,7 @@ class Sequential:
         return not took_over and not self._clock_was_set() and self._is_overdue(now)
 
     def _clock_was_set(self) -> bool:
-        self._was_set |= self._jumps is not None and self._jumps.seen()
+        self._was_set |= self._jumps is not None and self._jumps.pop_jump()
         return self._was_set
 
     def _handle(self, decoded: Sequence[Decoded]) -> list[Message]:

@@ -162,7 +162,7 @@ class Fetcher:
             try:
                 return await self._refusal_now(run)
             except Unavailable as error:
-                if wait > run.left():
+                if wait > run.remaining_seconds():
                     return f"nothing says in time whether epoch {order.epoch} is in force: {error}"
                 logger.warning("order waits", order=order.order, reason=str(error), seconds=wait)
                 await asyncio.sleep(wait)
@@ -183,7 +183,9 @@ class Fetcher:
     async def _ask(self, step: Fetch, host: HostClient, run: "OrderRun") -> Reply | Failure:
         """Take a request through its limiters and make it, unless a limiter denies it."""
         order = run.order
-        request = Request(order.site, order.site_gap, order.pause, len(order.visits), run.left)
+        request = Request(
+            order.site, order.site_gap, order.pause, len(order.visits), run.remaining_seconds
+        )
         try:
             async with Admission(self._web.limiters, request) as admission:
                 await admission.reach(Stage.BEGIN)
@@ -263,7 +265,7 @@ class OrderRun:
         )
         return self.to_lease_time(now)
 
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         """Return the seconds in which a request may still start; negative if it is too late."""
         return self._latest - self.now()
 

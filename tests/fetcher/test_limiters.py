@@ -75,7 +75,7 @@ class LookupUntil(Lookup):
 
     until: Callable[[], float]
 
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         return self.until()
 
 

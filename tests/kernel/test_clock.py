@@ -11,13 +11,13 @@ def test_a_clock_that_is_set_is_noticed_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(clock, "steady", lambda: passed)
     steps = clock.JumpDetector()
     passed += 3600.0
-    assert not steps.seen(), "an hour has passed"
+    assert not steps.pop_jump(), "an hour has passed"
     day += 0.5
-    assert not steps.seen(), "it was corrected"
+    assert not steps.pop_jump(), "it was corrected"
     for by in (600.0, -600.0):
         day += by
-        assert steps.seen()
-        assert not steps.seen()
+        assert steps.pop_jump()
+        assert not steps.pop_jump()
 
 
 def test_polls_grow_rarer_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:

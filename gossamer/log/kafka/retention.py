@@ -87,7 +87,7 @@ class Trimmer:
         ends: dict[tuple[str, int], int] = {}
         for group, asked in by_group.items():
             # A missing offset is negative, and so the smallest.
-            for at, offset in zip(asked, self._committed(group, asked), strict=True):
+            for at, offset in zip(asked, self._query_committed(group, asked), strict=True):
                 ends[at] = min(offset, ends.get(at, offset))
         fresh = {at: end for at, end in ends.items() if end > self._deleted.get(at, 0)}
         for at, offset in self._replayed_from([at for at in fresh if TOPICS[at[0]].replayed]):
@@ -124,7 +124,7 @@ class Trimmer:
             if one.offset >= 0:
                 yield at, one.offset
 
-    def _committed(self, group: str, partitions: list[tuple[str, int]]) -> list[int]:
+    def _query_committed(self, group: str, partitions: list[tuple[str, int]]) -> list[int]:
         if group not in self._consumers:
             common = client_config(self._settings, self._trouble)
             self._consumers[group] = Consumer({**common, **consumer_config(group)})
@@ -171,7 +171,7 @@ class GapCheck:
         In a partition without a committed offset, it starts with the oldest retained record. Raise
         Gap if records from the committed offset on are missing.
         """
-        committed = self._committed(partitions)
+        committed = self._query_committed(partitions)
         self.check(committed)
         fresh = [one for one in partitions if (one.topic, one.partition) not in committed]
         return committed | self._starts(fresh)
@@ -202,9 +202,9 @@ class GapCheck:
         return {(end.topic, end.partition): end.offset for end in ends}
 
     def _now_committed(self, at: tuple[str, int]) -> int:
-        return self._committed([TopicPartition(*at)]).get(at, 0)
+        return self._query_committed([TopicPartition(*at)]).get(at, 0)
 
-    def _committed(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
+    def _query_committed(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
         def ask(timeout: float) -> list[TopicPartition]:
             found: list[TopicPartition] = self._consumer.committed(partitions, timeout)
             return found

@@ -165,7 +165,7 @@ class Topics:
             yield from self._create(resized)
             for one in more:
                 grown = self._admin.create_partitions([NewPartitions(one.name, one.partitions)])
-                if _succeeded(grown[one.name], KafkaError.INVALID_PARTITIONS):
+                if _await_success(grown[one.name], KafkaError.INVALID_PARTITIONS):
                     before = counts[one.topic.name]
                     yield f"{one.name}: partitions changed from {before} to {one.partitions}"
             self._await_partitions(resized)
@@ -177,7 +177,7 @@ class Topics:
         if not topics:
             return
         for deleted in self._admin.delete_topics([one.name for one in topics]).values():
-            _succeeded(deleted, KafkaError.UNKNOWN_TOPIC_OR_PART)
+            _await_success(deleted, KafkaError.UNKNOWN_TOPIC_OR_PART)
         names = {one.topic.name for one in topics}
         until = clock.steady() + self._settings.timeout
         while left := names & self.counts().keys():
@@ -258,7 +258,7 @@ class Topics:
             else {}
         )
         for topic in new:
-            if _succeeded(made[topic.name], KafkaError.TOPIC_ALREADY_EXISTS):
+            if _await_success(made[topic.name], KafkaError.TOPIC_ALREADY_EXISTS):
                 shape = f"{topic.partitions} partitions, replication factor {topic.replication}"
                 yield f"{topic.name}: created with {shape}"
 
@@ -281,7 +281,7 @@ class Topics:
         if _may_grow(topic, count):
             grown = self._admin.create_partitions([NewPartitions(topic.name, topic.partitions)])
             # Another process may have added them just now.
-            if _succeeded(grown[topic.name], KafkaError.INVALID_PARTITIONS):
+            if _await_success(grown[topic.name], KafkaError.INVALID_PARTITIONS):
                 yield f"{topic.name}: partitions changed from {count} to {topic.partitions}"
 
     def _await_configs(self, topics: list[TopicSpec]) -> None:
@@ -378,7 +378,7 @@ def _is_set(entry: Any) -> bool:
     return entry is not None and entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
 
 
-def _succeeded(future: "Future[None]", unless: int) -> bool:
+def _await_success(future: "Future[None]", unless: int) -> bool:
     """Wait for *future*. Return False if it failed with the error code *unless*, because another
     process has made this change first."""
     try:

@@ -161,7 +161,9 @@ class HostClient:
         """
         request = admission.request
         try:
-            addresses = await self._addresses(host_name(step.url), step.url, request.left())
+            addresses = await self._addresses(
+                host_name(step.url), step.url, request.remaining_seconds()
+            )
         except TimeoutError as error:
             raise Denied(LEASE_TOO_SHORT) from error
         except (PrivateAddress, Blocklisted, DnsFailure, DnsUnanswered) as error:

@@ -57,7 +57,7 @@ class Request:
     """Seconds between two requests to the host."""
     visits: int
     """Number of visits of its order."""
-    left: Callable[[], float]
+    remaining_seconds: Callable[[], float]
     """Returns the seconds left to send the request; negative if it is too late."""
     address: str = ""
     """An `address_key`; "" if the name was not looked up, or only a proxy knows the address."""
@@ -71,7 +71,7 @@ class Lookup:
     is_slow: bool
     """Whether the first query for the name was not answered in time."""
 
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         """Return infinity: a lookup has no deadline of its own."""
         return inf
 
@@ -110,7 +110,7 @@ class Admission(Generic[T]):
             try:
                 await self._permits.enter_async_context(limiter.admit(self.request))
                 # A limiter may wait without a timer, and the process may have been suspended.
-                if self.request.left() < 0:
+                if self.request.remaining_seconds() < 0:
                     raise TooLate
             except (TooLate, TimeoutError) as error:
                 raise Denied(f"{LEASE_TOO_SHORT} (limiter: {limiter.name})") from error
@@ -132,7 +132,7 @@ def limit_concurrency(limit: int, key: Callable[[T], str | None] = lambda reques
             yield
             return
         permits = by_key.setdefault(request_key, asyncio.Semaphore(limit))
-        left = request.left() if permits.locked() else inf
+        left = request.remaining_seconds() if permits.locked() else inf
         # A timer costs more than a free permit.
         async with nullcontext() if left == inf else asyncio.timeout(left):
             await permits.acquire()
@@ -246,16 +246,22 @@ def request_limiters(
     sites = SiteRateLimit()
 
     def reserve_start(request: Request) -> float:
-        return sites.reserve_start(request.site, request.site_gap, time(), request.left())
+        return sites.reserve_start(
+            request.site, request.site_gap, time(), request.remaining_seconds()
+        )
 
     def reserve_send(request: Request) -> float:
-        return sites.reserve_send(request.site, request.site_gap, time(), request.left())
+        return sites.reserve_send(
+            request.site, request.site_gap, time(), request.remaining_seconds()
+        )
 
     def reserve_address(request: Request) -> float:
         if not request.address:
             return 0.0
         visits, delay = request.visits, request.delay
-        return limits.reserve_start(request.address, visits, delay, time(), request.left())
+        return limits.reserve_start(
+            request.address, visits, delay, time(), request.remaining_seconds()
+        )
 
     return (
         Limiter(
