@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.servers.clocks import ahead_by
-from tests.servers.disks import Disk, mounted
+from tests.servers.disks import Disk, mount_disk
 from tests.servers.nodes import KINDS, Node, Nodes, three_of_each
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, Truth, World, measure
@@ -198,7 +198,7 @@ def silence(pages: list[Request], since: float) -> float:
 
 def repeats(requests: list[Request], truth: Truth) -> int:
     """Return the number of repeated requests."""
-    repeated = measure.twice(requests)
+    repeated = measure.repeated_requests(requests)
     return sum(times - 1 for url, times in repeated.items() if url not in truth.retried)
 
 
@@ -209,7 +209,7 @@ def violations(requests: list[Request], truth: Truth) -> int:
         for host, own in measure.by_host(requests).items()
         for earlier, later in pairwise(own)
     )
-    wrong = measure.forbidden_asked(requests, truth) | measure.uncalled_for(requests, truth)
+    wrong = measure.forbidden_requests(requests, truth) | measure.unlinked_requests(requests, truth)
     return early + len(measure.overlaps(requests)) + len(wrong)
 
 
@@ -225,7 +225,7 @@ def crawl_in_fleet(
         folders = [*(f"{kind}-{n}" for kind in KINDS for n in (1, 2, 3)), "warc"]
         sizes = {"warc": ARCHIVE_DISK}
         disks = {
-            name: stack.enter_context(mounted(folder / name, sizes.get(name, NODE_DISK)))
+            name: stack.enter_context(mount_disk(folder / name, sizes.get(name, NODE_DISK)))
             for name in folders
         }
         disks["archive"] = disks.pop("warc")

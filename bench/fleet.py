@@ -33,7 +33,7 @@ from bench.processes import compiler_cpu, cpu, family
 from tests.servers import Server, running
 from tests.synthweb import SynthWeb, World
 from tests.system.by_hand import of_servers
-from tests.system.crawl import Crawl, marked
+from tests.system.crawl import Crawl, marked_pids
 from tests.system.fleet import Fleet, fleet
 
 _SILENT = logging.getLogger("bench.fleet")
@@ -304,7 +304,7 @@ def crawl_in_folder(world: World, text: bool) -> Cost:
         began = time.monotonic()
         with crawl.start(*([] if text else ["--no-text"])) as started:
             while started.running:
-                spent["all"] = max(spent.get("all", 0.0), cpu(marked(started.mark)))
+                spent["all"] = max(spent.get("all", 0.0), cpu(marked_pids(started.mark)))
                 time.sleep(LOOK)
         took = time.monotonic() - began
         pages = sum(one.status == 200 and one.path != "/robots.txt" for one in web.requests())

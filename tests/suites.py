@@ -103,8 +103,8 @@ def _digest(content: bytes) -> str:
 
 
 def fetch_suite(suite: Suite, template: str, folder: Path) -> None:
-    """Fetch the missing files of *suite* into *folder* and derive the others; raise SuiteError if
-    that fails."""
+    """Fetch the missing files of *suite* into *folder* and derive the rest; raise SuiteError
+    on failure."""
     missing = {path: name for name, (path, digest) in suite.files.items()
                if _defect(suite, folder, name, digest)}  # fmt: skip
     if missing:

@@ -19,7 +19,7 @@ SOURCES = ("gossamer", "services", "inspection", "standalone", "local_fleet", "c
 
 MACHINE_PATH = re.compile(r"(?<![\w.:>)}\]])/(?:work|root|home|Users|mnt)/[\w.]")
 REGISTRY = re.compile(r"pypi[.]org|pythonhosted[.]org|npmjs[.]|/simpl[e]/|index-url[ =]\"?http")
-"""Of packages. (Neither pattern matches its own text.)"""
+"""A registry of packages. (Neither pattern matches its own text.)"""
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Named: TypeAlias = Function | ast.ClassDef
 

@@ -83,7 +83,7 @@ def test_unknown_kind_is_refused_with_the_known_ones(checkout: Checkout) -> None
     assert done.stderr == "scripts/bootstrap [run|api|parquet|fleet|dev]: unknown kind: flet\n"
 
 
-def locked(kind: str = "") -> dict[str, str]:
+def locked_packages(kind: str = "") -> dict[str, str]:
     """Return the packages of a lock file, with their versions.
 
     Markers are left out: a package that one kind needs on Windows may be needed everywhere by dev.
@@ -98,18 +98,18 @@ def locked(kind: str = "") -> dict[str, str]:
 
 
 def test_parquet_adds_only_pyarrow_and_a_fleet_only_its_clients() -> None:
-    run = locked()
+    run = locked_packages()
     assert not {"pyarrow", *CLIENTS} & set(run)
-    assert set(locked("-parquet")) - set(run) == {"pyarrow"}
-    assert set(locked("-fleet")) >= CLIENTS
-    assert "pyarrow" not in locked("-fleet")
+    assert set(locked_packages("-parquet")) - set(run) == {"pyarrow"}
+    assert set(locked_packages("-fleet")) >= CLIENTS
+    assert "pyarrow" not in locked_packages("-fleet")
 
 
 @pytest.mark.parametrize("kind", ["-parquet", "-fleet", "-dev"])
 def test_every_kind_has_the_packages_of_a_crawl_in_the_same_versions(kind: str) -> None:
-    assert locked(kind).items() >= locked().items()
+    assert locked_packages(kind).items() >= locked_packages().items()
 
 
 @pytest.mark.parametrize("kind", ["-parquet", "-fleet"])
 def test_dev_has_the_packages_of_every_kind_in_the_same_versions(kind: str) -> None:
-    assert locked("-dev").items() >= locked(kind).items()
+    assert locked_packages("-dev").items() >= locked_packages(kind).items()

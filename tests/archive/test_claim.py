@@ -1,4 +1,4 @@
-"""On Cassandra the newest run's writes win by their timestamps, whatever its clock."""
+"""On Cassandra the newest run's writes win by their timestamps, for any clock."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -175,7 +175,7 @@ def test_killed_processes_neither_lose_nor_repeat_a_page(tmp_path: Path) -> None
         assert worker.stdout
         with worker, worker.stdout:
             assert worker.stdout.readline() == "begun\n"
-            while worker.poll() is None and _written(tmp_path / "warc") < grown:
+            while worker.poll() is None and _archive_size(tmp_path / "warc") < grown:
                 time.sleep(0.001)
             worker.kill()
         kills += worker.returncode == -9
@@ -185,7 +185,7 @@ def test_killed_processes_neither_lose_nor_repeat_a_page(tmp_path: Path) -> None
     assert_readable(tmp_path / "warc")
 
 
-def _written(folder: Path) -> int:
+def _archive_size(folder: Path) -> int:
     try:
         return sum(path.stat().st_size for path in folder.iterdir())
     except FileNotFoundError:

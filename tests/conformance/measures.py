@@ -18,7 +18,7 @@ from services.dedup.content import distance
 from services.parser.charset import decode_text
 from services.parser.page import parse
 from services.parser.simhash import simhash_of
-from tests.parser.pages import NOW, OPTIONS, URL, fetched
+from tests.parser.pages import NOW, OPTIONS, URL, page_response
 
 
 class Deviation(NamedTuple):
@@ -197,7 +197,7 @@ def measure_sitemaps(folder: Path) -> Agreement:
     found = Agreement()
     for file in sorted((folder / "sitemaps").iterdir()):
         kind = LISTING_TYPES.get(file.suffix, "application/xml")
-        page = fetched(
+        page = page_response(
             file.read_bytes(),
             ("Content-Type", kind),
             url="http://www.example.org/maps/sitemap.xml",
@@ -295,7 +295,7 @@ def measure_main_texts(folder: Path) -> MainTexts:
     headers = ("Content-Type", "text/html"), ("Content-Encoding", "gzip")
     found = MainTexts()
     for file in sorted((folder / "pages").glob("*.html.gz")):
-        parsed = parse(fetched(file.read_bytes(), *headers, url=URL), OPTIONS, NOW)
+        parsed = parse(page_response(file.read_bytes(), *headers, url=URL), OPTIONS, NOW)
         true = truth[file.name.removesuffix(".html.gz")]["articleBody"]
         found.append(MainText(parsed, f1_of(parsed.text or "", true)))
     return found

@@ -25,7 +25,7 @@ class RequestCommand:
         shown = self._capsys.readouterr()
         return shown.err if status == 2 else shown.out
 
-    def keep(self, *rows: Row) -> None:
+    def store_rows(self, *rows: Row) -> None:
         """Put *rows* into the folder's store."""
         store = Folder(self.data).open().store
         for row in rows:

@@ -18,24 +18,24 @@ Command = Callable[..., str]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Opened:
+def crawl_folder(tmp_path: Path) -> Opened:
     """Return a folder with three letters of two services, and an invalid record."""
     folder = Folder(tmp_path)
     folder.make()
-    opened = Opened(folder)
+    crawl_folder = Opened(folder)
     buried = [
         (Record(SEEDS.name, 1, 7, "k", b"\xff\0"), "dedup", "no \x1b[31m URL"),
         (Record(PAGES.name, 0, 8, "https://www.a.example/x", b"page"), "dedup", "too large"),
         (Record(VISITS_ENDED.name, 2, 9, "a.example", b"?"), "frontier", "not an event"),
     ]
-    opened.log.append([Message(DEAD_LETTERS.name, "x", b"garbage", "x")])
+    crawl_folder.log.append([Message(DEAD_LETTERS.name, "x", b"garbage", "x")])
     for record, service, reason in buried:
-        opened.log.append([encode(dead_letter(record, service, reason, 86400.0 * 365))])
-    return opened
+        crawl_folder.log.append([encode(dead_letter(record, service, reason, 86400.0 * 365))])
+    return crawl_folder
 
 
 @pytest.fixture
-def command(opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+def command(crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
     """Return the command on that folder; it returns its output."""
 
     def run(*words: str, status: int = 0) -> str:
@@ -51,8 +51,8 @@ def names(shown: str) -> list[str]:
     return [line.split()[0] for line in shown.splitlines()]
 
 
-def appended(opened: Opened, *topics: str) -> list[tuple[str, str, bytes]]:
-    return sorted((r.topic, r.key, r.value) for r in drain(opened.log.tail(topics)))
+def stored_records(crawl_folder: Opened, *topics: str) -> list[tuple[str, str, bytes]]:
+    return sorted((r.topic, r.key, r.value) for r in drain(crawl_folder.log.tail(topics)))
 
 
 def test_line_has_time_service_position_and_reason(command: Command) -> None:
@@ -72,23 +72,23 @@ def test_json_has_the_whole_letter(command: Command) -> None:
     assert {letter["letter"] for letter in found} == set(names(command("list")))
 
 
-def test_replay_appends_letters_to_their_topics(command: Command, opened: Opened) -> None:
+def test_replay_appends_letters_to_their_topics(command: Command, crawl_folder: Opened) -> None:
     assert "3 dead letters" in command("replay", "--all")
-    assert appended(opened, "seeds", "pages", "visits.ended") == [
+    assert stored_records(crawl_folder, "seeds", "pages", "visits.ended") == [
         ("pages", "https://www.a.example/x", b"page"),
         ("seeds", "k", b"\xff\0"),
         ("visits.ended", "a.example", b"?"),
     ]
-    page, ended = (drain(opened.log.tail([topic]))[0] for topic in ("pages", "visits.ended"))
+    page, ended = (drain(crawl_folder.log.tail([topic]))[0] for topic in ("pages", "visits.ended"))
     assert page.partition == ended.partition, "both are of one site"
 
 
-def test_replay_appends_the_named_letters_only(command: Command, opened: Opened) -> None:
+def test_replay_appends_the_named_letters_only(command: Command, crawl_folder: Opened) -> None:
     (name,) = names(command("list", "--service", "frontier"))
     assert "1 dead letter appended" in command("replay", name)
     assert "1 dead letter appended" in command("replay", "--all", "--service", "frontier")
     assert (
-        appended(opened, "seeds", "pages", "visits.ended")
+        stored_records(crawl_folder, "seeds", "pages", "visits.ended")
         == [
             ("visits.ended", "a.example", b"?"),
         ]
@@ -105,9 +105,9 @@ def test_replay_appends_the_named_letters_only(command: Command, opened: Opened)
     ],
 )
 def test_invalid_replay_appends_nothing(
-    command: Command, opened: Opened, words: tuple[str, ...], status: int, shown: str
+    command: Command, crawl_folder: Opened, words: tuple[str, ...], status: int, shown: str
 ) -> None:
     (name,) = names(command("list", "--service", "frontier"))
     given = (name, *words) if status == 1 else words
     assert shown in command("replay", *given, status=status)
-    assert appended(opened, "seeds", "pages", "visits.ended") == []
+    assert stored_records(crawl_folder, "seeds", "pages", "visits.ended") == []

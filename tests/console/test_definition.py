@@ -41,7 +41,7 @@ class TestSeeds:
         assert second.startswith("seed 4: 'http://'")
 
     @pytest.mark.parametrize("text", ["localhost:8080", "a.example:8080/x"])
-    def test_a_bare_host_may_have_a_port(self, text: str) -> None:
+    def test_host_without_scheme_may_have_a_port(self, text: str) -> None:
         assert read_seeds([text])[0].startswith(f"https://{text}")
 
     @pytest.mark.parametrize("text", ["nonsense", "mailto:x@a.example", "x@a.example", "a.b:c"])

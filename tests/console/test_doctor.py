@@ -54,16 +54,16 @@ Usage = namedtuple("Usage", "total used free")
 def _names_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use only the name servers of a test: this machine may have none."""
 
-    async def answered(settings: FetcherSettings) -> None:
+    async def look_up(settings: FetcherSettings) -> None:
         if settings.nameserver:
             await asked(settings)
 
     asked = doctor._look_up
-    monkeypatch.setattr(doctor, "_look_up", answered)
+    monkeypatch.setattr(doctor, "_look_up", look_up)
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Opened:
+def crawl_folder(tmp_path: Path) -> Opened:
     folder = Folder(tmp_path / "data")
     folder.make()
     there = Opened(folder)
@@ -82,15 +82,15 @@ def test_finding_is_one_line_that_ends_with_its_remedy() -> None:
 
 
 def test_folder_without_problems_is_healthy(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with_space(monkeypatch, 100 * GB, 50 * GB)
-    opened.log.append([encode(SeedAdded(at=1.0, url="http://a.example/"))])
-    assert main(["doctor", "--data", str(opened.folder.path)]) == 0
+    crawl_folder.log.append([encode(SeedAdded(at=1.0, url="http://a.example/"))])
+    assert main(["doctor", "--data", str(crawl_folder.folder.path)]) == 0
     shown = capsys.readouterr().out
     assert "ok       groups      dedup: lag 1 seeds\n" in shown and "problem " not in shown
     assert shown.endswith("No problems found.\n")
-    assert main(["doctor", "--data", str(opened.folder.path), "--json"]) == 0
+    assert main(["doctor", "--data", str(crawl_folder.folder.path), "--json"]) == 0
     findings = json.loads(capsys.readouterr().out)
     assert {finding["remedy"] for finding in findings} == {None}
     assert {finding["check"] for finding in findings} >= {"folder", "identity", "dns", "disk"}
@@ -256,7 +256,7 @@ def test_error_of_a_check_is_a_finding() -> None:
 
     found = doctor.run_check("kafka", examine, "Grant it.")
     assert found == Finding("kafka", "this user may not", "Grant it.")
-    assert kafka_version(refuse).remedy is None, "a version that is not told is no fault"
+    assert kafka_version(refuse).remedy is None, "an unknown version is not a fault"
 
 
 def test_folder_is_examined_without_fleet_libraries(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from services.frontier.rows import QueuedUrl
 from services.frontier.service import Frontier
 
 FILE = "gossamer-default-20261126000000-00000-archive-1.warc.gz"
-Said = Callable[..., str]
+RunCommand = Callable[..., str]
 
 
 class Terminal(io.StringIO):
@@ -43,7 +43,7 @@ class Terminal(io.StringIO):
         return True
 
 
-class There:
+class SmallFleet:
     """A fleet of frontier, dedup and archive; its log and its store are files."""
 
     def __init__(self, folder: Path) -> None:
@@ -82,36 +82,35 @@ class There:
         for loop in self.loops:
             loop.step()
 
-    def sow(self, *urls: str) -> None:
+    def add_seeds(self, *urls: str) -> None:
         self.log.append([encode(SeedAdded(url=url)) for url in urls])
         for _ in range(5):
             self.step()
 
-    def admitted(self) -> Iterator[str]:
-        """Yield the admitted URLs."""
+    def admitted_urls(self) -> Iterator[str]:
         yield from sorted(row.url for row in self.store().table(QueuedUrl).everything())
 
     @contextmanager
-    def opened(self, *_: object) -> Iterator[tuple[SqliteLog, SqliteStore]]:
+    def open(self, *_: object) -> Iterator[tuple[SqliteLog, SqliteStore]]:
         yield self.log, self.store()
 
 
 @pytest.fixture
-def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> There:
+def small_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallFleet:
     monkeypatch.setattr(loop_module, "PAUSED_POLL_TIMEOUT", 0.0)
     monkeypatch.setenv("GOSSAMER_KAFKA__SERVERS", "simulated")
     monkeypatch.setenv("GOSSAMER_ARCHIVE__FOLDER", str(tmp_path / "warc"))
-    there = There(tmp_path)
+    small_fleet = SmallFleet(tmp_path)
     for module in (snapshot, restore):
-        monkeypatch.setattr(module, "open_fleet", there.opened)
+        monkeypatch.setattr(module, "open_fleet", small_fleet.open)
     now = itertools.count()
     monkeypatch.setattr(clock, "steady", lambda: 0.001 * next(now))
-    monkeypatch.setattr(clock, "pause", lambda seconds: there.step())
-    return there
+    monkeypatch.setattr(clock, "pause", lambda seconds: small_fleet.step())
+    return small_fleet
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
+def run_command(capsys: pytest.CaptureFixture[str]) -> RunCommand:
     """Return a function that runs a command, checks its status and returns its output."""
 
     def run(*words: object, code: int = 0) -> str:
@@ -122,62 +121,66 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
     return run
 
 
-def copying(there: There, copy: Path, status: int = 0) -> str:
+def copy_command(small_fleet: SmallFleet, copy: Path, status: int = 0) -> str:
     """Return a command that copies the tables to *copy*, and ends with *status*."""
     code = (
         f"import sqlite3; to = sqlite3.connect('{copy}'); "
-        f"sqlite3.connect('{there.file}').backup(to); raise SystemExit({status})"
+        f"sqlite3.connect('{small_fleet.file}').backup(to); raise SystemExit({status})"
     )
     return shlex.join([sys.executable, "-c", code])
 
 
 def test_fleet_continues_from_a_snapshot_with_restored_tables(
-    there: There, tmp_path: Path, said: Said
+    small_fleet: SmallFleet, tmp_path: Path, run_command: RunCommand
 ) -> None:
-    there.sow("http://a.example/")
+    small_fleet.add_seeds("http://a.example/")
     target, copy = tmp_path / "s", tmp_path / "copy.db"
-    out = said("snapshot", target, "--run", copying(there, copy))
+    out = run_command("snapshot", target, "--run", copy_command(small_fleet, copy))
     assert "The fleet was quiesced for " in out
-    assert f"Snapshot of the fleet {there.fleet} at " in out
+    assert f"Snapshot of the fleet {small_fleet.fleet} at " in out
     assert f"run gossamer restore {target}" in out
-    there.sow("http://b.example/")
-    there.stop()
-    there.file = copy
-    out = said("restore", target)
+    small_fleet.add_seeds("http://b.example/")
+    small_fleet.stop()
+    small_fleet.file = copy
+    out = run_command("restore", target)
     assert "the store is that of " in out
     # This log removes consumed records.
     assert "frontier: 1 record deleted from the log before being handled" in out
-    there.start()
-    there.step()
-    assert [*there.admitted()] == ["http://a.example/"]
+    small_fleet.start()
+    small_fleet.step()
+    assert [*small_fleet.admitted_urls()] == ["http://a.example/"]
 
 
 def test_restore_without_restored_tables_is_refused(
-    there: There, tmp_path: Path, said: Said
+    small_fleet: SmallFleet, tmp_path: Path, run_command: RunCommand
 ) -> None:
-    there.sow("http://a.example/")
-    said("snapshot", tmp_path / "s", "--run", "true")
-    there.sow("http://b.example/")
-    there.stop()
-    err = said("restore", tmp_path / "s", code=1)
+    small_fleet.add_seeds("http://a.example/")
+    run_command("snapshot", tmp_path / "s", "--run", "true")
+    small_fleet.add_seeds("http://b.example/")
+    small_fleet.stop()
+    err = run_command("restore", tmp_path / "s", code=1)
     assert "does not have the tables of the snapshot: the checkpoints of archive 0, " in err
     assert "archive 2 and 9 more differ. Stop all services" in err
     assert "restore the tables of the keyspace gossamer on all nodes" in err
 
 
-def test_a_snapshot_of_another_fleet_is_refused(there: There, tmp_path: Path, said: Said) -> None:
-    said("snapshot", tmp_path / "s", "--run", "true")
+def test_snapshot_of_another_fleet_is_refused(
+    small_fleet: SmallFleet, tmp_path: Path, run_command: RunCommand
+) -> None:
+    run_command("snapshot", tmp_path / "s", "--run", "true")
     written = (tmp_path / "s" / "snapshot.json").read_text()
-    (tmp_path / "s" / "snapshot.json").write_text(written.replace(there.fleet, "another"))
-    assert "the snapshot is of the fleet another" in said("restore", tmp_path / "s", code=1)
+    (tmp_path / "s" / "snapshot.json").write_text(written.replace(small_fleet.fleet, "another"))
+    assert "the snapshot is of the fleet another" in run_command("restore", tmp_path / "s", code=1)
 
 
-def test_snapshot_describes_the_copy(there: There, tmp_path: Path, said: Said) -> None:
-    there.sow("http://a.example/")
-    out = said("snapshot", tmp_path / "s", "--run", "true")
+def test_snapshot_describes_the_copy(
+    small_fleet: SmallFleet, tmp_path: Path, run_command: RunCommand
+) -> None:
+    small_fleet.add_seeds("http://a.example/")
+    out = run_command("snapshot", tmp_path / "s", "--run", "true")
     assert "on this machine: archive-2." in out
     found = json.loads((tmp_path / "s" / "snapshot.json").read_text())
-    assert (found["fleet"], found["keyspace"]) == (there.fleet, "gossamer")
+    assert (found["fleet"], found["keyspace"]) == (small_fleet.fleet, "gossamer")
     assert sum(found["offsets"]["dedup"]["seeds"].values()) == 1
     assert {"frontier", "dedup", "archive"} == {row["group"] for row in found["checkpoints"]}
     assert found["files"] == {"archive-1/" + FILE: 5}
@@ -191,56 +194,70 @@ def test_snapshot_describes_the_copy(there: There, tmp_path: Path, said: Said) -
     ],
 )
 def test_failed_copy_leaves_no_snapshot_and_the_fleet_continues(
-    there: There, tmp_path: Path, said: Said, command: str, why: str
+    small_fleet: SmallFleet, tmp_path: Path, run_command: RunCommand, command: str, why: str
 ) -> None:
-    err = said("snapshot", tmp_path / "s", "--limit", "0.5s", "--run", command, code=1)
+    err = run_command("snapshot", tmp_path / "s", "--limit", "0.5s", "--run", command, code=1)
     assert f"no snapshot was taken: {why}" in err
     assert not [*(tmp_path / "s").iterdir()]
-    there.sow("http://a.example/")
-    assert [*there.admitted()] == ["http://a.example/"]
+    small_fleet.add_seeds("http://a.example/")
+    assert [*small_fleet.admitted_urls()] == ["http://a.example/"]
 
 
 def test_snapshot_without_a_command_waits_for_enter(
-    there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+    small_fleet: SmallFleet,
+    tmp_path: Path,
+    run_command: RunCommand,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     terminal = Terminal("\n")
     monkeypatch.setattr(sys, "stdin", terminal)
-    out = said("snapshot", tmp_path / "s")
+    out = run_command("snapshot", tmp_path / "s")
     assert "Copy the keyspace gossamer on all nodes now (nodetool snapshot), then press En" in out
     assert terminal.read() == ""
-    assert "the terminal was closed" in said("snapshot", tmp_path / "t", code=1)
+    assert "the terminal was closed" in run_command("snapshot", tmp_path / "t", code=1)
 
 
 def test_snapshot_without_a_command_and_terminal_is_refused(
-    there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+    small_fleet: SmallFleet,
+    tmp_path: Path,
+    run_command: RunCommand,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    assert "with --run, such as" in said("snapshot", tmp_path / "s", code=2)
+    assert "with --run, such as" in run_command("snapshot", tmp_path / "s", code=2)
 
 
 def test_dedup_on_faust_is_refused(
-    there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+    small_fleet: SmallFleet,
+    tmp_path: Path,
+    run_command: RunCommand,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GOSSAMER_DEDUP__ENGINE", "faust")
-    assert "faust, which cannot be quiesced" in said(
+    assert "faust, which cannot be quiesced" in run_command(
         "snapshot", tmp_path / "s", "--run", "true", code=2
     )
 
 
 def test_stopped_service_is_reported(
-    there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+    small_fleet: SmallFleet,
+    tmp_path: Path,
+    run_command: RunCommand,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(quiescing, "QUIESCE_TIMEOUT", 0.5)
-    there.loops.pop().close()
-    err = said("snapshot", tmp_path / "s", "--run", "true", code=1)
+    small_fleet.loops.pop().close()
+    err = run_command("snapshot", tmp_path / "s", "--run", "true", code=1)
     assert "not all services stopped writing: archive, partitions 0, 1, 2, 3." in err
 
 
 def test_snapshot_of_a_folder_is_refused_for_a_fleet(
-    there: There, tmp_path: Path, said: Said
+    small_fleet: SmallFleet, tmp_path: Path, run_command: RunCommand
 ) -> None:
-    said("snapshot", tmp_path / "s", "--run", "true")
+    run_command("snapshot", tmp_path / "s", "--run", "true")
     (tmp_path / "s" / "gossamer.db").touch()
-    assert "is a snapshot of a fleet" in said("restore", tmp_path / "s", "--data", "x", code=1)
+    assert "is a snapshot of a fleet" in run_command(
+        "restore", tmp_path / "s", "--data", "x", code=1
+    )
     (tmp_path / "s" / "snapshot.json").write_text('{"format": 1}')
-    assert "does not describe a fleet" in said("restore", tmp_path / "s", code=1)
+    assert "does not describe a fleet" in run_command("restore", tmp_path / "s", code=1)

@@ -24,7 +24,7 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def locked_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     """A folder that this process has locked; another lock is refused at once."""
     monkeypatch.setattr(folder_module, "LOCK_TIMEOUT", 0.0)
     folder = Folder(tmp_path / "data")
@@ -33,23 +33,23 @@ def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return folder
 
 
-def test_second_lock_is_refused_with_the_process_that_has_it(locked: Folder) -> None:
+def test_second_lock_is_refused_with_the_process_that_has_it(locked_folder: Folder) -> None:
     with pytest.raises(Locked, match=rf"process {os.getpid()}\).*--data"):
-        Folder(locked.path).lock()
+        Folder(locked_folder.path).lock()
 
 
-def test_child_keeps_its_lock_after_the_end_of_the_parent(locked: Folder) -> None:
-    command = [sys.executable, "-c", CHILD, pickle.dumps(locked).hex()]
+def test_child_keeps_its_lock_after_the_end_of_the_parent(locked_folder: Folder) -> None:
+    command = [sys.executable, "-c", CHILD, pickle.dumps(locked_folder).hex()]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout and child.stdout.readline() == "shared\n"
-        assert locked._held is not None
-        os.close(locked._held)
+        assert locked_folder._held is not None
+        os.close(locked_folder._held)
         with pytest.raises(Locked):
-            Folder(locked.path).lock()
+            Folder(locked_folder.path).lock()
         child.communicate()
-    Folder(locked.path).lock()
+    Folder(locked_folder.path).lock()
 
 
 def test_share_is_refused_while_another_crawl_has_the_lock(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ URL, OTHER = "https://www.a.example/x", "https://b.example/y"
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Opened:
+def crawl_folder(tmp_path: Path) -> Opened:
     folder = Folder(tmp_path)
     folder.make()
     return Opened(folder)
@@ -38,37 +38,39 @@ def forget(tmp_path: Path, *words: str) -> int:
     ],
 )
 def test_request_names_site_host_and_url(
-    opened: Opened, tmp_path: Path, what: str, host: str, url: str
+    crawl_folder: Opened, tmp_path: Path, what: str, host: str, url: str
 ) -> None:
     assert forget(tmp_path, what) == 0
-    (event,) = map(decode, drain(opened.log.tail([URLS_ADMITTED.name])))
+    (event,) = map(decode, drain(crawl_folder.log.tail([URLS_ADMITTED.name])))
     assert isinstance(event, ErasureRequested)
     assert (event.site, event.host, event.url) == ("a.example", host, url)
     assert event.requested_by
 
 
-def test_forever_also_blocks_the_target(opened: Opened, tmp_path: Path) -> None:
+def test_forever_also_blocks_the_target(crawl_folder: Opened, tmp_path: Path) -> None:
     assert forget(tmp_path, "a.example", "--forever") == 0
-    keys = [record.key for record in drain(opened.log.tail([CONTROL.name]))]
+    keys = [record.key for record in drain(crawl_folder.log.tail([CONTROL.name]))]
     assert "blocklist_changed/*.a.example" in keys
 
 
-def test_dead_letters_that_name_it_are_erased(
-    opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_dead_letters_of_the_target_are_erased(
+    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for offset, url in enumerate((URL, OTHER)):
         record = Record(SEEDS.name, 0, offset, "k", f'{{"url": "{url}"}}'.encode())
-        opened.log.append([encode(dead_letter(record, "dedup", "why", 1.0))])
+        crawl_folder.log.append([encode(dead_letter(record, "dedup", "why", 1.0))])
     assert forget(tmp_path, URL) == 0
     assert "1 dead letter erased" in capsys.readouterr().out
-    left = [record.value for record in drain(opened.log.tail([DEAD_LETTERS.name])) if record.value]
+    left = [
+        record.value for record in drain(crawl_folder.log.tail([DEAD_LETTERS.name])) if record.value
+    ]
     assert len(left) == 1
     assert main(["dead-letters", "list", "--data", str(tmp_path)]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_rows_without_a_key_are_erased(opened: Opened, tmp_path: Path) -> None:
-    store = opened.store
+def test_rows_without_a_key_are_erased(crawl_folder: Opened, tmp_path: Path) -> None:
+    store = crawl_folder.store
     store.table(DigestRow).put(DigestRow("default", "1", URL))
     store.table(DigestRow).put(DigestRow("default", "2", OTHER))
     near = NearRow(
@@ -85,45 +87,49 @@ def test_rows_without_a_key_are_erased(opened: Opened, tmp_path: Path) -> None:
 
 
 def test_nothing_is_erased_without_confirmation(
-    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    crawl_folder: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("builtins.input", lambda question: "n")
     assert main(["forget", URL, "--data", str(tmp_path)]) == 1
-    assert not drain(opened.log.tail([URLS_ADMITTED.name]))
+    assert not drain(crawl_folder.log.tail([URLS_ADMITTED.name]))
 
 
-def erased(service: str, target: str, part: int = 0, ended: bool = True, **rows: int) -> ErasureRow:
+def erasure_row(
+    service: str, target: str, part: int = 0, ended: bool = True, **rows: int
+) -> ErasureRow:
     at = 2_000_000_000.0
     key = f"{at:017.6f} {service} {part:04d} {target}"
     return ErasureRow("default", key, service, target, 0, at, "ann@desk", 7, ended, rows)
 
 
-def listed(opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def list_erasures(
+    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> list[str]:
     assert main(["forget", "--list", "--data", str(tmp_path)]) == 0
     return capsys.readouterr().out.splitlines()
 
 
 def test_erasure_is_listed_with_its_rows(
-    opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert listed(opened, tmp_path, capsys) == [
+    assert list_erasures(crawl_folder, tmp_path, capsys) == [
         "No erasures so far. A request is listed when the first service handles it."
     ]
-    table, when = opened.store.table(ErasureRow), "2033-05-18 03:33:20 UTC"
-    table.put(erased("frontier", URL, ended=False))
-    opened.store.flush()
-    assert listed(opened, tmp_path, capsys) == [
+    table, when = crawl_folder.store.table(ErasureRow), "2033-05-18 03:33:20 UTC"
+    table.put(erasure_row("frontier", URL, ended=False))
+    crawl_folder.store.flush()
+    assert list_erasures(crawl_folder, tmp_path, capsys) == [
         f"{when}  {URL}  being erased, requested by ann@desk: no rows yet"
     ]
-    table.put(erased("frontier", URL))
-    table.put(erased("frontier", URL, part=1, urls=1, plans=1))
-    table.put(erased("dedup", URL, documents=1))
-    opened.store.flush()
-    assert "being erased" in listed(opened, tmp_path, capsys)[0]
-    table.put(erased("archive", URL, captures=3))
-    table.put(erased("frontier", OTHER, ended=False))
-    opened.store.flush()
-    assert listed(opened, tmp_path, capsys) == [
+    table.put(erasure_row("frontier", URL))
+    table.put(erasure_row("frontier", URL, part=1, urls=1, plans=1))
+    table.put(erasure_row("dedup", URL, documents=1))
+    crawl_folder.store.flush()
+    assert "being erased" in list_erasures(crawl_folder, tmp_path, capsys)[0]
+    table.put(erasure_row("archive", URL, captures=3))
+    table.put(erasure_row("frontier", OTHER, ended=False))
+    crawl_folder.store.flush()
+    assert list_erasures(crawl_folder, tmp_path, capsys) == [
         f"{when}  {OTHER}  being erased, requested by ann@desk: no rows yet",
         f"{when}  {URL}  erased, requested by ann@desk: captures 3, documents 1, plans 1, urls 1",
     ]

@@ -111,10 +111,10 @@ def test_help_lists_the_commands_in_groups(capsys: pytest.CaptureFixture[str]) -
 def test_interrupt_during_the_import_of_a_command_is_silent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(name: str) -> None:
+    def interrupt(name: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("console.cli.main.import_module", interrupted)
+    monkeypatch.setattr("console.cli.main.import_module", interrupt)
     assert main(["crawl", "http://a.example/"]) == 130
     assert capsys.readouterr().err == ""
 

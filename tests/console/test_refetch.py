@@ -19,14 +19,14 @@ def refetch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RequestComman
     return RequestCommand("refetch", tmp_path / "data", capsys)
 
 
-def visited(url: str, outcome: str = Outcome.PAGE, days_ago: float = 1.0) -> UrlRow:
+def url_row(url: str, outcome: str = Outcome.PAGE, days_ago: float = 1.0) -> UrlRow:
     host = "/".join(url.split("/", 3)[:3])
     return UrlRow(DEFAULT_CRAWL, host, url, outcome, at=clock.now() - days_ago * DAY, earlier=1)
 
 
-def test_visited_urls_are_requested_whatever_their_outcome(refetch: RequestCommand) -> None:
+def test_visited_urls_are_requested_with_any_outcome(refetch: RequestCommand) -> None:
     refused = UrlRow(DEFAULT_CRAWL, A, f"{A}/deep", "trap_depth", at=1.0)
-    refetch.keep(visited(f"{A}/page"), visited(f"{A}/gone", Outcome.GONE), refused)
+    refetch.store_rows(url_row(f"{A}/page"), url_row(f"{A}/gone", Outcome.GONE), refused)
     shown = refetch(f"{A}/page", f"{A}/gone", f"{A}/deep", f"{A}/new\x1b[2J")
     assert f"{A}/deep was never visited: gossamer seed adds it" in shown
     assert "/new%1B[2J was never visited" in shown and "\x1b" not in shown
@@ -42,11 +42,11 @@ def test_unvisited_urls_are_not_requested(refetch: RequestCommand) -> None:
 
 
 def test_outcome_and_age_choose_urls(refetch: RequestCommand) -> None:
-    refetch.keep(
-        visited(f"{A}/new"),
-        visited(f"{A}/old", days_ago=9),
-        visited("http://b.example/old", Outcome.NOT_MODIFIED, 9),
-        visited("http://b.example/gone", Outcome.GONE, 8),
+    refetch.store_rows(
+        url_row(f"{A}/new"),
+        url_row(f"{A}/old", days_ago=9),
+        url_row("http://b.example/old", Outcome.NOT_MODIFIED, 9),
+        url_row("http://b.example/gone", Outcome.GONE, 8),
     )
     assert "3 URLs" in refetch("--older-than", "7d")
     assert "1 URL " in refetch("--outcome", "gone")
@@ -57,9 +57,9 @@ def test_outcome_and_age_choose_urls(refetch: RequestCommand) -> None:
 
 
 def test_status_codes_choose_urls(refetch: RequestCommand) -> None:
-    missing = replace(visited(f"{A}/404", Outcome.GONE), status=404)
-    failing = replace(visited(f"{A}/503", Outcome.SERVER_ERROR), status=503)
-    refetch.keep(missing, failing, visited(f"{A}/page"))
+    missing = replace(url_row(f"{A}/404", Outcome.GONE), status=404)
+    failing = replace(url_row(f"{A}/503", Outcome.SERVER_ERROR), status=503)
+    refetch.store_rows(missing, failing, url_row(f"{A}/page"))
     assert "1 URL " in refetch("--outcome", "404")
     assert "1 URL " in refetch("--outcome", "5xx")
     assert "1 URL " in refetch("--outcome", "server-error")
@@ -75,7 +75,7 @@ def test_unknown_outcomes_are_refused(refetch: RequestCommand, outcome: str) -> 
 
 def test_requests_have_at_most_1000_urls(refetch: RequestCommand) -> None:
     many = [f"{A}/{n:05}" for n in range(2500)]
-    refetch.keep(*(visited(url) for url in many))
+    refetch.store_rows(*(url_row(url) for url in many))
     assert "2,500 URLs" in refetch("--outcome", "page")
     assert [len(urls) for _, _, urls in refetch.requests()] == [1000, 1000, 500]
 

@@ -12,14 +12,14 @@ from console.cli.main import main
 
 CONTACT = ("--contact", "crawl-test@example.org")
 
-Refused = Callable[..., str]
+RunRefused = Callable[..., str]
 """Runs `gossamer` with words, standard input and variables; returns its error message."""
 
 
 @pytest.fixture
-def refused(
+def run_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Refused:
+) -> RunRefused:
     """Return a function that runs the command in an empty folder and checks that it stays empty."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("GOSSAMER_")]:
@@ -52,25 +52,25 @@ def crawl(*options: str) -> tuple[str, ...]:
     return ("crawl", "--data", "nothing", "--allow-network", "127.0.0.0/8", *options)
 
 
-def test_invalid_seeds_are_reported_with_their_lines(refused: Refused) -> None:
+def test_invalid_seeds_are_reported_with_their_lines(run_refused: RunRefused) -> None:
     lines = "http://a.example/\n\nmailto:x@a.example\n# fine\nhttp://\nhttp://b.example/\n"
-    err = refused(*crawl(*CONTACT, "--seeds", "-"), stdin=lines)
+    err = run_refused(*crawl(*CONTACT, "--seeds", "-"), stdin=lines)
     assert "3: 'mailto:x@a.example'" in err and "5: 'http://'" in err
     assert "a.example/" not in err and "b.example" not in err
 
 
-def test_crawl_without_contact_is_refused(refused: Refused) -> None:
-    assert "--contact" in refused(*crawl("http://a.example/"))
-    assert "'nobody'" in refused(*crawl("--contact", "nobody", "http://a.example/"))
+def test_crawl_without_contact_is_refused(run_refused: RunRefused) -> None:
+    assert "--contact" in run_refused(*crawl("http://a.example/"))
+    assert "'nobody'" in run_refused(*crawl("--contact", "nobody", "http://a.example/"))
 
 
-def test_crawl_without_seeds_is_refused(refused: Refused) -> None:
-    assert "seed" in refused(*crawl(*CONTACT))
-    assert "seed" in refused(*crawl(*CONTACT, "--seeds", "-"), stdin="# none\n\n")
+def test_crawl_without_seeds_is_refused(run_refused: RunRefused) -> None:
+    assert "seed" in run_refused(*crawl(*CONTACT))
+    assert "seed" in run_refused(*crawl(*CONTACT, "--seeds", "-"), stdin="# none\n\n")
 
 
-def test_missing_file_of_seeds_is_reported(refused: Refused) -> None:
-    assert "no-such.txt" in refused(*crawl(*CONTACT, "--seeds", "no-such.txt"))
+def test_missing_file_of_seeds_is_reported(run_refused: RunRefused) -> None:
+    assert "no-such.txt" in run_refused(*crawl(*CONTACT, "--seeds", "no-such.txt"))
 
 
 @pytest.mark.parametrize(
@@ -90,50 +90,52 @@ def test_missing_file_of_seeds_is_reported(refused: Refused) -> None:
         (["--config", "no-such.toml"], "no-such.toml"),
     ],
 )
-def test_invalid_option_is_reported(refused: Refused, options: list[str], named: str) -> None:
-    assert named in refused(*crawl(*CONTACT, "http://a.example/", *options))
+def test_invalid_option_is_reported(
+    run_refused: RunRefused, options: list[str], named: str
+) -> None:
+    assert named in run_refused(*crawl(*CONTACT, "http://a.example/", *options))
 
 
-def test_invalid_network_is_reported_once(refused: Refused) -> None:
-    err = refused("crawl", *CONTACT, "--allow-network", "localhost", "http://a.example/")
+def test_invalid_network_is_reported_once(run_refused: RunRefused) -> None:
+    err = run_refused("crawl", *CONTACT, "--allow-network", "localhost", "http://a.example/")
     assert err.count("localhost") == err.count("allow_networks") == 1
 
 
-def test_unknown_setting_is_reported(refused: Refused) -> None:
+def test_unknown_setting_is_reported(run_refused: RunRefused) -> None:
     Path("own.toml").write_text("[frontier]\ndealy = 3\n")
-    err = refused(*crawl(*CONTACT, "http://a.example/", "--config", "own.toml"))
+    err = run_refused(*crawl(*CONTACT, "http://a.example/", "--config", "own.toml"))
     assert "frontier.dealy" in err
 
 
 @pytest.mark.parametrize("name", ["GOSSAMER_FRONTIER__DEALY", "GOSSAMER_DELAY"])
-def test_unknown_variable_is_reported(refused: Refused, name: str) -> None:
-    assert name in refused(*crawl(*CONTACT, "http://a.example/"), **{name: "3"})
+def test_unknown_variable_is_reported(run_refused: RunRefused, name: str) -> None:
+    assert name in run_refused(*crawl(*CONTACT, "http://a.example/"), **{name: "3"})
 
 
-def test_unknown_command_is_reported(refused: Refused) -> None:
-    assert "crwal" in refused("crwal")
+def test_unknown_command_is_reported(run_refused: RunRefused) -> None:
+    assert "crwal" in run_refused("crwal")
 
 
 @pytest.mark.parametrize("words", [("pages",), ("why", "http://a.example/")])
 def test_folder_without_a_crawl_is_reported(
-    refused: Refused, tmp_path: Path, words: tuple[str, ...]
+    run_refused: RunRefused, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    err = refused(*words, "--data", str(tmp_path), code=1)
+    err = run_refused(*words, "--data", str(tmp_path), code=1)
     assert str(tmp_path) in err and "has no crawl" in err
 
 
 @pytest.mark.parametrize("text", ["nonsense", "mailto:x@a.example", "http://"])
 def test_why_reports_an_invalid_url(
-    refused: Refused, capsys: pytest.CaptureFixture[str], text: str
+    run_refused: RunRefused, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
     assert main(["seed", "--data", "crawl", "http://a.example/"]) == 0
     capsys.readouterr()
-    assert text in refused("why", "--data", "crawl", text)
+    assert text in run_refused("why", "--data", "crawl", text)
 
 
 @pytest.mark.parametrize("words", [("crawl", *CONTACT), ("seed",)])
-def test_missing_classifier_is_reported(refused: Refused, words: tuple[str, ...]) -> None:
+def test_missing_classifier_is_reported(run_refused: RunRefused, words: tuple[str, ...]) -> None:
     relevant = 'not (type("image/*") or classifier("nosuch"))'
-    said = refused(*words, "http://a.example/", "--relevant", relevant)
+    said = run_refused(*words, "http://a.example/", "--relevant", relevant)
     assert "the classifier 'nosuch' cannot be loaded" in said
     assert "installed classifiers: none" in said

@@ -52,7 +52,7 @@ def progress(**fields: object) -> Progress:
     return Progress(**{"pages": 3, "admitted": 9, "queued": 6, "received": 2048, **fields})  # type: ignore[arg-type]
 
 
-def reported(
+def show_report(
     end: End,
     of: Progress,
     pages_before: int,
@@ -65,21 +65,21 @@ def reported(
     return "\n".join([summary(ended)[0], *map(Output().line, report(ended))])
 
 
-def drawn(of: Progress, word: str = "", workload: Workload = NO_WORK) -> str:
+def show_progress(of: Progress, word: str = "", workload: Workload = NO_WORK) -> str:
     console = Console(file=io.StringIO(), force_terminal=False, width=200)
     console.print(draw(of, workload, 1.5, 2.0, word, NOW))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
-def obeyed(text: str) -> list[str]:
+def control_characters(text: str) -> list[str]:
     """Return the control characters of *text*."""
     return [c for c in text if not c.isprintable() and c != "\n"]
 
 
 def test_live_view_shows_web_text_as_plain_text() -> None:
-    shown = drawn(progress(latest=[(HOSTILE, "page")]))
-    assert obeyed(shown) == []
+    shown = show_progress(progress(latest=[(HOSTILE, "page")]))
+    assert control_characters(shown) == []
     assert "[bold red]x[/bold red]" in shown, "markup is text"
     assert shown.count("a.example") == 1
 
@@ -87,8 +87,8 @@ def test_live_view_shows_web_text_as_plain_text() -> None:
 @pytest.mark.parametrize("field", ["slowest", "largest"])
 def test_report_shows_web_text_as_plain_text(field: str) -> None:
     of = progress(**{field: {HOSTILE: 3.0}})
-    shown = reported(End.DONE, of, 0, Folder(Path("data")), verbose=True)
-    assert obeyed(shown) == []
+    shown = show_report(End.DONE, of, 0, Folder(Path("data")), verbose=True)
+    assert control_characters(shown) == []
     assert "a.example" in shown
 
 
@@ -113,7 +113,7 @@ def test_why_shows_web_text_as_plain_text(
     opened.database.close()
     assert main(["why", "--verbose", "--data", str(tmp_path), visit.url]) == 0
     shown = capsys.readouterr().out
-    assert obeyed(shown) == []
+    assert control_characters(shown) == []
     assert "redirect to http://a.example/?]0;owned??[2J??[bold red]x" in shown
 
 
@@ -121,7 +121,10 @@ def test_why_shows_web_text_as_plain_text(
 def test_any_url_is_one_line_without_control_characters(url: str) -> None:
     shown = printable(url)
     assert shown.isprintable() and len(shown) <= 150
-    assert "\n" not in drawn(progress(latest=[(url[:80], "page")])).strip("\n").splitlines()[-2]
+    assert (
+        "\n"
+        not in show_progress(progress(latest=[(url[:80], "page")])).strip("\n").splitlines()[-2]
+    )
 
 
 def test_printable_url_is_shown_unchanged() -> None:
@@ -135,7 +138,7 @@ def test_live_view_has_counters_and_failures() -> None:
         lags={"parser": {"pages.fetched": 40}, "archive": {"pages.fetched": 1, "seeds": 3}},
         due_count=5,
     )
-    shown = drawn(of)
+    shown = show_progress(of)
     for part in (
         "3 ",
         "1.5/s",
@@ -147,12 +150,12 @@ def test_live_view_has_counters_and_failures() -> None:
     ):
         assert part in shown
     assert "40 fetched pages" in shown and "seeds" not in shown and "Ctrl-C to stop" in shown
-    assert "finishing" in drawn(of, "finishing")
+    assert "finishing" in show_progress(of, "finishing")
 
 
 def test_revisits_are_shown_while_visits_are_planned() -> None:
     of = progress(outcomes=Counter({"page": 3, "not_modified": 2}), revisiting=REVISITING)
-    for shown in (drawn(of), reported(End.TIME, of, 0, Folder(Path("data")))):
+    for shown in (show_progress(of), show_report(End.TIME, of, 0, Folder(Path("data")))):
         assert (
             "optimal, 2,000 visits a day; 1,234 planned, next at 2033-05-18 03:33:20 UTC" in shown
         )
@@ -163,16 +166,18 @@ def test_revisits_are_shown_while_visits_are_planned() -> None:
         "1 host with a distrusted",
     ):
         assert part in shown
-    once = drawn(progress(revisiting=RevisitTotals(planned=7)))
+    once = show_progress(progress(revisiting=RevisitTotals(planned=7)))
     assert "revisits" not in once and "planned" not in once
 
 
 def test_last_day_is_plotted_for_crawls_of_several_hours() -> None:
     hours = {str(int(NOW // 3600) - ago): (5, ago, 1) for ago in (0, 3)}
-    assert "unchanged" in drawn(progress(hours=hours)) and "█" in drawn(progress(hours=hours))
+    assert "unchanged" in show_progress(progress(hours=hours)) and "█" in show_progress(
+        progress(hours=hours)
+    )
     first = {str(int(NOW // 3600)): (5, 0, 0)}
-    assert "█" not in drawn(progress(hours=first))
-    assert "█" in drawn(progress(hours=first, revisiting=REVISITING))
+    assert "█" not in show_progress(progress(hours=first))
+    assert "█" in show_progress(progress(hours=first, revisiting=REVISITING))
 
 
 def test_progress_line_has_the_counters() -> None:
@@ -186,30 +191,32 @@ def test_singular_and_plural_agree() -> None:
         progress_line(one, 0.0, NO_WORK, NOW)
         == "1 page (0.0/s), 2.0 KiB, 1 URL queued, hosts: none"
     )
-    assert "1 URL;" in drawn(one)
-    shown = reported(End.TIME, one, 0, Folder(Path("data")))
+    assert "1 URL;" in show_progress(one)
+    shown = show_report(End.TIME, one, 0, Folder(Path("data")))
     assert "queued       1 URL\n" in shown and "scheduled    1 URL\n" in shown
     assert [plural(n, "URL") for n in (0, 1, 1200)] == ["0 URLs", "1 URL", "1,200 URLs"]
 
 
 def test_report_counts_this_run_and_all_runs() -> None:
     of = progress(verdicts=Counter(duplicate=1), dead_letters=2, due_count=4)
-    shown = reported(End.WAITING, of, 1, Folder(Path("my data")))
+    shown = show_report(End.WAITING, of, 1, Folder(Path("my data")))
     assert "2 in this run (1.0/s), 3 in all, 1 duplicate" in shown
     assert "2 dead letters" in shown and "6 URLs" in shown and "scheduled    4 URLs" in shown
-    assert "Run the same command again" not in shown, "nothing would come of it"
+    assert "Run the same command again" not in shown, "another run would do nothing"
 
 
 def test_report_names_the_next_command_if_it_has_an_effect() -> None:
     folder, ready = Folder(Path("my data")), progress(conditions=Counter(ready=1))
     for end in (End.PAGES, End.TIME, End.INTERRUPTED):
-        assert "Run the same command again to continue." in reported(end, ready, 0, folder)
+        assert "Run the same command again to continue." in show_report(end, ready, 0, folder)
     under_way = progress(lags={"parser": {"pages.fetched": 3}})
-    assert "again to continue." in reported(End.KILLED, under_way, 0, folder)
-    assert "Run the same" not in reported(End.DONE, progress(queued=0), 0, folder)
+    assert "again to continue." in show_report(End.KILLED, under_way, 0, folder)
+    assert "Run the same" not in show_report(End.DONE, progress(queued=0), 0, folder)
     coming_back = progress(queued=0, revisiting=REVISITING)
-    assert "Run the same command again to continue." in reported(End.TIME, coming_back, 0, folder)
-    later = reported(End.WAITING, progress(due_count=1), 0, folder, Waiting(1795471140.0))
+    assert "Run the same command again to continue." in show_report(
+        End.TIME, coming_back, 0, folder
+    )
+    later = show_report(End.WAITING, progress(due_count=1), 0, folder, Waiting(1795471140.0))
     assert "Nothing is due before 2026-11-23 21:59:00 UTC" in later
     assert "retry --data 'my data' HOST" in later
 
@@ -222,8 +229,8 @@ def test_report_names_hosts_that_back_off_with_time_and_reason() -> None:
         )
         for n, host in enumerate(("http://a.example", "http://b.a.example"))
     )
-    shown = reported(End.WAITING, of, 0, Folder(Path("data")), Waiting(1795471140.0, hosts))
-    assert obeyed(shown) == []
+    shown = show_report(End.WAITING, of, 0, Folder(Path("data")), Waiting(1795471140.0, hosts))
+    assert control_characters(shown) == []
     lines = [line.strip() for line in shown.splitlines()]
     at = lines.index("backing off  http://a.example until 2026-11-23 21:59:00 UTC (refused?[2J)")
     assert lines[at + 1].startswith("http://b.a.example until 2026-11-23 21:59:01 UTC")
@@ -231,7 +238,7 @@ def test_report_names_hosts_that_back_off_with_time_and_reason() -> None:
 
 
 def test_commands_in_the_report_are_quoted() -> None:
-    shown = reported(End.DONE, progress(queued=0), 0, Folder(Path("my data")))
+    shown = show_report(End.DONE, progress(queued=0), 0, Folder(Path("my data")))
     assert "pages --data 'my data'" in shown and "why --data 'my data'" in shown
     assert "Run the same command again" not in shown
 
@@ -240,7 +247,7 @@ def test_commands_in_the_report_are_quoted() -> None:
     ("count", "text"),
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (5 << 20, "5.0 MiB"), (3 << 40, "3.0 TiB")],
 )
-def test_sizes_for_a_person(count: int, text: str) -> None:
+def test_sizes_are_readable(count: int, text: str) -> None:
     assert size(count) == text
 
 
@@ -248,11 +255,11 @@ def test_sizes_for_a_person(count: int, text: str) -> None:
     ("seconds", "text"),
     [(0.04, "0.0 s"), (59.4, "59.4 s"), (59.6, "1 min 00 s"), (3600, "1 h 00 min")],
 )
-def test_durations_for_a_person(seconds: float, text: str) -> None:
+def test_durations_are_readable(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_counts_for_a_person() -> None:
+def test_counts_are_readable() -> None:
     assert counts({}) == counts({"gone": 0}) == "none"
     assert counts({"gone": 1, "page": 1200, "busy": 1}) == "1,200 page, 1 busy, 1 gone"
 
@@ -282,7 +289,7 @@ def test_failures_are_one_table_with_examples() -> None:
     ]
 
 
-def busy(host: str, queued: int, delay: float, condition: Condition) -> Host:
+def busy_host(host: str, queued: int, delay: float, condition: Condition) -> Host:
     row = HostRow(
         "a.example",
         host,
@@ -294,8 +301,8 @@ def busy(host: str, queued: int, delay: float, condition: Condition) -> Host:
 
 
 def test_limit_names_the_host_that_takes_longest() -> None:
-    slow = busy("http://slow.example", 12, 68.0, Condition.DELAYED)
-    other = busy("http://b.example", 2, 1.0, Condition.CHECKED_OUT)
+    slow = busy_host("http://slow.example", 12, 68.0, Condition.DELAYED)
+    other = busy_host("http://b.example", 2, 1.0, Condition.CHECKED_OUT)
     for hosts in ((slow,), (slow, other)):
         assert limit_text(progress(), Workload(hosts), NOW) == (
             "waiting for http://slow.example: 12 URLs, one request each 68 s, about 14 min"
@@ -303,15 +310,15 @@ def test_limit_names_the_host_that_takes_longest() -> None:
 
 
 def test_limit_names_the_delay_if_all_hosts_wait_for_it() -> None:
-    hosts = tuple(busy(f"http://{name}.example", 20, 1.0, Condition.DELAYED) for name in "ab")
+    hosts = tuple(busy_host(f"http://{name}.example", 20, 1.0, Condition.DELAYED) for name in "ab")
     assert limit_text(progress(), Workload(hosts), NOW) == "limited by the 1 s delay at 2 hosts"
-    mixed = (hosts[0], busy("http://c.example", 5, 5.0, Condition.CHECKED_OUT))
+    mixed = (hosts[0], busy_host("http://c.example", 5, 5.0, Condition.CHECKED_OUT))
     shown = limit_text(progress(), Workload(mixed), NOW)
     assert shown == "limited by the delays of 1 to 5 s at 2 hosts"
 
 
 def test_limit_names_the_parser_the_fetcher_the_speed_and_the_budget() -> None:
-    hosts = tuple(busy(f"http://{name}.example", 20, 1.0, Condition.READY) for name in "ab")
+    hosts = tuple(busy_host(f"http://{name}.example", 20, 1.0, Condition.READY) for name in "ab")
     of = progress(conditions=Counter({"ready": 2}))
     assert limit_text(of, Workload(hosts), NOW) == (
         "limited by the fetcher: 2 hosts ready to be fetched"

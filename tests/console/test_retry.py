@@ -16,18 +16,18 @@ def retry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RequestCommand:
     return RequestCommand("retry", tmp_path / "data", capsys)
 
 
-def down(host: str, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
+def failing_host(host: str, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
     until = clock.now() + 5000.0
     why = "no connection\x1b[2J"
     return HostRow("a.example", host, Condition.BACKING_OFF, until, why, backoff_cause=by)
 
 
-def ended(url: str, outcome: str) -> UrlRow:
+def url_row(url: str, outcome: str) -> UrlRow:
     return UrlRow(DEFAULT_CRAWL, "http://a.example", url, outcome, at=1.0)
 
 
 def test_failed_host_is_retried_on_all_its_schemes(retry: RequestCommand) -> None:
-    retry.keep(down("http://a.example"), down("https://a.example"))
+    retry.store_rows(failing_host("http://a.example"), failing_host("https://a.example"))
     shown = retry("a.example")
     assert shown.count("is retried now") == 2 and "no connection?[2J" in shown
     assert "next gossamer crawl" in shown
@@ -39,7 +39,9 @@ def test_failed_host_is_retried_on_all_its_schemes(retry: RequestCommand) -> Non
 def test_hosts_with_retry_after_or_without_failure_are_not_retried(
     retry: RequestCommand,
 ) -> None:
-    retry.keep(down("http://a.example", Outcome.BUSY), HostRow("a.example", "http://b.a.example"))
+    retry.store_rows(
+        failing_host("http://a.example", Outcome.BUSY), HostRow("a.example", "http://b.a.example")
+    )
     assert "sent Retry-After: it is not visited until" in retry("http://a.example", status=1)
     assert "does not back off (it is idle); nothing to retry" in retry("b.a.example", status=1)
     assert "gossamer seed" in retry("never.example", status=1)
@@ -47,10 +49,10 @@ def test_hosts_with_retry_after_or_without_failure_are_not_retried(
 
 
 def test_only_failed_urls_are_retried(retry: RequestCommand) -> None:
-    retry.keep(
-        ended("http://a.example/gone", Outcome.GONE),
-        ended("http://a.example/page", Outcome.PAGE),
-        ended("http://a.example/deep", "trap_depth"),
+    retry.store_rows(
+        url_row("http://a.example/gone", Outcome.GONE),
+        url_row("http://a.example/page", Outcome.PAGE),
+        url_row("http://a.example/deep", "trap_depth"),
     )
     shown = retry(*(f"http://a.example/{name}" for name in ("gone", "page", "deep", "new")))
     assert "/gone: 404 at 1970-01-01 00:00:01 UTC; it is queued again" in shown
@@ -63,8 +65,8 @@ def test_only_failed_urls_are_retried(retry: RequestCommand) -> None:
 
 def test_outcome_chooses_all_its_urls_by_host(retry: RequestCommand) -> None:
     many = [f"http://a.example/{n:05}" for n in range(2500)]
-    retry.keep(*(ended(url, Outcome.BROKEN) for url in many))
-    retry.keep(ended("http://a.example/x", Outcome.GONE))
+    retry.store_rows(*(url_row(url, Outcome.BROKEN) for url in many))
+    retry.store_rows(url_row("http://a.example/x", Outcome.GONE))
     assert "2,500 URLs with the last outcome broken" in retry("--outcome", "broken")
     assert [len(urls) for _, _, urls in retry.requests()] == [1000, 1000, 500]
     assert sorted(url for _, _, urls in retry.requests() for url in urls) == many

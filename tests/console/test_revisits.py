@@ -33,7 +33,7 @@ URL = f"{HOST}/page"
 NOW, DAY = 2_000_000_000.0, 86400.0
 
 
-def visited(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0) -> UrlFacts:
+def page_facts(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0) -> UrlFacts:
     """Return the facts about a page that was visited once and then for each of *changes*."""
     states = States(PageState(weight=0.5), SiteState(), CrawlState(budget=budget))
     begun = NOW - every * len(changes)
@@ -64,11 +64,11 @@ def why(facts: UrlFacts, **others: object) -> str:
 
 
 def test_changes_and_estimated_rate_are_shown_with_their_bounds() -> None:
-    few = why(visited("optimal", True, False))
+    few = why(page_facts("optimal", True, False))
     assert "changes: at 1 of 2 visits after the first, last 2033-05-17 03:33:20 UTC" in few
     assert "estimate: it changes every" in few and "with 90 % probability)" in few
     at_random = [n in (1, 2, 3, 9, 11, 12, 17, 26, 27, 33, 41, 42, 43, 58) for n in range(60)]
-    many = why(visited("optimal", *at_random))
+    many = why(page_facts("optimal", *at_random))
     assert "changes: at 14 of 60 visits" in many
     assert "next visit: 2033-05-" in many and "by policy optimal: a visit is expected" in many
     assert "freshness: the copy is expected to be current" in many
@@ -78,36 +78,36 @@ def test_first_and_last_change_come_from_the_document() -> None:
     document = DocumentRow(
         DEFAULT_CRAWL, URL, NOW, "d", first_seen=NOW - 9 * DAY, last_changed=NOW - DAY
     )
-    shown = why(visited("optimal", False), document=document)
+    shown = why(page_facts("optimal", False), document=document)
     assert "at 0 of 1 visit after the first; first seen 2033-05-09" in shown
     assert "last changed 2033-05-17" in shown
 
 
 def test_regular_changes_are_shown_with_the_next_time() -> None:
-    shown = why(visited("optimal", *[False, False, False, True] * 30, every=DAY / 4))
+    shown = why(page_facts("optimal", *[False, False, False, True] * 30, every=DAY / 4))
     assert "estimate: it changes every 24 h, next at 2033-05-1" in shown
     assert " ± " in shown
 
 
 def test_price_of_a_visit_is_shown_for_the_optimal_policy() -> None:
-    shown = why(visited("optimal", False))
+    shown = why(page_facts("optimal", False))
     assert "weight: 0.5 (a seed has 1); price of a visit: " in shown
-    bound = visited("optimal", False)
+    bound = page_facts("optimal", False)
     site = SiteState(surcharge=2.5, demand=900.0, limit=360.0)
     shown = why(bound, site=SiteRow(SITE, statistics=pack(site)))
     assert "2.5 times the usual price" in shown and "politeness allows 360" in shown
-    assert "price of a visit" not in why(visited("fixed:1d", False))
+    assert "price of a visit" not in why(page_facts("fixed:1d", False))
 
 
 def test_evidence_is_shown_with_its_likelihood_ratio() -> None:
     trust = {"sitemap": (9.0, 1.0, 0.0, 40.0), "last_modified": (20.0, 60.0, 1.0, 2.0)}
     site = changed(SiteState(), trust=trust)
-    shown = why(visited("optimal", True), site=SiteRow(SITE, statistics=pack(site)))
+    shown = why(page_facts("optimal", True), site=SiteRow(SITE, statistics=pack(site)))
     assert "evidence: at a.example last_modified is ignored, sitemap makes a change 26" in shown
 
 
 def test_validators_are_shown_as_sent_or_distrusted() -> None:
-    facts = visited("fixed:1d", True)
+    facts = page_facts("fixed:1d", True)
     assert facts.plan and facts.site
     assert "validators: none in the last response, so each visit fetches the whole page" in why(
         facts
@@ -121,10 +121,10 @@ def test_validators_are_shown_as_sent_or_distrusted() -> None:
 
 
 def test_next_visit_is_shown_with_its_reason() -> None:
-    never = why(visited("none", True))
+    never = why(page_facts("none", True))
     assert "next visit: never, by policy none: each page is visited once" in never
-    assert "next visit: 2033-05-1" in why(visited("fixed:1d", True))
-    facts = visited("fixed:1d", True)
+    assert "next visit: 2033-05-1" in why(page_facts("fixed:1d", True))
+    facts = page_facts("fixed:1d", True)
     assert facts.plan
     late = replace(facts, plan=changed(facts.plan, at=NOW - 60))
     assert "due since 2033-05-18 03:32:20 UTC, within the budget of 5 visits a day" in why(late)
@@ -150,7 +150,7 @@ def test_next_visit_is_shown_with_its_reason() -> None:
 )
 def test_coming_change_of_the_plan_is_shown(fields: dict[str, object], words: str) -> None:
     crawl = changed(CrawlDefined(at=1.0, scope="any()", max_depth=3), **fields)
-    assert words in why(visited("fixed:1d", True), definition=crawl)
+    assert words in why(page_facts("fixed:1d", True), definition=crawl)
 
 
 def test_unvisited_url_has_no_revisit_details() -> None:
@@ -158,7 +158,7 @@ def test_unvisited_url_has_no_revisit_details() -> None:
 
 
 def test_revisit_state_is_read_from_the_store(tmp_path: Path) -> None:
-    folder, facts = Folder(tmp_path), visited("optimal", True, False)
+    folder, facts = Folder(tmp_path), page_facts("optimal", True, False)
     folder.make()
     opened = Opened(folder)
     assert facts.plan and facts.site and facts.shared

@@ -42,19 +42,19 @@ DEFINED = CrawlDefined(at=NOW, scope="domain('a.example')", max_depth=3)
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Opened:
+def crawl_folder(tmp_path: Path) -> Opened:
     folder = Folder(tmp_path / "data")
     folder.make()
     return Opened(folder)
 
 
-def keep(opened: Opened, *rows: Row) -> None:
+def store_rows(crawl_folder: Opened, *rows: Row) -> None:
     for row in rows:
-        opened.store.table(type(row)).put(row)
-    opened.store.flush()
+        crawl_folder.store.table(type(row)).put(row)
+    crawl_folder.store.flush()
 
 
-def shown_status(
+def show_status(
     progress: Progress,
     definition: CrawlDefined | None = DEFINED,
     verbose: bool = True,
@@ -66,22 +66,20 @@ def shown_status(
     return "\n".join([summary(status), *map(Output().line, lines(status, NOW, verbose))])
 
 
-def shown(capsys: pytest.CaptureFixture[str], opened: Opened, *arguments: str) -> str:
-    assert main(["status", "--data", str(opened.folder.path), *arguments]) == 0
+def run_status(capsys: pytest.CaptureFixture[str], crawl_folder: Opened, *arguments: str) -> str:
+    assert main(["status", "--data", str(crawl_folder.folder.path), *arguments]) == 0
     return capsys.readouterr().out
 
 
 def test_status_has_the_limits_of_the_crawl() -> None:
-    text = shown_status(
-        Progress(), CrawlDefined(at=NOW, scope="any()", max_depth=1, max_pages=1000)
-    )
+    text = show_status(Progress(), CrawlDefined(at=NOW, scope="any()", max_depth=1, max_pages=1000))
     assert text.startswith("there: 0 pages, 0 URLs queued.\n  crawl        default, defined 2033")
     assert "scope        any(), 1 link deep, at most 1,000 pages a run\n" in text
     assert "idle" not in text
 
 
 def test_queue_without_a_definition_is_explained() -> None:
-    text = shown_status(Progress(queued=2), None, fleet=True)
+    text = show_status(Progress(queued=2), None, fleet=True)
     assert (
         "no crawl is defined, so nothing is fetched (URLs queued: 2): define it with gossamer seed"
         in text
@@ -90,8 +88,8 @@ def test_queue_without_a_definition_is_explained() -> None:
 
 def test_pause_is_shown_with_the_command_that_ends_it() -> None:
     paused = CrawlDefined(at=NOW, scope="any()", max_depth=1, paused=True)
-    assert "the crawl is paused\n" in shown_status(Progress(), paused, fleet=True)
-    assert "the crawl is paused: gossamer crawl continues it\n" in shown_status(Progress(), paused)
+    assert "the crawl is paused\n" in show_status(Progress(), paused, fleet=True)
+    assert "the crawl is paused: gossamer crawl continues it\n" in show_status(Progress(), paused)
 
 
 def test_status_has_all_figures() -> None:
@@ -101,7 +99,7 @@ def test_status_has_all_figures() -> None:
         conditions=Counter({"ready": 1, "checked out": 2, "idle": 0}), dead_letters=1,
         lags={"dedup": {"seeds": 0, "pages.parsed": 3}, "frontier": {"visits.ended": 0}},
     )  # fmt: skip
-    text = shown_status(of)
+    text = show_status(of)
     for part in (
         "1,200 admitted, 30 queued", "pages        5, 1 duplicate\n", "2.0 KiB",
         "failures     404       2\n",
@@ -110,23 +108,23 @@ def test_status_has_all_figures() -> None:
     ):  # fmt: skip
         assert part in text
     assert "frontier" not in text
-    assert "lag          none" in shown_status(Progress(lags={"dedup": {"seeds": 0}}))
+    assert "lag          none" in show_status(Progress(lags={"dedup": {"seeds": 0}}))
 
 
 def test_first_due_time_is_shown_if_known() -> None:
-    soon = shown_status(Progress(due_count=1, next_due_at=NOW + 60))
+    soon = show_status(Progress(due_count=1, next_due_at=NOW + 60))
     assert "1 for later; the first is due at 2033-05-18 03:34:20 UTC" in soon
-    assert "the first is due at" in shown_status(Progress(due_count=1), waiting=Waiting(NOW + 9000))
-    assert "none is due within the hour" in shown_status(Progress(due_count=1), fleet=True)
+    assert "the first is due at" in show_status(Progress(due_count=1), waiting=Waiting(NOW + 9000))
+    assert "none is due within the hour" in show_status(Progress(due_count=1), fleet=True)
 
 
 def test_status_of_a_folder_is_read_from_store_and_log(
-    opened: Opened, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, capsys: pytest.CaptureFixture[str]
 ) -> None:
     due = clock.now() + 5000.0
     failing = HostRow("a.example", HOST, Condition.BACKING_OFF, due, "no connection\x1b[2J")
-    keep(
-        opened,
+    store_rows(
+        crawl_folder,
         TallyRow(DEFAULT_CRAWL, "0/4", admitted=2, queued=1),
         PartitionTallyRow("0/4", due_count=1, conditions={"backing off": 1}),
         TallyRow(DEFAULT_CRAWL, "3/4", admitted=1, pages=1, outcomes={"page": 1}),
@@ -134,13 +132,13 @@ def test_status_of_a_folder_is_read_from_store_and_log(
         DueRow(f"hosts/{GROUP}/0", "1", due, "a.example", HOST),
         failing,
     )
-    opened.log.append([encode(DEFINED), encode(SeedAdded(at=1.0, url=f"{HOST}/"))])
-    text = shown(capsys, opened)
+    crawl_folder.log.append([encode(DEFINED), encode(SeedAdded(at=1.0, url=f"{HOST}/"))])
+    text = run_status(capsys, crawl_folder)
     assert "3 admitted, 1 queued" in text and "domain('a.example')" in text
     assert f"{HOST} until" in text and "(no connection?[2J)" in text
     assert "lag          dedup: 1 seeds\n" in text
-    found = json.loads(shown(capsys, opened, "--json"))
-    assert found["crawl"] == str(opened.folder.path) and found["idle"] == ""
+    found = json.loads(run_status(capsys, crawl_folder, "--json"))
+    assert found["crawl"] == str(crawl_folder.folder.path) and found["idle"] == ""
     assert (found["definition"]["scope"], found["definition"]["paused"]) == (DEFINED.scope, False)
     assert (found["admitted"], found["queued"], found["pages"]) == (3, 1, 1)
     assert found["conditions"] == {"backing off": 1} and found["outcomes"] == {"page": 1}
@@ -148,7 +146,7 @@ def test_status_of_a_folder_is_read_from_store_and_log(
     assert found["next_due_at"] == due
 
 
-def come_back_twice(opened: Opened) -> None:
+def store_plans(crawl_folder: Opened) -> None:
     """Store the plans and visits of two partitions."""
     crawls = (
         CrawlState(budget=10.0, weights=3.0, fresh=1.5, age=0.75, price=0.5),
@@ -166,19 +164,20 @@ def come_back_twice(opened: Opened) -> None:
             spent=spent,
             distrusted_hosts=number,
         )
-        keep(opened, replace(row, statistics=pack(crawl)))
-    keep(
-        opened, TallyRow(DEFAULT_CRAWL, "0/4", outcomes={"not_modified": 6}, hours={"1": (1, 2, 3)})
+        store_rows(crawl_folder, replace(row, statistics=pack(crawl)))
+    store_rows(
+        crawl_folder,
+        TallyRow(DEFAULT_CRAWL, "0/4", outcomes={"not_modified": 6}, hours={"1": (1, 2, 3)}),
     )
-    keep(opened, TallyRow(DEFAULT_CRAWL, "1/4", hours={"1": (1, 0, 0), "2": (0, 0, 1)}))
-    opened.log.append([encode(replace(DEFINED, revisit="optimal", budget=40.0))])
+    store_rows(crawl_folder, TallyRow(DEFAULT_CRAWL, "1/4", hours={"1": (1, 0, 0), "2": (0, 0, 1)}))
+    crawl_folder.log.append([encode(replace(DEFINED, revisit="optimal", budget=40.0))])
 
 
 def test_status_has_revisits_budget_and_freshness(
-    opened: Opened, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    come_back_twice(opened)
-    text = shown(capsys, opened)
+    store_plans(crawl_folder)
+    text = run_status(capsys, crawl_folder)
     assert "  revisit      optimal, 40 visits a day\n" in text
     assert "new          12 URLs waiting for the budget" in text
     assert (
@@ -186,7 +185,7 @@ def test_status_has_revisits_budget_and_freshness(
     )
     assert "62.5 % of the copies expected to be current, 6 h behind" in text
     assert "4 by change rate, 1 by hint" in text
-    found = json.loads(shown(capsys, opened, "--json"))
+    found = json.loads(run_status(capsys, crawl_folder, "--json"))
     assert found["hours"] == {"1": [2, 2, 3], "2": [0, 0, 1]}
     assert found["revisiting"] == {
         "policy": "optimal",
@@ -204,20 +203,22 @@ def test_status_has_revisits_budget_and_freshness(
 
 
 def test_folder_without_a_definition_returns_0(
-    opened: Opened, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "no crawl is defined" in shown(capsys, opened)
-    assert json.loads(shown(capsys, opened, "--json"))["definition"] is None
+    assert "no crawl is defined" in run_status(capsys, crawl_folder)
+    assert json.loads(run_status(capsys, crawl_folder, "--json"))["definition"] is None
 
 
-def test_calendar_of_a_fleet_is_not_read(opened: Opened) -> None:
-    keep(
-        opened,
+def test_calendar_of_a_fleet_is_not_read(crawl_folder: Opened) -> None:
+    store_rows(
+        crawl_folder,
         TallyRow(DEFAULT_CRAWL, "0/4", queued=1),
         PartitionTallyRow("0/4", due_count=1),
         PartitionRow("0/4", due=BucketRange(0, 1 << 60, (GROUP,))),
     )
-    status = read_status(OpenCrawl("a fleet", opened.log, lambda: opened.store, fleet=True))
+    status = read_status(
+        OpenCrawl("a fleet", crawl_folder.log, lambda: crawl_folder.store, fleet=True)
+    )
     assert (status.progress.queued, status.due_at) == (1, None)
 
 

@@ -98,7 +98,6 @@ def settle(request: pytest.FixtureRequest) -> Settle:
 
 @pytest.fixture
 def store(ports: Ports) -> Store:
-    """Return an empty store."""
     return ports.store
 
 

@@ -21,7 +21,6 @@ class Spread(Row, frozen=True):
 
 @pytest.fixture
 def store(ports: Ports) -> Store:
-    """Return an empty store."""
     return ports.store
 
 

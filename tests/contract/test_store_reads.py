@@ -46,7 +46,6 @@ class Bucketed(Row, frozen=True):
 
 @pytest.fixture
 def store(ports: Ports) -> Store:
-    """Return an empty store."""
     return ports.store
 
 

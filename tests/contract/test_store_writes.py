@@ -36,7 +36,6 @@ class ExpiringRow(Row, frozen=True):
 
 @pytest.fixture
 def store(ports: Ports) -> Store:
-    """Return an empty store."""
     return ports.store
 
 

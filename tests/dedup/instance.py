@@ -145,18 +145,18 @@ class Instance:
         return self
 
     def await_ready(self) -> "Instance":
-        until(lambda: self.ended or not self.health.why_not_ready(), "readiness")
+        until(lambda: self.has_ended or not self.health.why_not_ready(), "readiness")
         assert not self.failure, self.failure
         return self
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return not self._thread.is_alive()
 
     def stop(self) -> None:
         self._stop.set()
         self._thread.join(STOP_TIMEOUT)
-        assert self.ended
+        assert self.has_ended
 
 
 def event(**fields: Any) -> bytes:

@@ -98,7 +98,7 @@ class Instance:
         found: list[object] = list(self.dedup.handle(page, page.fetched_at))
         return found
 
-    def published(self, page: PageParsed) -> Page | Tombstone | None:
+    def published_event(self, page: PageParsed) -> Page | Tombstone | None:
         answer = [e for e in self.answer(page) if isinstance(e, Page | Tombstone)]
         assert len(answer) < 2
         return answer[0] if answer else None
@@ -119,8 +119,8 @@ def test_deleted_document_gets_one_tombstone_with_its_reason(
 ) -> None:
     one = Instance()
     document, *earlier, last = visits(URL, [THERE, *found])
-    assert isinstance(one.published(document), Page)
-    assert not [event for page in earlier if (event := one.published(page))]
+    assert isinstance(one.published_event(document), Page)
+    assert not [event for page in earlier if (event := one.published_event(page))]
     to = found[-1].to
     gone = Tombstone(
         URL,
@@ -132,29 +132,31 @@ def test_deleted_document_gets_one_tombstone_with_its_reason(
         status=last.status,
         trace=fingerprint(URL),
     )
-    assert one.published(last) == gone
-    assert one.published(last) == gone, "a redelivered record gets the tombstone again"
+    assert one.published_event(last) == gone
+    assert one.published_event(last) == gone, "a redelivered record gets the tombstone again"
     (result,) = (event for event in one.answer(last) if isinstance(event, PageDeduplicated))
     if found[-1] is not HIDDEN:
         reported = result.verdict, result.redirects_to, result.reason
         assert reported == (gone.verdict, to, reason), "the verdict has the same reason"
     for later in visits(URL, [*found, Seen(404), MOVED], last.fetched_at + DAY):
-        assert one.published(later) is None, "it is deleted already"
+        assert one.published_event(later) is None, "it is deleted already"
 
 
 @pytest.mark.parametrize("found", STAYS.values(), ids=STAYS)
 def test_document_that_may_be_back_is_not_deleted(found: list[Seen]) -> None:
     one = Instance()
     for page in visits(URL, [THERE, *found]):
-        assert not isinstance(one.published(page), Tombstone)
-        assert not isinstance(one.published(page), Tombstone), "a redelivered record counts once"
+        assert not isinstance(one.published_event(page), Tombstone)
+        assert not isinstance(one.published_event(page), Tombstone), (
+            "a redelivered record counts once"
+        )
 
 
 def test_document_refused_for_a_long_time_is_deleted() -> None:
     one = Instance()
     one.answer(parsed_page(URL, THERE, 0.0))
     days = [1, 2, 20, 30.9, 31]
-    events = [one.published(parsed_page(URL, Seen(403), day * DAY)) for day in days]
+    events = [one.published_event(parsed_page(URL, Seen(403), day * DAY)) for day in days]
     assert events[:-1] == [None] * 4
     gone = events[-1]
     assert isinstance(gone, Tombstone) and gone.reason == Gone.REFUSED
@@ -165,10 +167,10 @@ def test_late_record_publishes_nothing(found: list[Seen]) -> None:
     """A parser was suspended while appending, and resumes after the next visit to the page."""
     one = Instance()
     late = parsed_page(URL, THERE, 1.0, digest="one")
-    assert one.published(late) is not None
+    assert one.published_event(late) is not None
     for later in visits(URL, found, 1.0 + DAY):
         one.answer(later)
-    assert one.published(late) is None
+    assert one.published_event(late) is None
 
 
 @given(st.permutations(range(4)), st.lists(st.sampled_from([THERE, Seen(404), HIDDEN, MOVED])))
@@ -179,7 +181,7 @@ def test_published_versions_never_go_back_in_time(order: list[int], found: list[
     ]
     one, newest = Instance(), 0.0
     for number in [n for n in order if n < len(pages)] * 2:
-        if event := one.published(pages[number]):
+        if event := one.published_event(pages[number]):
             at = event.at if isinstance(event, Tombstone) else event.fetched_at
             assert at >= newest
             newest = at
@@ -188,13 +190,14 @@ def test_published_versions_never_go_back_in_time(order: list[int], found: list[
 @pytest.mark.parametrize(("found", "reason"), GONE.values(), ids=GONE)
 def test_url_without_document_gets_no_tombstone(found: list[Seen], reason: Gone) -> None:
     one = Instance()
-    assert [one.published(page) for page in visits(URL, found * 3)] == [None] * len(found) * 3
+    assert [one.published_event(page) for page in visits(URL, found * 3)] == [None] * len(found) * 3
 
 
 def test_deleted_document_that_is_back_is_published_and_may_be_deleted_again() -> None:
     one = Instance()
     kinds = [
-        type(one.published(page)) for page in visits(URL, [THERE, Seen(410), THERE, MOVED, THERE])
+        type(one.published_event(page))
+        for page in visits(URL, [THERE, Seen(410), THERE, MOVED, THERE])
     ]
     assert kinds == [Page, Tombstone, Page, Tombstone, Page]
 
@@ -223,7 +226,7 @@ def test_redelivered_records_leave_pages_unchanged(
     one, newest = Instance(), dict[str, type]()
 
     def note(page: PageParsed) -> None:
-        if event := one.published(page):
+        if event := one.published_event(page):
             newest[page.visit.url] = type(event)
 
     for page in pages:
@@ -349,7 +352,7 @@ def test_row_stores_misses_and_the_reason_of_deletion() -> None:
 
 def test_crawls_have_separate_documents() -> None:
     one = Instance()
-    assert one.published(parsed_page(URL, THERE, 1.0))
+    assert one.published_event(parsed_page(URL, THERE, 1.0))
     assert one.duplicate_of(parsed_page(COPY, THERE, 2.0)) == URL
     for url in (COPY, URL):
         (result,) = (
@@ -370,5 +373,5 @@ def test_two_pages_of_one_visit_in_one_step_are_handled_separately() -> None:
     again = replace(again, visit=first.visit)
     for _ in instance.dedup.reads_of([first, again]):
         pass
-    assert isinstance(instance.published(first), Page)
-    assert isinstance(instance.published(again), Tombstone)
+    assert isinstance(instance.published_event(first), Page)
+    assert isinstance(instance.published_event(again), Tombstone)

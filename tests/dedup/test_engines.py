@@ -64,7 +64,9 @@ def test_seed_is_admitted_in_the_partition_of_its_site(
     before = {name: timings(name) for name in TIMING_METRICS}
     with brokers.topic("urls.admitted") as admitted:
         brokers.put("seeds", b"http://seed.example.org/")
-        until(lambda: any("http://seed.example.org/" in str(e) for e in admitted.read()), "it")
+        until(
+            lambda: any("http://seed.example.org/" in str(e) for e in admitted.read()), "the seed"
+        )
         (at,) = [p for p, _, v in admitted.records if v and b"http://seed.example.org/" in v]
         assert at == partition_of(SITE, PARTITIONS)
     # The seed, and the discovered URL that it became.
@@ -77,7 +79,7 @@ def test_url_is_admitted_for_its_first_finder(brokers: Brokers, instance: Instan
         brokers.put("urls.discovered", urls_discovered(SITE, "one", a), SITE)
         brokers.put("urls.discovered", urls_discovered(SITE, "two", a, b), SITE)
         brokers.put("urls.discovered", urls_discovered(SITE, "two", b), SITE)
-        until(lambda: sum("first." in str(e) for e in admitted.read()) == 3, "three")
+        until(lambda: sum("first." in str(e) for e in admitted.read()) == 3, "three URLs")
         events = [e for e in admitted.read() if "first." in str(e)]
     # The third record looks like a redelivery of the second, so its URL is admitted again.
     assert [(e["via"], [u["url"] for u in e["urls"]]) for e in events] == [
@@ -173,13 +175,13 @@ def test_erased_url_is_admitted_again(brokers: Brokers, instance: Instance) -> N
             return sum(url in str(e) for e in found)
 
         brokers.put("urls.discovered", urls_discovered(SITE, "one", url), SITE)
-        until(lambda: admissions() == 1, "it")
+        until(lambda: admissions() == 1, "an admission")
         brokers.put("pages.parsed", parsed_page(url, SITE), SITE)
         until(lambda: any(e.get("url") == url for e in pages.read()), "its document")
         brokers.put("urls.discovered", begun, SITE)
         until(lambda: any(e["event"] == "urls_erased" for e in admitted.read()), "the answer")
         brokers.put("urls.discovered", urls_discovered(SITE, "two", url), SITE)
-        until(lambda: admissions() == 2, "it again")
+        until(lambda: admissions() == 2, "a second admission")
         pages.read()
         assert pages.headers[url.encode()]["reason"] == b"erased"
     assert instance.other_store().table(DocumentRow).get((DEFAULT_CRAWL, url)) is None
@@ -260,15 +262,15 @@ def test_invalid_link_becomes_a_dead_letter_and_dedup_continues(
         )
         good = f"http://example.org/{uuid.uuid4().hex}"
         brokers.put("urls.discovered", urls_discovered("example.org", "v", good), "example.org")
-        until(lambda: any(good in str(e) for e in admitted.read()), "the next one")
-    assert not instance.ended
+        until(lambda: any(good in str(e) for e in admitted.read()), "the valid link")
+    assert not instance.has_ended
 
 
 def test_folder_in_use_is_locked(
     brokers: Brokers, instance: Instance, folder: Path, engine: Engine
 ) -> None:
     second = Instance(brokers, folder, engine=engine).start()
-    until(lambda: second.ended, "its end")
+    until(lambda: second.has_ended, "the end of the second instance")
     assert isinstance(second.failure, Locked)
     assert str(folder / "one") in str(second.failure)
 

@@ -32,11 +32,11 @@ def brokers(kafka: str) -> Brokers:
 
 
 def discover(brokers: Brokers, via: str, *urls: str) -> list[str]:
-    """Let *via* discover *urls* and a new URL; return those of *urls* that are admitted for it."""
+    """Let *via* discover *urls* and a new URL; return the *urls* that are admitted for *via*."""
     new = f"http://example.org/{uuid.uuid4().hex}"
     brokers.put("urls.discovered", urls_discovered(SITE, via, *urls, new), SITE)
     with brokers.topic("urls.admitted") as topic:
-        until(lambda: any(new in str(e) for e in topic.read()), "something new")
+        until(lambda: any(new in str(e) for e in topic.read()), "the new URL")
         found = [e for e in topic.read() if e["via"] == via]
     return [url["url"] for event in found for url in event["urls"] if url["url"] != new]
 
@@ -103,7 +103,7 @@ def delete_changelog(brokers: Brokers) -> None:
     name = brokers.settings.prefix + CHANGELOG
     admin: Any = AdminClient({"bootstrap.servers": brokers.settings.servers})
     admin.delete_topics([name])[name].result()
-    until(lambda: name not in admin.list_topics(timeout=30).topics, "its end")
+    until(lambda: name not in admin.list_topics(timeout=30).topics, "the deletion of the topic")
 
 
 def test_recreated_changelog_is_filled_from_disk(brokers: Brokers, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ class Instance:
         self.dedup = Dedup(SeenTable(self._store), self._store, DedupSettings())
 
     def admit(self, urls: Iterable[str], kind: str = "script") -> list[str]:
-        """Return those of *urls*, linked on a new page, that are admitted."""
+        """Link *urls* on a new page; return the admitted ones."""
         self._pages += 1
         links = [Link(url, kind=kind) for url in urls]
         page = parsed_page(f"{HOST}/page/{self._pages}", f"digest {self._pages}", *links)

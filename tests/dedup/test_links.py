@@ -28,7 +28,7 @@ from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.parser.page import parse
 from services.parser.result import classify
-from tests.parser.pages import NOW, OPTIONS, fetched
+from tests.parser.pages import NOW, OPTIONS, page_response
 
 WWW = "http://www.example.org"
 MAX_DEPTH = 5
@@ -153,9 +153,9 @@ def make_dedup() -> Dedup:
     return processor
 
 
-def read(case: Case, duplicates: int = 0) -> PageParsed:
+def parse_case(case: Case, duplicates: int = 0) -> PageParsed:
     headers = (("Content-Type", "text/html"), *case.headers)
-    page = fetched(case.body.encode(), *headers, url=case.url)
+    page = page_response(case.body.encode(), *headers, url=case.url)
     visit = replace(page.visit, depth=case.depth, duplicates=duplicates)
     at = replace(page, visit=visit, host=host_key(case.url), site=site_of(case.url))
     return classify(at, parse(at, OPTIONS, NOW))
@@ -173,7 +173,7 @@ def release_links(dedup: Dedup, page: PageParsed) -> tuple[PageDeduplicated, lis
 @pytest.mark.parametrize("pages", CASES.values(), ids=CASES)
 def test_links_are_released_once_and_never_lost(dedup: Dedup, pages: list[Case]) -> None:
     for case in pages:
-        page = read(case)
+        page = parse_case(case)
         assert release_links(dedup, page)[1] == case.released.split(), case.url
         assert release_links(dedup, page)[1] == case.released.split(), f"{case.url}, redelivered"
 
@@ -182,8 +182,8 @@ def test_links_are_released_once_and_never_lost(dedup: Dedup, pages: list[Case])
 def test_links_are_released_again_after_a_crash(dedup: Dedup, pages: list[Case]) -> None:
     """The store has all rows and the events are lost: redelivered pages release the links again."""
     for case in pages:
-        list(dedup.handle(read(case), NOW))
-    links = {url for case in pages for url in release_links(dedup, read(case))[1]}
+        list(dedup.handle(parse_case(case), NOW))
+    links = {url for case in pages for url in release_links(dedup, parse_case(case))[1]}
     visited = {case.url.removeprefix(WWW) for case in pages}
     assert links | visited >= {url for case in pages for url in case.released.split()} >= links
 
@@ -202,7 +202,7 @@ def test_all_links_are_released_in_any_order_of_pages(
     processor, found, expected = make_dedup(), set[tuple[str, ...]](), set[tuple[str, ...]]()
     for (host, name, text, links), depth in zip(pages, depths, strict=False):
         body = f"{text} {' '.join(f'<a href={link}></a>' for link in links)}"
-        page = read(Case(f"{host}/{name}/", body, depth=depth))
+        page = parse_case(Case(f"{host}/{name}/", body, depth=depth))
         _, urls = release_links(processor, page)
         assert len(urls) in (0, len(links))
         found.add(tuple(sorted(urls)))
@@ -213,7 +213,7 @@ def test_all_links_are_released_in_any_order_of_pages(
 
 def test_too_many_duplicates_in_a_row_are_a_trap(dedup: Dedup) -> None:
     def step(year: int, duplicates: int) -> PageDeduplicated:
-        answer = list(dedup.handle(read(folder(year), duplicates), NOW))
+        answer = list(dedup.handle(parse_case(folder(year), duplicates), NOW))
         on_the_way.extend(
             found.duplicates for e in answer if isinstance(e, UrlsDiscovered) for found in e.urls
         )
@@ -229,19 +229,19 @@ def test_too_many_duplicates_in_a_row_are_a_trap(dedup: Dedup) -> None:
     assert Hazard.TRAP_DUPLICATES in trapped.hazards
     assert f"more than {LIMIT} duplicates in a row" in trapped.reason
     elsewhere = Case("http://mirror.example.net/2099/", ARCHIVE, "/2099/jan/ /2099/feb/")
-    assert release_links(dedup, read(elsewhere))[1] == elsewhere.released.split(), (
+    assert release_links(dedup, parse_case(elsewhere))[1] == elsewhere.released.split(), (
         "the trap withholds no links of other pages"
     )
 
 
 def test_page_with_a_new_text_resets_the_count_of_duplicates(dedup: Dedup) -> None:
-    answer = dedup.handle(read(folder(2000), LIMIT), NOW)
+    answer = dedup.handle(parse_case(folder(2000), LIMIT), NOW)
     counts = {f.duplicates for e in answer if isinstance(e, UrlsDiscovered) for f in e.urls}
     assert counts == {0}
 
 
 def test_redirect_keeps_the_count_of_duplicates(dedup: Dedup) -> None:
-    page = fetched(b"", ("Location", "/there"), status=301)
+    page = page_response(b"", ("Location", "/there"), status=301)
     page = replace(page, visit=replace(page.visit, duplicates=2))
     moved = classify(page, parse(page, OPTIONS, NOW))
     (event,) = dedup.handle(moved, NOW)
@@ -251,13 +251,13 @@ def test_redirect_keeps_the_count_of_duplicates(dedup: Dedup) -> None:
 
 def reasons(dedup: Dedup, *pages: Case) -> Iterator[str]:
     for case in pages:
-        yield release_links(dedup, read(case))[0].reason
+        yield release_links(dedup, parse_case(case))[0].reason
 
 
 def test_different_excluded_links_of_a_mirror_are_parked(dedup: Dedup) -> None:
     def excluded_urls(host: str, link: str) -> list[str]:
         case = Case(f"{host}/", f"Words <a href=/a>a</a> <a href={link}>b</a>")
-        answer = dedup.handle(read(case), NOW)
+        answer = dedup.handle(parse_case(case), NOW)
         return [f.url for e in answer if isinstance(e, LinksParked) for f in e.urls]
 
     scope = "not domain('out.test')"

@@ -90,7 +90,7 @@ def test_page_read_ahead_is_handled_by_the_newest_definition() -> None:
     list(one.dedup.handle(crawl, 0.0))
     read_ahead(one.store, one.dedup.reads_of([page]))
     list(one.dedup.handle(replace(crawl, relevant='language("pt")'), 0.0))
-    assert one.published(page) is None
+    assert one.published_event(page) is None
 
 
 def page_with(url: str, day: int, text: str, link: str) -> PageParsed:

@@ -63,7 +63,7 @@ def verdict_on(one: Instance, page: PageParsed) -> PageDeduplicated:
 
 
 def document(one: Instance, page: PageParsed) -> Page:
-    found = one.published(page)
+    found = one.published_event(page)
     assert isinstance(found, Page)
     return found
 
@@ -82,17 +82,17 @@ def test_document_has_times_of_first_visit_change_and_last_visit() -> None:
     one = Instance()
     first = document(one, text("a", 1.0))
     assert (first.verdict, first.change, times(first)) == (Verdict.FIRST, None, (1.0, 1.0, 1.0))
-    assert one.published(text("a", 2.0)) is None, "nothing changed"
+    assert one.published_event(text("a", 2.0)) is None, "nothing changed"
     later = document(one, text("b", 3.0))
     assert (later.verdict, times(later)) == (Verdict.CHANGED, (1.0, 3.0, 3.0))
-    assert one.published(not_modified(4.0)) is None
+    assert one.published_event(not_modified(4.0)) is None
     assert (row_of(one).at, row_of(one).last_changed) == (4.0, 3.0)
 
 
 def test_document_that_is_back_is_first_again_with_its_first_seen_time() -> None:
     one = Instance()
     document(one, text("a", 1.0))
-    assert isinstance(one.published(parsed_page(URL, MOVED, 2.0)), Tombstone)
+    assert isinstance(one.published_event(parsed_page(URL, MOVED, 2.0)), Tombstone)
     back = document(one, text("a", 3.0))
     assert (back.verdict, times(back)) == (Verdict.FIRST, (1.0, 3.0, 3.0))
 
@@ -101,11 +101,11 @@ def test_document_is_published_when_it_becomes_or_ceases_to_be_a_copy() -> None:
     one = Instance()
     document(one, text("a", 1.0, COPY))
     assert document(one, text("a", 2.0)).duplicate_of == COPY
-    assert one.published(text("a", 3.0)) is None
+    assert one.published_event(text("a", 3.0)) is None
     document(one, text("b", 4.0, COPY))
     own = document(one, text("a", 5.0))
     assert (own.verdict, own.duplicate_of, own.last_changed) == (Verdict.UNCHANGED, "", 2.0)
-    assert one.published(text("a", 6.0)) is None
+    assert one.published_event(text("a", 6.0)) is None
 
 
 def hidden_page(digest: str, at: float) -> PageParsed:
@@ -129,8 +129,8 @@ def test_hidden_document_gets_one_tombstone_and_is_still_compared() -> None:
     document(one, text("a", 1.0))
     assert verdict_on(one, hidden_page("a", 2.0)).change == 0.0
     assert verdict_on(one, hidden_page("b", 3.0)).change == 1.0
-    assert one.published(hidden_page("b", 4.0)) is None, "it is deleted already"
-    assert isinstance(one.published(hidden_page("a", 2.0)), Tombstone), "redelivered"
+    assert one.published_event(hidden_page("b", 4.0)) is None, "it is deleted already"
+    assert isinstance(one.published_event(hidden_page("a", 2.0)), Tombstone), "redelivered"
     back = document(one, text("b", 5.0))
     assert (back.verdict, times(back)) == (Verdict.FIRST, (1.0, 5.0, 5.0))
 
@@ -142,7 +142,7 @@ def test_unchanged_document_is_republished_if_the_setting_is_on() -> None:
     assert headers == [None, "1", "1"]
     assert [page.unchanged for page in pages] == [False, True, True]
     assert times(pages[2]) == (1.0, 1.0, 3.0)
-    assert one.published(not_modified(4.0)) is None, "there is no text to publish"
+    assert one.published_event(not_modified(4.0)) is None, "there is no text to publish"
 
 
 def test_304_gets_the_verdict_unchanged() -> None:
@@ -154,7 +154,7 @@ def test_304_gets_the_verdict_unchanged() -> None:
     assert (found.verdict, found.change, found.digest) == (Verdict.UNCHANGED, 0.0, "a")
     assert (found.status, found.validators, found.links) == (304, VALIDATORS, 0)
     assert (row_of(one).missed, row_of(one).at) == (0, 3.0), "the document exists"
-    assert one.published(parsed_page(URL, Seen(404), 4.0)) is None, "one miss in a row"
+    assert one.published_event(parsed_page(URL, Seen(404), 4.0)) is None, "one miss in a row"
 
 
 def test_304_for_a_deleted_document_drops_its_validators() -> None:
@@ -199,7 +199,7 @@ def test_unreadable_page_gets_a_verdict_and_keeps_its_document() -> None:
     assert (found.verdict, found.change, found.links) == (Verdict.UNREADABLE, None, 0)
     assert found.hazards == ("parser_fault",)
     assert row_of(one).at == 1.0
-    assert one.published(text("a", 3.0)) is None, "the document did not change"
+    assert one.published_event(text("a", 3.0)) is None, "the document did not change"
     two = Instance()
     two.answer(unreadable_page(1.0))
     assert document(two, text("a", 2.0)).verdict is Verdict.FIRST
@@ -229,8 +229,8 @@ def test_documents_lost_in_a_crash_are_published_again(
     """The store has the rows of all visits; the documents from the visit *lost* on are lost."""
     pages = [KINDS[kind](20 * DAY * n, url) for n, (kind, url) in enumerate(found, 1)]
     one = Instance()
-    before = [one.published(page) for page in pages]
-    after = [*before[:lost], *(one.published(page) for page in pages[lost:])]
+    before = [one.published_event(page) for page in pages]
+    after = [*before[:lost], *(one.published_event(page) for page in pages[lost:])]
 
     def newest(events: list[Page | Tombstone | None]) -> dict[str, object]:
         return {one.url: _content(one) for one in events if one}

@@ -184,7 +184,7 @@ class Kubernetes:
 
 
 @contextmanager
-def cleaned_up(deployment: Deployment) -> Iterator[Deployment]:
+def remove_at_end(deployment: Deployment) -> Iterator[Deployment]:
     """Remove everything at the end; print the last logs after a failure."""
     try:
         yield deployment

@@ -20,7 +20,7 @@ from tests.synthweb.record import Request, read_requests
 from tests.system.assertions import assert_polite
 
 from . import smallweb
-from .deployments import NAMESPACE, Compose, Deployment, Kubernetes, build, cleaned_up
+from .deployments import NAMESPACE, Compose, Deployment, Kubernetes, build, remove_at_end
 
 TIMEOUT = 900.0
 """Seconds after which a condition counts as never met."""
@@ -128,9 +128,9 @@ class Proof:
         by_command, by_kafka, repeated = (
             self._pages(),
             self._foreign_pages(),
-            measure.twice(requests),
+            measure.repeated_requests(requests),
         )
-        shortest = min(gaps.start_to_start for gaps in measure.soonest(requests).values())
+        shortest = min(gaps.start_to_start for gaps in measure.shortest_gaps(requests).values())
         report(f"{len(requests)} requests, {len(truth.required)} URLs were required")
         report(
             f"pages: {len(truth.pages)} exist, {len(by_command)} by our command, "
@@ -196,7 +196,7 @@ def main(kinds: list[str]) -> None:
     report("the image is built")
     for name in kinds:
         with tempfile.TemporaryDirectory() as folder:
-            with cleaned_up(KINDS[name](Path(folder))) as deployment:
+            with remove_at_end(KINDS[name](Path(folder))) as deployment:
                 Proof(deployment, Path(folder)).run()
             report(f"{deployment.name}: removed")
 

@@ -22,7 +22,6 @@ from .written import (
     ROOT,
     SERVICES,
     Fields,
-    as_written,
     builder,
     container,
     documents,
@@ -31,6 +30,7 @@ from .written import (
     manifests,
     pod,
     workload,
+    written_objects,
 )
 
 SCHEMAS = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema"
@@ -139,7 +139,7 @@ def test_operator_schemas_refuse_unknown_fields(operator_schemas: Path, kind: st
     (one, *_) = (
         one
         for folder in (PRODUCTION, PRODUCTION / "kafka")
-        for one in as_written(folder)
+        for one in written_objects(folder)
         if one["kind"] == kind
     )
     schema = crd_schema(operator_schemas / f"{CRDS[kind]}.crd.yaml", one)
@@ -163,7 +163,7 @@ def test_each_file_is_listed_and_each_patch_has_a_target(folder: Path) -> None:
     listed = {Path(name).name for name in (*written["resources"], *generated, *patches)}
     own = {path.name for path in folder.iterdir() if path.is_file()} - {"kustomization.yaml"}
     assert own == listed - {"base"}
-    there = {name_of(one) for one in as_written(folder)}
+    there = {name_of(one) for one in written_objects(folder)}
     assert set(patched_objects(folder, written)) <= there
 
 
@@ -216,7 +216,7 @@ def test_image_versions_are_pinned() -> None:
 
 
 def test_only_the_fetcher_may_reach_the_web() -> None:
-    policies = [one for one in as_written(LOCAL) if one["kind"] == "NetworkPolicy"]
+    policies = [one for one in written_objects(LOCAL) if one["kind"] == "NetworkPolicy"]
     outward = {
         one["metadata"]["name"]
         for one in policies
@@ -231,7 +231,7 @@ def test_only_the_fetcher_may_reach_the_web() -> None:
 
 
 def test_each_stateful_set_has_a_service_and_a_disruption_budget() -> None:
-    there = {name_of(one) for one in as_written(K8S / "base")}
+    there = {name_of(one) for one in written_objects(K8S / "base")}
     for name in SERVICES:
         one = workload(name)
         assert one["spec"]["serviceName"] == name

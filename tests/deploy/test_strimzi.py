@@ -1,12 +1,11 @@
-"""The topics for Strimzi are those of `gossamer topics apply`, and KEDA and the user's rights name
-the same topics."""
+"""The topics for Strimzi match `gossamer topics apply`, KEDA and the user's rights."""
 
 import yaml
 
 from gossamer.events.topics import PAGES_FETCHED, TOPICS, VISITS_ORDERED, Retention
 from schemas.topics import STRIMZI
 
-from .written import BASE, PRODUCTION, Fields, as_written, settings
+from .written import BASE, PRODUCTION, Fields, settings, written_objects
 
 
 def test_file_has_each_topic() -> None:
@@ -17,7 +16,7 @@ def test_file_has_each_topic() -> None:
 
 def of_kind(kind: str) -> list[Fields]:
     folders = (PRODUCTION, PRODUCTION / "kafka")
-    return [one for folder in folders for one in as_written(folder) if one["kind"] == kind]
+    return [one for folder in folders for one in written_objects(folder) if one["kind"] == kind]
 
 
 def test_keda_scales_by_the_topics_that_the_services_read() -> None:

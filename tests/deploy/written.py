@@ -47,7 +47,7 @@ def manifests(folder: Path) -> list[Fields]:
     """Return all objects of an overlay: as they are applied, or as written if nothing can build
     them."""
     if not builder():
-        return list(as_written(folder))
+        return list(written_objects(folder))
     return list(documents(built(folder)))
 
 
@@ -59,12 +59,12 @@ def built(folder: Path) -> str:
     return done.stdout
 
 
-def as_written(folder: Path) -> Iterator[Fields]:
+def written_objects(folder: Path) -> Iterator[Fields]:
     """Yield the resources that a folder and those under it list."""
     for name in kustomization(folder)["resources"]:
         path = folder / name
         if path.is_dir():
-            yield from as_written(path)
+            yield from written_objects(path)
         else:
             yield from documents(path.read_text())
 
@@ -86,7 +86,7 @@ def workload(name: str) -> Fields:
     """Return the StatefulSet or Job of the base."""
     (found,) = (
         one
-        for one in as_written(BASE)
+        for one in written_objects(BASE)
         if one["kind"] in ("StatefulSet", "Job") and one["metadata"]["name"] == name
     )
     return found

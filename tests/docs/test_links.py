@@ -17,7 +17,7 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def broken(document: Path) -> Iterator[str]:
+def broken_links(document: Path) -> Iterator[str]:
     for target, anchor in LINK.findall(document.read_text()):
         path = (document.parent / target).resolve() if target else document
         if not path.exists() or (anchor and anchor not in anchors(path)):
@@ -26,4 +26,4 @@ def broken(document: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_to_files_and_headings(document: Path) -> None:
-    assert list(broken(document)) == []
+    assert list(broken_links(document)) == []

@@ -21,13 +21,13 @@ each_document = pytest.mark.parametrize(
 )
 
 
-def defined(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
+def defined_names(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
     """Yield the names of functions, classes, methods and constants of a module."""
     for node in body:
         match node:
             case ast.ClassDef(name=name):
                 yield prefix + name
-                yield from defined(node.body, f"{prefix}{name}.")
+                yield from defined_names(node.body, f"{prefix}{name}.")
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield prefix + name
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
@@ -37,7 +37,7 @@ def defined(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
 def missing_functions(document: Path) -> Iterator[str]:
     for file, name in FUNCTION.findall(document.read_text()):
         path = ROOT / file
-        if not path.is_file() or name not in set(defined(ast.parse(path.read_text()).body)):
+        if not path.is_file() or name not in set(defined_names(ast.parse(path.read_text()).body)):
             yield f"{file}:{name}"
 
 

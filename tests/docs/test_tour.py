@@ -1,4 +1,4 @@
-"""The tour names events and tables that exist, and its rows are those of a crawl."""
+"""The tour names existing events and tables, and its rows match a crawl."""
 
 import re
 from pathlib import Path

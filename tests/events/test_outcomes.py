@@ -66,14 +66,17 @@ def test_missing_outcome_raises_lookup_error(missing: Outcome) -> None:
         check_complete(Outcome, table, "OUTCOMES")
 
 
-def counted(hazard: str) -> float:
+def hazard_count(hazard: str) -> float:
     return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": hazard}) or 0.0
 
 
 def test_service_counts_only_its_own_hazards() -> None:
-    before = counted("infinite_body"), counted("malformed_url")
+    before = hazard_count("infinite_body"), hazard_count("malformed_url")
     count_hazards("parser", ["infinite_body", "malformed_url"])
-    assert (counted("infinite_body"), counted("malformed_url")) == (before[0], before[1] + 1)
+    assert (hazard_count("infinite_body"), hazard_count("malformed_url")) == (
+        before[0],
+        before[1] + 1,
+    )
 
 
 def test_unknown_hazard_cannot_be_counted() -> None:

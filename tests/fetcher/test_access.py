@@ -82,7 +82,7 @@ class Proxy:
     heads: list[str] = field(default_factory=list)
     open: set["asyncio.Task[None]"] = field(default_factory=set)
 
-    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.open.add(asyncio.create_task(self._handle(reader, writer)))
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -126,7 +126,7 @@ async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 @asynccontextmanager
 async def proxying(proxy: Proxy) -> AsyncIterator[Proxy]:
-    listener = await asyncio.start_server(proxy.connected, "127.0.0.1", 0)
+    listener = await asyncio.start_server(proxy.accept, "127.0.0.1", 0)
     proxy.port = listener.sockets[0].getsockname()[1]
     try:
         yield proxy

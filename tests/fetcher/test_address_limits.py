@@ -226,7 +226,7 @@ async def test_delayed_hosts_hold_no_permit_of_the_fetcher() -> None:
         )
     assert emitted.outcomes == ["page"] * 12
     assert counting.most == 2
-    assert max(firsts) < min(seconds), "all were asked while the first of them rested"
+    assert max(firsts) < min(seconds), "all requests began during the first pause"
 
 
 class NoSlots:

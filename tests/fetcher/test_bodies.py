@@ -70,7 +70,7 @@ def test_low_rate_is_slow_after_two_windows() -> None:
     assert speed.is_slow(99, 20.0)
 
 
-def held_back(body: bytes, go: asyncio.Event) -> Answer:
+def delay_last_byte(body: bytes, go: asyncio.Event) -> Answer:
     """Send *body*, its last byte after *go*."""
 
     async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
@@ -95,7 +95,7 @@ PATIENT: dict[str, Any] = {
 async def test_body_waits_while_the_memory_budget_is_used_up() -> None:
     go, first, second = asyncio.Event(), Emitted(), Emitted()
     async with (
-        serving(x=held_back(b"a" * 9000, go)) as one,
+        serving(x=delay_last_byte(b"a" * 9000, go)) as one,
         serving(x=page(b"b" * LARGE)) as two,
         fetcher(**PATIENT) as processor,
         asyncio.TaskGroup() as both,
@@ -116,7 +116,7 @@ async def test_body_waits_while_the_memory_budget_is_used_up() -> None:
 async def test_body_that_waits_too_long_is_retried_as_internal_error() -> None:
     go, emitted = asyncio.Event(), Emitted()
     async with (
-        serving(x=held_back(b"a" * 9000, go)) as one,
+        serving(x=delay_last_byte(b"a" * 9000, go)) as one,
         serving(x=page(b"b" * LARGE)) as two,
         fetcher(**PATIENT) as patient,
         fetcher(visit_limit=1.5, body_limit=LARGE) as hurried,

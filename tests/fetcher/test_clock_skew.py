@@ -50,7 +50,7 @@ async def test_clock_behind_does_not_extend_a_lease() -> None:
     emitted, asked = await run_with_skew(-900.0, at=now, expires_at=now + 100.0)
     assert (emitted.outcomes, asked) == (["page", "page"], ["/a", "/b"])
     times = [(one.started_at, one.at) for one in emitted.ended]
-    assert all(now <= start <= end for start, end in times), "told in the frontier's time"
+    assert all(now <= start <= end for start, end in times), "in the frontier's time"
 
 
 async def test_younger_order_shows_that_the_older_lease_has_expired() -> None:

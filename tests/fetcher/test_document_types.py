@@ -138,7 +138,6 @@ starts = st.sampled_from(
         b"\0",
     ]
 )
-coded = st.sampled_from([*CODINGS])
 declarations = st.sampled_from(
     [
         "",

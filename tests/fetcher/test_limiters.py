@@ -90,18 +90,18 @@ class Trial:
         self.time = asyncio.get_running_loop().time
         (self.limiter,) = (one for one in all_limiters(self.time) if one.name == name)
         self.admitted: list[tuple[int, float]] = []
-        """Who was admitted, and when."""
+        """The number and the time of each admission."""
         self.denied: list[tuple[int, float, float]] = []
-        """Who was denied, when, and for how many seconds."""
+        """The number, the time and the wait of each denial."""
 
     def subject(self, number: int, until: float) -> Request | Lookup:
-        def left() -> float:
+        def seconds_left() -> float:
             return until - self.time()
 
         if self.limiter.stage is not Stage.LOOKUP:
-            return Request("a.example", 0.2, 5.0, 1, left, "192.0.2.1")
+            return Request("a.example", 0.2, 5.0, 1, seconds_left, "192.0.2.1")
         name = f"h{number}.a.example" if self.limiter.name == "zone" else f"{number}.example"
-        return LookupUntil(name, self.limiter.name == "slow names", left)
+        return LookupUntil(name, self.limiter.name == "slow names", seconds_left)
 
     async def contend(
         self, number: int, hold: float = 1.0, until: float = inf, breaks: bool = False
@@ -151,7 +151,7 @@ async def test_waiters_are_admitted_in_order(name: str) -> None:
     numbers = [number for number, _ in trial.admitted]
     assert len(numbers) > 1 and numbers == sorted(numbers)
     waits = [wait for _, _, wait in trial.denied]
-    assert waits == sorted(waits), "who came later comes back later"
+    assert waits == sorted(waits), "later requests wait longer"
     assert len(numbers) + len(waits) == REQUEST_COUNT
 
 
@@ -177,7 +177,7 @@ async def test_failed_requests_release_their_permits(name: str) -> None:
 
 @contract
 async def test_waiters_past_their_deadline_release_their_permits(name: str) -> None:
-    async def later(hasty: int) -> list[float]:
+    async def admission_times(hasty: int) -> list[float]:
         trial = Trial(name)
         holders = [asyncio.create_task(trial.contend(n, hold=5.0)) for n in range(8)]
         await asyncio.sleep(0.0)
@@ -190,7 +190,7 @@ async def test_waiters_past_their_deadline_release_their_permits(name: str) -> N
         await asyncio.gather(*holders)
         return after
 
-    assert await later(hasty=6) == pytest.approx(await later(hasty=0))
+    assert await admission_times(hasty=6) == pytest.approx(await admission_times(hasty=0))
 
 
 @contract

@@ -173,7 +173,7 @@ async def test_internal_error_ends_the_order_and_is_reported() -> None:
         assert server.paths == ["/a"]
     assert emitted.outcomes == ["page", "internal_error"]
     assert emitted.ended[-1].reason
-    assert emitted.ended[-1].started_at, "something may have been asked for: the host rests"
+    assert emitted.ended[-1].started_at, "a request may have been sent: the host is delayed"
     assert endings_are_sound(emitted, given.visits)
 
 

@@ -123,7 +123,7 @@ async def test_slow_names_do_not_block_first_queries(
         dns.dead = frozenset(dead)
         askers = [asyncio.create_task(resolve.addresses(name)) for name in dead]
         assert await asyncio.gather(*map(resolve.addresses, zone)) == [(PUBLIC,)] * 20
-        assert not any(asker.done() for asker in askers), "none of them is given up for that"
+        assert not any(asker.done() for asker in askers), "no other lookup is cancelled"
         for asker in askers:
             asker.cancel()
 
@@ -182,7 +182,7 @@ async def test_only_real_lookups_are_timed() -> None:
         before = count_lookups()
         for _ in range(3):
             await asyncio.gather(*(resolve.addresses("a.example") for _ in range(3)))
-        assert count_lookups() == before + 1, "what is remembered, or asked already, is no lookup"
+        assert count_lookups() == before + 1, "cached and running lookups are not repeated"
         with pytest.raises(DnsFailure):
             await resolve.addresses("nowhere.example")
         assert count_lookups() == before + 2

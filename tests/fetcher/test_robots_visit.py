@@ -26,7 +26,7 @@ async def visit_robots_txt(server: Server, pause: float = 0.0, **changes: Any) -
     return await run_order(given=given, **changes)
 
 
-async def learnt(robots: Answer, **changes: Any) -> VisitEnded:
+async def visit_robots(robots: Answer, **changes: Any) -> VisitEnded:
     async with serving(robots=robots) as server:
         emitted = await visit_robots_txt(server, **changes)
     assert emitted.one.last
@@ -54,7 +54,7 @@ async def test_robots_txt_is_parsed_dated_and_archived() -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418])
 async def test_unavailable_robots_txt_allows_everything(status: int) -> None:
-    ended = await learnt(page(RULES, status))
+    ended = await visit_robots(page(RULES, status))
     assert (ended.status, forbids(ended, "/private/x")) == (status, False)
     assert ended.robots and ended.robots.status == status
 
@@ -80,14 +80,14 @@ AGES = {
 async def test_validity_of_robots_txt_is_the_servers_within_limits(
     headers: dict[str, str], age: float, status: int
 ) -> None:
-    ended = await learnt(page(RULES, status, **headers))
+    ended = await visit_robots(page(RULES, status, **headers))
     assert ended.robots
     assert ended.robots.expires_at == ended.robots.fetched_at + age
 
 
 @pytest.mark.parametrize("status", [500, 503, 999])
 async def test_server_error_disallows_everything(status: int) -> None:
-    ended = await learnt(page(RULES, status))
+    ended = await visit_robots(page(RULES, status))
     assert ended.outcome is Outcome.SERVER_ERROR
     assert forbids(ended, "/open")
     assert ended.robots is not None
@@ -96,7 +96,7 @@ async def test_server_error_disallows_everything(status: int) -> None:
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_busy_server_gives_no_rules(status: int) -> None:
-    ended = await learnt(page(b"", status, Retry_After="90"))
+    ended = await visit_robots(page(b"", status, Retry_After="90"))
     assert (ended.outcome, ended.retry_after, ended.robots) == (Outcome.BUSY, 90.0, None)
 
 
@@ -114,14 +114,14 @@ async def test_sitemaps_are_reported() -> None:
         emitted = await visit_robots_txt(server)
     found = ("https://maps.example/one.xml", f"{server.root}/two.xml")
     assert emitted.one.sitemaps == found
-    _, emitted = await errand(page(b"Sitemap: https://maps.example/one.xml"))
+    _, emitted = await visit_on_behalf(page(b"Sitemap: https://maps.example/one.xml"))
     (answer,) = events_of(emitted, RobotsAnswered)
     assert answer.sitemaps == ("https://maps.example/one.xml",)
     assert emitted.one.sitemaps == ()
 
 
 async def test_silent_server_gives_no_rules() -> None:
-    ended = await learnt(hanging(), **HASTY)
+    ended = await visit_robots(hanging(), **HASTY)
     assert (ended.outcome, ended.robots) == (Outcome.SILENT_SERVER, None)
 
 
@@ -134,7 +134,7 @@ async def test_silent_server_gives_no_rules() -> None:
     ],
 )
 async def test_broken_response_disallows_everything(answer: Answer, outcome: str) -> None:
-    ended = await learnt(answer, **HASTY)
+    ended = await visit_robots(answer, **HASTY)
     assert (ended.outcome, len(ended.hazards)) == (outcome, 1)
     assert forbids(ended, "/open")
 
@@ -182,7 +182,7 @@ async def test_redirect_to_another_host_is_requested_from_its_frontier() -> None
     assert question.on_behalf_of == server.root
 
 
-async def errand(robots: Answer, hops: int = 1, **changes: Any) -> tuple[Server, Emitted]:
+async def visit_on_behalf(robots: Answer, hops: int = 1, **changes: Any) -> tuple[Server, Emitted]:
     """Visit a robots.txt on behalf of another host."""
     async with serving(robots=robots) as server:
         url = f"{server.root}/robots.txt"
@@ -192,7 +192,7 @@ async def errand(robots: Answer, hops: int = 1, **changes: Any) -> tuple[Server,
 
 
 async def test_rules_go_to_the_host_on_whose_behalf_they_were_read() -> None:
-    server, emitted = await errand(page(RULES))
+    server, emitted = await visit_on_behalf(page(RULES))
     assert (emitted.one.host, emitted.one.outcome) == (server.root, Outcome.PAGE)
     assert emitted.one.robots is None, "they are not its own"
     (answer,) = events_of(emitted, RobotsAnswered)
@@ -202,35 +202,35 @@ async def test_rules_go_to_the_host_on_whose_behalf_they_were_read() -> None:
 
 async def test_redirect_on_behalf_of_a_host_is_requested_again() -> None:
     moved = page(b"", 301, Location="http://third.example/robots.txt")
-    _, emitted = await errand(moved, hops=4)
+    _, emitted = await visit_on_behalf(moved, hops=4)
     (question,) = events_of(emitted, RobotsRequested)
     assert (question.on_behalf_of, question.hops) == ("https://www.asker.example", 5)
     assert not events_of(emitted, RobotsAnswered)
-    _, emitted = await errand(moved, hops=5)
+    _, emitted = await visit_on_behalf(moved, hops=5)
     (answer,) = events_of(emitted, RobotsAnswered)
     assert answer.robots and answer.robots.allows("https://www.asker.example/x")
     assert not events_of(emitted, RobotsRequested)
 
 
 async def test_failure_on_behalf_of_a_host_blames_the_visited_host() -> None:
-    _, emitted = await errand(hanging(), **HASTY)
+    _, emitted = await visit_on_behalf(hanging(), **HASTY)
     assert emitted.one.outcome is Outcome.SILENT_SERVER
     (answer,) = events_of(emitted, RobotsAnswered)
     assert answer.outcome is Outcome.BROKEN
     assert answer.robots and answer.robots.forbidden
-    _, emitted = await errand(page(b"", 429, Retry_After="90"))
+    _, emitted = await visit_on_behalf(page(b"", 429, Retry_After="90"))
     (answer,) = events_of(emitted, RobotsAnswered)
     assert (answer.outcome, answer.retry_after, answer.robots) == (Outcome.BUSY, 90.0, None)
 
 
 async def test_unvisited_robots_txt_on_behalf_of_a_host_is_not_answered() -> None:
-    _, emitted = await errand(page(RULES), visit_limit=5000.0)
+    _, emitted = await visit_on_behalf(page(RULES), visit_limit=5000.0)
     assert emitted.one.outcome is Outcome.UNVISITED
     assert not events_of(emitted, RobotsAnswered)
 
 
 async def test_invalid_redirect_allows_everything() -> None:
-    ended = await learnt(page(b"", 301, Location="mailto:me"))
+    ended = await visit_robots(page(b"", 301, Location="mailto:me"))
     assert not forbids(ended, "/private/x")
 
 
@@ -258,7 +258,7 @@ CODINGS = {
 
 @pytest.mark.parametrize(("coding", "body"), CODINGS.values(), ids=CODINGS)
 async def test_encoded_robots_txt_is_parsed(coding: str, body: bytes) -> None:
-    ended = await learnt(page(body, Content_Encoding=coding))
+    ended = await visit_robots(page(body, Content_Encoding=coding))
     assert forbids(ended, "/private/x")
     assert not forbids(ended, "/open")
 
@@ -272,7 +272,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize(("coding", "body"), UNREADABLE.values(), ids=UNREADABLE)
 async def test_undecodable_robots_txt_disallows_everything(coding: str, body: bytes) -> None:
-    ended = await learnt(page(body, Content_Encoding=coding))
+    ended = await visit_robots(page(body, Content_Encoding=coding))
     assert ended.outcome is Outcome.BROKEN
     assert forbids(ended, "/open")
     assert repr(coding) in ended.reason
@@ -282,19 +282,19 @@ async def test_cut_encoded_robots_txt_is_parsed_to_its_last_whole_line() -> None
     # Level 0 stores the bytes unchanged, so that the cut is at the intended byte.
     whole = gzip.compress(b"User-agent: *\nDisallow: /private/\nAllow: /private/open/", 0)
     cut = whole[: whole.index(b"open/")]
-    ended = await learnt(page(cut, Content_Encoding="gzip"))
+    ended = await visit_robots(page(cut, Content_Encoding="gzip"))
     assert forbids(ended, "/private/x")
     assert forbids(ended, "/private/open/")
 
 
 async def test_decompression_bomb_is_parsed_up_to_the_limit() -> None:
     body = gzip.compress(RULES + b"# nothing\n" * 2_000_000)
-    ended = await learnt(page(body, Content_Encoding="gzip"), robots_limit=20_000)
+    ended = await visit_robots(page(body, Content_Encoding="gzip"), robots_limit=20_000)
     assert forbids(ended, "/private/x")
 
 
 async def test_endless_robots_txt_is_parsed_without_its_last_line() -> None:
     head = b"HTTP/1.1 200 OK\r\n\r\nUser-agent: *\nDisallow: /private/\n" + b"#" * 61 + b"\n"
-    ended = await learnt(endless(head, b"Disallow: /private/\n"), robots_limit=110)
+    ended = await visit_robots(endless(head, b"Disallow: /private/\n"), robots_limit=110)
     assert forbids(ended, "/private/x")
     assert not forbids(ended, "/prize")

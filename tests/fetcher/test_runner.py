@@ -221,6 +221,6 @@ async def test_stopped_fetcher_finishes_every_order(log: SqliteLog, store: Sqlit
                 await asyncio.sleep(0.001)
         await out.until(5)
     left = log.lag("fetcher", VISITS_ORDERED.name)
-    assert len(out.ended) == 20 - left, "what the log has moved past has its end"
+    assert len(out.ended) == 20 - left, "every committed order has an outcome"
     assert {one.outcome for one in out.ended} == {Outcome.UNVISITED}
     assert all(one.last for one in out.ended)

@@ -18,7 +18,7 @@ from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.parser.page import parse
 from services.parser.result import classify
-from tests.parser.pages import OPTIONS, URL, fetched
+from tests.parser.pages import OPTIONS, URL, page_response
 
 DAY = 86400.0
 ARTICLE = "".join(
@@ -38,7 +38,7 @@ class Visited:
 
     def parse_next(self, body: str, status: int = 200, url: str = URL) -> PageParsed:
         self.number += 1
-        page = fetched(f"<title>T</title>{body}".encode(), status=status, url=url)
+        page = page_response(f"<title>T</title>{body}".encode(), status=status, url=url)
         page = replace(page, started_at=self.number * DAY)
         return classify(page, parse(page, OPTIONS, 0.0))
 

@@ -114,42 +114,42 @@ def test_document_that_is_no_longer_relevant_has_a_tombstone(tmp_path: Path) -> 
 
 
 def long_words(page: PageParsed) -> bool:
-    """Stand in for an installed classifier."""
+    """Return whether the words are long, as an installed classifier."""
     return "harbour" in page.title or page.language == "en"
 
 
-def broken(page: PageParsed) -> bool:
+def failing(page: PageParsed) -> bool:
     """Fail like an installed classifier."""
     raise RuntimeError("no model")
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def classifiers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install the two classifiers as entry points of a package."""
     info = tmp_path / "somebodys-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys\nVersion: 1.0\n")
-    names = "".join(f"{name} = {__name__}:{name}\n" for name in ("long_words", "broken"))
+    names = "".join(f"{name} = {__name__}:{name}\n" for name in ("long_words", "failing"))
     (info / "entry_points.txt").write_text(f"[gossamer.relevance]\n{names}")
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("classifiers")
 def test_installed_classifier_decides(tmp_path: Path) -> None:
     crawl = run_crawl(tmp_path / "crawl", 'classifier("long_words") or pattern("txt$")')
     assert published_paths(crawl) == {"/en", "/notes.txt"}
     assert archived_paths(crawl) == set(SITE), "pages are archived before they are parsed"
 
 
-@pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("name", ["broken", "missing"])
+@pytest.mark.usefixtures("classifiers")
+@pytest.mark.parametrize("name", ["failing", "missing"])
 def test_page_is_kept_if_its_classifier_fails_or_is_not_installed(
     tmp_path: Path, name: str
 ) -> None:
     crawl = run_crawl(tmp_path / "crawl", f'classifier("{name}")')
     assert published_paths(crawl) == set(SITE)
     why = {
-        "broken": "RuntimeError: no model",
+        "failing": "RuntimeError: no model",
         "missing": "LookupError: gossamer.relevance has no entry point of this name",
     }
     expected = f"treated as relevant, because the classifier '{name}' failed: {why[name]}"

@@ -48,7 +48,7 @@ from services.fetcher.visit import converse, refusal
 from services.frontier.service import Frontier
 from services.parser.options import Options
 from tests.flow.torn import Fate, TornLog, TornStore
-from tests.support.conditional import as_asked
+from tests.support.conditional import answer_conditionally
 from tests.support.inline_parser import InlineParser
 from tests.support.memory_disk import MemoryDisk
 
@@ -152,7 +152,7 @@ class VirtualFetcher(Processor):
             at = now + step.seconds
         else:
             took, answer = self._web(step.url, now)
-            at, answer = now + took, as_asked(answer, step.headers)
+            at, answer = now + took, answer_conditionally(answer, step.headers)
             self._requests.append((now, at, step.url))
             self.sent.append((step.url, step.headers))
         self._count += 1

@@ -1,7 +1,7 @@
 """Simulated fetchers of different speed, in virtual time, with real frontiers; servers record their
 requests.
 
-Connections, and turns at a site, are those of a fetcher. An order reaches the owner of its
+Connections and turns at a site belong to one fetcher. An order reaches the owner of its
 partition at once.
 """
 
@@ -191,7 +191,7 @@ class Fleet:
         self._count += 1
         heappush(self._agenda, (self.now + seconds, self._count, run, what))
 
-    def _rested(self, run: Run) -> None:
+    def _end_delay(self, run: Run) -> None:
         self._go_on(run, StepResult(self.now, False))
 
     def _ask(self, run: Run) -> None:
@@ -229,7 +229,7 @@ class Fleet:
             self._begin(run.fetcher)
             return
         if isinstance(step, Delay):
-            self._later(step.seconds, run, "_rested")
+            self._later(step.seconds, run, "_end_delay")
             return
         order, run.url = run.order, step.url
         wait = self.fetchers[run.fetcher].starts.reserve_start(order.site, order.site_gap, self.now)

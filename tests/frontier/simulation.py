@@ -34,19 +34,19 @@ PARTITIONS = 4
 VISIT_LIMIT = 60.0
 
 Answer = Callable[[str], Mapping[str, object]]
-"""URL → fields of the outcome that differ from those of a page that took no time."""
+"""URL → fields of the outcome that differ from a page that took no time."""
 
 GiveVerdict = Callable[[VisitEnded], PageDeduplicated]
 """Returns the verdict of dedup on a page."""
 
 
 def crawl(**fields: object) -> CrawlDefined:
-    """A crawl of everything."""
+    """Return a definition of a crawl of everything."""
     return CrawlDefined(**{"at": START, "scope": "any()", "max_depth": 16, **fields})  # type: ignore[arg-type]
 
 
 def page(url: str) -> Mapping[str, object]:
-    """Every visit returns a page at once."""
+    """Return a page at once for every visit."""
     return {}
 
 
@@ -98,7 +98,6 @@ class Simulation:
 
     @property
     def partitions(self) -> list[Partition]:
-        """The partitions of the frontier."""
         return [*self.frontier._partitions]
 
     def partition(self, site: str) -> Partition:
@@ -114,13 +113,13 @@ class Simulation:
     def _watch(self, partition: Partition) -> None:
         update = partition.update
 
-        def watched(host: Host, row: HostRow, trigger: Trigger | None = None) -> None:
+        def update_and_count(host: Host, row: HostRow, trigger: Trigger | None = None) -> None:
             before = host.row.condition
             update(host, row, trigger)
             if trigger:
                 self.changes[before, trigger] += 1
 
-        partition.update = watched  # type: ignore[method-assign]
+        partition.update = update_and_count  # type: ignore[method-assign]
 
     def lose(self) -> list[VisitEnded]:
         """Disconnect the fetchers; return the outcomes that they would have reported, in order."""

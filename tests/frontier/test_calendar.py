@@ -29,12 +29,12 @@ class Entries(SqliteTable[DueRow]):
     asked = 0
 
     def scan(self, *what, **more):  # type: ignore[no-untyped-def]
-        """Count it."""
+        """Count the call."""
         self.asked += 1
         return super().scan(*what, **more)
 
     def drop(self, partition: PartitionKey) -> None:
-        """Count it."""
+        """Count the call."""
         self.asked += 1
         super().drop(partition)
 
@@ -145,7 +145,7 @@ def test_due_entries_after_outage_are_popped_in_steps_and_in_order() -> None:
             came += taken
             if len(came) >= len(wanted):
                 break
-        # A crash: entries popped since the row was written may come again, and none is lost.
+        # A crash: entries popped since the row was written may come again; no entry is lost.
         kept.close(calendar)
     assert came[:600] == wanted[:600]
     assert list(dict.fromkeys(came)) == wanted

@@ -49,12 +49,12 @@ def until(sim: Simulation, before: Condition, trigger: Trigger) -> Simulation:
     return sim
 
 
-def queued_again(before: Simulation) -> Simulation:
+def requeue_url(before: Simulation) -> Simulation:
     until(before, OUT, Trigger.EMPTIED).admit(f"{HOST}/again")
     return before
 
 
-def left_out() -> Simulation:
+def exclude_url() -> Simulation:
     sim = simulate()
     sim.run()
     sim.admit(f"{HOST}/new", depth=9)
@@ -78,14 +78,14 @@ def kill_fetcher() -> Simulation:
     return sim
 
 
-def taken_over() -> Simulation:
+def take_over() -> Simulation:
     sim = until(simulate(urls=2), OUT, Trigger.RELEASED)
     sim.handle(crawl(paused=True))
     until(sim, Condition.DELAYED, Trigger.DELAY_OVER).start()
     return until(sim, Condition.READY, Trigger.TAKEN_OVER)
 
 
-def late(before: Condition, urls: int = 1, answer: dict[str, object] = PAGE) -> Simulation:
+def report_late(before: Condition, urls: int = 1, answer: dict[str, object] = PAGE) -> Simulation:
     """Report a visit after its lease to a host that is *before* then."""
     sim = simulate(urls, answer, retries=1)
     while sim.changes[Condition.READY, Trigger.ORDERED] < 2:  # The first is for robots.txt.
@@ -99,20 +99,20 @@ def late(before: Condition, urls: int = 1, answer: dict[str, object] = PAGE) -> 
     return sim
 
 
-def quiet() -> Simulation:
+def begin_quiet_hours() -> Simulation:
     sim = simulate()
     hour = sim.now % 86400.0
     sim.handle(SiteOverridden(at=sim.now, site=SITE, quiet_from=hour, quiet_until=hour + 600.0))
     return until(sim, Condition.READY, Trigger.POSTPONED)
 
 
-def name_rests() -> Simulation:
+def delay_name() -> Simulation:
     sim = until(simulate(), OUT, Trigger.EMPTIED)
     sim.admit("https://a.test/")
     return until(sim, Condition.READY, Trigger.NAME_DELAYED)
 
 
-def erased_in(before: Condition) -> Simulation:
+def erase_host(before: Condition) -> Simulation:
     """Erase a host on demand while it is *before*."""
     sim = simulate(answer=DOWN, retries=1) if before is Condition.BACKING_OFF else simulate(urls=2)
     if before is Condition.BACKING_OFF:
@@ -128,8 +128,8 @@ def erased_in(before: Condition) -> Simulation:
 
 SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (Condition.IDLE, Trigger.QUEUED): simulate,
-    (Condition.IDLE, Trigger.QUEUED_EARLY): lambda: queued_again(simulate()),
-    (Condition.IDLE, Trigger.QUEUED_WHILE_FAILING): lambda: queued_again(simulate(answer=DOWN)),
+    (Condition.IDLE, Trigger.QUEUED_EARLY): lambda: requeue_url(simulate()),
+    (Condition.IDLE, Trigger.QUEUED_WHILE_FAILING): lambda: requeue_url(simulate(answer=DOWN)),
     (Condition.BACKING_OFF, Trigger.BACKOFF_OVER): lambda: until(
         simulate(answer=DOWN, retries=1), Condition.BACKING_OFF, Trigger.BACKOFF_OVER
     ),
@@ -137,24 +137,24 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
         simulate(), Condition.DELAYED, Trigger.DELAY_OVER
     ),
     (Condition.READY, Trigger.ORDERED): lambda: until(simulate(), Condition.READY, Trigger.ORDERED),
-    (Condition.READY, Trigger.EXCLUDED): left_out,
-    (Condition.READY, Trigger.ERASED): lambda: erased_in(Condition.READY),
-    (Condition.DELAYED, Trigger.ERASED): lambda: erased_in(Condition.DELAYED),
-    (Condition.BACKING_OFF, Trigger.ERASED): lambda: erased_in(Condition.BACKING_OFF),
+    (Condition.READY, Trigger.EXCLUDED): exclude_url,
+    (Condition.READY, Trigger.ERASED): lambda: erase_host(Condition.READY),
+    (Condition.DELAYED, Trigger.ERASED): lambda: erase_host(Condition.DELAYED),
+    (Condition.BACKING_OFF, Trigger.ERASED): lambda: erase_host(Condition.BACKING_OFF),
     (OUT, Trigger.RELEASED): lambda: until(simulate(), OUT, Trigger.RELEASED),
     (OUT, Trigger.EMPTIED): lambda: until(simulate(), OUT, Trigger.EMPTIED),
     (OUT, Trigger.FAILED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.FAILED),
     (OUT, Trigger.LEASE_EXPIRED): leave_unanswered,
     (OUT, Trigger.RESTARTED): kill_fetcher,
-    (Condition.READY, Trigger.TAKEN_OVER): taken_over,
-    (Condition.READY, Trigger.POSTPONED): quiet,
-    (Condition.READY, Trigger.NAME_DELAYED): name_rests,
-    (Condition.DELAYED, Trigger.RELEASED): lambda: late(Condition.DELAYED, urls=2),
-    (Condition.DELAYED, Trigger.EMPTIED): lambda: late(Condition.DELAYED),
-    (Condition.DELAYED, Trigger.FAILED): lambda: late(Condition.DELAYED, answer=DOWN),
-    (Condition.READY, Trigger.RELEASED): lambda: late(Condition.READY, urls=2),
-    (Condition.READY, Trigger.EMPTIED): lambda: late(Condition.READY),
-    (Condition.READY, Trigger.FAILED): lambda: late(Condition.READY, answer=DOWN),
+    (Condition.READY, Trigger.TAKEN_OVER): take_over,
+    (Condition.READY, Trigger.POSTPONED): begin_quiet_hours,
+    (Condition.READY, Trigger.NAME_DELAYED): delay_name,
+    (Condition.DELAYED, Trigger.RELEASED): lambda: report_late(Condition.DELAYED, urls=2),
+    (Condition.DELAYED, Trigger.EMPTIED): lambda: report_late(Condition.DELAYED),
+    (Condition.DELAYED, Trigger.FAILED): lambda: report_late(Condition.DELAYED, answer=DOWN),
+    (Condition.READY, Trigger.RELEASED): lambda: report_late(Condition.READY, urls=2),
+    (Condition.READY, Trigger.EMPTIED): lambda: report_late(Condition.READY),
+    (Condition.READY, Trigger.FAILED): lambda: report_late(Condition.READY, answer=DOWN),
 }
 
 

@@ -162,7 +162,7 @@ def allowed_pages(sim: Simulation) -> list[str]:
     ]
 
 
-def test_last_copy_of_unreachable_robots_txt_stays_in_force() -> None:
+def test_last_copy_of_unreachable_robots_txt_still_applies() -> None:
     answers = iter([read_robots(START)])
     sim = Simulation(lambda url: next(answers, UNREADABLE) if url.endswith("/robots.txt") else {})
     sim.admit(f"{HOST}/0")

@@ -218,7 +218,7 @@ def test_order_has_only_relevant_rules_of_huge_robots_txt() -> None:
     lines = b"".join(b"Disallow: /private/%d$\n" % number for number in range(20_000))
     rules = parse_robots(b"User-agent: *\n" + lines, "gossamer", START, 1e6).rules
     sim = Simulation(lambda url: {"robots": rules} if url.endswith("/robots.txt") else {})
-    # Not refused yet: it is looked at when it is ordered.
+    # Not refused yet: it is checked when it is ordered.
     sim.admit(*urls("a.test", 8), "http://a.test/private/7")
     sim.run()
     [_, (_, order)] = sim.orders

@@ -13,14 +13,14 @@ from tests.frontier.simulation import START, Simulation, crawl
 from tests.frontier.test_revisits import DAY, HOUR, Changing
 
 
-def shown(name: str, **labels: str) -> float:
+def gauge_value(name: str, **labels: str) -> float:
     value = REGISTRY.get_sample_value(f"gossamer_{name}", labels)
     assert value is not None, name
     return value
 
 
 def conditions() -> dict[str, float]:
-    return {condition: shown("hosts", condition=condition) for condition in Condition}
+    return {condition: gauge_value("hosts", condition=condition) for condition in Condition}
 
 
 def urls(host: str, count: int) -> list[str]:
@@ -41,16 +41,16 @@ def sim(monkeypatch: pytest.MonkeyPatch) -> Simulation:
 def test_gauges_of_queue_and_hosts_match_the_store(sim: Simulation) -> None:
     hosts = ("down.test", "a.test", "b.test", "c.test")
     sim.admit(*(url for host in hosts for url in urls(host, 5)))
-    assert shown("urls_queued") == 20
+    assert gauge_value("urls_queued") == 20
     assert conditions() == {condition: 4.0 * (condition == "ready") for condition in Condition}
     for _ in range(12):
         sim.run(steps=1)
         rows = [sim.store.table(HostRow).get(host, f"http://{host}") for host in hosts]
-        assert shown("urls_queued") == sum(row.queued for row in rows if row)
+        assert gauge_value("urls_queued") == sum(row.queued for row in rows if row)
         for condition, count in conditions().items():
             assert count == sum(row.condition == condition for row in rows if row)
-    assert shown("hosts", condition="backing off") == 1
-    assert shown("hosts_loaded") == 3
+    assert gauge_value("hosts", condition="backing off") == 1
+    assert gauge_value("hosts_loaded") == 3
 
 
 def test_age_of_oldest_order_grows_until_its_outcome(sim: Simulation) -> None:
@@ -58,14 +58,14 @@ def test_age_of_oldest_order_grows_until_its_outcome(sim: Simulation) -> None:
     sim.step()
     assert len(sim.orders) == 2
     sim.now = START + 9.0
-    assert shown("oldest_order_seconds") == 9.0
+    assert gauge_value("oldest_order_seconds") == 9.0
     sim.now = START + 10.0
     sim.step()
-    assert shown("oldest_order_seconds") == 0.0, "both robots.txt were fetched"
+    assert gauge_value("oldest_order_seconds") == 0.0, "both robots.txt were fetched"
     sim.now = START + 11.5
     sim.step()
     sim.now = START + 14.0
-    assert shown("oldest_order_seconds") == 2.5
+    assert gauge_value("oldest_order_seconds") == 2.5
 
 
 def test_unanswered_order_is_oldest_until_its_lease_expires(sim: Simulation) -> None:
@@ -75,9 +75,9 @@ def test_unanswered_order_is_oldest_until_its_lease_expires(sim: Simulation) -> 
     sim._coming.clear()
     sim.handle(crawl(paused=True))
     sim.now = order.expires_at
-    assert shown("oldest_order_seconds") == order.expires_at - START
+    assert gauge_value("oldest_order_seconds") == order.expires_at - START
     sim.step()
-    assert shown("oldest_order_seconds") == 0.0
+    assert gauge_value("oldest_order_seconds") == 0.0
 
 
 def test_gauges_exclude_lost_partitions(sim: Simulation) -> None:
@@ -85,7 +85,7 @@ def test_gauges_exclude_lost_partitions(sim: Simulation) -> None:
     sim.step()
     sim.frontier.assign(frozenset(), sim.now)
     sim.frontier.settle()
-    assert shown("urls_queued") == shown("oldest_order_seconds") == 0
+    assert gauge_value("urls_queued") == gauge_value("oldest_order_seconds") == 0
     assert set(conditions().values()) == {0.0}
 
 
@@ -117,15 +117,17 @@ def test_revisit_gauges_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now", lambda: sim.now)
     sim.admit(*urls("a.test", 3))
     sim.run(START + 2.5 * DAY)
-    assert shown("revisit_policy", policy="fixed:1d") == 1
-    assert shown("revisit_budget") == pytest.approx(24.0)
-    assert shown("revisits_planned") == 3 and shown("revisits_late_seconds") == 0
-    assert shown("revisits_total", basis="interval") - begun == 6
-    assert 0 < shown("expected_freshness_ratio") < 0.9
-    assert 0 < shown("expected_age_seconds") < DAY
+    assert gauge_value("revisit_policy", policy="fixed:1d") == 1
+    assert gauge_value("revisit_budget") == pytest.approx(24.0)
+    assert gauge_value("revisits_planned") == 3 and gauge_value("revisits_late_seconds") == 0
+    assert gauge_value("revisits_total", basis="interval") - begun == 6
+    assert 0 < gauge_value("expected_freshness_ratio") < 0.9
+    assert 0 < gauge_value("expected_age_seconds") < DAY
     sim.handle(crawl(revisit="none"))
     sim.run(START + 2.6 * DAY)
-    assert shown("revisits_planned") == 0 and shown("revisit_policy", policy="none") == 1
+    assert (
+        gauge_value("revisits_planned") == 0 and gauge_value("revisit_policy", policy="none") == 1
+    )
 
 
 def test_pages_are_counted_by_hour_for_one_day() -> None:

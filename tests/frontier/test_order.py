@@ -64,7 +64,7 @@ class Model:
         taken = sum(max(0, count - own) for count in out.values())
         return out[partition_] < own or taken < self.limit - PARTITIONS * own
 
-    def returned(self, now: float) -> None:
+    def apply_outcomes(self, now: float) -> None:
         """Apply the outcomes until *now*."""
         self.out = {host: end for host, end in self.out.items() if end > now}
 
@@ -78,7 +78,7 @@ class Model:
         self.out[order.host] = now + len(order.visits) * took + pauses
         self.free_at[order.host] = self.out[order.host] + delay
 
-    def restarted(self, now: float, delay: float) -> None:
+    def restart(self, now: float, delay: float) -> None:
         """Delay each visited host, as a new owner with another clock does."""
         for host in self.ordered:
             self.free_at[host] = max(self.free_at[host], now + delay)
@@ -119,7 +119,7 @@ def test_urls_are_ordered_by_request_number(
 
     def check() -> None:
         nonlocal seen
-        model.returned(sim.now)
+        model.apply_outcomes(sim.now)
         for now, order in sim.orders[seen:]:
             first = model.asked[order.host][0][0]
             assert first == model.first_available(now), "a URL was overtaken"
@@ -138,7 +138,7 @@ def test_urls_are_ordered_by_request_number(
         assert sim.loaded() <= loaded
         if restart and not sim._coming:
             sim.start()
-            model.restarted(sim.now, 1.0)
+            model.restart(sim.now, 1.0)
     while sim.frontier.due() is not None or sim._coming:
         sim.run(steps=1)
         check()

@@ -9,7 +9,7 @@ from gossamer.events import Speed, SpeedSet
 from services.frontier.service import Frontier
 from tests.frontier.simulation import START, Simulation
 
-HOSTS, EACH = 60, 200
+HOSTS, URLS_PER_HOST = 60, 200
 HOUR, DAY = 3600.0, 86400.0
 MIDNIGHT = START - START % DAY + DAY
 IN_FORCE = 5.0
@@ -23,7 +23,7 @@ def busy(hosts: int = HOSTS, size: int = 0) -> Simulation:
     """A crawl that could make one visit per second to each of its hosts."""
     sim = Simulation(lambda url: {"received": size, "took": 0.1})
     for host in range(hosts):
-        sim.admit(*(f"http://h{host}.test/{number}" for number in range(EACH)))
+        sim.admit(*(f"http://h{host}.test/{number}" for number in range(URLS_PER_HOST)))
     return sim
 
 
@@ -105,7 +105,7 @@ def test_shares_of_all_frontiers_sum_to_the_speed() -> None:
         sim.frontier.finish_catching_up(frozenset(partitions), START)
         for host in range(HOSTS):
             if sim.frontier._partitions.of(f"h{host}.test"):
-                sim.admit(*(f"http://h{host}.test/{number}" for number in range(EACH)))
+                sim.admit(*(f"http://h{host}.test/{number}" for number in range(URLS_PER_HOST)))
         sim.run(START + 100)
         made += len(times(sim, START + 20))
     assert 0.85 * 8 <= made / 80 <= 1.05 * 8

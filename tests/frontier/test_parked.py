@@ -12,7 +12,7 @@ def test_wider_scope_releases_parked_links_of_all_buckets() -> None:
     links = [f"http://b.test/{n}" for n in range(2 * BUCKET_ROWS + 10)]
     park(sim, *links)
     sim.handle(crawl(scope="any()"))
-    assert sorted(taken_up(sim)) == sorted(links)
+    assert sorted(released_urls(sim)) == sorted(links)
 
 
 def test_lifted_rule_reads_only_urls_parked_by_it(monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -25,14 +25,14 @@ def test_lifted_rule_reads_only_urls_parked_by_it(monkeypatch) -> None:  # type:
     park(sim, *(f"http://a.test/{part}/{n}" for part in "xy" for n in range(BUCKET_ROWS)))
     scans, scan = list[str](), SqliteTable.scan
 
-    def watched(table, partition, *more):  # type: ignore[no-untyped-def]
+    def scan_and_record(table, partition, *more):  # type: ignore[no-untyped-def]
         if table._row is ParkedRow:
             scans.append(partition[1])
         return scan(table, partition, *more)
 
-    monkeypatch.setattr(SqliteTable, "scan", watched)
+    monkeypatch.setattr(SqliteTable, "scan", scan_and_record)
     sim.handle(BlocklistChanged(at=sim.now, rule=rules[0], lifted=True))
-    assert sorted(taken_up(sim)) == sorted(f"http://a.test/x/{n}" for n in range(BUCKET_ROWS))
+    assert sorted(released_urls(sim)) == sorted(f"http://a.test/x/{n}" for n in range(BUCKET_ROWS))
     assert scans
     assert all(rules[0] in partition for partition in scans)
 
@@ -44,10 +44,10 @@ def test_url_excluded_by_two_limits_waits_for_both() -> None:
     sim.handle(BlocklistChanged(at=sim.now, rule="b.test"))
     park(sim, url)
     sim.handle(BlocklistChanged(at=sim.now, rule="b.test", lifted=True))
-    assert taken_up(sim) == []
+    assert released_urls(sim) == []
     sim.start()
     sim.handle(crawl(scope="any()"))
-    assert taken_up(sim) == [url]
+    assert released_urls(sim) == [url]
 
 
 def park(sim: Simulation, *urls: str) -> None:
@@ -58,7 +58,7 @@ def park(sim: Simulation, *urls: str) -> None:
         assert [*sim.frontier.handle(event, sim.now)] == []
 
 
-def taken_up(sim: Simulation) -> list[str]:
+def released_urls(sim: Simulation) -> list[str]:
     """Return the URLs that the frontier has sent to the URL-seen test."""
     found = list[str]()
     while (due := sim.frontier.due()) is not None and due <= sim.now:

@@ -6,7 +6,7 @@ from gossamer.events import SiteOverridden
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.rows import HostRow
 from tests.frontier.simulation import START, Simulation
-from tests.frontier.test_revisits import DAY, HOST, HOUR, URL, Changing, defined, visits
+from tests.frontier.test_revisits import DAY, HOST, HOUR, URL, Changing, define, visits
 
 OTHER = "http://b.test/1"
 URLS_PER_HOST = 60
@@ -25,7 +25,7 @@ def is_quiet(at: float, begin: float = FROM, end: float = UNTIL) -> bool:
 def make_simulation(*quiet: float) -> Simulation:
     sim = Simulation(delay=30.0)
     sim.give_verdict = Changing(2 * HOUR)
-    defined(sim, revisit="fixed:3h")
+    define(sim, revisit="fixed:3h")
     sim.handle(hours(*quiet))
     sim.admit(URL, OTHER, *(f"{HOST}/new-{n}" for n in range(URLS_PER_HOST)))
     return sim

@@ -70,7 +70,7 @@ def read_totals(sim: Simulation) -> tuple[object, ...]:
     return sorted(hosts), sorted(sites), sorted(tallies, key=repr)
 
 
-def test_records_that_come_again_change_no_budget_total_queue_or_refusal() -> None:
+def test_redelivered_records_change_no_budget_total_queue_or_refusal() -> None:
     sim = Simulation(batch=10, url_budget=60, host_budget=3)
     events = [
         make_admission(
@@ -92,7 +92,7 @@ def test_records_that_come_again_change_no_budget_total_queue_or_refusal() -> No
     assert f"{HOST}/new" in sim.pages()
 
 
-def test_verdict_that_comes_again_changes_no_total_and_no_plan() -> None:
+def test_redelivered_verdict_changes_no_total_and_no_plan() -> None:
     sim = Simulation()
     sim.handle(replace(sim.definition, revisit="fixed:1d"))
     sim.admit(f"{HOST}/1", f"{HOST}/2")

@@ -1,4 +1,4 @@
-"""Coming back: when the frontier visits a page again, on which condition, and what it survives."""
+"""Revisits: their times, their conditional requests, and crashes."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ HOST, URL = "http://a.test", "http://a.test/1"
 
 @dataclass
 class Changing:
-    """Pages that change every *interval* seconds, and what dedup says of them."""
+    """Verdicts of dedup on pages that change every *interval* seconds."""
 
     interval: float = 1e12
     validators: Validators = NO_VALIDATORS
@@ -67,12 +67,12 @@ class Changing:
         )
 
 
-def simulated(
+def simulate(
     revisit: str, give_verdict: Changing | None = None, answer: Answer = page, **fields: object
 ) -> Simulation:
     sim = Simulation(answer)
     sim.give_verdict = give_verdict or Changing()
-    defined(sim, revisit=revisit, **fields)
+    define(sim, revisit=revisit, **fields)
     return sim
 
 
@@ -97,18 +97,18 @@ def shares(sim: Simulation) -> list[PartitionPlansRow]:
     return [*table.everything()]
 
 
-def spent(sim: Simulation) -> Counter[str]:
-    """On what the visits of the budget were spent."""
+def budget_use(sim: Simulation) -> Counter[str]:
+    """Return the number of spent visits by basis."""
     return sum((Counter(row.spent) for row in shares(sim)), Counter())
 
 
-def defined(sim: Simulation, **fields: object) -> None:
+def define(sim: Simulation, **fields: object) -> None:
     sim.definition = crawl(**fields)
     sim.handle(sim.definition)
 
 
-def test_without_a_policy_a_page_is_visited_once() -> None:
-    sim = simulated("none")
+def test_page_is_visited_once_with_policy_none() -> None:
+    sim = simulate("none")
     sim.admit(URL)
     sim.run(START + 60 * DAY)
     assert len(visits(sim)) == 1
@@ -117,8 +117,8 @@ def test_without_a_policy_a_page_is_visited_once() -> None:
 
 
 @pytest.mark.slow
-def test_a_fixed_interval_is_kept_but_for_a_twentieth() -> None:
-    sim = simulated("fixed:1d")
+def test_fixed_interval_varies_by_a_twentieth() -> None:
+    sim = simulate("fixed:1d")
     sim.admit(URL)
     sim.run(START + 10.4 * DAY)
     times = visits(sim)
@@ -129,9 +129,9 @@ def test_a_fixed_interval_is_kept_but_for_a_twentieth() -> None:
 
 
 @pytest.mark.slow
-def test_what_changes_often_is_visited_more_often_within_the_budget() -> None:
+def test_page_that_changes_often_is_visited_more_often_within_the_budget() -> None:
     give_verdict, never = Changing(2 * DAY), "http://b.test/1"
-    sim, slow = simulated("optimal", give_verdict, budget=1), Changing()
+    sim, slow = simulate("optimal", give_verdict, budget=1), Changing()
     sim.give_verdict = lambda ended: (give_verdict if ended.visit.url == URL else slow)(ended)
     sim.admit(URL, never)
     sim.run(START + 100 * DAY)
@@ -140,15 +140,15 @@ def test_what_changes_often_is_visited_more_often_within_the_budget() -> None:
 
 
 @pytest.mark.slow
-def test_the_budget_of_the_crawl_holds_over_all_partitions() -> None:
-    sim = simulated("fixed:1h", budget=24)
+def test_budget_of_the_crawl_holds_over_all_partitions() -> None:
+    sim = simulate("fixed:1h", budget=24)
     sim.admit(*(f"http://{name}.test/1" for name in "abcdefgh"))
     sim.run(START + 20 * DAY)
     assert 0.8 * 24 * 20 < len(sim.pages()) <= 8 + 24 * 21 + PARTITIONS
 
 
-def test_after_an_outage_what_was_saved_of_the_budget_comes_at_once_and_no_more() -> None:
-    sim = simulated("fixed:1h", budget=48)
+def test_saved_budget_is_at_most_a_day_after_an_outage() -> None:
+    sim = simulate("fixed:1h", budget=48)
     sim.admit(*(f"http://{name}.test/1" for name in "abcdefgh"))
     sim.run(START + 2 * DAY)
     sim.lose()
@@ -160,22 +160,22 @@ def test_after_an_outage_what_was_saved_of_the_budget_comes_at_once_and_no_more(
 
 
 @pytest.mark.slow
-def test_another_policy_plans_all_pages_anew() -> None:
-    sim = simulated("none")
+def test_changed_policy_replans_all_pages() -> None:
+    sim = simulate("none")
     sim.admit(URL, "http://a.test/2")
     sim.run(START + 3 * DAY)
-    defined(sim, revisit="fixed:2d")
+    define(sim, revisit="fixed:2d")
     sim.run(START + 3.1 * DAY)
     assert len(visits(sim)) == 2
     sim.run(START + 9 * DAY)
     assert 4 <= len(visits(sim)) <= 5
-    defined(sim, revisit="fixed:30d")
+    define(sim, revisit="fixed:30d")
     sim.run(START + 20 * DAY)
     assert len(visits(sim)) <= 5
-    defined(sim, revisit="fixed:1d")
+    define(sim, revisit="fixed:1d")
     sim.run(START + 21 * DAY)
     assert len(visits(sim)) >= 6
-    defined(sim, revisit="none")
+    define(sim, revisit="none")
     many = len(visits(sim))
     sim.run(START + 99 * DAY)
     assert len(visits(sim)) == many
@@ -184,11 +184,11 @@ def test_another_policy_plans_all_pages_anew() -> None:
 BEHIND = tuple(f"http://a.test/{n}" for n in range(2, 7))
 
 
-def unchanged_before(interval: float) -> Simulation:
-    """Return a crawl of a page that never changes, and links to pages that all do each
-    *interval*."""
+def crawl_unchanging_page(interval: float) -> Simulation:
+    """Return a crawl of a page that never changes and links to pages that change every
+    *interval* seconds."""
     give_verdict = Changing(interval)
-    sim, page = simulated("selective-incremental:1d"), Changing(links=BEHIND)
+    sim, page = simulate("selective-incremental:1d"), Changing(links=BEHIND)
     sim.give_verdict = lambda ended: (page if ended.visit.url == URL else give_verdict)(ended)
     sim.admit(URL, *BEHIND)
     sim.run(START + 40 * DAY)
@@ -196,30 +196,30 @@ def unchanged_before(interval: float) -> Simulation:
 
 
 @pytest.mark.slow
-def test_an_unchanged_page_is_visited_more_often_if_its_internal_pages_change() -> None:
-    still, changing = unchanged_before(1e12), unchanged_before(DAY)
+def test_unchanged_page_is_visited_more_often_if_its_internal_pages_change() -> None:
+    still, changing = crawl_unchanging_page(1e12), crawl_unchanging_page(DAY)
     assert len(visits(changing)) > 1.5 * len(visits(still)) > 3
 
 
 @pytest.mark.slow
-def test_a_page_that_is_left_out_at_its_turn_says_why_and_costs_no_budget() -> None:
-    sim = simulated("selective-incremental:1d", Changing(links=BEHIND), budget=2)
+def test_skipped_due_visit_is_explained_and_costs_no_budget() -> None:
+    sim = simulate("selective-incremental:1d", Changing(links=BEHIND), budget=2)
     sim.admit(URL)
     whys = set()
     for _ in range(40):
         sim.run(sim.now + DAY)
         whys.add(plan(sim).reason)
     assert any("0 of 5 pages that it links to have changed" in why for why in whys)
-    assert sum(spent(sim).values()) == len(visits(sim)) - 1
+    assert sum(budget_use(sim).values()) == len(visits(sim)) - 1
     assert len(visits(sim)) >= 4
     tokens = [unpack_crawl(row.statistics).tokens for row in shares(sim)]
     assert max(tokens) > 1
 
 
 @pytest.mark.slow
-def test_a_page_that_is_left_out_keeps_its_plan_when_the_frontier_dies() -> None:
+def test_skipped_due_visit_keeps_its_plan_after_crashes() -> None:
     through, dying = (
-        simulated("selective-incremental:1d", Changing(links=BEHIND)) for _ in range(2)
+        simulate("selective-incremental:1d", Changing(links=BEHIND)) for _ in range(2)
     )
     for sim in (through, dying):
         sim.admit(URL)
@@ -231,8 +231,8 @@ def test_a_page_that_is_left_out_keeps_its_plan_when_the_frontier_dies() -> None
 
 
 @pytest.mark.slow
-def test_what_is_planned_survives_that_the_frontier_dies_at_any_time() -> None:
-    sim = simulated("fixed:1d")
+def test_plans_survive_crashes_at_any_time() -> None:
+    sim = simulate("fixed:1d")
     sim.admit(URL, "http://b.test/1")
     for _ in range(12):
         sim.run(sim.now + 0.83 * DAY)
@@ -251,16 +251,16 @@ def conditions(sim: Simulation) -> list[bool]:
 
 
 @pytest.mark.slow
-def test_a_page_is_asked_for_on_condition_but_for_every_eighth_time() -> None:
-    sim = simulated("fixed:1d", Changing(validators=Validators('"1"')))
+def test_visits_are_conditional_except_every_eighth() -> None:
+    sim = simulate("fixed:1d", Changing(validators=Validators('"1"')))
     sim.admit(URL)
     sim.run(START + 18 * DAY)
     assert conditions(sim)[:17] == [False, *[True] * 6, False, *[True] * 7, False, True]
 
 
 @pytest.mark.slow
-def test_a_304_is_a_visit_after_which_the_page_is_planned_again() -> None:
-    sim = simulated("fixed:1d", Changing(validators=Validators('"1"')))
+def test_page_is_planned_again_after_a_304() -> None:
+    sim = simulate("fixed:1d", Changing(validators=Validators('"1"')))
     old = {"outcome": Outcome.NOT_MODIFIED}
     sim.answer = lambda url: old if url == URL and visits(sim) else {}
     sim.admit(URL)
@@ -269,8 +269,8 @@ def test_a_304_is_a_visit_after_which_the_page_is_planned_again() -> None:
 
 
 @pytest.mark.slow
-def test_validators_that_lied_are_not_sent_to_that_host_again() -> None:
-    sim = simulated("fixed:1d", Changing(1.5 * DAY, Validators('"same"')))
+def test_distrusted_validators_are_not_sent_again() -> None:
+    sim = simulate("fixed:1d", Changing(1.5 * DAY, Validators('"same"')))
     sim.admit(URL)
     sim.run(START + 20 * DAY)
     site = SqliteStore(sim.database).table(SiteRow).get("a.test")
@@ -280,8 +280,8 @@ def test_validators_that_lied_are_not_sent_to_that_host_again() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_gone_is_confirmed_after_hours_and_then_probed_rarely() -> None:
-    sim = simulated("optimal")
+def test_gone_page_is_confirmed_after_hours_and_then_rechecked_rarely() -> None:
+    sim = simulate("optimal")
     sim.admit(URL)
     sim.run(START + HOUR)
     gone = {"outcome": Outcome.GONE, "status": 404}
@@ -295,8 +295,8 @@ def test_what_is_gone_is_confirmed_after_hours_and_then_probed_rarely() -> None:
 
 
 @pytest.mark.slow
-def test_a_person_has_a_page_visited_before_it_is_due_and_the_plan_goes_on_from_there() -> None:
-    sim = simulated("fixed:10d")
+def test_requested_revisit_comes_before_the_plan_and_postpones_it() -> None:
+    sim = simulate("fixed:10d")
     sim.admit(URL)
     sim.run(START + DAY)
     sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL, f"{HOST}/unmet")))
@@ -304,13 +304,13 @@ def test_a_person_has_a_page_visited_before_it_is_due_and_the_plan_goes_on_from_
     assert len(visits(sim)) == 2
     sim.run(START + 12 * DAY)
     assert len(visits(sim)) == 3
-    assert spent(sim) == {"requested": 1, "interval": 1}
+    assert budget_use(sim) == {"requested": 1, "interval": 1}
 
 
-def told(lies: bool) -> list[float]:
-    """Return after how many days a page was due at each hint that its site gave."""
+def days_until_due(lies: bool) -> list[float]:
+    """Return the days until a page was due, after each hint from its site."""
     changes = [START + at * DAY for at in (9, 17, 41, 60, 74, 90, 117, 131, 150, 162, 190, 199)]
-    sim, give_verdict, due = simulated("optimal", budget=0.15), Changing(), list[float]()
+    sim, give_verdict, due = simulate("optimal", budget=0.15), Changing(), list[float]()
 
     def result(ended: VisitEnded) -> PageDeduplicated:
         before, at, event = give_verdict.seen.get(URL, START), ended.started_at, give_verdict(ended)
@@ -328,17 +328,17 @@ def told(lies: bool) -> list[float]:
 
 
 @pytest.mark.slow
-def test_a_hint_brings_a_page_forward_as_far_as_its_site_has_earned_it() -> None:
-    honest, lying = told(lies=False), told(lies=True)
+def test_hint_advances_a_visit_by_the_trust_in_its_site() -> None:
+    honest, lying = days_until_due(lies=False), days_until_due(lies=True)
     assert honest[0] > 1
-    # A page that is late already stays so, and what a visit costs may have changed since the plan.
+    # A late page stays late, and the price may have changed since the plan.
     at_once = [sum(0 <= due < 0.1 for due in days[1:]) for days in (honest, lying)]
     assert at_once[0] >= 6 and at_once[0] > at_once[1] + 2
 
 
 @pytest.mark.slow
-def test_a_failed_revisit_is_tried_again_with_what_is_known_of_the_page() -> None:
-    sim = simulated("fixed:1d", Changing(validators=Validators('"1"')))
+def test_failed_revisit_is_retried_with_statistics_and_validators() -> None:
+    sim = simulate("fixed:1d", Changing(validators=Validators('"1"')))
     sim.admit(URL)
     sim.run(START + 3.5 * DAY)
     sim.answer = lambda url: {"outcome": Outcome.SERVER_ERROR, "status": 500}
@@ -351,10 +351,10 @@ def test_a_failed_revisit_is_tried_again_with_what_is_known_of_the_page() -> Non
 
 
 @pytest.mark.slow
-def test_new_urls_have_their_share_of_the_budget_and_pages_that_are_known_the_rest() -> None:
+def test_new_urls_get_their_share_of_the_budget_and_revisits_the_rest() -> None:
     made = {}
     for share in (0.2, 0.8):
-        sim = simulated("fixed:12h", budget=40, discovery_share=share)
+        sim = simulate("fixed:12h", budget=40, discovery_share=share)
         sim.admit(*(f"http://{name}.test/1" for name in "abcdefghijklmnopqrst"))
         sim.run(START + 4 * DAY)
         sim.admit(*(f"http://{name}.test/{n}" for name in "abcd" for n in range(2, 102)))
@@ -366,8 +366,8 @@ def test_new_urls_have_their_share_of_the_budget_and_pages_that_are_known_the_re
     assert 0.1 < made[0.2] < 0.3 and 0.65 < made[0.8] < 0.9
 
 
-def test_a_new_url_that_waits_for_the_budget_is_explained_and_survives_a_crash() -> None:
-    sim = simulated("none", budget=4, discovery_share=0.5)
+def test_new_url_that_waits_for_the_budget_is_explained_and_survives_a_crash() -> None:
+    sim = simulate("none", budget=4, discovery_share=0.5)
     sim.admit(*(f"{HOST}/{n}" for n in range(40)))
     sim.run(START + 2 * DAY)
     assert "budget" in plan(sim, f"{HOST}/39").reason
@@ -382,11 +382,11 @@ def test_a_new_url_that_waits_for_the_budget_is_explained_and_survives_a_crash()
 
 
 @pytest.mark.slow
-def test_no_more_is_planned_than_the_delay_of_a_site_allows() -> None:
+def test_plans_stay_within_the_visits_that_the_delay_allows() -> None:
     give_verdict = Changing(0.5 * DAY)
     sim = Simulation(delay=3600.0)
     sim.give_verdict = give_verdict
-    defined(sim, revisit="optimal")
+    define(sim, revisit="optimal")
     sim.admit(*(f"{HOST}/{n}" for n in range(60)))
     sim.run(START + 40 * DAY)
     host = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
@@ -394,14 +394,14 @@ def test_no_more_is_planned_than_the_delay_of_a_site_allows() -> None:
     assert host and host.queued < 40
 
 
-def test_a_crash_between_a_plan_and_its_entry_loses_no_visit() -> None:
-    sim = simulated("fixed:1d")
+def test_crash_between_a_plan_and_its_entry_loses_no_visit() -> None:
+    sim = simulate("fixed:1d")
     sim.admit(URL)
     sim.run(until=START + HOUR)
     store = SqliteStore(sim.database)
     entries = [*store.table(DueRow).everything()]
     partitions = [*store.table(PartitionPlansRow).everything()]
-    defined(sim, revisit="fixed:2h")
+    define(sim, revisit="fixed:2h")
     sim.run(until=START + HOUR + 60.0)
     assert plan(sim).policy == "fixed:2h"
     # The plan is in the store; neither its entry nor the partition's row are.
@@ -417,14 +417,14 @@ def test_a_crash_between_a_plan_and_its_entry_loses_no_visit() -> None:
     assert len(visits(sim)) == 2
 
 
-def test_a_crash_between_the_row_of_a_host_and_a_plan_queues_a_visit_once() -> None:
-    sim = simulated("fixed:1h")
+def test_crash_between_the_row_of_a_host_and_a_plan_queues_a_visit_once() -> None:
+    sim = simulate("fixed:1h")
     sim.admit(URL)
     sim.run(until=START + 0.9 * HOUR)
     before = plan(sim)
     while host_of(sim).again.queued == 0:
         sim.run(steps=1)
-    # The host's row is in the store, and what the plan says of the queue is not.
+    # The host's row is in the store, and the plan's field `queued` is not.
     table = SqliteStore(sim.database)
     table.table(PlanRow).put(before)
     table.flush()
@@ -434,8 +434,8 @@ def test_a_crash_between_the_row_of_a_host_and_a_plan_queues_a_visit_once() -> N
     assert host_of(sim).again.queued == 1
 
 
-def test_entries_of_visits_that_were_made_are_skipped_after_a_restart() -> None:
-    sim = simulated("fixed:1h")
+def test_entries_of_past_visits_are_skipped_after_a_restart() -> None:
+    sim = simulate("fixed:1h")
     sim.admit(URL)
     sim.run(until=START + 1.9 * HOUR)
     # The buckets have the entries of visits that were made, too.
@@ -447,8 +447,8 @@ def test_entries_of_visits_that_were_made_are_skipped_after_a_restart() -> None:
     assert len(visits(sim)) == 3
 
 
-def test_a_clock_that_was_ahead_holds_no_visit_up() -> None:
-    sim = simulated("fixed:1h")
+def test_clock_that_was_ahead_delays_no_visit() -> None:
+    sim = simulate("fixed:1h")
     sim.admit(URL)
     sim.run(until=START + 0.5 * HOUR)
     assert [*sim.frontier.wake(sim.now + DAY)]
@@ -459,18 +459,18 @@ def test_a_clock_that_was_ahead_holds_no_visit_up() -> None:
     assert 1.5 * HOUR < visits(sim)[-1] < 2.5 * HOUR
 
 
-def test_what_was_visited_is_not_planned_anew_once_more() -> None:
-    sim = simulated("fixed:1m")
+def test_changed_policy_counts_each_plan_once() -> None:
+    sim = simulate("fixed:1m")
     sim.admit(URL)
     sim.run(until=START + 550.0)
     assert len(visits(sim)) > 6
     for policy, planned in (("fixed:2m", 1), ("none", 0), ("fixed:1h", 1)):
-        defined(sim, revisit=policy)
+        define(sim, revisit=policy)
         sim.run(until=sim.now + 10.0)
         assert [row.planned for row in shares(sim) if row.spent] == [planned]
 
 
-def test_refetch_leaves_urls_alone_that_were_never_visited() -> None:
+def test_refetch_ignores_urls_without_visits() -> None:
     sim = Simulation()
     sim.admit("http://a.test/1", "http://a.test/2")
     urls = "http://a.test/2", "http://a.test/never-admitted"
@@ -479,8 +479,8 @@ def test_refetch_leaves_urls_alone_that_were_never_visited() -> None:
     assert sim.pages() == ["http://a.test/1", "http://a.test/2"]
 
 
-def test_refetch_asks_only_for_changes() -> None:
-    sim = simulated("none", Changing(validators=Validators('"1"')))
+def test_refetch_makes_conditional_visits() -> None:
+    sim = simulate("none", Changing(validators=Validators('"1"')))
     sim.admit(URL)
     sim.run()
     sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
@@ -491,7 +491,7 @@ def test_refetch_asks_only_for_changes() -> None:
 
 
 @pytest.mark.parametrize("field", ["duplicate_of", "near_duplicate_of"])
-def test_verdict_names_the_page_that_was_duplicated(field: str) -> None:
+def test_verdict_names_the_leader(field: str) -> None:
     sim = Simulation()
     sim.give_verdict = lambda ended: replace(Changing()(ended), **{field: "http://a.test/original"})
     sim.admit(URL)
@@ -501,7 +501,7 @@ def test_verdict_names_the_page_that_was_duplicated(field: str) -> None:
 
 
 def test_tallies_count_each_verdict_for_the_report() -> None:
-    sim = simulated("fixed:1d")
+    sim = simulate("fixed:1d")
     sim.admit(URL, "http://a.test/2")
     sim.run(until=START + 1.5 * DAY)
     rows = SqliteStore(sim.database).table(TallyRow)
@@ -511,15 +511,15 @@ def test_tallies_count_each_verdict_for_the_report() -> None:
     assert counted == {Verdict.FIRST: 2, Verdict.UNCHANGED: 2}
 
 
-def test_without_a_discovery_share_the_budget_never_delays_the_first_pass() -> None:
-    sim = simulated("optimal", budget=40)
+def test_budget_does_not_delay_first_visits_without_a_discovery_share() -> None:
+    sim = simulate("optimal", budget=40)
     sim.admit(*(f"{HOST}/{n}" for n in range(200)))
     sim.run(START + HOUR)
     assert len({*sim.pages()}) == 200
 
 
-def test_an_idle_budget_finds_the_new_posts_of_the_first_hour_within_15_minutes() -> None:
-    sim = simulated("optimal", Changing(interval=600.0), budget=5000)
+def test_idle_budget_finds_new_posts_of_the_first_hour_within_15_minutes() -> None:
+    sim = simulate("optimal", Changing(interval=600.0), budget=5000)
     sim.admit(URL)
     sim.admit(*(f"{HOST}/{n}" for n in range(2, 58)), depth=2)
     sim.run(START + HOUR)
@@ -528,15 +528,15 @@ def test_an_idle_budget_finds_the_new_posts_of_the_first_hour_within_15_minutes(
     assert max(later - sooner for sooner, later in pairwise(looks)) <= 15 * 60
 
 
-def test_early_looks_end_when_nothing_changes() -> None:
-    sim = simulated("optimal", budget=5000)
+def test_early_visits_end_if_nothing_changes() -> None:
+    sim = simulate("optimal", budget=5000)
     sim.admit(URL)
     sim.run(START + 2 * DAY)
     assert 4 <= len(visits(sim)) <= 20
 
 
-def test_a_budget_that_is_not_idle_buys_no_early_look() -> None:
-    sim = simulated("optimal", budget=4)
+def test_busy_budget_allows_no_early_visits() -> None:
+    sim = simulate("optimal", budget=4)
     sim.admit(URL)
     sim.run(START + DAY)
-    assert "sounded" not in spent(sim)
+    assert "sounded" not in budget_use(sim)

@@ -26,7 +26,7 @@ def test_takeover_reads_hosts_in_batches_and_steps(monkeypatch) -> None:  # type
         sim.step()
     single, steps, get = [], [], SqliteTable.get
 
-    def counted(table, *keys):  # type: ignore[no-untyped-def]
+    def count_reads(table, *keys):  # type: ignore[no-untyped-def]
         single.append(table._row)
         return get(table, *keys)
 
@@ -40,7 +40,7 @@ def test_takeover_reads_hosts_in_batches_and_steps(monkeypatch) -> None:  # type
             steps.append(len(keys))
         return found
 
-    monkeypatch.setattr(SqliteTable, "get", counted)
+    monkeypatch.setattr(SqliteTable, "get", count_reads)
     monkeypatch.setattr(SqliteTable, "get_all", many)
     sim.start()
     # The log is polled between two steps, and more work is due at once.
@@ -88,11 +88,11 @@ def test_stale_entries_are_skipped_in_steps(monkeypatch: pytest.MonkeyPatch) -> 
     reads = []
     read_all = SqliteTable.get_all
 
-    def counted(table, keys):  # type: ignore[no-untyped-def]
+    def count_reads(table, keys):  # type: ignore[no-untyped-def]
         reads.append(table._row)
         return read_all(table, keys)
 
-    monkeypatch.setattr(SqliteTable, "get_all", counted)
+    monkeypatch.setattr(SqliteTable, "get_all", count_reads)
     sim.start()
     assert reads.count(HostRow) <= MAX_READS_PER_STEP
     assert sim.frontier.due() == 0.0, "it goes on at once"

@@ -8,7 +8,7 @@ from gossamer.events import DEFAULT_CRAWL, Discovery, RefetchRequested, UrlsAdmi
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.rows import HostRow, PlanRow
 from tests.frontier.simulation import START, Simulation
-from tests.frontier.test_revisits import DAY, HOST, HOUR, Changing, defined, visits
+from tests.frontier.test_revisits import DAY, HOST, HOUR, Changing, define, visits
 
 QUICK = f"{HOST}/quick"
 NEW_URLS = 3000
@@ -20,7 +20,7 @@ def hourly(**fields: object) -> Simulation:
     change."""
     sim, quick, slow = Simulation(delay=10.0), Changing(HOUR), Changing()
     sim.give_verdict = lambda ended: (quick if ended.visit.url == QUICK else slow)(ended)
-    defined(sim, **{"revisit": "optimal", **fields})
+    define(sim, **{"revisit": "optimal", **fields})
     sim.admit(QUICK, priority=-8)
     admit_links(sim, [f"{HOST}/known-{number}" for number in range(60)])
     return sim
@@ -66,7 +66,7 @@ def test_new_urls_get_configured_share_while_both_queues_wait(share: float) -> N
     sim = Simulation(delay=10.0)
     sim.give_verdict = Changing()
     # Each page is due again before all pages were visited once more.
-    defined(sim, revisit="fixed:30m", discovery_share=share)
+    define(sim, revisit="fixed:30m", discovery_share=share)
     known = [f"{HOST}/known-{number}" for number in range(KNOWN)]
     admit_links(sim, known)
     sim.run(START + 3 * HOUR)
@@ -112,7 +112,7 @@ def test_both_queues_survive_any_crash() -> None:
 def test_revisits_fit_beside_share_of_new_urls() -> None:
     sim = Simulation(delay=60.0)
     sim.give_verdict = Changing(DAY)
-    defined(sim, revisit="optimal", discovery_share=0.7)
+    define(sim, revisit="optimal", discovery_share=0.7)
     admit_links(sim, [f"{HOST}/known-{number}" for number in range(KNOWN)])
     sim.run(START + 4 * DAY)
     admit_links(sim)

@@ -5,7 +5,7 @@ import pytest
 from gossamer.events import Discovery, RefetchRequested, UrlsAdmitted
 from services.frontier.revisit import unpack_page
 from tests.frontier.simulation import START, Simulation
-from tests.frontier.test_revisits import DAY, HOST, URL, plan, simulated, visits
+from tests.frontier.test_revisits import DAY, HOST, URL, plan, simulate, visits
 
 
 def weight(sim: Simulation, url: str = URL) -> float:
@@ -13,7 +13,7 @@ def weight(sim: Simulation, url: str = URL) -> float:
 
 
 def test_page_linked_from_another_site_has_higher_weight() -> None:
-    sim = simulated("optimal")
+    sim = simulate("optimal")
     for n, via in enumerate(("1.0.0@http://b.test/", "1.0.1@http://a.test/", "seed@seeds/0/3")):
         found = (Discovery(f"{HOST}/{n}", 1),)
         sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via=via, urls=found))
@@ -24,7 +24,7 @@ def test_page_linked_from_another_site_has_higher_weight() -> None:
 
 @pytest.mark.slow
 def test_requested_page_has_higher_weight_for_some_months() -> None:
-    sim = simulated("optimal", budget=1)
+    sim = simulate("optimal", budget=1)
     sim.admit(URL)
     sim.run(START + DAY)
     before = weight(sim)

@@ -1,4 +1,4 @@
-"""Which consistency is refused, by where the keyspace has its copies.
+"""Refused consistency levels, by the data centres with copies of the keyspace.
 
 A node of this machine accepts no keyspace with copies in a data centre that does not exist, so the
 answer of the nodes is given here.
@@ -34,7 +34,7 @@ def check(replication: dict[str, str], consistency: str) -> None:
     check_consistency(cast(Cassandra, Nodes(replication)), settings)
 
 
-def test_a_local_quorum_is_refused_where_two_data_centres_have_copies() -> None:
+def test_local_quorum_is_refused_if_two_data_centres_have_copies() -> None:
     with pytest.raises(BadSettings) as refused:
         check(TWO, "LOCAL_QUORUM")
     said = str(refused.value)
@@ -52,7 +52,7 @@ def test_a_local_quorum_is_refused_where_two_data_centres_have_copies() -> None:
         ({"class": NETWORK, "east": "3/1"}, "LOCAL_QUORUM"),
     ],
 )
-def test_copies_that_every_claim_reaches_are_fine(
+def test_consistency_that_reaches_all_claims_is_accepted(
     replication: dict[str, str], consistency: str
 ) -> None:
     check(replication, consistency)

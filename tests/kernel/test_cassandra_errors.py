@@ -1,4 +1,4 @@
-"""What a node's answers mean: to try again, or to give up; and which of them decide nothing."""
+"""Errors of a node: temporary or permanent, and undecided writes."""
 
 import pytest
 from cassandra import DriverException, OperationTimedOut
@@ -14,12 +14,12 @@ INVALID = ErrorMessage(0x2200, "invalid query", None)
 
 
 @pytest.mark.parametrize("error", [INTERRUPTED, OVERLOADED, OperationTimedOut()])
-def test_what_passes_is_waited_for(error: Exception) -> None:
+def test_temporary_error_is_unavailable(error: Exception) -> None:
     with pytest.raises(Unavailable), translate_errors("Cassandra", CassandraSettings()):
         raise error
 
 
-def test_what_does_not_pass_is_not() -> None:
+def test_permanent_error_is_not_unavailable() -> None:
     with (
         pytest.raises(GossamerError) as raised,
         translate_errors("Cassandra", CassandraSettings()),
@@ -38,5 +38,5 @@ def test_what_does_not_pass_is_not() -> None:
         (DriverException(), False),
     ],
 )
-def test_a_conditional_write_may_be_undecided(error: Exception, undecided: bool) -> None:
+def test_conditional_write_may_be_undecided(error: Exception, undecided: bool) -> None:
     assert is_undecided(error) is undecided

@@ -20,7 +20,7 @@ from gossamer.store.cassandra.writes import (
 
 
 class Clocks:
-    """A time of day that is set, and time that passes."""
+    """A time of day that a test sets, and a steady clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.day, self.passed = 1_700_000_000.0, 0.0
@@ -33,7 +33,7 @@ class Clocks:
         assert self.passed < 60, "it waits until the clock is where it was"
 
 
-def test_a_clock_that_is_set_back_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_that_is_set_back_delays_no_write(monkeypatch: pytest.MonkeyPatch) -> None:
     clocks, stamps = Clocks(monkeypatch), Timestamps()
     first = stamps.next()
     clocks.day -= 600
@@ -42,7 +42,7 @@ def test_a_clock_that_is_set_back_stops_nobody(monkeypatch: pytest.MonkeyPatch) 
     assert stamps.next() > first
 
 
-def test_what_a_node_stamps_afterwards_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timestamp_of_a_node_after_the_wait_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
     clocks, stamps = Clocks(monkeypatch), Timestamps()
     last = stamps.next()
     stamps.wait_to_pass()
@@ -51,11 +51,11 @@ def test_what_a_node_stamps_afterwards_is_later(monkeypatch: pytest.MonkeyPatch)
 
 
 Part = tuple[str, list[int]]
-"""Where the rows of a partition go, and how many bytes each has."""
+"""The nodes of a partition's rows, and the size of each row in bytes."""
 sizes = st.lists(st.one_of(st.integers(0, 500), st.integers(0, 60_000)), min_size=1, max_size=120)
 
 
-def made(parts: list[Part]) -> list[tuple[str, list[Any]]]:
+def make_rows(parts: list[Part]) -> list[tuple[str, list[Any]]]:
     return [
         (to, [SimpleNamespace(values=[b"x" * size], of=number) for size in rows])
         for number, (to, rows) in enumerate(parts)
@@ -63,8 +63,8 @@ def made(parts: list[Part]) -> list[tuple[str, list[Any]]]:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), sizes), max_size=30))
-def test_each_row_goes_once_and_no_batch_is_too_large(parts: list[Part]) -> None:
-    given_rows = made(parts)
+def test_each_row_is_in_one_batch_and_batches_are_bounded(parts: list[Part]) -> None:
+    given_rows = make_rows(parts)
     found = [(to, rows) for to, rows in batches(given_rows)]
     assert Counter((to, id(row)) for to, rows in found for row in rows) == Counter(
         (to, id(row)) for to, rows in given_rows for row in rows
@@ -79,6 +79,6 @@ def test_each_row_goes_once_and_no_batch_is_too_large(parts: list[Part]) -> None
             assert len(rows) == 1 or size <= BATCH_BYTES
 
 
-def test_small_rows_that_go_to_the_same_nodes_share_a_batch() -> None:
+def test_small_rows_of_one_node_share_a_batch() -> None:
     parts = [(to, [100]) for _ in range(20) for to in "ab"]
-    assert [len(rows) for _, rows in batches(made(parts))] == [10, 10, 10, 10]
+    assert [len(rows) for _, rows in batches(make_rows(parts))] == [10, 10, 10, 10]

@@ -1,4 +1,4 @@
-"""Claims: whatever clocks say, a new owner's writes count more than those of any earlier one."""
+"""Claims: for any clocks, a new owner's writes win over an earlier owner's."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ class Owner(SqliteStore):
         self._check: Callable[[], None] = lambda: None
 
     def write(self, rows: Sequence[Row], timestamp: int) -> None:
-        """Write those of *rows* whose stored version has a smaller timestamp."""
+        """Write the *rows* whose stored version has a smaller timestamp."""
         super().write([row for row in rows if timestamp > self._stored_at(row)], timestamp)
 
     def _stored_at(self, row: Row) -> int:
@@ -45,17 +45,17 @@ class Owner(SqliteStore):
         self._check = check
 
     def flush(self) -> None:
-        """Write, and see whether that counts."""
+        """Write, and check before and after that the claim is valid."""
         self._check()
         super().flush()
         self._check()
 
     def check(self) -> None:
-        """See whether a write would count."""
+        """Check that the claim is valid."""
         self._check()
 
     def timestamp(self) -> int:
-        """Return the timestamp of a write, without a look."""
+        """Return the timestamp of a write, without a check."""
         return self._timestamps.next()
 
 
@@ -86,8 +86,8 @@ class Fleet:
             self._claimed.setdefault(who, {}).update(dict.fromkeys(partitions, epoch))
 
     def write(self, who: int, looks: bool) -> None:
-        """Let a process write to all that it believes to be its own; it may have been paused since
-        it looked."""
+        """Let a process write to all partitions that it has claimed; it may have been paused
+        since its last check."""
         with self._of(who):
             if looks:
                 self._owners[who].check()
@@ -101,7 +101,7 @@ class Fleet:
             try:
                 yield
             except Unavailable:
-                # It joins again.
+                # The owner joins again.
                 for known in (self._owners, self._claimants, self._claimed):
                     known.pop(who, None)
 
@@ -147,7 +147,9 @@ def test_timestamps_stay_within_seconds_of_the_clock(monkeypatch: pytest.MonkeyP
         assert abs(owner.timestamp() / 1e6 - now) < 1.0
 
 
-def test_successor_of_a_dead_owner_begins_after_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_successor_of_a_crashed_owner_begins_after_its_window(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     database, now = Database(":memory:"), NOON
     monkeypatch.setattr("gossamer.clock.now", lambda: now)
     old, new = Owner(database), Owner(database)
@@ -161,7 +163,7 @@ def test_successor_of_a_dead_owner_begins_after_its_window(monkeypatch: pytest.M
     assert old.timestamp() < began
 
 
-def test_an_owner_that_a_pause_kept_from_renewing_writes_by_the_clock_again(
+def test_owner_writes_by_the_clock_after_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     owner, now = Owner(Database(":memory:")), NOON
@@ -172,7 +174,7 @@ def test_an_owner_that_a_pause_kept_from_renewing_writes_by_the_clock_again(
     assert owner.timestamp() == int(now * 1e6)
 
 
-def test_an_owner_whose_partition_was_claimed_learns_it_before_the_log_moves() -> None:
+def test_flush_of_a_claimed_partition_fails_before_the_log_advances() -> None:
     database = Database(":memory:")
     owner, other = Owner(database), Owner(database)
     mine, others = Claimant(owner), Claimant(other)
@@ -187,7 +189,7 @@ def test_an_owner_whose_partition_was_claimed_learns_it_before_the_log_moves() -
     other.flush()
 
 
-def test_two_who_claim_at_once_have_different_epochs() -> None:
+def test_concurrent_claims_have_different_epochs() -> None:
     def epoch(clock: float) -> int:
         database = Database(":memory:")
         Claimant(Owner(database)).claim([0], NOON)
@@ -196,7 +198,7 @@ def test_two_who_claim_at_once_have_different_epochs() -> None:
     assert epoch(NOON - 1.5) != epoch(NOON - 1.50001)
 
 
-def test_kinds_of_claims_do_not_meet() -> None:
+def test_claims_of_different_services_are_independent() -> None:
     store = SqliteStore(Database(":memory:"))
     frontier = Claimant(store).claim([3], NOON)
     archive = Claimant(store, "archive").claim([3], NOON)

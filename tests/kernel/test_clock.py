@@ -1,11 +1,11 @@
-"""A clock that is set is noticed, one that is corrected gently is not; how long it is quiet."""
+"""The detection of clock steps, and poll intervals while a loop is idle."""
 
 import pytest
 
 from gossamer import clock
 
 
-def test_a_clock_that_is_set_is_noticed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_step_is_detected_once(monkeypatch: pytest.MonkeyPatch) -> None:
     day, passed = 1_700_000_000.0, 0.0
     monkeypatch.setattr(clock, "now", lambda: day + passed)
     monkeypatch.setattr(clock, "steady", lambda: passed)
@@ -20,7 +20,7 @@ def test_a_clock_that_is_set_is_noticed_once(monkeypatch: pytest.MonkeyPatch) ->
         assert not steps.pop_jump()
 
 
-def test_polls_grow_rarer_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_poll_interval_grows_while_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = 0.0
     monkeypatch.setattr(clock, "steady", lambda: passed)
     quiet = clock.IdleTimer()

@@ -1,4 +1,4 @@
-"""What a person reads where a library of an extra is missing; what works without any."""
+"""Messages about missing libraries of extras, and commands that need no extra."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def without(
     )
 
 
-def test_the_table_is_what_pyproject_installs() -> None:
+def test_table_of_extras_matches_pyproject() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     distributions = packages_distributions()
     for extra, required in project["optional-dependencies"].items():
@@ -41,7 +41,7 @@ def test_the_table_is_what_pyproject_installs() -> None:
     assert set(EXTRAS) == set(project["optional-dependencies"])
 
 
-def test_what_is_imported_already_is_installed() -> None:
+def test_imported_library_counts_as_installed() -> None:
     code = "import faust\nfrom gossamer.extras import require_extra\nrequire_extra('fleet')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -49,7 +49,7 @@ def test_what_is_imported_already_is_installed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("service", ["archive", "dedup", "fetcher", "frontier", "parser"])
-def test_a_service_of_a_fleet_says_what_to_install(service: str) -> None:
+def test_service_of_a_fleet_names_the_missing_extra(service: str) -> None:
     done = without(
         EXTRAS["fleet"],
         f"services.{service}",
@@ -67,7 +67,7 @@ def test_a_service_of_a_fleet_says_what_to_install(service: str) -> None:
 @pytest.mark.parametrize(
     "command", ["pages", "why http://example.org/", "topics apply", "store apply"]
 )
-def test_a_command_for_a_fleet_says_what_to_install(command: str) -> None:
+def test_command_for_a_fleet_names_the_missing_extra(command: str) -> None:
     done = without(
         ("confluent_kafka",),
         "console.cli.main",
@@ -78,7 +78,7 @@ def test_a_command_for_a_fleet_says_what_to_install(command: str) -> None:
     assert done.stderr.startswith("gossamer: confluent_kafka not installed: pip install ")
 
 
-def test_pages_as_parquet_say_what_to_install_before_anything_is_written(tmp_path: Path) -> None:
+def test_parquet_output_names_the_missing_extra_before_it_writes(tmp_path: Path) -> None:
     output = tmp_path / "pages.parquet"
     done = without(
         ("pyarrow",), "console.cli.main", "pages", "--format", "parquet", "--output", str(output)
@@ -93,6 +93,6 @@ def test_pages_as_parquet_say_what_to_install_before_anything_is_written(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["crawl", "seed", "pages", "why", "dead-letters"])
-def test_what_a_folder_needs_is_in_no_extra(command: str) -> None:
+def test_commands_on_a_folder_need_no_extra(command: str) -> None:
     done = without(ALL, "console.cli.main", command, "--help")
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Times of the week, and which speed is in force at each."""
+"""Times of the week, and the speed that applies at each."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ instants = st.floats(0, 4e9).map(lambda at: round(at, 3))
 
 
 def as_a_person_reads(text: str, at: float) -> bool:
-    """Whether *at* is among the times, by the calendar and minute by minute."""
+    """Return whether *at* is among the times, by the calendar and minute by minute."""
     moment = datetime.fromtimestamp(at, UTC)
     *days, hours = ["mon-sun", *(text if text[-1:].isdigit() else f"{text} 00:00-24:00").split()]
     begin, end = (int(one[:2]) * 60 + int(one[3:]) for one in hours.split("-"))
@@ -35,14 +35,14 @@ def as_a_person_reads(text: str, at: float) -> bool:
 
 
 @given(texts, instants)
-def test_times_are_what_a_person_reads(text: str, at: float) -> None:
+def test_times_match_the_calendar(text: str, at: float) -> None:
     assert parse_when(text).holds(at) == as_a_person_reads(text, at)
 
 
 @pytest.mark.parametrize(
     "text", ["monday", "mon 8-9", "mon-", "08:00", "25:00-26:00", "mon tue", "8:00-8:00"]
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write mon-fri"):
         parse_when(text)
     with pytest.raises(Poison):
@@ -54,7 +54,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
     instants,
     st.floats(0, 1),
 )
-def test_a_speed_is_in_force_until_it_says(
+def test_speed_is_constant_until_its_end(
     given_: list[tuple[str, float | None]], at: float, part: float
 ) -> None:
     speeds = Speeds(SpeedSet(at=0.0, speeds=tuple(Speed(when, pages) for when, pages in given_)))
@@ -64,13 +64,13 @@ def test_a_speed_is_in_force_until_it_says(
     assert before < at or speeds.at(before) == speeds.at(at)
 
 
-def test_what_was_ordered_at_another_speed_is_outdated_while_there_is_one() -> None:
+def test_order_of_another_speed_is_outdated_if_a_limit_applies() -> None:
     night, day = 3 * 3600.0, 12 * 3600.0
     speeds = Speeds()
     assert not speeds.is_outdated(0.0, day)
     speeds.change(SpeedSet(at=1000.0, speeds=(Speed("08:00-18:00", 1.0),)))
     assert speeds.is_outdated(night, day) and not speeds.is_outdated(day, day + 60)
-    assert not speeds.is_outdated(day, 18 * 3600.0), "there is no limit any more"
+    assert not speeds.is_outdated(day, 18 * 3600.0), "the limit has ended"
     speeds.change(SpeedSet(at=day, speeds=(Speed("", 1.0),)))
     assert speeds.is_outdated(day - 1, day) and speeds.is_outdated(
         day + PROPAGATION_SECONDS / 2, day + 9

@@ -18,7 +18,7 @@ from gossamer.store.sqlite import SqliteStore
 
 @pytest.fixture
 def database(database: Database) -> Database:
-    """Return a file with one empty table."""
+    """Return a database with one empty table."""
     with database.transaction() as db:
         db.execute("CREATE TABLE t (n INTEGER)")
     return database
@@ -26,7 +26,7 @@ def database(database: Database) -> Database:
 
 @pytest.fixture
 def other(database: Database) -> Iterator[Database]:
-    """Return what another process has open."""
+    """Return the connection of another process to the file."""
     opened = Database(database.path)
     yield opened
     opened.close()
@@ -37,58 +37,58 @@ def put(database: Database, n: int) -> None:
         db.execute("INSERT INTO t VALUES (?)", (n,))
 
 
-def got(database: Database) -> list[int]:
+def stored_numbers(database: Database) -> list[int]:
     with database.reading() as db:
         return [n for (n,) in db.execute("SELECT n FROM t ORDER BY n")]
 
 
-def test_a_transaction_is_all_or_nothing(database: Database) -> None:
+def test_transaction_is_all_or_nothing(database: Database) -> None:
     with pytest.raises(ZeroDivisionError), database.transaction():
         put(database, 1)
         raise ZeroDivisionError
-    assert got(database) == []
+    assert stored_numbers(database) == []
     put(database, 2)
-    assert got(database) == [2]
+    assert stored_numbers(database) == [2]
 
 
-def test_a_transaction_inside_another_is_part_of_it(database: Database, other: Database) -> None:
+def test_inner_transaction_is_part_of_the_outer_one(database: Database, other: Database) -> None:
     with database.transaction():
         put(database, 1)
-        assert got(database) == [1]
-        assert got(other) == []
+        assert stored_numbers(database) == [1]
+        assert stored_numbers(other) == []
         put(database, 2)
-    assert got(other) == [1, 2]
+    assert stored_numbers(other) == [1, 2]
 
 
-def test_a_bad_statement_rolls_back_and_says_where(database: Database) -> None:
+def test_failed_statement_rolls_back_and_names_the_file(database: Database) -> None:
     with pytest.raises(GossamerError, match=str(database.path)), database.transaction() as db:
         put(database, 1)
         db.execute("INSERT INTO nowhere VALUES (1)")
-    assert got(database) == []
+    assert stored_numbers(database) == []
 
 
 def test_reading_is_one_view(database: Database, other: Database) -> None:
     with database.reading():
-        assert got(database) == []
+        assert stored_numbers(database) == []
         put(other, 1)
-        assert got(database) == [], "a view inside a view is part of it"
-    assert got(database) == [1]
+        assert stored_numbers(database) == [], "a view inside a view is part of it"
+    assert stored_numbers(database) == [1]
 
 
-def test_ports_can_be_asked_within_one_view(log: SqliteLog, database: Database) -> None:
+def test_log_can_be_read_within_a_view(log: SqliteLog, database: Database) -> None:
     with database.reading():
         assert log.lag("dedup", "seeds") == 0
         assert log.tail(["seeds"]).poll(0) == []
 
 
-def test_writing_within_a_view_is_refused_and_harms_nothing(database: Database) -> None:
+def test_write_within_a_view_is_refused_without_effect(database: Database) -> None:
     with pytest.raises(GossamerError), database.reading():
         put(database, 1)
     put(database, 2)
-    assert got(database) == [2]
+    assert stored_numbers(database) == [2]
 
 
-def test_a_version_changes_when_anybody_commits(database: Database, other: Database) -> None:
+def test_version_changes_at_each_commit(database: Database, other: Database) -> None:
     version = database.changed_since(None)
     assert database.changed_since(version) is None
     for writer in (database, other):
@@ -99,16 +99,16 @@ def test_a_version_changes_when_anybody_commits(database: Database, other: Datab
         version = changed
 
 
-def test_waiting_ends_at_a_commit(database: Database, other: Database) -> None:
+def test_wait_ends_at_a_commit(database: Database, other: Database) -> None:
     version = database.changed_since(None)
     writer = threading.Thread(target=put, args=(other, 1))
     writer.start()
     assert database.wait(version, 60.0) is not None
     writer.join()
-    assert got(database) == [1]
+    assert stored_numbers(database) == [1]
 
 
-def test_waiting_ends_when_the_clock_steps_back(
+def test_wait_ends_if_the_clock_steps_back(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version, times = database.changed_since(None), iter(range(10**6, 0, -3600))
@@ -116,7 +116,7 @@ def test_waiting_ends_when_the_clock_steps_back(
     assert database.wait(version, 0.01) is None
 
 
-def test_nothing_appended_is_missed_between_polls(tmp_path: Path) -> None:
+def test_polls_return_all_appended_records(tmp_path: Path) -> None:
     writer, reader = Database(tmp_path / "db"), Database(tmp_path / "db")
     out, tail = SqliteLog(writer), SqliteLog(reader).tail(["seeds"])
 
@@ -138,7 +138,7 @@ def test_nothing_appended_is_missed_between_polls(tmp_path: Path) -> None:
 
 
 class Interrupted(Database):
-    """One after whose looks somebody else appends at once, while there is something to append."""
+    """A database in which another connection appends one of *values* after each read."""
 
     def __init__(self, path: Path, *values: bytes) -> None:
         super().__init__(path)
@@ -146,14 +146,14 @@ class Interrupted(Database):
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Look, and be overtaken."""
+        """Read; afterwards the other connection appends."""
         with super().reading() as db:
             yield db
         if self.values:
             SqliteLog(self.other).append([Message("seeds", "k", self.values.pop(0), "k")])
 
 
-def test_what_is_appended_just_after_a_look_is_seen_at_the_next(tmp_path: Path) -> None:
+def test_record_appended_just_after_a_poll_is_in_the_next_poll(tmp_path: Path) -> None:
     database = Interrupted(tmp_path / "db", b"a", b"b", b"c")
     tail = SqliteLog(database).tail(["seeds"])
     assert [[r.value for r in tail.poll(0)] for _ in range(5)] == [[], [b"a"], [b"b"], [b"c"], []]
@@ -161,7 +161,7 @@ def test_what_is_appended_just_after_a_look_is_seen_at_the_next(tmp_path: Path) 
     database.close()
 
 
-def test_threads_take_turns(database: Database) -> None:
+def test_transactions_of_threads_are_serialized(database: Database) -> None:
     def work(start: int) -> None:
         for n in range(start, start + 100):
             with database.transaction():
@@ -172,12 +172,12 @@ def test_threads_take_turns(database: Database) -> None:
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        assert len(got(database)) % 2 == 0, "half of a transaction was seen"
-    assert got(database) == [*range(400), *range(10_000, 10_400)]
+        assert len(stored_numbers(database)) % 2 == 0, "half of a transaction was seen"
+    assert stored_numbers(database) == [*range(400), *range(10_000, 10_400)]
 
 
 @pytest.mark.slow
-def test_many_who_make_a_file_at_once_all_get_it(tmp_path: Path) -> None:
+def test_file_can_be_created_by_many_threads_at_once(tmp_path: Path) -> None:
     failures: list[Exception] = []
 
     def make(path: Path, start: threading.Barrier) -> None:
@@ -201,7 +201,7 @@ def test_many_who_make_a_file_at_once_all_get_it(tmp_path: Path) -> None:
     assert failures == []
 
 
-def test_a_file_in_memory_needs_no_place() -> None:
+def test_database_in_memory_needs_no_file() -> None:
     database = Database(":memory:")
     log = SqliteLog(database)
     log.append([Message("seeds", "k", b"v", "k")])
@@ -210,7 +210,7 @@ def test_a_file_in_memory_needs_no_place() -> None:
 
 
 @pytest.mark.parametrize("name", ["a b.db", "a?b#c%20.db", "é.db", "a'b\".db"])
-def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+def test_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     for _ in range(2):
         database = Database(tmp_path / name)
         SqliteLog(database)
@@ -218,7 +218,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     assert (tmp_path / name).stat().st_size > 0
 
 
-def test_a_file_of_another_version_is_left_alone(database: Database) -> None:
+def test_file_of_another_version_is_refused_unchanged(database: Database) -> None:
     with database.transaction() as db:
         db.execute("PRAGMA user_version = 99")
     database.close()

@@ -1,4 +1,4 @@
-"""What a person is told when a file or its disk is bad: what, where, and what to do about it."""
+"""Messages about bad files and full disks: they name the problem, the file and a remedy."""
 
 import os
 import random
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TOPIC = "pages.archived"
 
 
-def filled(path: Path, count: int = 300) -> Database:
+def fill_database(path: Path, count: int = 300) -> Database:
     database = Database(path)
     SqliteLog(database).append(
         Message(TOPIC, str(n), b"%d " % n * 500, str(n)) for n in range(count)
@@ -38,7 +38,7 @@ def records(path: Path) -> int:
 
 
 @pytest.mark.parametrize("content", [b"hello, " * 2000, b"\0" * 100_000, os.urandom(10_000)])
-def test_what_is_no_database_is_named_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+def test_other_file_is_refused_by_name_unchanged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     with pytest.raises(Corrupt) as refused:
@@ -48,7 +48,7 @@ def test_what_is_no_database_is_named_and_left_as_it_is(tmp_path: Path, content:
     assert os.listdir(tmp_path) == ["notes.txt"]
 
 
-def test_another_programs_database_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+def test_foreign_database_is_refused_by_name_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "places.sqlite"
     foreign = sqlite3.connect(path)
     foreign.execute("CREATE TABLE bookmarks (url)")
@@ -62,9 +62,9 @@ def test_another_programs_database_is_named_and_left_as_it_is(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("where", [0.3, 0.5, 0.7])
-def test_a_corrupt_page_in_the_middle_is_found(tmp_path: Path, where: float) -> None:
+def test_corrupt_page_is_detected(tmp_path: Path, where: float) -> None:
     path = tmp_path / "gossamer.db"
-    filled(path).close()
+    fill_database(path).close()
     size = path.stat().st_size
     page = int(size * where) // 8192
     with path.open("r+b") as file:
@@ -79,9 +79,9 @@ def test_a_corrupt_page_in_the_middle_is_found(tmp_path: Path, where: float) -> 
     assert path.read_bytes() == before
 
 
-def test_a_file_cut_short_is_found(tmp_path: Path) -> None:
+def test_truncated_file_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "gossamer.db"
-    filled(path).close()
+    fill_database(path).close()
     os.truncate(path, path.stat().st_size // 2)
 
     def use() -> None:
@@ -95,13 +95,13 @@ def test_a_file_cut_short_is_found(tmp_path: Path) -> None:
         use()
 
 
-def test_a_sound_file_is_sound(tmp_path: Path) -> None:
-    filled(tmp_path / "gossamer.db").close()
+def test_sound_file_passes_the_check(tmp_path: Path) -> None:
+    fill_database(tmp_path / "gossamer.db").close()
     assert records(tmp_path / "gossamer.db") == 300
 
 
 @pytest.mark.parametrize("create", [True, False])
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path, create: bool) -> None:
+def test_missing_folder_is_named(tmp_path: Path, create: bool) -> None:
     path = tmp_path / "nowhere" / "gossamer.db"
     with pytest.raises(GossamerError, match=r"cannot be opened .* --data") as refused:
         Database(path, create)
@@ -109,7 +109,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path, create: bool) -> No
     assert not path.parent.exists()
 
 
-def test_what_must_be_there_already_is_not_made(tmp_path: Path) -> None:
+def test_missing_file_is_not_created_if_it_must_exist(tmp_path: Path) -> None:
     with pytest.raises(GossamerError, match=r"gossamer\.db cannot be opened"):
         Database(tmp_path / "gossamer.db", create=False)
     assert os.listdir(tmp_path) == []
@@ -133,7 +133,7 @@ except GossamerError as error:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Return a folder that another user reaches too."""
+    """Return a folder that other users can read."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -142,10 +142,10 @@ def folder() -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("there", [True, False])
-def test_a_folder_that_is_read_only_is_named(folder: Path, there: bool) -> None:
+def test_read_only_folder_is_named(folder: Path, there: bool) -> None:
     path = folder / "gossamer.db"
     if there:
-        filled(path).close()
+        fill_database(path).close()
     folder.chmod(0o555)
     command = [sys.executable, "-c", WITHOUT_RIGHTS, str(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -159,7 +159,7 @@ def test_a_folder_that_is_read_only_is_named(folder: Path, there: bool) -> None:
 
 @pytest.fixture
 def small_disk(folder: Path) -> Iterator[Path]:
-    """Return a file system of a megabyte; where none can be mounted, a folder with no such end."""
+    """Return a file system of a megabyte; without the right to mount one, a normal folder."""
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
     may = os.getuid() == 0 and shutil.which("mount")
     mounted = may and subprocess.run(mount, capture_output=True).returncode == 0
@@ -168,7 +168,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_is_named_and_loses_nothing(small_disk: Path) -> None:
+def test_full_disk_is_named_and_loses_no_record(small_disk: Path) -> None:
     path = small_disk / "gossamer.db"
     database = Database(path)
     log = SqliteLog(database)
@@ -186,8 +186,8 @@ def test_a_full_disk_is_named_and_loses_nothing(small_disk: Path) -> None:
     assert records(path) == kept
 
 
-def test_a_full_file_is_named_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    database = filled(tmp_path / "gossamer.db", 10)
+def test_full_file_is_named_and_can_be_written_after_space_is_freed(tmp_path: Path) -> None:
+    database = fill_database(tmp_path / "gossamer.db", 10)
     log = SqliteLog(database)
     with database.transaction() as db:
         db.execute("PRAGMA max_page_count = 1")
@@ -200,11 +200,9 @@ def test_a_full_file_is_named_and_goes_on_when_there_is_room(tmp_path: Path) -> 
     assert records(tmp_path / "gossamer.db") == 11
 
 
-def test_a_file_that_somebody_keeps_locked_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_locked_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gossamer.sqlite.BUSY_TIMEOUT", 0.05)
-    first, second = filled(tmp_path / "gossamer.db", 1), Database(tmp_path / "gossamer.db")
+    first, second = fill_database(tmp_path / "gossamer.db", 1), Database(tmp_path / "gossamer.db")
     with (
         first.transaction(),
         pytest.raises(GossamerError, match=r"gossamer\.db is locked by another"),

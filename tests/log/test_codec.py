@@ -61,12 +61,12 @@ def example(kind: type[Event]) -> dict[str, Any]:
     raise LookupError(kind)
 
 
-def arrived(message: Message) -> Record:
+def to_record(message: Message) -> Record:
     return record(message.topic, message.value, message.key)
 
 
-def built(kind: type[Any]) -> st.SearchStrategy[Any]:
-    # Every field, those with a default too, which hypothesis leaves out by itself.
+def instances(kind: type[Any]) -> st.SearchStrategy[Any]:
+    # Every field, also fields with a default, which hypothesis omits by itself.
     hints = get_type_hints(kind)
     fields = {name: st.from_type(hints[name]) for name in kind.__struct_fields__}
     narrow: dict[str, st.SearchStrategy[Any]] = {
@@ -82,8 +82,8 @@ def built(kind: type[Any]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(fields).map(lambda drawn: kind(**drawn))
 
 
-st.register_type_strategy(Discovery, built(Discovery))
-st.register_type_strategy(Speed, built(Speed))
+st.register_type_strategy(Discovery, instances(Discovery))
+st.register_type_strategy(Speed, instances(Speed))
 
 
 @pytest.mark.slow
@@ -91,14 +91,14 @@ st.register_type_strategy(Speed, built(Speed))
 @pytest.mark.parametrize("kind", KINDS)
 def test_event_survives_encoding_and_decoding(kind: type[Event], examples: int) -> None:
     @settings(max_examples=examples)
-    @given(built(kind))
-    def comes_back(event: Event) -> None:
+    @given(instances(kind))
+    def check(event: Event) -> None:
         message = encode(event)
         assert message.topic == topics.TOPIC_OF[kind].name
         if not isinstance(event, SeedAdded):
-            assert decode(arrived(message)) == event
+            assert decode(to_record(message)) == event
 
-    comes_back()
+    check()
 
 
 def test_every_event_has_a_topic() -> None:
@@ -154,23 +154,25 @@ def test_headers_of_page_describe_it() -> None:
     }
 
 
-TOO_LARGE = 2 * topics.PAGES.limit
+OVERSIZED_BYTES = 2 * topics.PAGES.limit
 FAR = tuple(events.Link(f"https://example.org/{n}") for n in range(5000))
 
 
 def test_too_large_document_is_cut_in_the_text_last() -> None:
-    page = replace(PAGE, text="text " * 1000, outlinks=(events.Link("x" * TOO_LARGE),) * 2)
-    fitting = decode(arrived(encode(replace(page, links=("https://example.org/",)))))
+    page = replace(PAGE, text="text " * 1000, outlinks=(events.Link("x" * OVERSIZED_BYTES),) * 2)
+    fitting = decode(to_record(encode(replace(page, links=("https://example.org/",)))))
     assert isinstance(fitting, Page)
     assert (fitting.cut, fitting.outlinks) == (("outlinks",), ())
     assert (fitting.text, fitting.links) == (page.text, ("https://example.org/",))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["a" * TOO_LARGE, "\0" * TOO_LARGE, "\0ä" * TOO_LARGE])
+@pytest.mark.parametrize(
+    "text", ["a" * OVERSIZED_BYTES, "\0" * OVERSIZED_BYTES, "\0ä" * OVERSIZED_BYTES]
+)
 def test_too_large_text_keeps_its_beginning(text: str) -> None:
     message = encode(replace(PAGE, text=text, links=("https://example.org/",)))
-    page = decode(arrived(message))
+    page = decode(to_record(message))
     assert isinstance(page, Page) and page.text is not None
     assert 0.9 * topics.PAGES.limit < len(message.value) <= topics.PAGES.limit
     assert (page.cut[-1], text.startswith(page.text)) == ("text", True)
@@ -180,9 +182,9 @@ def test_links_of_too_large_page_are_kept() -> None:
     visit = Visit("1", "https://example.org/")
     page = events.PageParsed(
         at=1.0, site="example.org", host="https://example.org", visit=visit, fetched_at=1.0,
-        status=200, links=FAR, text="a" * TOO_LARGE, usage={"a": "b" * TOO_LARGE},
+        status=200, links=FAR, text="a" * OVERSIZED_BYTES, usage={"a": "b" * OVERSIZED_BYTES},
     )  # fmt: skip
-    fitting = decode(arrived(encode(page)))
+    fitting = decode(to_record(encode(page)))
     assert isinstance(fitting, events.PageParsed)
     assert (fitting.links, fitting.cut) == (FAR, ("usage", "text"))
 
@@ -334,7 +336,7 @@ def test_largest_record_of_any_topic_fits_a_dead_letter() -> None:
     ):
         message = encode(letter)
         assert len(message.value) + len(message.key) < topics.DEAD_LETTERS.limit
-        assert isinstance(decode(arrived(message)), DeadLetter)
+        assert isinstance(decode(to_record(message)), DeadLetter)
 
 
 ORIGIN = "seed@seeds/1/2"
@@ -377,7 +379,7 @@ def test_invalid_seed_is_poison(value: bytes) -> None:
         decode(record("seeds", value))
 
 
-seeds = st.deferred(lambda: built(SeedAdded))
+seeds = st.deferred(lambda: instances(SeedAdded))
 
 
 @pytest.mark.slow
@@ -390,7 +392,7 @@ def test_seed_without_via_gets_its_record(seed: SeedAdded) -> None:
 @given(st.binary(), st.text())
 def test_dead_letter_contains_the_whole_record(value: bytes, reason: str) -> None:
     letter = dead_letter(Record("pages", 3, 9, "key", value), "parser", reason, 5.0)
-    found = decode(arrived(encode(letter)))
+    found = decode(to_record(encode(letter)))
     assert found == DeadLetter(
         at=5.0, service="parser", topic="pages", partition=3, offset=9, key="key",
         reason=reason, value=value,

@@ -25,12 +25,12 @@ from services.archive.service import Archive
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier
-from tests.runtime.processors import Sower, drain
+from tests.runtime.processors import Discoverer, drain
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
 
 
-def defined(scope: str, **fields: Any) -> CrawlDefined:
+def define(scope: str, **fields: Any) -> CrawlDefined:
     return CrawlDefined(**{"at": 1.0, "scope": scope, "max_depth": 1, **fields})
 
 
@@ -49,17 +49,17 @@ def scope_in_force(log: SqliteLog) -> str:
 @pytest.mark.parametrize("times", [1, 3])
 def test_newest_definition_counts(log: SqliteLog, times: int) -> None:
     assert crawl.last_definition(log) is None
-    log.append([encode(defined("old()"))] * times)
+    log.append([encode(define("old()"))] * times)
     assert scope_in_force(log) == "old()"
-    log.append([encode(defined("new()"))] * times)
+    log.append([encode(define("new()"))] * times)
     assert scope_in_force(log) == "new()"
     retained = [record.key for record in drain(log.tail([CONTROL.name]))]
     assert retained == list(newest_events(log)) == ["crawl_defined/default"]
 
 
 def test_service_applies_the_newest_definition(log: SqliteLog, store: SqliteStore) -> None:
-    log.append([encode(defined("old()")), encode(defined("new()"))])
-    sower = Sower(store)
+    log.append([encode(define("old()")), encode(define("new()"))])
+    sower = Discoverer(store)
     sequential_loop(sower, log, store, lambda: 1.0).step()
     assert [text for text in sower.calls if "control" in text] == ["control new()"]
 
@@ -74,7 +74,7 @@ def test_service_applies_the_newest_definition(log: SqliteLog, store: SqliteStor
 def test_service_refuses_invalid_definition(
     store: SqliteStore, wrong: dict[str, str], why: str
 ) -> None:
-    definition = defined(**{"scope": "any()", **wrong})
+    definition = define(**{"scope": "any()", **wrong})
     dedup = Dedup(SeenTable(store), store, DedupSettings())
     frontier = Frontier(FrontierSettings(), store, 60.0, 4, alone=True)
     for service in (dedup, frontier):
@@ -83,13 +83,13 @@ def test_service_refuses_invalid_definition(
 
 
 def test_definitions_of_other_crawls_are_separate(log: SqliteLog) -> None:
-    log.append([encode(defined("mine()")), encode(defined("other()", crawl="other"))])
+    log.append([encode(define("mine()")), encode(define("other()", crawl="other"))])
     assert scope_in_force(log) == "mine()"
     assert set(newest_events(log)) == {"crawl_defined/default", "crawl_defined/other"}
 
 
 def test_replayed_definition_has_the_key_of_its_crawl() -> None:
-    message = encode(defined("any()"))
+    message = encode(define("any()"))
     letter = dead_letter(Record("control", 0, 5, message.key, message.value), "x", "why", 1.0)
     assert message_of_letter(letter) == message
 
@@ -97,9 +97,9 @@ def test_replayed_definition_has_the_key_of_its_crawl() -> None:
 def test_unknown_control_events_are_skipped_and_logged_once(
     log: SqliteLog, store: SqliteStore
 ) -> None:
-    log.append([of_later(delay=5.0)] * 2 + [encode(defined("any()"))] + [of_later(delay=6.0)])
+    log.append([of_later(delay=5.0)] * 2 + [encode(define("any()"))] + [of_later(delay=6.0)])
     log.append([of_later("page"), of_later("speed_set", version=2)])
-    sower = Sower(store)
+    sower = Discoverer(store)
     runner = sequential_loop(sower, log, store, lambda: 1.0)
     with capture_logs() as lines:
         runner.step()
@@ -120,7 +120,7 @@ def test_events_after_many_skipped_ones_are_read(log: SqliteLog) -> None:
         Message("control", f"delay_set/{n}", b'{"event": "delay_set"}', "default")
         for n in range(1200)
     )
-    log.append([encode(defined("any()"))])
+    log.append([encode(define("any()"))])
     tail = ControlTail(log)
     (record,) = tail.poll(0)
     assert isinstance(decode(record), CrawlDefined)
@@ -143,7 +143,7 @@ def test_invalid_control_record_is_returned(log: SqliteLog, value: bytes) -> Non
 def test_topic_carries_several_kinds_of_events() -> None:
     two = msgspec.structs.replace(CONTROL, events=(*CONTROL.events, *PAGES.events))
     page = (EXAMPLES / "pages" / "1" / "page.json").read_bytes()
-    definition = encode(defined("any()")).value
+    definition = encode(define("any()")).value
     assert type(decoder(two).decode(page)) is Page
     assert type(decoder(two).decode(definition)) is CrawlDefined
     with pytest.raises(msgspec.ValidationError, match="delay_set"):

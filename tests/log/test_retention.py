@@ -24,7 +24,7 @@ def done(value: object, error: int | None = None) -> "Future[Any]":
     return future
 
 
-class Asking:
+class FakeConsumer:
     """The used part of a consumer of *group*."""
 
     def __init__(self, brokers: "Brokers", group: str) -> None:
@@ -63,8 +63,8 @@ class Brokers:
         """Return the first offset not older than the instant in milliseconds, or -1."""
         return next((at for at, old in enumerate(self.ages) if old * 1000 <= age), -1)
 
-    def consumer(self, configuration: dict[str, Any]) -> "Asking":
-        return Asking(self, configuration["group.id"])
+    def consumer(self, configuration: dict[str, Any]) -> "FakeConsumer":
+        return FakeConsumer(self, configuration["group.id"])
 
     def delete_records(
         self, asked: list[TopicPartition], **_: object
@@ -86,21 +86,21 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
 
 @pytest.fixture
 def trimmer(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> retention.Trimmer:
-    """Return what is asked, a minute after it was made; each time it is asked is a minute later."""
+    """Return a trimmer whose clock advances by the trim interval at each reading."""
     minutes = iter(range(1000))
     monkeypatch.setattr(clock, "steady", lambda: next(minutes) * retention.TRIM_INTERVAL)
     return retention.Trimmer(KafkaSettings(servers="nowhere:1", prefix="x."))
 
 
-def fetched(*numbers: int) -> list[tuple[str, int]]:
+def fetched_pages(*numbers: int) -> list[tuple[str, int]]:
     return [("pages.fetched", number) for number in numbers]
 
 
-def test_the_slower_group_decides(trimmer: retention.Trimmer, brokers: Brokers) -> None:
-    trimmer.trim(fetched(0))
+def test_slowest_group_limits_trimming(trimmer: retention.Trimmer, brokers: Brokers) -> None:
+    trimmer.trim(fetched_pages(0))
     brokers.committed["x.archive", 0] = 90
-    trimmer.trim(fetched(0))
-    trimmer.trim(fetched(0))
+    trimmer.trim(fetched_pages(0))
+    trimmer.trim(fetched_pages(0))
     assert brokers.deleted == [("x.pages.fetched", 0, 50), ("x.pages.fetched", 0, 70)]
 
 
@@ -113,14 +113,16 @@ def test_records_in_replay_window_are_not_trimmed(
     assert brokers.deleted == [("x.visits.ended", 0, 2)], "a day, by default"
     brokers.ages = [90_000.0] * 4
     trimmer.trim([("visits.ended", 0)])
-    assert brokers.deleted[1:] == [("x.visits.ended", 0, 3)], "and never what is unread"
+    assert brokers.deleted[1:] == [("x.visits.ended", 0, 3)], (
+        "records that are not consumed are never trimmed"
+    )
 
 
 def test_nothing_is_trimmed_before_all_groups_have_committed(
     trimmer: retention.Trimmer, brokers: Brokers
 ) -> None:
     brokers.committed |= {("x.parser", 1): 8, ("x.archive", 2): 9, ("x.parser", 2): 0}
-    trimmer.trim(fetched(1, 2, 3))
+    trimmer.trim(fetched_pages(1, 2, 3))
     trimmer.trim([])
     assert not brokers.deleted
 
@@ -131,10 +133,10 @@ def test_refused_trimming_warns_once_and_is_retried(
     brokers.error = KafkaError.TOPIC_AUTHORIZATION_FAILED
     with capture_logs() as logs:
         for _ in range(3):
-            trimmer.trim(fetched(0))
+            trimmer.trim(fetched_pages(0))
     assert [line["log_level"] for line in logs] == ["warning"]
     brokers.error = None
-    trimmer.trim(fetched(0))
+    trimmer.trim(fetched_pages(0))
     assert brokers.deleted == [("x.pages.fetched", 0, 50)]
 
 
@@ -142,9 +144,9 @@ def test_trimming_is_retried_after_broker_outage(
     trimmer: retention.Trimmer, brokers: Brokers
 ) -> None:
     brokers.error = KafkaError._TRANSPORT
-    trimmer.trim(fetched(0))
+    trimmer.trim(fetched_pages(0))
     brokers.error = None
-    trimmer.trim(fetched(0))
+    trimmer.trim(fetched_pages(0))
     assert brokers.deleted == [("x.pages.fetched", 0, 50)]
 
 
@@ -170,8 +172,8 @@ def test_further_groups_delay_trimming_of_fetched_pages_only(
     settings = KafkaSettings(servers="nowhere:1", prefix="x.", further_groups=("indexer",))
     trimmer = retention.Trimmer(settings)
     brokers.committed["x.frontier", 0] = 7
-    trimmer.trim([*fetched(0), ("visits.ended", 0)])
+    trimmer.trim([*fetched_pages(0), ("visits.ended", 0)])
     assert brokers.deleted == [("x.visits.ended", 0, 7)], "it has never committed"
     brokers.committed["indexer", 0] = 30
-    trimmer.trim(fetched(0))
+    trimmer.trim(fetched_pages(0))
     assert brokers.deleted[1:] == [("x.pages.fetched", 0, 30)]

@@ -37,7 +37,7 @@ def test_every_lag_limit_throttles_a_service() -> None:
 def test_every_producer_waits_for_the_consumers_of_its_topics() -> None:
     for name in LIMITS:
         for writer in {*TOPICS[name].producers} - {"operators", *DRAINS}:
-            # Dedup reads on what it has discovered itself: the parser waits in its place.
+            # Dedup continues to read its own discoveries: the parser waits in its place.
             itself = writer in TOPICS[name].consumers
             assert itself or TOPICS[name] in WAITS_FOR[writer], f"{writer} by {name}"
     assert URLS_DISCOVERED in WAITS_FOR["parser"]
@@ -54,7 +54,7 @@ def test_waits_between_services_have_no_cycle() -> None:
 
 
 @pytest.fixture
-def informed() -> Iterator[None]:
+def info_level() -> Iterator[None]:
     """Enable log lines at the level of a fleet."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
@@ -62,7 +62,7 @@ def informed() -> Iterator[None]:
     structlog.configure(**before)
 
 
-@pytest.mark.usefixtures("informed")
+@pytest.mark.usefixtures("info_level")
 @pytest.mark.parametrize(
     ("service", "topic"), [(s, t.name) for s in WAITS_FOR for t in WAITS_FOR[s]]
 )

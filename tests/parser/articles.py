@@ -13,7 +13,6 @@ class Article(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return the main text."""
         return "\n".join(self.paragraphs)
 
 

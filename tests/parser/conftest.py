@@ -11,7 +11,7 @@ from tests.parser.articles import ARTICLES
 
 @pytest.fixture(params=["our own", "real"])
 def pages(request: pytest.FixtureRequest, suite_folder: Callable[[str], Path]) -> list[bytes]:
-    """Return article pages: a few synthetic ones, or those of the suite."""
+    """Return article pages: a few synthetic ones, or the suite's."""
     if request.param == "our own":
         return [article.html.encode() for article in ARTICLES.values()]
     files = sorted((suite_folder("pages") / "pages").glob("*.html.gz"))

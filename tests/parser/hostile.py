@@ -4,7 +4,7 @@ import gzip
 from collections.abc import Callable
 from functools import partial
 
-from tests.parser.shapes import LINEAR, SHAPES, numbered
+from tests.parser.shapes import LINEAR, SHAPES, number_tags
 
 
 def _long(shape: Callable[[int], str]) -> bytes:
@@ -20,9 +20,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "a bomb of zeros": lambda: gzip.compress(bytes(200 << 20)),
     "a bomb that breaks off": lambda: gzip.compress(b"<div>" * (5 << 20))[:-100],
     "a long base": lambda: (
-        f"<base href='http://b.test/{'b/' * 900}'>" + numbered("<a href={}>x</a>", 10_000)
+        f"<base href='http://b.test/{'b/' * 900}'>" + number_tags("<a href={}>x</a>", 10_000)
     ).encode(),
-    "links": lambda: numbered("<a href=/{}>x</a>", 100_000).encode(),
+    "links": lambda: number_tags("<a href=/{}>x</a>", 100_000).encode(),
     "one link": lambda: b"<a href=/x>x</a>" * 120_000,
     "long links": lambda: (f"<a href='/{'x' * 1900}{{}}'>x</a>" * 1000).encode(),
     "links in links": lambda: ("<svg>" + "<a href=/x>" * 1000 + WORDS).encode(),

@@ -54,7 +54,7 @@ def _stay(_: str) -> None:
         signal.pause()
 
 
-def forged(page: PageFetched, url: str, now: float) -> PageParsed:
+def forge_reply(page: PageFetched, url: str, now: float) -> PageParsed:
     """Return a reply with the identity of another page, crawl and time."""
     return PageParsed(
         crawl="another",
@@ -114,7 +114,7 @@ def attempt(page: PageFetched, options: Options, now: float) -> PageParsed:
     """Attempt what *page* requests instead of reading it."""
     name, _, argument = page.body.decode().partition(": ")
     if name == "forge":
-        return forged(page, argument, now)
+        return forge_reply(page, argument, now)
     try:
         result = f"done: {ATTEMPTS[name](argument)}"
     except OSError as error:

@@ -27,7 +27,7 @@ QUADRATIC = b"<svg><foreignObject><script><a title='</script>" + b"<div>" * 200_
 HOG = b"<p><a href=x>some</a> words and more " * 50_000
 
 
-def fetched(
+def page_response(
     body: bytes = b"",
     *headers: tuple[str, str],
     status: int = 200,
@@ -48,10 +48,10 @@ def fetched(
     )
 
 
-def read(body: str | bytes, *headers: tuple[str, str], status: int = 200) -> PageParsed:
+def parse_response(body: str | bytes, *headers: tuple[str, str], status: int = 200) -> PageParsed:
     """Return the result of reading a response."""
     encoded = body.encode() if isinstance(body, str) else body
-    return parse(fetched(encoded, *headers, status=status), OPTIONS, NOW)
+    return parse(page_response(encoded, *headers, status=status), OPTIONS, NOW)
 
 
 def targets(parsed: PageParsed) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 
-def numbered(tag: str, count: int) -> str:
+def number_tags(tag: str, count: int) -> str:
     """Return *count* copies of *tag*, each with its own number."""
     return "".join(tag.format(number) for number in range(count))
 
@@ -18,17 +18,19 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "links around blocks": lambda n: "<a><div>" * n,
     "end tags that end nothing": lambda n: "<span>" * n + "</x>" * n,
     "end tags of paragraphs": lambda n: "<font>" * n + "</p>" * n,
-    "formatting with attributes": lambda n: numbered("<b id={}>", n),
-    "formatting with many attributes": lambda n: numbered(f"<b {numbered('c{} ', 20)} a={{}}>", n),
-    "formatting that is reopened": lambda n: "<p>" + numbered("<font a={}>", n) + "</p><p>x" * n,
-    "formatting in a table": lambda n: "<table>" + numbered("<b a={}>", n) + "<tr>x" * n,
-    "misnested formatting": lambda n: numbered("<b a={}>", n) + "<div>" * n + "</b>" * n,
+    "formatting with attributes": lambda n: number_tags("<b id={}>", n),
+    "formatting with many attributes": lambda n: number_tags(
+        f"<b {number_tags('c{} ', 20)} a={{}}>", n
+    ),
+    "formatting that is reopened": lambda n: "<p>" + number_tags("<font a={}>", n) + "</p><p>x" * n,
+    "formatting in a table": lambda n: "<table>" + number_tags("<b a={}>", n) + "<tr>x" * n,
+    "misnested formatting": lambda n: number_tags("<b a={}>", n) + "<div>" * n + "</b>" * n,
     "formatting around blocks": lambda n: "<b><div></b>" * n,
-    "attributes": lambda n: "<a " + numbered("a{} ", 5 * n) + ">",
-    "attributes with ends in them": lambda n: "<a " + numbered("a{}='>' ", 5 * n) + ">",
-    "attributes of a tag that does not end": lambda n: "<a " + numbered("a{} ", 5 * n),
-    "attributes of the root": lambda n: numbered("<html a{}=1>", 4 * n),
-    "attributes of the body": lambda n: "<body>" + numbered("<body a{}=1>", 4 * n),
+    "attributes": lambda n: "<a " + number_tags("a{} ", 5 * n) + ">",
+    "attributes with ends in them": lambda n: "<a " + number_tags("a{}='>' ", 5 * n) + ">",
+    "attributes of a tag that does not end": lambda n: "<a " + number_tags("a{} ", 5 * n),
+    "attributes of the root": lambda n: number_tags("<html a{}=1>", 4 * n),
+    "attributes of the body": lambda n: "<body>" + number_tags("<body a{}=1>", 4 * n),
 }
 LINEAR: dict[str, Callable[[int], str]] = {
     "starts of tags": lambda n: "<a" * n,

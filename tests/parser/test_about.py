@@ -15,7 +15,7 @@ from gossamer.events import PageParsed
 from services.parser.dates import WEB_BEGAN_AT, parse_loose_date
 from services.parser.page import parse
 from tests.parser.articles import ARTICLES
-from tests.parser.pages import NOW, OPTIONS, URL, fetched
+from tests.parser.pages import NOW, OPTIONS, URL, page_response
 
 ROOT = "http://www.example.org"
 DAY = 1542672000.0
@@ -24,12 +24,12 @@ READ_AT = 1763856000.0
 """2025-11-23."""
 
 
-def read(body: str, url: str = URL) -> PageParsed:
-    page = fetched(body.encode(), ("Content-Type", "text/html; charset=utf-8"), url=url)
+def parse_body(body: str, url: str = URL) -> PageParsed:
+    page = page_response(body.encode(), ("Content-Type", "text/html; charset=utf-8"), url=url)
     return parse(replace(page, started_at=READ_AT), OPTIONS, READ_AT)
 
 
-def linked(thing: object) -> str:
+def linked_data(thing: object) -> str:
     return f"<script type='application/ld+json'>{json.dumps(thing)}</script>"
 
 
@@ -46,9 +46,9 @@ def script(text: str) -> str:
 @pytest.mark.parametrize(
     ("markup", "by"),
     [
-        (linked(ARTICLE), "linked data"),
-        (linked(GRAPH), "linked data"),
-        (linked([OTHER, GRAPH, ARTICLE]), "linked data"),
+        (linked_data(ARTICLE), "linked data"),
+        (linked_data(GRAPH), "linked data"),
+        (linked_data([OTHER, GRAPH, ARTICLE]), "linked data"),
         (script(f"<!-- {json.dumps(ARTICLE)}\n-->"), "linked data"),
         (script(f"//<![CDATA[\n{json.dumps(ARTICLE)}\n//]]>"), "linked data"),
         (script('{"@type": oops}') + PLAIN, "meta"),
@@ -68,28 +68,28 @@ def script(text: str) -> str:
     ],
 )
 def test_publication_time_and_its_source(markup: str, by: str) -> None:
-    parsed = read(markup)
+    parsed = parse_body(markup)
     assert (parsed.published_at, parsed.published_by) == (DAY if by else 0.0, by)
 
 
 @pytest.mark.parametrize("path", ["/2018/11/20/x", "/news/2018-11-20", "/2018/nov/20/x"])
 def test_date_in_url_is_publication_time(path: str) -> None:
-    parsed = read("<p>words", f"{ROOT}{path}")
+    parsed = parse_body("<p>words", f"{ROOT}{path}")
     assert (parsed.published_at, parsed.published_by) == (DAY, "url")
-    assert read("<p>words", f"{ROOT}/2018/11/201/x").published_at == 0.0
+    assert parse_body("<p>words", f"{ROOT}/2018/11/201/x").published_at == 0.0
 
 
 @pytest.mark.parametrize(
     ("markup", "by"),
     [
-        (linked({"@type": "Article", "dateModified": "2018-11-20"}), "linked data"),
+        (linked_data({"@type": "Article", "dateModified": "2018-11-20"}), "linked data"),
         ("<meta property=og:updated_time content=1542672000>", "open graph"),
         ("<meta name=last-modified content='2018-11-20 00:00:00 GMT'>", "meta"),
         ("<time></time><time class=updated datetime='2018-11-20 00:00:00'>", "time"),
     ],
 )
 def test_modification_time_and_its_source(markup: str, by: str) -> None:
-    parsed = read(markup)
+    parsed = parse_body(markup)
     assert (parsed.modified_at, parsed.modified_by) == (DAY, by)
     assert parsed.published_at == 0.0
 
@@ -113,9 +113,9 @@ def test_usual_time_formats_are_parsed(when: datetime) -> None:
 @pytest.mark.parametrize(
     ("markup", "author"),
     [
-        (linked({"@type": "Article", "author": {"name": " A.\n Writer "}}), "A. Writer"),
-        (linked({"@type": "Article", "author": [{"name": "A"}, "B", {"name": "A"}]}), "A, B"),
-        (linked({"@type": "Article", "author": {"url": 1}}), ""),
+        (linked_data({"@type": "Article", "author": {"name": " A.\n Writer "}}), "A. Writer"),
+        (linked_data({"@type": "Article", "author": [{"name": "A"}, "B", {"name": "A"}]}), "A, B"),
+        (linked_data({"@type": "Article", "author": {"url": 1}}), ""),
         ("<meta property=article:author content=//a.test/me><meta name=author content=A>", "A"),
         ("<meta name=author content=' '><a rel=author href=/me>A <b>Writer</b></a>", "A Writer"),
         (f"<meta name=author content='{'A' * 300}'>", "A" * 200),
@@ -123,28 +123,31 @@ def test_usual_time_formats_are_parsed(when: datetime) -> None:
     ],
 )
 def test_author_is_found(markup: str, author: str) -> None:
-    assert read(markup).author == author
+    assert parse_body(markup).author == author
 
 
 def test_image_open_graph_and_linked_data_are_published() -> None:
-    parsed = read(
+    parsed = parse_body(
         "<meta property=og:image content='/i.png#x'><meta property=OG:Type content=article>"
         "<meta property=og:type content=second><meta name=twitter:card content=' a  card '>"
-        "<meta property=fb:pages content=1>" + linked({"@type": "Article", "image": ["/no.png"]})
+        "<meta property=fb:pages content=1>"
+        + linked_data({"@type": "Article", "image": ["/no.png"]})
     )
     assert parsed.image == f"{ROOT}/i.png"
     open_graph_properties = {"og:image": "/i.png#x", "og:type": "article", "twitter:card": "a card"}
     assert parsed.open_graph == open_graph_properties
     assert [json.loads(text)["@type"] for text in parsed.linked_data] == ["Article"]
     for thing in ({"url": "/o.png"}, ["/o.png"], [{"contentUrl": "/o.png"}]):
-        assert read(linked({"@type": "Recipe", "image": thing})).image == f"{ROOT}/o.png"
-    assert read("<link rel=image_src href=/l.png>").image == f"{ROOT}/l.png"
+        assert parse_body(linked_data({"@type": "Recipe", "image": thing})).image == f"{ROOT}/o.png"
+    assert parse_body("<link rel=image_src href=/l.png>").image == f"{ROOT}/l.png"
 
 
 def test_metadata_is_limited() -> None:
     body = "".join(f"<meta property=og:x{n} content={'y' * 900}>" for n in range(100))
     body += "".join(f"<link rel=alternate hreflang=x{n} href=/{n}>" for n in range(300))
-    parsed = read(body + linked(["x" * 60_000]) + linked(["y" * 60_000]) + linked({}) * 50)
+    parsed = parse_body(
+        body + linked_data(["x" * 60_000]) + linked_data(["y" * 60_000]) + linked_data({}) * 50
+    )
     assert len(parsed.open_graph) == 50
     assert {len(value) for value in parsed.open_graph.values()} == {500}
     assert len(parsed.alternates) == 200
@@ -152,7 +155,7 @@ def test_metadata_is_limited() -> None:
 
 
 def test_declared_language_and_alternates_are_published() -> None:
-    parsed = read(
+    parsed = parse_body(
         "<html lang=de-CH><link rel=alternate hreflang=EN-gb href=/en>"
         "<link rel=alternate hreflang=de href='/dir/page?q'>"
         "<link rel=alternate hreflang=x-default href=/>"
@@ -188,17 +191,17 @@ SCRIPT = "<script src=/app.js></script>"
         (f"<p>Closed.{SCRIPT}", False),
         (f"<img src=/photo.jpg>{SCRIPT}", False),
         (f"<frameset><frame src=/x></frameset>{SCRIPT}", False),
-        (linked({"@type": "Article"}), False),
+        (linked_data({"@type": "Article"}), False),
     ],
 )
 def test_page_without_content_but_scripts_needs_rendering(body: str, needs: bool) -> None:
-    assert read(body).needs_rendering == needs
+    assert parse_body(body).needs_rendering == needs
 
 
 @pytest.mark.parametrize("name", ARTICLES)
 def test_articles_have_publication_time_and_author(name: str) -> None:
     article = ARTICLES[name]
-    page = read(article.html)
+    page = parse_body(article.html)
     assert page.published_at == datetime.fromisoformat(article.published).timestamp()
     assert page.author == article.author
     assert page.image and not page.needs_rendering
@@ -211,7 +214,7 @@ def test_most_real_pages_have_publication_time_and_author(
     results = []
     for file in sorted((suite_folder("pages") / "pages").glob("*.html.gz")):
         headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
-        page = replace(fetched(file.read_bytes(), *headers), started_at=time.time())
+        page = replace(page_response(file.read_bytes(), *headers), started_at=time.time())
         results.append(parse(page, replace(OPTIONS, text="off"), NOW))
     assert len(results) == 181
     assert sum(bool(page.published_at) for page in results) >= 150

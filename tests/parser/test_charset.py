@@ -3,7 +3,7 @@
 import pytest
 
 from services.parser.charset import CODECS, ENCODINGS, codec_of, decode_text, encoding_of
-from tests.parser.pages import read
+from tests.parser.pages import parse_response
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -71,7 +71,9 @@ def test_bom_precedes_header_and_header_precedes_meta(
     ],
 )
 def test_conflicting_declarations_are_a_hazard(body: bytes, header: str, conflict: bool) -> None:
-    assert ("charset_conflict" in read(body, ("Content-Type", header)).hazards) is conflict
+    assert (
+        "charset_conflict" in parse_response(body, ("Content-Type", header)).hazards
+    ) is conflict
 
 
 def test_meta_in_plain_text_is_ignored() -> None:

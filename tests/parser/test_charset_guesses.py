@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from services.parser.charset import DEFAULT_ENCODING, ENCODINGS, codec_of, decode_text
 from tests.parser.legacy import GREEK, RUSSIAN, TEXTS
-from tests.parser.pages import read
+from tests.parser.pages import parse_response
 
 
 @pytest.mark.parametrize(("encoding", "text"), TEXTS, ids=[encoding for encoding, _ in TEXTS])
 @pytest.mark.parametrize("kind", ["text/html", "text/plain"])
 def test_undeclared_encoding_is_guessed(encoding: str, text: str, kind: str) -> None:
     body = text if kind == "text/plain" else f"<title>{text[:20]}</title><p>{text}</p>"
-    parsed = read(body.encode(codec_of(encoding)), ("Content-Type", kind))
+    parsed = parse_response(body.encode(codec_of(encoding)), ("Content-Type", kind))
     assert text in (parsed.text or "")
     assert parsed.charset_source == "guess"
     assert parsed.charset in ENCODINGS
@@ -35,7 +35,7 @@ def test_undeclared_encoding_is_guessed(encoding: str, text: str, kind: str) -> 
     ],
 )
 def test_encoding_source_is_published(body: bytes, header: str, source: str) -> None:
-    assert read(body, ("Content-Type", header)).charset_source == source
+    assert parse_response(body, ("Content-Type", header)).charset_source == source
 
 
 def test_declared_encoding_is_not_guessed() -> None:

@@ -19,11 +19,11 @@ from services.parser.html.cost import (
     scan_tags,
     truncate_costly,
 )
-from tests.parser.pages import QUADRATIC, read, targets
+from tests.parser.pages import QUADRATIC, parse_response, targets
 from tests.parser.shapes import LINEAR, SHAPES
 
 ROOT = "http://www.example.org"
-MANY = 2 * MAX_CHEAP_TAGS
+TAG_COUNT = 2 * MAX_CHEAP_TAGS
 BEFORE, AFTER = "<title>Before</title><a href=/x>words</a>", "<a href=/y>"
 
 
@@ -45,7 +45,7 @@ def in_their_time() -> Iterator[ParameterSet]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*in_their_time()])
 def test_truncated_document_is_read(name: str) -> None:
-    parsed = read(BEFORE + SHAPES[name](24_000) + AFTER)
+    parsed = parse_response(BEFORE + SHAPES[name](24_000) + AFTER)
     assert parsed.title == "Before"
     assert targets(parsed)[:1] == [f"{ROOT}/x"] and f"{ROOT}/y" not in targets(parsed)
     assert parsed.hazards == ("malformed_html",)
@@ -54,25 +54,25 @@ def test_truncated_document_is_read(name: str) -> None:
 CARD = r'"<div class=\"card\"><a href=\"\/x\">One<\/a><\/div>",'
 ABOUT = "Deep tables: "
 SANE = {
-    "closed": "<div></div>" * MANY,
-    "never nested": "<ul>" + "<li>item<p>text<br>" * MANY,
-    "sloppy": "<table>" + "<tr><td><font size=1>cell" * MANY,
+    "closed": "<div></div>" * TAG_COUNT,
+    "never nested": "<ul>" + "<li>item<p>text<br>" * TAG_COUNT,
+    "sloppy": "<table>" + "<tr><td><font size=1>cell" * TAG_COUNT,
     "rows without a table": "<tr><td><font size=1>cell" * MAX_CHEAP_TAGS,
-    "svg": "<svg>" + "<path d='M0 0'/>" * MANY + "</svg>",
+    "svg": "<svg>" + "<path d='M0 0'/>" * TAG_COUNT + "</svg>",
     "deep as people may": "<div>" * 1500 + "</div>" * 1500,
     "deep tables": "<table><tr><td>" * 300 + "words" + "</table>" * 300,
     "data": "<img src='data:image/png;base64," + "A/b+" * 30_000 + "'>",
     "props": "<div data-props='" + '{"a": "b/c", "d": 1}, ' * 5_000 + "'></div>",
     "script": "<script>if (a<b) {" + "x = y / z; " * 10_000 + "}</script>",
-    "cards in a script": "<script>var cards = [" + CARD * MANY + "]</script>",
-    "cards in an attribute": "<div data-cards='" + CARD * MANY + "'></div>",
-    "comments": "<!-- <div> -->" * MANY,
-    "a script in a comment in a script": "<script><!--<script></script>" + "<div>" * MANY
+    "cards in a script": "<script>var cards = [" + CARD * TAG_COUNT + "]</script>",
+    "cards in an attribute": "<div data-cards='" + CARD * TAG_COUNT + "'></div>",
+    "comments": "<!-- <div> -->" * TAG_COUNT,
+    "a script in a comment in a script": "<script><!--<script></script>" + "<div>" * TAG_COUNT
     + "--></script>",
-    "CDATA": "<svg><![CDATA[" + "<div>" * MANY + "]]></svg>",
-    "a text field": "<textarea>" + "<div>" * MANY + "</textarea>",
-    "a style sheet": "<STYLE>" + "<div>" * MANY + "</Style >",
-    "paragraphs with formatting": "<p><b class=x>One</b> and <i>another</i>" * MANY,
+    "CDATA": "<svg><![CDATA[" + "<div>" * TAG_COUNT + "]]></svg>",
+    "a text field": "<textarea>" + "<div>" * TAG_COUNT + "</textarea>",
+    "a style sheet": "<STYLE>" + "<div>" * TAG_COUNT + "</Style >",
+    "paragraphs with formatting": "<p><b class=x>One</b> and <i>another</i>" * TAG_COUNT,
     "misnested": "<p><b class=x><i>One</b></i> and <span>another</p>" * MAX_CHEAP_TAGS,
 }  # fmt: skip
 
@@ -81,7 +81,7 @@ SANE = {
 def test_large_cheap_documents_are_not_truncated(middle: str) -> None:
     page = middle + "<p><a href=/end>"
     assert truncate_costly(page) == page
-    assert read(page).hazards == ()
+    assert parse_response(page).hazards == ()
 
 
 def test_real_pages_are_not_truncated(pages: list[bytes]) -> None:

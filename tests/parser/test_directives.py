@@ -12,7 +12,7 @@ from gossamer.web.directives import (
     parse_directives,
 )
 from services.parser.page import parse
-from tests.parser.pages import NOW, OPTIONS, fetched, read
+from tests.parser.pages import NOW, OPTIONS, page_response, parse_response
 
 PAST, FUTURE = "Thu, 01 Jan 1998 00:00:00 GMT", "Wed, 01 Jan 2098 00:00:00 GMT"
 
@@ -34,8 +34,11 @@ PAST, FUTURE = "Thu, 01 Jan 1998 00:00:00 GMT", "Wed, 01 Jan 2098 00:00:00 GMT"
     ],
 )  # fmt: skip
 def test_directives_for_us_are_published(value: str, expected: tuple[str, ...]) -> None:
-    assert read("x", ("Content-Type", "image/png"), ("X-Robots-Tag", value)).directives == expected
-    assert read(f"<meta name=robots content='{value}'>x").directives == expected
+    assert (
+        parse_response("x", ("Content-Type", "image/png"), ("X-Robots-Tag", value)).directives
+        == expected
+    )
+    assert parse_response(f"<meta name=robots content='{value}'>x").directives == expected
 
 
 @given(st.lists(st.text("noindex:,; unavailable_after2026wed", max_size=300), max_size=90))
@@ -56,7 +59,7 @@ def test_directives_are_limited(values: list[str]) -> None:
     ],
 )
 def test_page_after_unavailable_after_is_noindex(when: str, noindex: bool, at: float) -> None:
-    page = fetched(f"<meta name=robots content='unavailable_after: {when}'>".encode())
+    page = page_response(f"<meta name=robots content='unavailable_after: {when}'>".encode())
     parsed = parse(replace(page, started_at=1.7e9), OPTIONS, NOW)
     assert (parsed.noindex, parsed.unavailable_after) == (noindex, at)
 
@@ -65,10 +68,10 @@ def test_tdm_reservation_is_published() -> None:
     policy = "https://example.org/policy.json"
     headers = (("Content-Type", "text/html"), ("TDM-Reservation", "1"), ("tdm-policy", policy))
     usage = {"tdm-reservation": "1", "tdm-policy": policy}
-    assert read("x", *headers).usage == usage
+    assert parse_response("x", *headers).usage == usage
     meta = f"<meta name=TDM-Reservation content=1><meta name=tdm-policy content={policy}>"
-    assert read(meta).usage == usage
-    assert read("<meta name=tdm-reservation content=0>", *headers).usage == usage
+    assert parse_response(meta).usage == usage
+    assert parse_response("<meta name=tdm-reservation content=0>", *headers).usage == usage
 
 
 @pytest.mark.parametrize(
@@ -80,18 +83,18 @@ def test_tdm_reservation_is_published() -> None:
     ],
 )
 def test_settings_select_the_signals_that_are_obeyed(body: str, signal: str) -> None:
-    assert not read(body).noindex
+    assert not parse_response(body).noindex
     strict = replace(OPTIONS, not_indexed=(signal,), not_followed=(signal,))
-    parsed = parse(fetched(body.encode()), strict, NOW)
+    parsed = parse(page_response(body.encode()), strict, NOW)
     assert (parsed.noindex, parsed.nofollow) == (True, True)
     loose = replace(OPTIONS, not_indexed=(), not_followed=())
-    parsed = parse(fetched(b"<meta name=robots content=none>"), loose, NOW)
+    parsed = parse(page_response(b"<meta name=robots content=none>"), loose, NOW)
     assert (parsed.noindex, parsed.nofollow) == (False, False)
     assert parsed.directives == ("noindex", "nofollow")
 
 
 def test_nosnippet_texts_are_published() -> None:
-    parsed = read(
+    parsed = parse_response(
         "<p>Quote this, <span data-nosnippet>not \n this</span>.<div data-nosnippet=''></div>"
         + "<section data-nosnippet>"
         + "words " * 200
@@ -125,4 +128,4 @@ def test_robots_meta_elements_are_found_in_raw_markup(markup: str, expected: lis
     ],
 )
 def test_noindex_and_nofollow_are_hazards(markup: str, hazards: set[str]) -> None:
-    assert set(read(markup).hazards) == hazards
+    assert set(parse_response(markup).hazards) == hazards

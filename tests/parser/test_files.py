@@ -16,7 +16,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.log.codec import encode
 from gossamer.web.sniffing import OFFICE
 from services.parser.page import READERS, parse
-from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
+from tests.parser.pages import NOW, OPTIONS, page_response, parse_response, targets
 from tests.parser.pdfs import pdf
 from tests.parser.test_listings import mutants
 
@@ -31,7 +31,7 @@ WHOLE = pdf(WORDS, WORDS * 3, link="/next", info=INFO, catalog="/Lang(en-GB)")
 
 
 def test_pdf_has_text_links_and_metadata() -> None:
-    parsed = read(WHOLE, PDF)
+    parsed = parse_response(WHOLE, PDF)
     assert (parsed.title, parsed.author, parsed.description) == (
         "A title",
         "Ann Author",
@@ -41,25 +41,27 @@ def test_pdf_has_text_links_and_metadata() -> None:
     assert parsed.language == "en" and parsed.charset == ""
     assert parsed.text and parsed.text.count("quick brown fox") == 4
     assert targets(parsed) == ["http://www.example.org/next"]
-    assert parsed.digest == read(pdf(WORDS, WORDS * 3), PDF).digest, "the digest is of the text"
+    assert parsed.digest == parse_response(pdf(WORDS, WORDS * 3), PDF).digest, (
+        "the digest is of the text"
+    )
     assert len(parsed.simhash) == 16 and parsed.blocks and parsed.sketch
 
 
 def test_urls_in_pdf_text_are_links_without_annotations() -> None:
-    assert targets(read(pdf("See http://a.org/x for more"), PDF)) == ["http://a.org/x"]
+    assert targets(parse_response(pdf("See http://a.org/x for more"), PDF)) == ["http://a.org/x"]
 
 
 def test_pdf_without_text_has_digest_of_bytes() -> None:
-    empty = read(pdf(""), PDF)
-    assert empty.text is None and empty.digest != read(pdf("", ""), PDF).digest
+    empty = parse_response(pdf(""), PDF)
+    assert empty.text is None and empty.digest != parse_response(pdf("", ""), PDF).digest
 
 
 def test_pdf_served_as_octet_stream_is_read() -> None:
-    assert read(WHOLE, ("Content-Type", "application/octet-stream")).title == "A title"
+    assert parse_response(WHOLE, ("Content-Type", "application/octet-stream")).title == "A title"
 
 
 def test_pdf_has_a_size_limit_of_its_own() -> None:
-    page = fetched(WHOLE, PDF)
+    page = page_response(WHOLE, PDF)
     assert parse(page, replace(OPTIONS, decoded_limit=100), NOW).title == "A title"
     cut = parse(page, replace(OPTIONS, pdf_limit=100), NOW)
     assert cut.truncated and not cut.title
@@ -67,7 +69,7 @@ def test_pdf_has_a_size_limit_of_its_own() -> None:
 
 @pytest.mark.slow
 def test_long_pdf_text_is_truncated() -> None:
-    parsed = read(pdf(*["word " * 12_000] * 20), PDF)
+    parsed = parse_response(pdf(*["word " * 12_000] * 20), PDF)
     assert len(parsed.text or "") <= 1_100_000 and parsed.cut == ("text",)
 
 
@@ -94,7 +96,7 @@ DOCX, ODT = archive(docProps__core_xml=CORE), archive(meta_xml=META)
 @pytest.mark.parametrize("body", [DOCX, ODT])
 @pytest.mark.parametrize("kind", [*OFFICE, "application/octet-stream"])
 def test_office_file_has_metadata(body: bytes, kind: str) -> None:
-    parsed = read(body, ("Content-Type", kind))
+    parsed = parse_response(body, ("Content-Type", kind))
     assert (parsed.title, parsed.author, parsed.description) == (
         "A title",
         "Ann Author",
@@ -105,14 +107,14 @@ def test_office_file_has_metadata(body: bytes, kind: str) -> None:
 
 
 def test_other_archives_yield_nothing() -> None:
-    assert read(archive(readme_txt="x"), ("Content-Type", "application/zip")).title == ""
+    assert parse_response(archive(readme_txt="x"), ("Content-Type", "application/zip")).title == ""
 
 
 @pytest.mark.slow
 def test_archive_bomb_is_unpacked_up_to_limit() -> None:
     bomb = archive(docProps__core_xml=CORE[:-20] + " " * 100_000_000)
     assert len(bomb) < 1_000_000
-    assert read(bomb, ("Content-Type", OFFICE[0])).title == "A title"
+    assert parse_response(bomb, ("Content-Type", OFFICE[0])).title == "A title"
 
 
 XHTML = """<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x.dtd">
@@ -125,33 +127,35 @@ STRICTLY = ("Content-Type", "application/xhtml+xml")
 
 @pytest.mark.parametrize("kind", ["application/xhtml+xml", "application/xml", "text/xml"])
 def test_self_closing_script_in_xhtml_is_empty(kind: str) -> None:
-    parsed = read(XHTML, ("Content-Type", kind))
+    parsed = parse_response(XHTML, ("Content-Type", kind))
     assert (parsed.title, parsed.language) == ("A & B", "de")
     links = [link.url for link in parsed.links if link.kind != "script"]
     assert links == ["http://www.example.org/a", "http://www.example.org/b"]
     assert (
         parsed.listing is None
         and parsed.digest
-        == read(XHTML.replace('<script src="x.js"/><style/>', ""), STRICTLY).digest
+        == parse_response(XHTML.replace('<script src="x.js"/><style/>', ""), STRICTLY).digest
     )
 
 
 def test_xhtml_with_namespace_prefix_is_read() -> None:
     body = """<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:head><h:title>T</h:title></h:head>
     <h:body><h:a href="/a">x</h:a></h:body></h:html>"""
-    parsed = read(body, STRICTLY)
+    parsed = parse_response(body, STRICTLY)
     assert (parsed.title, targets(parsed)) == ("T", ["http://www.example.org/a"])
 
 
 def test_malformed_xhtml_is_read_as_html() -> None:
-    parsed = read("<html xmlns='http://www.w3.org/1999/xhtml'><title>T<p><a href=/a>x", STRICTLY)
+    parsed = parse_response(
+        "<html xmlns='http://www.w3.org/1999/xhtml'><title>T<p><a href=/a>x", STRICTLY
+    )
     assert parsed.title.startswith("T")
-    parsed = read("<title>T</title><br><a href=/a>x &nbsp; &copy;", STRICTLY)
+    parsed = parse_response("<title>T</title><br><a href=/a>x &nbsp; &copy;", STRICTLY)
     assert (parsed.title, targets(parsed)) == ("T", ["http://www.example.org/a"])
 
 
 def test_other_xml_is_not_read() -> None:
-    parsed = read(
+    parsed = parse_response(
         "<note><title>T</title><url>http://a.org/</url></note>", ("Content-Type", "text/xml")
     )
     assert (parsed.title, parsed.links, parsed.listing) == ("", (), None)
@@ -170,14 +174,14 @@ def test_json_has_a_title_and_links() -> None:
             {"@id": "#local", "name": "N", "url": ["http://a.org/3"], "text": "http://a.org/4"},
         ],
     }
-    parsed = read(json.dumps(body), ("Content-Type", "application/ld+json"))
+    parsed = parse_response(json.dumps(body), ("Content-Type", "application/ld+json"))
     assert (parsed.title, parsed.text) == ("H", None)
     assert targets(parsed) == ["http://a.org/1", "http://a.org/2"]
 
 
 def test_json_links_are_limited() -> None:
     body = json.dumps([{"url": f"http://a.org/{n}"} for n in range(20)])
-    page = fetched(body.encode(), ("Content-Type", "application/json"))
+    page = page_response(body.encode(), ("Content-Type", "application/json"))
     parsed = parse(page, replace(OPTIONS, links_limit=10), NOW)
     assert len(parsed.links) == 10 and Hazard.TOO_MANY_LINKS in parsed.hazards
 
@@ -195,12 +199,12 @@ SOUND = {
 @pytest.mark.parametrize("kind", SOUND)
 def test_mutated_files_are_read(kind: str) -> None:
     for mutant in mutants(SOUND[kind], 400):
-        encode(read(mutant, ("Content-Type", kind)))
+        encode(parse_response(mutant, ("Content-Type", kind)))
 
 
 def test_truncated_pdf_is_read() -> None:
     for end in range(0, len(WHOLE), 7):
-        encode(read(WHOLE[:end], PDF))
+        encode(parse_response(WHOLE[:end], PDF))
 
 
 HOSTILE = {
@@ -231,14 +235,14 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_file_yields_a_small_result(name: str) -> None:
     kind, body = HOSTILE[name]
-    parsed: PageParsed = read(body, ("Content-Type", kind))
+    parsed: PageParsed = parse_response(body, ("Content-Type", kind))
     assert len(encode(parsed).value) < 10_000
     assert "xxxxxxxxxxxxxxxxxxxx" not in (parsed.text or "")
 
 
 @given(st.binary(), st.sampled_from(sorted(READERS)))
 def test_any_bytes_are_read_by_any_reader(body: bytes, kind: str) -> None:
-    encode(read(body, ("Content-Type", kind)))
+    encode(parse_response(body, ("Content-Type", kind)))
 
 
 @pytest.mark.slow
@@ -247,4 +251,4 @@ def test_noise_after_any_signature_is_read() -> None:
     for start in (b"%PDF-1.7\n", b"PK\x03\x04", b"\x1f\x8b\x08", b"<html xmlns='", b"{"):
         for _ in range(50):
             for kind in ("application/pdf", "application/zip", "application/gzip", "text/xml"):
-                encode(read(start + chance.randbytes(500), ("Content-Type", kind)))
+                encode(parse_response(start + chance.randbytes(500), ("Content-Type", kind)))

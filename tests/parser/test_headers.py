@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gossamer.events import Link
 from services.parser.links import MAX_HEADER_LINKS, parse_link_header, parse_refresh
-from tests.parser.pages import read
+from tests.parser.pages import parse_response
 
 ROOT = "http://www.example.org"
 
@@ -34,7 +34,7 @@ def test_link_headers_are_read_for_every_media_type(
     value: str, links: list[tuple[str, str, str]]
 ) -> None:
     for media_type in ("text/html", "image/png"):
-        parsed = read("x", ("Content-Type", media_type), ("Link", value))
+        parsed = parse_response("x", ("Content-Type", media_type), ("Link", value))
         found = [(link.url.removeprefix(ROOT), link.kind, link.text) for link in parsed.links]
         assert found == links
         canonical = next((ROOT + url for url, kind, _ in links if kind == "canonical"), "")
@@ -42,20 +42,20 @@ def test_link_headers_are_read_for_every_media_type(
 
 
 def test_header_link_has_its_relations() -> None:
-    parsed = read("x", ("Content-Type", "text/html"), ("Link", '</x>; rel="Next  Start"'))
+    parsed = parse_response("x", ("Content-Type", "text/html"), ("Link", '</x>; rel="Next  Start"'))
     assert parsed.links == (Link(f"{ROOT}/x", rel="next start", kind="next"),)
 
 
 def test_refresh_header_is_a_link() -> None:
-    parsed = read("x", ("Content-Type", "text/html"), ("Refresh", "0; url=/x"))
+    parsed = parse_response("x", ("Content-Type", "text/html"), ("Refresh", "0; url=/x"))
     assert parsed.links == (Link(f"{ROOT}/x", kind="refresh"),)
-    assert read("x", ("Content-Type", "text/html"), ("Refresh", "5")).links == ()
+    assert parse_response("x", ("Content-Type", "text/html"), ("Refresh", "5")).links == ()
 
 
 def test_links_in_body_precede_links_in_headers() -> None:
     header = ("Link", "</a>; rel=canonical, </b>; rel=next")
     body = "<link rel=canonical href=/c><a href=/b>more</a>"
-    parsed = read(body, ("Content-Type", "text/html"), header)
+    parsed = parse_response(body, ("Content-Type", "text/html"), header)
     assert parsed.canonical == f"{ROOT}/c"
     assert [link.url for link in parsed.links] == [f"{ROOT}/c", f"{ROOT}/b", f"{ROOT}/a"]
     assert parsed.links[1].text == "more"
@@ -63,7 +63,10 @@ def test_links_in_body_precede_links_in_headers() -> None:
 
 def test_header_links_are_limited() -> None:
     value = ", ".join(f"</{n}>; rel=next" for n in range(2 * MAX_HEADER_LINKS))
-    assert len(read("x", ("Content-Type", "text/html"), ("Link", value)).links) == MAX_HEADER_LINKS
+    assert (
+        len(parse_response("x", ("Content-Type", "text/html"), ("Link", value)).links)
+        == MAX_HEADER_LINKS
+    )
 
 
 targets = st.text("abc/.,;=:?\"' ", max_size=10)
@@ -73,11 +76,11 @@ values = st.text('abc ,;<>\\"=', max_size=8)
 
 @given(st.lists(st.tuples(targets, st.dictionaries(tokens, values, max_size=3)), max_size=5))
 def test_link_header_round_trip(links: list[tuple[str, dict[str, str]]]) -> None:
-    def quoted(value: str) -> str:
+    def quote(value: str) -> str:
         return value.replace("\\", "\\\\").replace('"', '\\"')
 
     written = ", ".join(
-        f"<{target}>" + "".join(f'; {name}="{quoted(value)}"' for name, value in parameters.items())
+        f"<{target}>" + "".join(f'; {name}="{quote(value)}"' for name, value in parameters.items())
         for target, parameters in links
     )
     assert list(parse_link_header(written)) == [

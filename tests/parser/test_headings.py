@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from gossamer.events import Heading
 from services.parser.html.headings import MAX_HEADING_LENGTH, MAX_HEADINGS
 from services.parser.page import parse
-from tests.parser.pages import NOW, OPTIONS, fetched, read
+from tests.parser.pages import NOW, OPTIONS, page_response, parse_response
 
 
 def test_heading_weight_follows_level() -> None:
-    parsed = read("".join(f"<h{n}>Level {n}</h{n}><p>text</p>" for n in range(1, 7)))
+    parsed = parse_response("".join(f"<h{n}>Level {n}</h{n}><p>text</p>" for n in range(1, 7)))
     assert parsed.headings == tuple(Heading(f"Level {n}", 7 - n) for n in range(1, 7))
     assert "physical_markup" not in parsed.hazards
 
@@ -33,7 +33,7 @@ def test_heading_weight_follows_level() -> None:
     ],
 )
 def test_lookalike_is_a_physical_heading(markup: str, weight: int) -> None:
-    parsed = read(f"{markup}<p>Read this ...</p>")
+    parsed = parse_response(f"{markup}<p>Read this ...</p>")
     assert parsed.headings == (Heading("Important facts", weight, physical=True),)
     assert "physical_markup" in parsed.hazards
 
@@ -48,7 +48,7 @@ def test_lookalike_is_a_physical_heading(markup: str, weight: int) -> None:
     ],
 )
 def test_inline_emphasis_has_weight_1(markup: str) -> None:
-    parsed = read(markup)
+    parsed = parse_response(markup)
     assert parsed.headings == (Heading("bold", 1),)
     assert "physical_markup" not in parsed.hazards
 
@@ -64,16 +64,16 @@ def test_inline_emphasis_has_weight_1(markup: str) -> None:
     ],
 )
 def test_ordinary_text_is_not_a_heading(markup: str) -> None:
-    assert read(markup).headings == ()
+    assert parse_response(markup).headings == ()
 
 
 def test_bold_link_is_not_a_heading() -> None:
-    parsed = read("<div><a href=a><b>Home</b></a></div><p><b><a href=b>News</a></b></p>")
+    parsed = parse_response("<div><a href=a><b>Home</b></a></div><p><b><a href=b>News</a></b></p>")
     assert {heading.weight for heading in parsed.headings} == {1}
 
 
 def test_physical_headings_can_be_disabled() -> None:
-    page = fetched(b"<p><b>Facts</b></p><h2>Title</h2>")
+    page = page_response(b"<p><b>Facts</b></p><h2>Title</h2>")
     parsed = parse(page, replace(OPTIONS, physical_markup=False), NOW)
     assert parsed.headings == (Heading("Title", 5),)
     assert "physical_markup" not in parsed.hazards
@@ -82,7 +82,7 @@ def test_physical_headings_can_be_disabled() -> None:
 @pytest.mark.slow
 @given(st.integers(0, 200), st.text("ab <b>", max_size=300))
 def test_headings_are_bounded(times: int, words: str) -> None:
-    parsed = read(f"<h2>{words}</h2>" * times + "<p><b>x</b></p>" * times)
+    parsed = parse_response(f"<h2>{words}</h2>" * times + "<p><b>x</b></p>" * times)
     assert len(parsed.headings) <= MAX_HEADINGS
     assert all(
         0 < len(one.text) <= MAX_HEADING_LENGTH and 1 <= one.weight <= 6 for one in parsed.headings
@@ -91,4 +91,4 @@ def test_headings_are_bounded(times: int, words: str) -> None:
 
 def test_nested_candidates_take_linear_time() -> None:
     deep = "<div style='font-size:20px'>" * 1500 + "words " * 100_000
-    assert read(deep).headings == ()
+    assert parse_response(deep).headings == ()

@@ -5,13 +5,13 @@ from msgspec import json
 from msgspec.structs import replace
 
 from services.parser.page import parse
-from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
+from tests.parser.pages import NOW, OPTIONS, page_response, parse_response, targets
 
 ROOT = "http://www.example.org"
 
 
 def test_title_description_canonical_and_language() -> None:
-    parsed = read(
+    parsed = parse_response(
         "<html lang='PT-br'><head><title> A\n title </title>"
         "<meta name=Description content=' of  it '>"
         "<link rel='shortlink Canonical' href='/one#top'><p>Olá"
@@ -22,8 +22,8 @@ def test_title_description_canonical_and_language() -> None:
 
 
 def test_svg_title_is_not_the_page_title() -> None:
-    assert read("<body><svg><title>picture</title></svg>").title == ""
-    assert read("<noscript><img></noscript><title>late</title>").title == "late"
+    assert parse_response("<body><svg><title>picture</title></svg>").title == ""
+    assert parse_response("<noscript><img></noscript><title>late</title>").title == "late"
 
 
 @pytest.mark.parametrize(
@@ -59,18 +59,22 @@ def test_svg_title_is_not_the_page_title() -> None:
     ],
 )
 def test_elements_with_targets_are_links(markup: str, target: str) -> None:
-    assert targets(read(markup)) == ([ROOT + target] if target else [])
+    assert targets(parse_response(markup)) == ([ROOT + target] if target else [])
 
 
 def test_links_are_relative_to_base() -> None:
-    assert targets(read("<base href=//other.org/deep/><a href=x>")) == ["http://other.org/deep/x"]
-    assert targets(read("<base href=up/><base href=/no/><a href=x>")) == [f"{ROOT}/dir/up/x"]
-    assert targets(read("<base target=_top><base href=/b/><a href=x>")) == [f"{ROOT}/b/x"]
-    assert targets(read("<base href=http://[bad><a href=x>")) == [f"{ROOT}/dir/x"]
+    assert targets(parse_response("<base href=//other.org/deep/><a href=x>")) == [
+        "http://other.org/deep/x"
+    ]
+    assert targets(parse_response("<base href=up/><base href=/no/><a href=x>")) == [
+        f"{ROOT}/dir/up/x"
+    ]
+    assert targets(parse_response("<base target=_top><base href=/b/><a href=x>")) == [f"{ROOT}/b/x"]
+    assert targets(parse_response("<base href=http://[bad><a href=x>")) == [f"{ROOT}/dir/x"]
 
 
 def test_repeated_link_is_listed_once_with_first_text() -> None:
-    parsed = read(
+    parsed = parse_response(
         "<a href=/x><img></a> <a href='/x#f'> The\n <b>first</b> </a> <a href=/x>second</a>"
         "<area href=/y alt='a map'>" + "<a href=/z>" + "long " * 100
     )
@@ -80,7 +84,7 @@ def test_repeated_link_is_listed_once_with_first_text() -> None:
 
 
 def test_link_is_nofollow_if_every_occurrence_is() -> None:
-    parsed = read(
+    parsed = parse_response(
         "<a rel=nofollow href=/a></a><a rel='me UGC' href=/b></a><a rel=sponsored href=/c></a>"
         "<a rel=noopener href=/d></a><a href=/a></a><a rel=nofollow href=/d></a>"
     )
@@ -101,7 +105,7 @@ def test_link_is_nofollow_if_every_occurrence_is() -> None:
     ],
 )
 def test_bad_url_is_dropped_and_counted(href: str, hazard: str) -> None:
-    parsed = read(f"<a href='{href}'>x</a><a href='{href}'>x</a><a href=/good>")
+    parsed = parse_response(f"<a href='{href}'>x</a><a href='{href}'>x</a><a href=/good>")
     assert targets(parsed) == [f"{ROOT}/good"]
     assert parsed.hazards == (hazard,)
 
@@ -110,7 +114,7 @@ def test_query_is_encoded_in_page_encoding() -> None:
     body = "<meta charset=windows-1251><a href='/я?q=я日&amp;r=%41 b'>".encode(
         "cp1251", "xmlcharrefreplace"
     )
-    assert targets(read(body)) == [f"{ROOT}/%D1%8F?q=%FF%26%2326085%3B&r=A%20b"]
+    assert targets(parse_response(body)) == [f"{ROOT}/%D1%8F?q=%FF%26%2326085%3B&r=A%20b"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +130,7 @@ def test_query_is_encoded_in_page_encoding() -> None:
     ],
 )
 def test_robots_meta_elements_are_obeyed(head: str, noindex: bool, nofollow: bool) -> None:
-    parsed = read(head + "<a href=/x>")
+    parsed = parse_response(head + "<a href=/x>")
     assert (parsed.noindex, parsed.nofollow) == (noindex, nofollow)
     assert targets(parsed) == [f"{ROOT}/x"]
 
@@ -145,7 +149,7 @@ def test_robots_headers_are_obeyed_for_every_media_type(
     value: str, noindex: bool, nofollow: bool
 ) -> None:
     for kind in ("text/html", "application/pdf"):
-        parsed = read("x", ("Content-Type", kind), ("x-robots-tag", value))
+        parsed = parse_response("x", ("Content-Type", kind), ("x-robots-tag", value))
         assert (parsed.noindex, parsed.nofollow) == (noindex, nofollow)
 
 
@@ -154,7 +158,7 @@ def test_directives_for_another_product_are_ignored() -> None:
     body = b"<meta name=otherbot content=noindex><meta name=gossamer content=nofollow>"
     headers = [("Content-Type", "text/html"), ("X-Robots-Tag", "otherBot: nofollow")]
     for options, forbidden in ((other, (True, True)), (OPTIONS, (False, True))):
-        parsed = parse(fetched(body, *headers), options, NOW)
+        parsed = parse(page_response(body, *headers), options, NOW)
         assert (parsed.noindex, parsed.nofollow) == forbidden
 
 
@@ -172,15 +176,15 @@ MALFORMED = [
 
 @pytest.mark.parametrize("markup", MALFORMED)
 def test_malformed_html_is_repaired_as_in_browsers(markup: str) -> None:
-    assert f"{ROOT}/x" in targets(read(markup))
+    assert f"{ROOT}/x" in targets(parse_response(markup))
 
 
 @pytest.mark.slow
 def test_links_of_page_are_limited() -> None:
     links = "".join(f"<a href=/{i}>" for i in range(10_000))
-    once_more = read(links + "<a href=/7 rel=nofollow>")
+    once_more = parse_response(links + "<a href=/7 rel=nofollow>")
     assert (len(once_more.links), once_more.hazards) == (10_000, ())
-    another = read(links + "<a href=/another>")
+    another = parse_response(links + "<a href=/another>")
     assert (another.links, another.hazards) == (once_more.links, ("too_many_links",))
 
 
@@ -188,7 +192,7 @@ def test_links_of_page_are_limited() -> None:
 def test_links_with_long_base_are_limited_in_bytes() -> None:
     base = f"<base href='{ROOT}/{'b/' * 900}'>"
     text = "\1" * 250
-    parsed = read(base + "".join(f"<a href={i}>{text}</a>" for i in range(10_000)))
+    parsed = parse_response(base + "".join(f"<a href={i}>{text}</a>" for i in range(10_000)))
     assert "too_many_links" in parsed.hazards
     assert targets(parsed) == [f"{ROOT}/{'b/' * 900}{i}" for i in range(len(parsed.links))]
     size = len(json.encode(parsed.links))
@@ -197,26 +201,26 @@ def test_links_with_long_base_are_limited_in_bytes() -> None:
 
 def test_digest_is_of_visible_text() -> None:
     page = "<title>T</title><p>Some <b>words</b></p><script>{}</script><!-- {} --><p class='{}'>"
-    digests = {read(page.replace("{}", word)).digest for word in ("a", "b")}
+    digests = {parse_response(page.replace("{}", word)).digest for word in ("a", "b")}
     assert len(digests) == 1
-    assert read("<title>T</title>\n\n<p>Some \n words").digest in digests
-    assert read("<title>T</title><p>Other words").digest not in digests
+    assert parse_response("<title>T</title>\n\n<p>Some \n words").digest in digests
+    assert parse_response("<title>T</title><p>Other words").digest not in digests
 
 
 def test_page_without_text_has_digest_of_bytes() -> None:
-    assert read("<img src=a>").digest != read("<img src=b>").digest
+    assert parse_response("<img src=a>").digest != parse_response("<img src=b>").digest
 
 
 def test_text_is_none_if_disabled_or_missing() -> None:
     words = "<article><p>" + "These are the words of the article itself. " * 10 + "</article>"
-    assert "words of the article" in (read(words).text or "")
-    assert read(words).language == "en"
-    assert parse(fetched(words.encode()), replace(OPTIONS, text="off"), NOW).text is None
-    assert read("<img src=a>").text is None
+    assert "words of the article" in (parse_response(words).text or "")
+    assert parse_response(words).language == "en"
+    assert parse(page_response(words.encode()), replace(OPTIONS, text="off"), NOW).text is None
+    assert parse_response("<img src=a>").text is None
 
 
 def test_article_in_linked_data_is_extracted() -> None:
     article = "All that is said here stands in a script, for search engines. " * 5
     data = json.encode({"@type": "NewsArticle", "articleBody": article}).decode()
-    parsed = read(f"<script type=application/ld+json>{data}</script><div id=app></div>")
+    parsed = parse_response(f"<script type=application/ld+json>{data}</script><div id=app></div>")
     assert (parsed.text or "").strip() == article.strip()

@@ -1,4 +1,4 @@
-"""The kind of each response, by which alone dedup handles it."""
+"""The kind of each response, which alone decides how dedup handles it."""
 
 import pytest
 from msgspec.structs import replace
@@ -8,14 +8,14 @@ from gossamer.web.soft_404 import Signature
 from gossamer.web.validators import Validators
 from services.parser.page import parse
 from services.parser.result import classify, report_unreadable
-from tests.parser.pages import NOW, OPTIONS, fetched
+from tests.parser.pages import NOW, OPTIONS, page_response
 
 TEXT = b"<title>A page</title><p>Words."
 FEED = b"<rss version='2.0'><channel><item><link>http://a.example/</link></item></channel></rss>"
 XML = ("Content-Type", "application/xml")
 TO = ("Location", "/there")
 IMAGE = ("Content-Type", "image/png")
-WITH_TEXT = Signature(status=200, digest=parse(fetched(TEXT), OPTIONS, NOW).digest, at=1.0)
+WITH_TEXT = Signature(status=200, digest=parse(page_response(TEXT), OPTIONS, NOW).digest, at=1.0)
 REDIRECTING = Signature(status=302, location="/there", at=1.0)
 
 
@@ -31,29 +31,29 @@ def conditional(page: PageFetched) -> PageFetched:
 @pytest.mark.parametrize(
     ("page", "expected"),
     [
-        (fetched(TEXT), PageKind.DOCUMENT),
-        (fetched(b"", status=204), PageKind.DOCUMENT),
-        (fetched(b"\x89PNG", IMAGE), PageKind.DOCUMENT),
-        (fetched(FEED, XML), PageKind.LISTING),
-        (fetched(FEED, XML, purpose=Purpose.SITEMAP), PageKind.LISTING),
-        (fetched(TEXT, purpose=Purpose.SITEMAP), PageKind.DOCUMENT),
-        (conditional(fetched(status=304)), PageKind.NOT_MODIFIED),
-        (fetched(status=304), PageKind.INCONCLUSIVE),
-        (fetched(b"", TO, status=301), PageKind.MOVED),
-        (fetched(b"", TO, status=308), PageKind.MOVED),
-        (fetched(b"", TO, status=302), PageKind.REDIRECTED),
-        (fetched(b"", TO, status=300), PageKind.REDIRECTED),
-        (fetched(status=301), PageKind.INCONCLUSIVE),
-        (fetched(b"", ("Location", "mailto:x"), status=302), PageKind.INCONCLUSIVE),
-        (fetched(TEXT, status=404), PageKind.MISSING),
-        (fetched(TEXT, status=410), PageKind.REMOVED),
-        (fetched(TEXT, status=403), PageKind.REFUSED),
-        (fetched(TEXT, status=412), PageKind.INCONCLUSIVE),
-        (fetched(TEXT, status=429), PageKind.INCONCLUSIVE),
-        (fetched(TEXT, status=503), PageKind.INCONCLUSIVE),
-        (fetched(TEXT, purpose=Purpose.PROBE), PageKind.PROBE),
-        (fetched(TEXT, status=404, purpose=Purpose.PROBE), PageKind.INCONCLUSIVE),
-        (fetched(b"", TO, status=302, purpose=Purpose.PROBE), PageKind.INCONCLUSIVE),
+        (page_response(TEXT), PageKind.DOCUMENT),
+        (page_response(b"", status=204), PageKind.DOCUMENT),
+        (page_response(b"\x89PNG", IMAGE), PageKind.DOCUMENT),
+        (page_response(FEED, XML), PageKind.LISTING),
+        (page_response(FEED, XML, purpose=Purpose.SITEMAP), PageKind.LISTING),
+        (page_response(TEXT, purpose=Purpose.SITEMAP), PageKind.DOCUMENT),
+        (conditional(page_response(status=304)), PageKind.NOT_MODIFIED),
+        (page_response(status=304), PageKind.INCONCLUSIVE),
+        (page_response(b"", TO, status=301), PageKind.MOVED),
+        (page_response(b"", TO, status=308), PageKind.MOVED),
+        (page_response(b"", TO, status=302), PageKind.REDIRECTED),
+        (page_response(b"", TO, status=300), PageKind.REDIRECTED),
+        (page_response(status=301), PageKind.INCONCLUSIVE),
+        (page_response(b"", ("Location", "mailto:x"), status=302), PageKind.INCONCLUSIVE),
+        (page_response(TEXT, status=404), PageKind.MISSING),
+        (page_response(TEXT, status=410), PageKind.REMOVED),
+        (page_response(TEXT, status=403), PageKind.REFUSED),
+        (page_response(TEXT, status=412), PageKind.INCONCLUSIVE),
+        (page_response(TEXT, status=429), PageKind.INCONCLUSIVE),
+        (page_response(TEXT, status=503), PageKind.INCONCLUSIVE),
+        (page_response(TEXT, purpose=Purpose.PROBE), PageKind.PROBE),
+        (page_response(TEXT, status=404, purpose=Purpose.PROBE), PageKind.INCONCLUSIVE),
+        (page_response(b"", TO, status=302, purpose=Purpose.PROBE), PageKind.INCONCLUSIVE),
     ],
 )
 def test_kind_of_response(page: PageFetched, expected: PageKind) -> None:
@@ -61,11 +61,11 @@ def test_kind_of_response(page: PageFetched, expected: PageKind) -> None:
 
 
 def test_response_with_signature_of_missing_page_is_soft_404() -> None:
-    assert kind(replace(fetched(TEXT), signature=WITH_TEXT)) is PageKind.SOFT_404
-    there = replace(fetched(b"", TO, status=302), signature=REDIRECTING)
+    assert kind(replace(page_response(TEXT), signature=WITH_TEXT)) is PageKind.SOFT_404
+    there = replace(page_response(b"", TO, status=302), signature=REDIRECTING)
     assert kind(there) is PageKind.SOFT_404_REDIRECT
     assert kind(replace(there, status=301)) is PageKind.MOVED
-    feed = fetched(FEED, XML)
+    feed = page_response(FEED, XML)
     everywhere = replace(WITH_TEXT, digest=parse(feed, OPTIONS, NOW).digest)
     assert kind(replace(feed, signature=everywhere)) is PageKind.SOFT_404
 
@@ -73,10 +73,10 @@ def test_response_with_signature_of_missing_page_is_soft_404() -> None:
 @pytest.mark.parametrize(
     ("page", "expected"),
     [
-        (fetched(TEXT), PageKind.UNREADABLE),
-        (fetched(TEXT, status=404), PageKind.MISSING),
-        (fetched(b"", TO, status=301), PageKind.INCONCLUSIVE),
-        (fetched(TEXT, purpose=Purpose.PROBE), PageKind.PROBE),
+        (page_response(TEXT), PageKind.UNREADABLE),
+        (page_response(TEXT, status=404), PageKind.MISSING),
+        (page_response(b"", TO, status=301), PageKind.INCONCLUSIVE),
+        (page_response(TEXT, purpose=Purpose.PROBE), PageKind.PROBE),
     ],
 )
 def test_kind_of_unreadable_response(page: PageFetched, expected: PageKind) -> None:

@@ -16,7 +16,7 @@ from services.parser.html.links import MAX_GUESSES, find_url_literals, parse_src
 from services.parser.links import TEXT_BUDGET, Resolver
 from services.parser.page import parse
 from tests.parser.articles import ARTICLES
-from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
+from tests.parser.pages import NOW, OPTIONS, page_response, parse_response, targets
 
 ROOT = "http://www.example.org"
 
@@ -50,11 +50,11 @@ ROOT = "http://www.example.org"
     ],
 )
 def test_kind_text_and_relations_of_link(markup: str, link: Link) -> None:
-    assert read(markup).links == (link,)
+    assert parse_response(markup).links == (link,)
 
 
 def test_checkpoint_of_link() -> None:
-    parsed = read(
+    parsed = parse_response(
         "<header><nav><a href=/menu>A</a></nav><a href=/logo>A</a></header><a href=/nowhere>A</a>"
         "<main><article><header><a href=/byline>A</a></header><a href=/text>A</a>"
         "<a href=/logo>B</a><aside><a href=/related>A</a></aside></article></main>"
@@ -73,7 +73,7 @@ def test_checkpoint_of_link() -> None:
 
 def test_nested_parts_are_searched_up_to_limit() -> None:
     page = "<nav>" * 100 + "".join(f"<a href=/{n}>A</a>" for n in range(3000))
-    positions = [link.position for link in read(page).links]
+    positions = [link.position for link in parse_response(page).links]
     assert positions == ["navigation"] * 3000
 
 
@@ -114,11 +114,13 @@ def test_resolver_agrees_with_canonicalize(base: str, start: str, end: str) -> N
     ],
 )
 def test_elements_without_document_are_not_links(markup: str) -> None:
-    assert read(markup).links == ()
+    assert parse_response(markup).links == ()
 
 
 def test_clickable_link_precedes_link_element() -> None:
-    parsed = read("<link rel=next href=/x><a href=/x>more</a><a href=/y>one</a><iframe src=/y>")
+    parsed = parse_response(
+        "<link rel=next href=/x><a href=/x>more</a><a href=/y>one</a><iframe src=/y>"
+    )
     assert parsed.links == (
         Link(f"{ROOT}/x", "more", rel="next", kind="link"),
         Link(f"{ROOT}/y", "one"),
@@ -126,14 +128,17 @@ def test_clickable_link_precedes_link_element() -> None:
 
 
 def test_links_of_declarative_shadow_trees_are_in_document_order() -> None:
-    parsed = read(
+    parsed = parse_response(
         "<a href=/1></a><div><template shadowrootmode=open>Shadow <a href=/2></a><p>"
         "<template shadowrootmode=closed><a href=/3></a></template></template></div>"
         "<template><a href=/no></a></template><a href=/4>"
     )
     assert targets(parsed) == [f"{ROOT}/{n}" for n in range(1, 5)]
-    seen = read("<p>Shadow</p>")
-    assert read("<p><template shadowrootmode=open>Shadow</template></p>").digest == seen.digest
+    seen = parse_response("<p>Shadow</p>")
+    assert (
+        parse_response("<p><template shadowrootmode=open>Shadow</template></p>").digest
+        == seen.digest
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,7 +169,7 @@ def test_links_of_declarative_shadow_trees_are_in_document_order() -> None:
     ],
 )  # fmt: skip
 def test_url_of_same_site_in_script_is_a_guess(markup: str, target: str) -> None:
-    parsed = read(markup)
+    parsed = parse_response(markup)
     url = target if target.startswith("http") else ROOT + target
     assert parsed.links == ((Link(url, kind="script"),) if target else ())
     assert ("script_links" in parsed.hazards) == bool(target)
@@ -172,13 +177,15 @@ def test_url_of_same_site_in_script_is_a_guess(markup: str, target: str) -> None
 
 def test_guesses_come_last_are_limited_and_exclude_links() -> None:
     many = "".join(f"'/guess/{n}';" for n in range(MAX_GUESSES + 10))
-    parsed = read(f"<script>'/known';{many}</script><a href=/known>known</a><a href=/last>")
+    parsed = parse_response(
+        f"<script>'/known';{many}</script><a href=/known>known</a><a href=/last>"
+    )
     assert targets(parsed)[:2] == [f"{ROOT}/known", f"{ROOT}/last"]
     assert [link.kind for link in parsed.links] == ["link"] * 2 + ["script"] * MAX_GUESSES
 
 
 def test_script_links_can_be_disabled() -> None:
-    page = fetched(b"<script>'/next'</script>")
+    page = page_response(b"<script>'/next'</script>")
     parsed = parse(page, replace(OPTIONS, script_links=False), NOW)
     assert (parsed.links, parsed.hazards) == ((), ())
 
@@ -191,7 +198,7 @@ def test_url_literals_are_parts_of_script_without_quotes(script: str) -> None:
 
 
 def test_requisites_are_recorded_apart_from_links() -> None:
-    parsed = read(
+    parsed = parse_response(
         "<link rel=stylesheet href=/s.css><link rel='shortcut icon' href=/i.ico>"
         "<script src=/s.js></script><img src=/a.png srcset='/b.png 2x, /c.png 3x'><img src=/a.png>"
         "<picture><source srcset=/d.webp></picture><video src=/v.mp4 poster=/p.jpg></video>"
@@ -205,7 +212,7 @@ def test_requisites_are_recorded_apart_from_links() -> None:
 
 
 def test_requisites_are_limited() -> None:
-    page = fetched(b"<img src=1><img src=2><img src=3>")
+    page = page_response(b"<img src=1><img src=2><img src=3>")
     shown = parse(page, replace(OPTIONS, requisites_limit=2), NOW).requisites
     assert shown == (f"{ROOT}/dir/1", f"{ROOT}/dir/2")
     assert parse(page, replace(OPTIONS, requisites_limit=0), NOW).requisites == ()
@@ -247,7 +254,7 @@ def test_any_srcset_yields_parts_without_white_space(value: str) -> None:
 
 
 def test_forms_with_method_get_are_recorded() -> None:
-    parsed = read(
+    parsed = parse_response(
         "<form action='/search#x'><input name=q><input name=q><select name=in></select><input>"
         "</form><form method=POST action=/login><input name=user></form>"
         "<form method=GET><textarea name=words></textarea></form><form action=mailto:x></form>"
@@ -261,7 +268,7 @@ def test_forms_with_method_get_are_recorded() -> None:
 
 def test_forms_are_limited() -> None:
     fields = "".join(f"<input name={'n' * 200}{n}><input name=f{n}>" for n in range(100))
-    parsed = read("".join(f"<form action=/{n}>{fields}</form>" for n in range(20)))
+    parsed = parse_response("".join(f"<form action=/{n}>{fields}</form>" for n in range(20)))
     assert len(parsed.forms) == 10
     assert {len(form.fields) for form in parsed.forms} == {50}
 
@@ -271,7 +278,7 @@ KINDS = {"link", "canonical", "feed", "amphtml", "frame", "script"}
 
 
 def test_article_has_links_of_each_kind() -> None:
-    parsed = read(ARTICLES["news with linked data"].html)
+    parsed = parse_response(ARTICLES["news with linked data"].html)
     assert {link.kind for link in parsed.links} == KINDS
     assert "malformed_url" not in parsed.hazards
 
@@ -281,7 +288,7 @@ def test_real_pages_have_links_of_each_kind(suite_folder: Callable[[str], Path])
     kinds: set[str] = set()
     for file in sorted((suite_folder("pages") / "pages").glob("*.html.gz"))[:60]:
         headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
-        page = fetched(file.read_bytes(), *headers)
+        page = page_response(file.read_bytes(), *headers)
         parsed = parse(page, replace(OPTIONS, text="off"), NOW)
         kinds |= {link.kind for link in parsed.links}
         assert "malformed_url" not in parsed.hazards or len(parsed.links) > 5
@@ -290,7 +297,7 @@ def test_real_pages_have_links_of_each_kind(suite_folder: Callable[[str], Path])
 
 def test_texts_of_nested_links_are_limited() -> None:
     words = "word " * (TEXT_BUDGET // 50)
-    links = read("<svg>" + "".join(f"<a href=/{n}>" for n in range(100)) + words).links
+    links = parse_response("<svg>" + "".join(f"<a href=/{n}>" for n in range(100)) + words).links
     has_text = [bool(link.text) for link in links]
     assert has_text == sorted(has_text, reverse=True) and 10 <= sum(has_text) <= 12
     assert len(links) == 100

@@ -16,7 +16,7 @@ from gossamer.log.codec import encode
 from services.parser.options import Options
 from services.parser.page import parse
 from tests.parser.listings import LISTINGS
-from tests.parser.pages import NOW, OPTIONS, fetched
+from tests.parser.pages import NOW, OPTIONS, page_response
 
 MAP = "http://www.example.org/maps/sitemap.xml"
 DAY = 86400.0
@@ -38,7 +38,7 @@ def read_listing(
     url: str = MAP,
 ) -> PageParsed:
     encoded = body.encode() if isinstance(body, str) else body
-    page = fetched(encoded, *(headers or (XML,)), url=url, purpose=purpose)
+    page = page_response(encoded, *(headers or (XML,)), url=url, purpose=purpose)
     return parse(page, options, NOW)
 
 
@@ -61,7 +61,7 @@ def test_sitemap_entries_have_dates_and_are_sorted_by_priority() -> None:
     "kind", ["", "text/html", "text/plain", "application/octet-stream", "image/png"]
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_named_sitemap_is_read_whatever_its_media_type(kind: str, packed: bool) -> None:
+def test_named_sitemap_is_read_with_any_media_type(kind: str, packed: bool) -> None:
     body = gzip.compress(URLSET.encode()) if packed else URLSET
     parsed = read_listing(body, *([("Content-Type", kind)] if kind else [("X", "y")]))
     assert (parsed.listing, len(parsed.entries)) == (Listing.SITEMAP, 3)

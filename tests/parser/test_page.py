@@ -12,12 +12,19 @@ from gossamer.web.validators import Validators
 from services.parser.page import parse
 from tests.conformance.measures import f1_of
 from tests.parser.articles import ARTICLES
-from tests.parser.pages import NOW, OPTIONS, check_invariants, fetched, read, targets
+from tests.parser.pages import (
+    NOW,
+    OPTIONS,
+    check_invariants,
+    page_response,
+    parse_response,
+    targets,
+)
 from tests.support.inline_parser import InlineParser
 
 
 def test_result_has_identity_of_page() -> None:
-    page = fetched(b"<title>x</title>")
+    page = page_response(b"<title>x</title>")
     parsed = parse(page, OPTIONS, NOW)
     assert (parsed.at, parsed.fetched_at, parsed.status) == (NOW, page.started_at, 200)
     assert (parsed.visit, parsed.site, parsed.host) == (page.visit, page.site, page.host)
@@ -25,35 +32,39 @@ def test_result_has_identity_of_page() -> None:
 
 
 def test_payload_digest_is_of_encoded_body() -> None:
-    assert read(b"").payload_digest == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+    assert parse_response(b"").payload_digest == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
     packed = gzip.compress(b"<p>x")
     headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
-    assert read(packed, *headers).payload_digest == read(packed).payload_digest
+    assert parse_response(packed, *headers).payload_digest == parse_response(packed).payload_digest
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 300])
 def test_redirect_yields_only_one_link(status: int) -> None:
-    parsed = read("<title>Moved</title><a href=/a>", ("location", "../new#f"), status=status)
+    parsed = parse_response(
+        "<title>Moved</title><a href=/a>", ("location", "../new#f"), status=status
+    )
     assert parsed.links == (Link("http://www.example.org/new", redirect=True),)
     assert (parsed.title, parsed.text, parsed.digest, parsed.hazards) == ("", None, "", ())
 
 
 def test_location_in_utf_8_is_read() -> None:
     location = "/é".encode().decode("latin-1")
-    assert targets(read("", ("Location", location), status=301)) == [
+    assert targets(parse_response("", ("Location", location), status=301)) == [
         "http://www.example.org/%C3%A9"
     ]
-    assert targets(read("", ("Location", "/é"), status=301)) == ["http://www.example.org/%C3%A9"]
+    assert targets(parse_response("", ("Location", "/é"), status=301)) == [
+        "http://www.example.org/%C3%A9"
+    ]
 
 
 @pytest.mark.parametrize("location", ["", "http://[", "mailto:a@b.org", "/" + "x" * 3000])
 def test_redirect_without_target_has_no_link(location: str) -> None:
-    assert read("<a href=/a>", ("Location", location), status=302).links == ()
+    assert parse_response("<a href=/a>", ("Location", location), status=302).links == ()
 
 
 @pytest.mark.parametrize("status", [404, 410, 403, 500, 503])
 def test_error_page_is_not_read(status: int) -> None:
-    parsed = read("<title>Sorry</title><a href=/a>words", status=status)
+    parsed = parse_response("<title>Sorry</title><a href=/a>words", status=status)
     assert parsed.status == status
     assert (parsed.links, parsed.title, parsed.text, parsed.digest) == ((), "", None, "")
 
@@ -61,13 +72,13 @@ def test_error_page_is_not_read(status: int) -> None:
 @pytest.mark.parametrize("encoding", ["gzip", "zebra"])
 def test_plain_body_with_content_encoding_is_read(encoding: str) -> None:
     headers = [("Content-Type", "text/html"), ("Content-Encoding", encoding)]
-    parsed = read("<title>plain", *headers)
+    parsed = parse_response("<title>plain", *headers)
     assert (parsed.title, parsed.truncated) == ("plain", False)
 
 
 def test_decompression_bomb_is_truncated_and_a_hazard() -> None:
     bomb = gzip.compress(bytes(30 << 20))
-    parsed = read(bomb, ("Content-Type", "text/html"), ("Content-Encoding", "gzip"))
+    parsed = parse_response(bomb, ("Content-Type", "text/html"), ("Content-Encoding", "gzip"))
     assert parsed.size <= OPTIONS.decoded_limit
     assert parsed.truncated
     assert "decompression_bomb" in parsed.hazards
@@ -77,11 +88,12 @@ def test_plain_text_is_stored_whole() -> None:
     text = (
         "Dear reader,\n\n  this is a plain text of some length, and http://example.org is no link. "
     )
-    parsed = read(text * 3, ("Content-Type", "text/plain; charset=utf-8"))
+    parsed = parse_response(text * 3, ("Content-Type", "text/plain; charset=utf-8"))
     assert (parsed.content_type, parsed.text, parsed.links) == ("text/plain", text * 3, ())
     assert parsed.language == "en"
     assert (
-        parsed.digest == read(text.replace("  ", "\t") * 3, ("Content-Type", "text/plain")).digest
+        parsed.digest
+        == parse_response(text.replace("  ", "\t") * 3, ("Content-Type", "text/plain")).digest
     )
 
 
@@ -110,19 +122,21 @@ def test_plain_text_is_stored_whole() -> None:
 def test_media_type_is_as_declared_unless_bytes_disagree(
     declared: str, body: bytes, media_type: str, wrong: bool
 ) -> None:
-    parsed = read(body, ("Content-Type", declared))
+    parsed = parse_response(body, ("Content-Type", declared))
     assert parsed.content_type == media_type
     assert ("wrong_content_type" in parsed.hazards) is wrong
 
 
 def test_unreadable_pdf_has_only_a_digest() -> None:
-    parsed = read(b"%PDF-1.7 <a href=/x>", ("Content-Type", "application/pdf"))
+    parsed = parse_response(b"%PDF-1.7 <a href=/x>", ("Content-Type", "application/pdf"))
     assert (parsed.text, parsed.links, parsed.title) == (None, (), "")
     assert parsed.digest and parsed.size == 20
 
 
 def test_hazards_of_fetcher_are_kept() -> None:
-    page = replace(fetched(b"<a href=mailto:x>"), truncated="length", hazards=("infinite_body",))
+    page = replace(
+        page_response(b"<a href=mailto:x>"), truncated="length", hazards=("infinite_body",)
+    )
     page = replace(page, usage={"content-usage": "train-ai=n"})
     parsed = parse(page, OPTIONS, NOW)
     assert parsed.truncated and parsed.usage == page.usage
@@ -131,8 +145,8 @@ def test_hazards_of_fetcher_are_kept() -> None:
 
 def test_inline_parser_skips_robots_txt() -> None:
     parser = InlineParser(OPTIONS)
-    assert [answer.title for answer in parser.handle(fetched(b"<title>x"), NOW)] == ["x"]
-    assert not list(parser.handle(fetched(b"User-agent: *", purpose=Purpose.ROBOTS), NOW))
+    assert [answer.title for answer in parser.handle(page_response(b"<title>x"), NOW)] == ["x"]
+    assert not list(parser.handle(page_response(b"User-agent: *", purpose=Purpose.ROBOTS), NOW))
 
 
 PIECES = """<a href= /x http://b.org?é ' " > <base href= </a> <div> <table> <svg> <template> <!--
@@ -146,7 +160,7 @@ MARKUP = st.lists(
 @pytest.mark.slow
 @given(MARKUP)
 def test_any_markup_is_read(markup: str) -> None:
-    check_invariants(read(markup.encode("utf-8", "surrogatepass")))
+    check_invariants(parse_response(markup.encode("utf-8", "surrogatepass")))
 
 
 MODIFIED = "Tue, 14 Nov 2023 22:14:20 GMT"
@@ -154,18 +168,20 @@ VALIDATORS = Validators('"1"', MODIFIED)
 
 
 def not_modified(conditional: bool, *headers: tuple[str, str]) -> PageParsed:
-    page = fetched(b"", ("Content-Type", "text/html"), *headers, status=304)
+    page = page_response(b"", ("Content-Type", "text/html"), *headers, status=304)
     visit = replace(page.visit, validators=VALIDATORS, conditional=conditional)
     return parse(replace(page, visit=visit), OPTIONS, NOW)
 
 
 def test_validators_of_page_are_published() -> None:
-    parsed = read(
+    parsed = parse_response(
         "<p>Hello", ("ETag", VALIDATORS.etag), ("Last-Modified", VALIDATORS.last_modified)
     )
     assert parsed.validators == VALIDATORS
-    assert read("<p>Hello", ("ETag", "1")).validators == Validators()
-    assert read("not here", ("ETag", VALIDATORS.etag), status=404).validators == Validators()
+    assert parse_response("<p>Hello", ("ETag", "1")).validators == Validators()
+    assert (
+        parse_response("not here", ("ETag", VALIDATORS.etag), status=404).validators == Validators()
+    )
 
 
 def test_304_keeps_validators_that_it_does_not_repeat() -> None:
@@ -196,12 +212,12 @@ def test_304_without_condition_is_ignored() -> None:
 def test_any_bytes_with_any_headers_are_read(
     body: bytes, headers: list[tuple[str, str]], status: int
 ) -> None:
-    check_invariants(parse(fetched(body, *headers, status=status), OPTIONS, NOW))
+    check_invariants(parse(page_response(body, *headers, status=status), OPTIONS, NOW))
 
 
 @pytest.mark.parametrize("name", ARTICLES)
 def test_main_text_of_article_is_extracted(name: str) -> None:
     article = ARTICLES[name]
-    parsed = read(article.html, ("Content-Type", "text/html; charset=utf-8"))
+    parsed = parse_response(article.html, ("Content-Type", "text/html; charset=utf-8"))
     check_invariants(parsed)
     assert f1_of(parsed.text or "", article.text) > 0.95

@@ -16,7 +16,7 @@ from gossamer.events import PageFetched, PageParsed
 from services.parser.pool import pool as pool_module
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
-from tests.parser.pages import HOG, NOW, OPTIONS, QUADRATIC, fetched
+from tests.parser.pages import HOG, NOW, OPTIONS, QUADRATIC, page_response
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 60.0
@@ -31,13 +31,13 @@ async def pool() -> AsyncIterator[Pool]:
         yield pool
 
 
-async def read(pool: Pool, page: PageFetched) -> PageParsed:
+async def parse_page(pool: Pool, page: PageFetched) -> PageParsed:
     return await pool.parse(Request(page, OPTIONS, NOW))
 
 
 async def read_titles(pool: Pool, count: int) -> list[str]:
-    pages = [fetched(f"<title>{i}</title>".encode()) for i in range(count)]
-    return [parsed.title for parsed in await asyncio.gather(*(read(pool, p) for p in pages))]
+    pages = [page_response(f"<title>{i}</title>".encode()) for i in range(count)]
+    return [parsed.title for parsed in await asyncio.gather(*(parse_page(pool, p) for p in pages))]
 
 
 def is_running(pid: int) -> bool:
@@ -75,7 +75,7 @@ async def test_pages_are_read_by_all_children(pool: Pool) -> None:
 async def test_page_over_time_limit_is_poison_and_others_are_read() -> None:
     before = replaced_count()
     async with Pool(2, page_limit=1.0, memory_limit=AMPLE_MEMORY) as pool:
-        endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
+        endless = asyncio.create_task(parse_page(pool, page_response(QUADRATIC)))
         assert await read_titles(pool, 10) == [str(i) for i in range(10)]
         with pytest.raises(Poison, match="longer than 1 s"):
             await endless
@@ -90,7 +90,7 @@ async def test_time_limit_counts_cpu_time_of_stopped_child() -> None:
         [pid] = pool.pids
         server = parent_of(pid)
         ready, before = cpu_seconds(pid), cpu_seconds_of_children(server)
-        endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
+        endless = asyncio.create_task(parse_page(pool, page_response(QUADRATIC)))
         await wait_until_busy(pool, ready + 0.1, 0)
         os.kill(pid, signal.SIGSTOP)
         # Clock time passes, and no CPU time.
@@ -105,7 +105,7 @@ async def test_time_limit_counts_cpu_time_of_stopped_child() -> None:
 async def test_page_over_memory_limit_is_poison() -> None:
     async with Pool(2, TIMEOUT, memory_limit=32 << 20) as pool:
         with pytest.raises(Poison, match="cannot be read"):
-            await read(pool, fetched(HOG))
+            await parse_page(pool, page_response(HOG))
         assert await read_titles(pool, 4) == ["0", "1", "2", "3"]
 
 
@@ -181,7 +181,7 @@ async def test_page_of_killed_child_is_tried_twice() -> None:
     async with Pool(1, TIMEOUT, AMPLE_MEMORY) as pool:
         await read_titles(pool, 1)
         ready = cpu_seconds(pool.pids[0])
-        endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
+        endless = asyncio.create_task(parse_page(pool, page_response(QUADRATIC)))
         later = asyncio.create_task(read_titles(pool, 3))
         pid = 0
         for _ in range(2):
@@ -223,7 +223,7 @@ async def test_cancelled_page_leaves_no_process_and_no_reply() -> None:
     async with Pool(1, TIMEOUT, AMPLE_MEMORY) as pool:
         await read_titles(pool, 1)
         pids = pool.pids
-        endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
+        endless = asyncio.create_task(parse_page(pool, page_response(QUADRATIC)))
         await asyncio.sleep(0)
         endless.cancel()
         await asyncio.gather(endless, return_exceptions=True)
@@ -260,6 +260,8 @@ async def test_children_end_with_killed_parent() -> None:
 @pytest.mark.slow
 async def test_output_of_libraries_does_not_reach_parent(pool: Pool) -> None:
     """Such output would be read as a reply, and later replies would belong to other pages."""
-    pages = [fetched(body) for body in (b"", b"\0", b"<html>", b"<p>x", "<p>é".encode("latin-1"))]
-    results = await asyncio.gather(*(read(pool, page) for page in pages))
+    pages = [
+        page_response(body) for body in (b"", b"\0", b"<html>", b"<p>x", "<p>é".encode("latin-1"))
+    ]
+    results = await asyncio.gather(*(parse_page(pool, page) for page in pages))
     assert [result.size for result in results] == [len(page.body) for page in pages]

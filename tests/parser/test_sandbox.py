@@ -31,7 +31,7 @@ from services.parser.result import start_result
 from tests.parser.articles import ARTICLES
 from tests.parser.legacy import TEXTS
 from tests.parser.listings import LISTINGS
-from tests.parser.pages import NOW, OPTIONS, fetched
+from tests.parser.pages import NOW, OPTIONS, page_response
 from tests.parser.pdfs import pdf
 from tests.parser.test_files import SOUND
 
@@ -74,7 +74,7 @@ async def controlled_child(
 async def controlled_pool(
     monkeypatch: pytest.MonkeyPatch, *without: str, page_limit: float = TIMEOUT
 ) -> AsyncIterator[Pool]:
-    """Yield a pool whose only child does what pages request, *without* some restrictions."""
+    """Yield a pool whose only child obeys the pages, *without* some restrictions."""
     with TemporaryDirectory() as folder:
         python = Path(folder, "python")
         python.write_text(
@@ -89,7 +89,7 @@ async def controlled_pool(
 
 
 async def _attempt(pool: Pool, text: str) -> str:
-    return (await pool.parse(Request(fetched(text.encode()), OPTIONS, NOW))).title
+    return (await pool.parse(Request(page_response(text.encode()), OPTIONS, NOW))).title
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ async def test_child_inherits_no_secrets_and_no_descriptors(
 async def test_whole_process_is_in_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """Restrictions apply to the thread that installs them and to threads that it starts."""
     async with Pool(1, TIMEOUT, 512 << 20) as pool:
-        await pool.parse(Request(fetched(b"<p>"), OPTIONS, NOW))
+        await pool.parse(Request(page_response(b"<p>"), OPTIONS, NOW))
         (pid,) = pool.pids
         threads = [*Path(f"/proc/{pid}/task").iterdir()]
         status = (threads[0] / "status").read_text()
@@ -229,7 +229,7 @@ async def test_reply_cannot_forge_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with controlled_pool(monkeypatch) as pool:
-        page = replace(fetched(b"forge: https://www.bank.example/"), hazards=("noindex",))
+        page = replace(page_response(b"forge: https://www.bank.example/"), hazards=("noindex",))
         parsed = await pool.parse(Request(page, OPTIONS, NOW))
     assert parsed.title == "forged"
     assert parsed == replace(start_result(page, NOW), title="forged")
@@ -242,7 +242,7 @@ async def test_silent_child_is_killed_and_page_is_poison(
     async with controlled_pool(monkeypatch, page_limit=0.1) as pool:
         async with asyncio.timeout(TIMEOUT):
             with pytest.raises(Poison, match="did not reply within 4 s"):
-                await pool.parse(Request(fetched(b"stay: "), OPTIONS, NOW))
+                await pool.parse(Request(page_response(b"stay: "), OPTIONS, NOW))
         assert pool.pids == []
         assert await _attempt(pool, "read: /etc/passwd") == REFUSED
 
@@ -274,19 +274,21 @@ async def test_readers_load_nothing_in_sandbox() -> None:
     """A module or a table that is loaded later would be missing, because files cannot be opened."""
     await check_read_equally_in_sandbox(
         [
-            *(fetched(article.html.encode()) for article in ARTICLES.values()),
+            *(page_response(article.html.encode()) for article in ARTICLES.values()),
             *(
-                fetched(body, ("Content-Type", "text/xml"), purpose=Purpose.SITEMAP)
+                page_response(body, ("Content-Type", "text/xml"), purpose=Purpose.SITEMAP)
                 for body in LISTINGS.values()
             ),
-            *(fetched(body, ("Content-Type", kind)) for kind, body in SOUND.items()),
-            fetched(PLAIN_FONTS, ("Content-Type", "application/pdf")),
+            *(page_response(body, ("Content-Type", kind)) for kind, body in SOUND.items()),
+            page_response(PLAIN_FONTS, ("Content-Type", "application/pdf")),
             *(
-                fetched(b"<p>" + bytes(range(256)), ("Content-Type", f"text/html; charset={name}"))
+                page_response(
+                    b"<p>" + bytes(range(256)), ("Content-Type", f"text/html; charset={name}")
+                )
                 for name in ENCODINGS
             ),
             *(
-                fetched(text.encode(name, "ignore"), ("Content-Type", "text/plain"))
+                page_response(text.encode(name, "ignore"), ("Content-Type", "text/plain"))
                 for _, text in TEXTS
                 for name in UNUSUAL_ENCODINGS
             ),
@@ -302,9 +304,11 @@ async def test_real_pages_read_equally_in_sandbox_and_outside(
     sitemaps = sorted((suite_folder("sitemaps") / "sitemaps").iterdir())
     await check_read_equally_in_sandbox(
         [
-            *(fetched(gzip.decompress(file.read_bytes())) for file in pages),
+            *(page_response(gzip.decompress(file.read_bytes())) for file in pages),
             *(
-                fetched(file.read_bytes(), ("Content-Type", "text/xml"), purpose=Purpose.SITEMAP)
+                page_response(
+                    file.read_bytes(), ("Content-Type", "text/xml"), purpose=Purpose.SITEMAP
+                )
                 for file in sitemaps
             ),
         ]

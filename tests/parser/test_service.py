@@ -1,4 +1,4 @@
-"""The parser on a log: every page is parsed, or is a dead letter, whatever other pages do."""
+"""The parser on a log: every page is parsed or becomes a dead letter, despite other pages."""
 
 import asyncio
 from itertools import count
@@ -17,7 +17,7 @@ from gossamer.runtime import loop
 from gossamer.settings import Settings, load_settings
 from gossamer.store.sqlite import SqliteStore
 from services.parser import wiring
-from tests.parser.pages import HOG, QUADRATIC, fetched
+from tests.parser.pages import HOG, QUADRATIC, page_response
 
 SETTINGS = load_settings(
     None, {"parser": {"workers": 2, "page_limit": 3.0, "memory_limit": 32 << 20}}
@@ -30,7 +30,7 @@ ELSEWHERE = [number for number in range(PARTITIONS) if number != HERE]
 
 def page(number: int, body: bytes = b"", purpose: Purpose = Purpose.PAGE) -> PageFetched:
     body = body or f"<title>{number}</title><a href=/{number}>".encode()
-    return fetched(body, url=f"http://www.example.org/page/{number}", purpose=purpose)
+    return page_response(body, url=f"http://www.example.org/page/{number}", purpose=purpose)
 
 
 def hazard_count(name: str) -> float:
@@ -103,7 +103,7 @@ async def test_page_with_too_large_result_is_reported_unreadable(
 @pytest.mark.slow
 async def test_dead_letters_are_limited_per_host(log: SqliteLog, store: SqliteStore) -> None:
     before = hazard_count("parser_fault")
-    other = replace(fetched(b"<title>Another"), host="http://other.example.org")
+    other = replace(page_response(b"<title>Another"), host="http://other.example.org")
     log.append(map(encode, [*(page(number, HOG) for number in range(4)), other]))
     given = {"workers": 1, "memory_limit": 32 << 20, "letters_limit": 1}
     emitted = await run_parser(
@@ -131,9 +131,11 @@ async def test_directives_are_read_for_product_in_settings(
 ) -> None:
     html = ("Content-Type", "text/html")
     pages = {
-        "meta": fetched(b"<meta name=OtherBot content=noindex>", html, url=f"{SITE}/meta"),
-        "header": fetched(b"", html, ("X-Robots-Tag", "otherbot: none"), url=f"{SITE}/header"),
-        "others": fetched(
+        "meta": page_response(b"<meta name=OtherBot content=noindex>", html, url=f"{SITE}/meta"),
+        "header": page_response(
+            b"", html, ("X-Robots-Tag", "otherbot: none"), url=f"{SITE}/header"
+        ),
+        "others": page_response(
             b"<meta name=gossamer content=none>",
             html,
             ("X-Robots-Tag", "gossamer: none"),

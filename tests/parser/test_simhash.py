@@ -12,7 +12,7 @@ from simhash import Simhash
 from services.dedup.content import distance
 from services.parser.simhash import simhash_of
 from tests.parser.articles import ARTICLES
-from tests.parser.pages import read
+from tests.parser.pages import parse_response
 
 WORDS = [f"word{n} of some text" for n in range(60)]
 TEXT = " ".join(WORDS)
@@ -77,7 +77,7 @@ def test_text_without_spaces_has_simhash() -> None:
 @pytest.mark.parametrize("kind", ["text/html", "text/plain"])
 def test_result_has_simhash_of_text(kind: str) -> None:
     body = f"<p>{TEXT}</p>" if kind == "text/html" else TEXT
-    parsed = read(body, ("Content-Type", kind))
+    parsed = parse_response(body, ("Content-Type", kind))
     assert parsed.simhash == simhash_of(parsed.text or "", 50) != ""
 
 

@@ -11,7 +11,7 @@ from services.parser.html.text import INVISIBLE_ELEMENTS, MAX_TAGS, extract_visi
 from services.parser.page import parse
 from services.parser.text import COMPOUNDING_LANGUAGES, drop_misread_words
 from tests.parser.legacy import JAPANESE, SIMPLIFIED, THAI, TRADITIONAL
-from tests.parser.pages import NOW, OPTIONS, fetched, read
+from tests.parser.pages import NOW, OPTIONS, page_response, parse_response
 
 MENU = "<nav>" + "".join(f"<a href={n}>Entry {n}</a> " for n in range(30)) + "</nav>"
 ARTICLE = "<p>" + "What the article says is said in whole sentences, and there are some. " * 10
@@ -31,7 +31,7 @@ BASE64 = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4"
 
 def read_html(body: str, mode: TextMode = "main", markdown: bool = False) -> PageParsed:
     options = replace(OPTIONS, text=mode, markdown=markdown)
-    return parse(fetched(body.encode()), options, NOW)
+    return parse(page_response(body.encode()), options, NOW)
 
 
 @pytest.mark.parametrize("html", ["", MENU, ARTICLE, "<p>word" * MAX_TAGS, "word " * 10])
@@ -97,7 +97,7 @@ def test_disabled_text_leaves_digest_and_blocks() -> None:
 
 
 def test_plain_text_is_unchanged() -> None:
-    parsed = read("One line\n  and another", ("Content-Type", "text/plain"))
+    parsed = parse_response("One line\n  and another", ("Content-Type", "text/plain"))
     assert (parsed.text, parsed.text_kind) == ("One line\n  and another", "plain")
 
 
@@ -121,13 +121,13 @@ WORDS = "Some words before it, and some more of them behind it. " * 5
 )
 def test_misread_word_is_dropped_and_a_hazard(kind: str, string: str) -> None:
     body = f"{WORDS}{string} {WORDS}"
-    parsed = read(f"<p>{body}" if "html" in kind else body, ("Content-Type", kind))
+    parsed = parse_response(f"<p>{body}" if "html" in kind else body, ("Content-Type", kind))
     assert "misread_text" in parsed.hazards
     assert string not in (parsed.text or "") and "some more of them" in (parsed.text or "")
 
 
 def test_text_of_misread_words_is_none() -> None:
-    parsed = read(BASE64 * 20, ("Content-Type", "text/plain"))
+    parsed = parse_response(BASE64 * 20, ("Content-Type", "text/plain"))
     assert (parsed.text, parsed.text_kind) == (None, "")
     assert "misread_text" in parsed.hazards
 

@@ -16,7 +16,7 @@ from services.parser.pool.sandbox import (
     build_filter,
     load_filter,
 )
-from tests.parser.pages import NOW, OPTIONS, fetched
+from tests.parser.pages import NOW, OPTIONS, page_response
 
 
 async def main() -> None:
@@ -25,7 +25,7 @@ async def main() -> None:
     load_filter(build_filter(ARCHITECTURES[platform.machine()], [CREATE_RULESET], REFUSE, ALLOW))
     with capture_logs() as log:
         async with Pool(2, page_limit=60.0, memory_limit=512 << 20) as pool:
-            page = fetched(b"<title>page was read</title>")
+            page = page_response(b"<title>page was read</title>")
             reading = (pool.parse(Request(page, OPTIONS, NOW)) for _ in range(6))
             parsed = await asyncio.gather(*reading)
     for entry in log:

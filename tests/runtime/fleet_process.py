@@ -27,7 +27,7 @@ from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
-from tests.runtime.processors import Sower, discovered
+from tests.runtime.processors import Discoverer, make_discovery
 
 FOLDER = Path(sys.argv[1])
 FAILURES = {
@@ -44,7 +44,7 @@ def answer() -> None:
             raise error
 
 
-class Asking(SqliteLog):
+class AnsweringLog(SqliteLog):
     """Checks the servers before every poll."""
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> SqliteReader:
@@ -61,12 +61,12 @@ class Asking(SqliteLog):
 
 
 @contextmanager
-def opened(settings: Settings, member: str) -> Iterator[tuple[Log, Store]]:
+def open_folder(settings: Settings, member: str) -> Iterator[tuple[Log, Store]]:
     """Open the folder, unless the servers are unavailable."""
     answer()
     database = Database(FOLDER / "fleet.db")
     try:
-        yield Asking(database), SqliteStore(database)
+        yield AnsweringLog(database), SqliteStore(database)
     finally:
         database.close()
 
@@ -84,12 +84,12 @@ class Answering:
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit a discovery."""
         assert isinstance(event, SeedAdded)
-        emit(discovered(event.url, 1.0))
+        emit(make_discovery(event.url, 1.0))
 
 
 def sequential(backends: Backends) -> None:
     """Run a processor."""
-    process.run_processor(backends, Sower(backends.store))
+    process.run_processor(backends, Discoverer(backends.store))
 
 
 def concurrent(backends: Backends) -> None:
@@ -115,5 +115,5 @@ def chatty(backends: Backends) -> None:
 KINDS = {"sequential": sequential, "concurrent": concurrent, "chatty": chatty}
 
 if __name__ == "__main__":
-    process.open_fleet = opened  # type: ignore[assignment,attr-defined]
+    process.open_fleet = open_folder  # type: ignore[assignment,attr-defined]
     sys.exit(process.run("test", KINDS[sys.argv[2]]))

@@ -8,11 +8,11 @@ from gossamer.events.topics import SEEDS, Topic
 from gossamer.log import Message
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.processor import Emitter
-from tests.runtime.processors import discovered, events
+from tests.runtime.processors import events, make_discovery
 
 
 class Manual:
-    """Works on each record until the test calls `done` or `broken` for it."""
+    """Works on each record until the test calls `finish` or `fail` for it."""
 
     name = "dedup"
     reads: tuple[Topic, ...] = (SEEDS,)
@@ -44,19 +44,18 @@ class Manual:
             await self._open[event.url]
         finally:
             del self._open[event.url]
-        emit(discovered(event.url, 1.0))
+        emit(make_discovery(event.url, 1.0))
 
-    def done(self, *urls: str) -> None:
+    def finish(self, *urls: str) -> None:
         """Finish the work on these URLs."""
         for url in urls:
             self._open[url].set_result(None)
 
-    def broken(self, url: str, error: Exception) -> None:
+    def fail(self, url: str, error: Exception) -> None:
         """Fail the work on this URL."""
         self._open[url].set_exception(error)
 
-    def open(self) -> set[str]:
-        """Return the URLs in progress."""
+    def in_progress(self) -> set[str]:
         return {url for url, future in self._open.items() if not future.done()}
 
 
@@ -73,22 +72,19 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-def sow(log: SqliteLog, *urls: str | bytes) -> None:
+def append_seeds(log: SqliteLog, *urls: str | bytes) -> None:
     """Append seeds to one partition."""
     raw = [url if isinstance(url, bytes) else url.encode() for url in urls]
     log.append(Message("seeds", "k", value, "same place, so in this order") for value in raw)
 
 
-def found(log: SqliteLog) -> list[str]:
-    """Return the emitted URLs."""
+def emitted_urls(log: SqliteLog) -> list[str]:
     return [event.urls[0].url for event in events(log, "urls.discovered")]  # type: ignore[attr-defined]
 
 
-def letters(log: SqliteLog) -> list[DeadLetter]:
-    """Return the dead letters."""
+def dead_letters(log: SqliteLog) -> list[DeadLetter]:
     return [event for event in events(log, "dead.letters") if isinstance(event, DeadLetter)]
 
 
-def left(log: SqliteLog) -> int:
-    """Return the lag of seeds."""
+def seed_lag(log: SqliteLog) -> int:
     return log.lag("dedup", "seeds")

@@ -27,7 +27,7 @@ class SeenRow(Row, frozen=True):
     url: str
 
 
-class Sower(Processor):
+class Discoverer(Processor):
     """Emits a discovery for each seed, stores its URL, and records the calls."""
 
     name = "dedup"
@@ -50,7 +50,7 @@ class Sower(Processor):
             case SeedAdded(url=url):
                 self.calls.append(f"seed {url}")
                 self._seen.put(SeenRow(url))
-                yield discovered(url, now)
+                yield make_discovery(url, now)
 
     def due(self) -> float | None:
         """Return the due time set by the test."""
@@ -60,14 +60,14 @@ class Sower(Processor):
         """Record the call, and emit one event."""
         self.at = None
         self.calls.append(f"wake {now:g}")
-        yield discovered("wake", now)
+        yield make_discovery("wake", now)
 
     def settle(self) -> None:
         """Record the call."""
         self.calls.append("settle")
 
 
-def discovered(url: str, now: float) -> UrlsDiscovered:
+def make_discovery(url: str, now: float) -> UrlsDiscovered:
     """Return an event that names *url*."""
     return UrlsDiscovered(at=now, site=url, via="", urls=(Discovery(url),))
 
@@ -85,7 +85,7 @@ def events(log: SqliteLog, topic: str) -> list[Event]:
     return [decode(record) for record in drain(log.tail([topic]))]
 
 
-class Doomed(Sower):
+class Doomed(Discoverer):
     """Kills its own process at a given call of a method."""
 
     def __init__(self, store: Store, what: str, most: int) -> None:

@@ -17,22 +17,22 @@ from gossamer.runtime.sequential import sequential_loop
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.service import Frontier
-from tests.runtime.manual import sow
-from tests.runtime.processors import Sower
+from tests.runtime.manual import append_seeds
+from tests.runtime.processors import Discoverer
 
 
-class AfterAnother(Sower):
+class AfterAnother(Discoverer):
     """Consumes its own events. Another engine may have handled records without checkpoints."""
 
     reads = (SEEDS, URLS_DISCOVERED)
     has_other_engine = True
 
 
-def run(log: Path, store: Path, *urls: str, kind: type[Sower] = Sower) -> None:
+def run(log: Path, store: Path, *urls: str, kind: type[Discoverer] = Discoverer) -> None:
     """Handle seeds with *urls* in a process with separate files for log and store."""
     databases = Database(log), Database(store)
     opened, rows = SqliteLog(databases[0]), SqliteStore(databases[1])
-    sow(opened, *urls)
+    append_seeds(opened, *urls)
     loop = sequential_loop(kind(rows), opened, rows, lambda: 1.0)
     while loop.step():
         pass
@@ -87,7 +87,7 @@ def test_records_of_other_engine_count_as_stored(log: Path, store: Path) -> None
 AT = ("visits.ended", 0)
 
 
-def aligned(standing: GroupOffsets, stored: int | None, may_lack: bool = False) -> Alignment:
+def align_group(standing: GroupOffsets, stored: int | None, may_lack: bool = False) -> Alignment:
     rows = [] if stored is None else [CheckpointRow("frontier", "0", {AT[0]: stored})]
     return align("frontier", {AT: standing}, rows, may_lack)
 
@@ -98,7 +98,7 @@ def checkpoints(found: Alignment) -> Mapping[str, int]:
 
 def test_aligned_log_and_store_do_not_change() -> None:
     for stored in (70, 75, 90):
-        found = aligned(GroupOffsets(committed=70, start=50, end=90), stored)
+        found = align_group(GroupOffsets(committed=70, start=50, end=90), stored)
         assert (found.moved, found.rows, found.repeated, found.deleted, found.lost) == (
             {},
             [],
@@ -109,40 +109,40 @@ def test_aligned_log_and_store_do_not_change() -> None:
 
 
 def test_group_returns_to_checkpoint_of_older_store() -> None:
-    found = aligned(GroupOffsets(committed=70, start=50, end=90), 60)
+    found = align_group(GroupOffsets(committed=70, start=50, end=90), 60)
     assert (found.moved, found.repeated, found.deleted) == ({AT: 60}, 10, 0)
 
 
 def test_deleted_records_are_reported() -> None:
-    found = aligned(GroupOffsets(committed=70, start=50, end=90), 30)
+    found = align_group(GroupOffsets(committed=70, start=50, end=90), 30)
     assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 20, 20)
     assert checkpoints(found) == {AT[0]: 50}, "the next start finds both in step"
 
 
 def test_empty_store_repeats_all_retained_records() -> None:
-    found = aligned(GroupOffsets(committed=70, start=50, end=90), None)
+    found = align_group(GroupOffsets(committed=70, start=50, end=90), None)
     assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 20, 50)
 
 
 def test_missing_checkpoints_of_other_engine_move_nothing() -> None:
-    assert not aligned(GroupOffsets(committed=70, start=50, end=90), None, may_lack=True).moved
+    assert not align_group(GroupOffsets(committed=70, start=50, end=90), None, may_lack=True).moved
 
 
 def test_group_before_deleted_records_moves_past_them() -> None:
     for stored in (40, 45):
-        found = aligned(GroupOffsets(committed=40, start=50, end=90), stored)
+        found = align_group(GroupOffsets(committed=40, start=50, end=90), stored)
         assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 0, 50 - stored)
         assert checkpoints(found) == {AT[0]: 50}
 
 
 def test_checkpoints_beyond_end_of_older_log_return_to_the_group() -> None:
-    found = aligned(GroupOffsets(committed=70, start=50, end=80), 95)
+    found = align_group(GroupOffsets(committed=70, start=50, end=80), 95)
     assert (found.moved, found.lost) == ({}, 15)
     assert checkpoints(found) == {AT[0]: 70}
 
 
 def test_group_beyond_end_of_older_log_returns_to_the_end() -> None:
-    found = aligned(GroupOffsets(committed=90, start=50, end=80), 95)
+    found = align_group(GroupOffsets(committed=90, start=50, end=80), 95)
     assert (found.moved, found.lost) == ({AT: 80}, 15)
 
 
@@ -164,11 +164,11 @@ def test_second_alignment_changes_nothing(
     start: int, more: int, committed: int, stored: int | None, may_lack: bool
 ) -> None:
     standing = GroupOffsets(start + committed, start, start + more)
-    found = aligned(standing, stored, may_lack)
+    found = align_group(standing, stored, may_lack)
     moved = standing._replace(committed=found.moved.get(AT, standing.committed))
     assert moved.start <= moved.committed <= moved.end
     again = checkpoints(found).get(AT[0], stored)
-    assert not aligned(moved, again, may_lack).moved
+    assert not align_group(moved, again, may_lack).moved
 
 
 @pytest.mark.parametrize("other", ["urls.admitted", "pages.deduplicated"])

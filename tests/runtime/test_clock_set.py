@@ -10,11 +10,11 @@ from gossamer.events import Event
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.store.sqlite import SqliteStore
-from tests.runtime.manual import sow
-from tests.runtime.processors import Sower
+from tests.runtime.manual import append_seeds
+from tests.runtime.processors import Discoverer
 
 
-class Reckoning(Sower):
+class Recomputing(Discoverer):
     """Is due at 105 seconds. The clock is set while it handles a record."""
 
     def __init__(self, store: SqliteStore) -> None:
@@ -34,11 +34,11 @@ class Reckoning(Sower):
 def test_set_clock_recomputes_times_before_any_work(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    processor = Reckoning(store)
+    processor = Recomputing(store)
     monkeypatch.setattr(clock, "now", lambda: processor.day)
     monkeypatch.setattr(clock, "steady", lambda: 0.0)
     runner = sequential_loop(processor, log, store, clock.now, JumpDetector())
-    sow(log, "a")
+    append_seeds(log, "a")
     runner.step()
     runner.step()
     assert "seed a" in processor.calls

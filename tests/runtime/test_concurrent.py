@@ -17,25 +17,25 @@ from gossamer.runtime import concurrent, loop
 from gossamer.runtime.concurrent import OffsetTracker
 from gossamer.runtime.processor import Emitter
 from tests.runtime.conftest import Start
-from tests.runtime.manual import Manual, ManualOnce, found, left, sow, until
-from tests.runtime.processors import discovered
+from tests.runtime.manual import Manual, ManualOnce, append_seeds, emitted_urls, seed_lag, until
+from tests.runtime.processors import make_discovery
 
 
 async def test_messages_are_appended_when_the_log_advances_past_their_record(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
-    sow(log, "a", "b", "c", "d")
+    append_seeds(log, "a", "b", "c", "d")
     async with start(manual):
-        await until(lambda: len(manual.open()) == 4)
-        manual.done("c", "b")
-        await until(lambda: manual.open() == {"a", "d"})
-        assert (found(log), left(log)) == ([], 4), "the first is not done"
-        manual.done("a")
-        await until(lambda: left(log) == 1)
-        assert sorted(found(log)) == ["a", "b", "c"]
-        manual.done("d")
-        await until(lambda: left(log) == 0)
-    assert sorted(found(log)) == ["a", "b", "c", "d"]
+        await until(lambda: len(manual.in_progress()) == 4)
+        manual.finish("c", "b")
+        await until(lambda: manual.in_progress() == {"a", "d"})
+        assert (emitted_urls(log), seed_lag(log)) == ([], 4), "the first is not done"
+        manual.finish("a")
+        await until(lambda: seed_lag(log) == 1)
+        assert sorted(emitted_urls(log)) == ["a", "b", "c"]
+        manual.finish("d")
+        await until(lambda: seed_lag(log) == 0)
+    assert sorted(emitted_urls(log)) == ["a", "b", "c", "d"]
 
 
 async def test_control_topic_is_read_before_the_first_record(
@@ -43,7 +43,7 @@ async def test_control_topic_is_read_before_the_first_record(
 ) -> None:
     crawls = (CrawlDefined(at=0.0, crawl=f"{n}", scope=f"{n}", max_depth=1) for n in range(1200))
     log.append([encode(crawl) for crawl in crawls])
-    sow(log, "a")
+    append_seeds(log, "a")
     async with start(manual):
         await until(lambda: bool(manual.started))
         assert len(manual.controls) == 1200
@@ -52,106 +52,106 @@ async def test_control_topic_is_read_before_the_first_record(
 async def test_steps_with_an_advance_are_timed(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
-    def timed() -> float:
+    def step_count() -> float:
         sample = "gossamer_step_seconds_count"
         return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
 
-    before = timed()
-    sow(log, "a", "b", "c")
+    before = step_count()
+    append_seeds(log, "a", "b", "c")
     async with start(manual):
-        await until(lambda: len(manual.open()) == 3)
-        assert timed() == before, "nothing has moved yet"
+        await until(lambda: len(manual.in_progress()) == 3)
+        assert step_count() == before, "no offset is committed yet"
         for count, url in enumerate("abc", 1):
-            manual.done(url)
-            await until(lambda waiting=3 - count: left(log) == waiting)  # type: ignore[misc]
-    assert timed() == before + 3
+            manual.finish(url)
+            await until(lambda waiting=3 - count: seed_lag(log) == waiting)  # type: ignore[misc]
+    assert step_count() == before + 3
 
 
 async def test_repeated_work_appends_messages_once(start: Start, log: SqliteLog) -> None:
-    sow(log, "a", "b", "c")
+    append_seeds(log, "a", "b", "c")
     first, second = Manual(log), Manual(log)
     async with start(first):
-        await until(lambda: len(first.open()) == 3)
-        first.done("c", "b")
+        await until(lambda: len(first.in_progress()) == 3)
+        first.finish("c", "b")
         await until(lambda: not first._open.keys() & {"b", "c"})
     async with start(second):
-        await until(lambda: len(second.open()) == 3)
-        second.done("a", "b", "c")
-        await until(lambda: left(log) == 0)
-    assert sorted(found(log)) == ["a", "b", "c"]
+        await until(lambda: len(second.in_progress()) == 3)
+        second.finish("a", "b", "c")
+        await until(lambda: seed_lag(log) == 0)
+    assert sorted(emitted_urls(log)) == ["a", "b", "c"]
 
 
 async def test_messages_of_unrepeatable_work_are_appended_at_once(
     start: Start, log: SqliteLog
 ) -> None:
-    sow(log, "a", "b", "c")
+    append_seeds(log, "a", "b", "c")
     processor = ManualOnce(log)
     async with start(processor):
-        await until(lambda: len(processor.open()) == 3)
-        processor.done("c", "b")
-        await until(lambda: sorted(found(log)) == ["b", "c"])
-        processor.done("a")
-        await until(lambda: len(found(log)) == 3)
+        await until(lambda: len(processor.in_progress()) == 3)
+        processor.finish("c", "b")
+        await until(lambda: sorted(emitted_urls(log)) == ["b", "c"])
+        processor.finish("a")
+        await until(lambda: len(emitted_urls(log)) == 3)
 
 
 async def test_slow_record_limits_waiting_results(
     start: Start, manual: Manual, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concurrent, "MAX_HELD_OUTPUTS", 5)
-    sow(log, *(f"{number:02}" for number in range(40)))
+    append_seeds(log, *(f"{number:02}" for number in range(40)))
 
-    def all_but_the_first_done() -> bool:
-        manual.done(*(manual.open() - {"00"}))
+    def others_are_done() -> bool:
+        manual.finish(*(manual.in_progress() - {"00"}))
         return len(manual.started) > 5
 
     async with start(manual, limit=3):
-        await until(all_but_the_first_done)
+        await until(others_are_done)
         log.append([encode(CrawlDefined(at=0.0, scope=scope, max_depth=1)) for scope in "xy"])
-        await until(lambda: all_but_the_first_done() and bool(manual.controls))
+        await until(lambda: others_are_done() and bool(manual.controls))
         assert len(manual.started) <= 5 + 3
-        manual.done("00")
-        await until(lambda: all_but_the_first_done() and left(log) == 0)
-    assert len(found(log)) == 40
+        manual.finish("00")
+        await until(lambda: others_are_done() and seed_lag(log) == 0)
+    assert len(emitted_urls(log)) == 40
 
 
 async def test_concurrency_stays_within_the_limit(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
-    sow(log, *(str(i) for i in range(30)))
+    append_seeds(log, *(str(i) for i in range(30)))
     async with start(manual, limit=3):
-        while len(found(log)) < 30:
-            await until(lambda: bool(manual.open()) or len(found(log)) == 30)
-            manual.done(*list(manual.open())[:2])
+        while len(emitted_urls(log)) < 30:
+            await until(lambda: bool(manual.in_progress()) or len(emitted_urls(log)) == 30)
+            manual.finish(*list(manual.in_progress())[:2])
     assert manual.most == 3
     assert sorted(manual.started) == sorted(str(i) for i in range(30))
 
 
 async def test_concurrency_reaches_the_limit(start: Start, manual: Manual, log: SqliteLog) -> None:
-    sow(log, *"abcdef")
+    append_seeds(log, *"abcdef")
     async with start(manual, limit=4):
-        await until(lambda: len(manual.open()) == 4)
-        manual.done("b")
-        await until(lambda: manual.open() == {"a", "c", "d", "e"})
+        await until(lambda: len(manual.in_progress()) == 4)
+        manual.finish("b")
+        await until(lambda: manual.in_progress() == {"a", "c", "d", "e"})
 
 
 async def test_log_advances_before_unrepeatable_work_starts(start: Start, log: SqliteLog) -> None:
     processor = ManualOnce(log)
-    sow(log, *"abcde")
+    append_seeds(log, *"abcde")
     async with start(processor, limit=2):
         for url in "abcde":
-            await until(partial(lambda wanted: wanted in processor.open(), url))
-            processor.done(url)
+            await until(partial(lambda wanted: wanted in processor.in_progress(), url))
+            processor.finish(url)
     assert len(processor.lags) == 5
     lags = enumerate(processor.lags)
-    assert all(lag <= 4 - i for i, lag in lags), "moved past before it was begun"
+    assert all(lag <= 4 - i for i, lag in lags), "its offset was committed before it began"
 
 
 async def test_repeatable_work_starts_before_the_log_advances(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
-    sow(log, *"abc")
+    append_seeds(log, *"abc")
     async with start(manual):
-        await until(lambda: len(manual.open()) == 3)
+        await until(lambda: len(manual.in_progress()) == 3)
     assert manual.lags == [3, 3, 3]
 
 
@@ -169,18 +169,18 @@ async def test_no_work_starts_while_consumers_lag(
         before = asked[0]
         await until(lambda: asked[0] > before + count)
 
-    sow(log, *"abcdef")
+    append_seeds(log, *"abcdef")
     async with start(manual, 2, hold):
         await turns(3)
         assert manual.started == []
         held[0] = False
-        await until(lambda: len(manual.open()) == 2)
+        await until(lambda: len(manual.in_progress()) == 2)
         held[0] = True
         await turns(3)
-        manual.done("a", "b")
-        await until(lambda: sorted(found(log)) == ["a", "b"])
+        manual.finish("a", "b")
+        await until(lambda: sorted(emitted_urls(log)) == ["a", "b"])
         await turns(3)
-        assert manual.started == ["a", "b"], "polled already is not begun"
+        assert manual.started == ["a", "b"], "a polled record does not begin"
         held[0] = False
         await until(lambda: len(manual.started) == 4)
 
@@ -193,50 +193,50 @@ async def test_throttled_partition_does_not_delay_others(
     processor = ManualOnce(log)
     held = [{partition_of("slow", log.partitions)}]
 
-    def sow_at(site: str, *urls: str) -> None:
+    def append_at(site: str, *urls: str) -> None:
         log.append(Message("seeds", "k", url.encode(), site) for url in urls)
 
     assert partition_of("fast", log.partitions) not in held[0]
-    sow_at("slow", *(f"slow {n}" for n in range(8)))
+    append_at("slow", *(f"slow {n}" for n in range(8)))
     async with start(processor, 100, lambda: held[0]):
         for url in "ab":
-            sow_at("fast", url)
-            await until(partial(lambda wanted: wanted in processor.open(), url))
-            processor.done(url)
-        await until(lambda: found(log) == ["a", "b"])
-        assert (processor.started, left(log)) == (["a", "b"], 8), "the log has passed none"
+            append_at("fast", url)
+            await until(partial(lambda wanted: wanted in processor.in_progress(), url))
+            processor.finish(url)
+        await until(lambda: emitted_urls(log) == ["a", "b"])
+        assert (processor.started, seed_lag(log)) == (["a", "b"], 8), "no offset is committed"
         held[0] = set()
-        await until(lambda: len(processor.open()) == 8)
+        await until(lambda: len(processor.in_progress()) == 8)
     assert processor.started[2:] == [f"slow {n}" for n in range(8)], "in their order"
 
 
 async def test_stop_leaves_unfinished_work_to_the_next_reader(start: Start, log: SqliteLog) -> None:
-    sow(log, *"abcd")
+    append_seeds(log, *"abcd")
     first = Manual(log)
     async with start(first, limit=3):
-        await until(lambda: len(first.open()) == 3)
-        first.done("a", "c")
-        await until(lambda: left(log) == 3)
+        await until(lambda: len(first.in_progress()) == 3)
+        first.finish("a", "c")
+        await until(lambda: seed_lag(log) == 3)
     second = Manual(log)
     async with start(second):
-        await until(lambda: second.open() == {"b", "c", "d"})
-        second.done("b", "c", "d")
-        await until(lambda: left(log) == 0)
+        await until(lambda: second.in_progress() == {"b", "c", "d"})
+        second.finish("b", "c", "d")
+        await until(lambda: seed_lag(log) == 0)
 
 
 @pytest.mark.parametrize("kind", [Manual, ManualOnce])
 async def test_stop_advances_past_finished_work(
     start: Start, log: SqliteLog, kind: type[Manual]
 ) -> None:
-    sow(log, *"ab")
+    append_seeds(log, *"ab")
     processor = kind(log)
     async with start(processor):
-        await until(lambda: len(processor.open()) == 2)
-        processor.done("a", "b")
+        await until(lambda: len(processor.in_progress()) == 2)
+        processor.finish("a", "b")
         # No turn of the loop comes between the end of the work and the stop.
         while processor._open:
             await asyncio.sleep(0)
-    assert (sorted(found(log)), left(log)) == (["a", "b"], 0)
+    assert (sorted(emitted_urls(log)), seed_lag(log)) == (["a", "b"], 0)
 
 
 async def test_control_events_are_applied_before_and_without_work(
@@ -246,9 +246,9 @@ async def test_control_events_are_applied_before_and_without_work(
         log.append([encode(CrawlDefined(at=0.0, scope=scope, max_depth=1))])
 
     define("first")
-    sow(log, "a")
+    append_seeds(log, "a")
     async with start(manual, hold=lambda: set() if manual.controls else {*range(4)}):
-        await until(lambda: manual.open() == {"a"})
+        await until(lambda: manual.in_progress() == {"a"})
         define("second")
         await until(lambda: manual.controls == ["first", "second"])
 
@@ -259,7 +259,7 @@ async def test_events_of_one_emit_call_are_appended_together(
     class Batches(Manual):
         async def work(self, event: Event, emit: Emitter) -> None:
             for n in range(20):
-                emit(*(discovered(f"{n}.{i}", 1.0) for i in range(5)))
+                emit(*(make_discovery(f"{n}.{i}", 1.0) for i in range(5)))
                 await asyncio.sleep(0)
 
     seen: list[list[str]] = []
@@ -269,11 +269,11 @@ async def test_events_of_one_emit_call_are_appended_together(
         seen.append([message.key for message in messages])
         advance(messages)
 
-    sow(log, "a")
+    append_seeds(log, "a")
     monkeypatch.setattr(log, "append", append)
     async with start(Batches(log)):
-        await until(lambda: left(log) == 0)
-    assert len(found(log)) == 100
+        await until(lambda: seed_lag(log) == 0)
+    assert len(emitted_urls(log)) == 100
     assert all(len(batch) % 5 == 0 for batch in seen)
 
 

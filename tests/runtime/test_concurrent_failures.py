@@ -10,8 +10,16 @@ from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.processor import Emitter
 from tests.runtime.conftest import Start
-from tests.runtime.manual import Manual, ManualOnce, found, left, letters, sow, until
-from tests.runtime.processors import discovered
+from tests.runtime.manual import (
+    Manual,
+    ManualOnce,
+    append_seeds,
+    dead_letters,
+    emitted_urls,
+    seed_lag,
+    until,
+)
+from tests.runtime.processors import make_discovery
 
 LARGE = "x" * PAGES.limit
 
@@ -19,12 +27,12 @@ LARGE = "x" * PAGES.limit
 async def test_unreadable_record_becomes_dead_letter(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
-    sow(log, b"\xff", "a")
+    append_seeds(log, b"\xff", "a")
     async with start(manual):
-        await until(lambda: manual.open() == {"a"})
-        manual.done("a")
-        await until(lambda: left(log) == 0)
-    (letter,) = letters(log)
+        await until(lambda: manual.in_progress() == {"a"})
+        manual.finish("a")
+        await until(lambda: seed_lag(log) == 0)
+    (letter,) = dead_letters(log)
     assert (letter.value, letter.topic, letter.at) == (b"\xff", "seeds", 100.0)
 
 
@@ -39,15 +47,15 @@ async def test_unreadable_record_becomes_dead_letter(
 async def test_failing_record_becomes_dead_letter_with_reason(
     start: Start, manual: Manual, log: SqliteLog, error: Exception, reason: str
 ) -> None:
-    sow(log, "a", "b")
+    append_seeds(log, "a", "b")
     async with start(manual):
-        await until(lambda: len(manual.open()) == 2)
-        manual.broken("a", error)
-        manual.done("b")
-        await until(lambda: left(log) == 0)
-    (letter,) = letters(log)
+        await until(lambda: len(manual.in_progress()) == 2)
+        manual.fail("a", error)
+        manual.finish("b")
+        await until(lambda: seed_lag(log) == 0)
+    (letter,) = dead_letters(log)
     assert (letter.value, letter.reason) == (b"a", reason)
-    assert found(log) == ["b"]
+    assert emitted_urls(log) == ["b"]
 
 
 class Talker(Manual):
@@ -55,7 +63,9 @@ class Talker(Manual):
 
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit the events."""
-        await super().work(event, lambda *_: emit(discovered("a", 1.0), discovered(LARGE, 1.0)))
+        await super().work(
+            event, lambda *_: emit(make_discovery("a", 1.0), make_discovery(LARGE, 1.0))
+        )
 
 
 class TalkerOnce(Talker, ManualOnce):
@@ -67,30 +77,30 @@ async def test_record_with_too_large_result_becomes_dead_letter(
     start: Start, log: SqliteLog, kind: type[Manual]
 ) -> None:
     manual = kind(log)
-    sow(log, "a", "b")
+    append_seeds(log, "a", "b")
     async with start(manual):
-        await until(lambda: len(manual.open()) == 2)
-        manual.done("a", "b")
-        await until(lambda: len(letters(log)) == 2)
-    assert found(log) == [], "all events of a call are appended, or none"
-    assert {letter.value for letter in letters(log)} == {b"a", b"b"}
-    assert all("urls.discovered is too large" in letter.reason for letter in letters(log))
+        await until(lambda: len(manual.in_progress()) == 2)
+        manual.finish("a", "b")
+        await until(lambda: len(dead_letters(log)) == 2)
+    assert emitted_urls(log) == [], "all events of a call are appended, or none"
+    assert {letter.value for letter in dead_letters(log)} == {b"a", b"b"}
+    assert all("urls.discovered is too large" in letter.reason for letter in dead_letters(log))
 
 
 @pytest.mark.parametrize("error", [NoSpace("the disk is full"), BadSettings("what?")])
 async def test_gossamer_error_stops_the_service(
     start: Start, manual: Manual, log: SqliteLog, error: Exception
 ) -> None:
-    sow(log, "a", "b", "c")
+    append_seeds(log, "a", "b", "c")
     with pytest.raises(type(error), match=str(error)):
         async with start(manual) as runner:
-            await until(lambda: len(manual.open()) == 3)
-            manual.done("a")
-            await until(lambda: left(log) == 2)
-            manual.broken("b", error)
+            await until(lambda: len(manual.in_progress()) == 3)
+            manual.finish("a")
+            await until(lambda: seed_lag(log) == 2)
+            manual.fail("b", error)
             await until(lambda: not manual._open)
-    assert runner and left(log) == 2
-    assert letters(log) == []
+    assert runner and seed_lag(log) == 2
+    assert dead_letters(log) == []
 
 
 async def test_failing_control_event_becomes_dead_letter(
@@ -98,8 +108,8 @@ async def test_failing_control_event_becomes_dead_letter(
 ) -> None:
     log.append([Message("control", "other", b"garbage", "other")])
     log.append([encode(CrawlDefined(at=0.0, scope="broken", max_depth=1))])
-    sow(log, "a")
+    append_seeds(log, "a")
     async with start(manual):
-        await until(lambda: manual.open() == {"a"})
-        await until(lambda: len(letters(log)) == 2)
-    assert {letter.topic for letter in letters(log)} == {"control"}
+        await until(lambda: manual.in_progress() == {"a"})
+        await until(lambda: len(dead_letters(log)) == 2)
+    assert {letter.topic for letter in dead_letters(log)} == {"control"}

@@ -20,8 +20,8 @@ from gossamer.runtime.processor import Emitter
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from tests.runtime.conftest import Start
-from tests.runtime.manual import Manual, ManualOnce, found, left, sow, until
-from tests.runtime.processors import discovered
+from tests.runtime.manual import Manual, ManualOnce, append_seeds, emitted_urls, seed_lag, until
+from tests.runtime.processors import make_discovery
 
 
 class Failing(SqliteLog):
@@ -81,7 +81,7 @@ class HandsBack(ManualOnce):
         try:
             await super().work(event, emit)
         except asyncio.CancelledError:
-            emit(discovered(f"{event.url} returned", 1.0))
+            emit(make_discovery(f"{event.url} returned", 1.0))
             raise
 
 
@@ -97,49 +97,49 @@ async def test_results_during_log_outage_are_appended_afterwards(
     start: Start, log: Failing
 ) -> None:
     processor = HandsBack(log)
-    sow(log, *"abc")
+    append_seeds(log, *"abc")
     async with start(processor):
-        await until(lambda: len(processor.open()) == 3)
+        await until(lambda: len(processor.in_progress()) == 3)
         log.down = True
-        processor.done("a")
+        processor.finish("a")
         await log.tried_again()
-        processor.done("b")
+        processor.finish("b")
         await log.tried_again()
-        assert processor.open() == {"c"}, "work goes on meanwhile"
+        assert processor.in_progress() == {"c"}, "work continues during the outage"
         log.down = False
-        await until(lambda: sorted(found(log)) == ["a", "b"])
-        processor.done("c")
-        await until(lambda: left(log) == 0 and len(found(log)) == 3)
-    assert sorted(found(log)) == ["a", "b", "c"], "each once"
-    assert sorted(processor.started) == ["a", "b", "c"], "nothing is begun twice"
+        await until(lambda: sorted(emitted_urls(log)) == ["a", "b"])
+        processor.finish("c")
+        await until(lambda: seed_lag(log) == 0 and len(emitted_urls(log)) == 3)
+    assert sorted(emitted_urls(log)) == ["a", "b", "c"], "each once"
+    assert sorted(processor.started) == ["a", "b", "c"], "each record begins once"
 
 
 async def test_polled_work_starts_once_after_log_outage(start: Start, log: Failing) -> None:
     processor = HandsBack(log)
-    sow(log, "a")
+    append_seeds(log, "a")
     async with start(processor):
-        await until(lambda: processor.open() == {"a"})
-        sow(log, "b")
+        await until(lambda: processor.in_progress() == {"a"})
+        append_seeds(log, "b")
         log.failures = 3
-        await until(lambda: processor.open() == {"a", "b"})
-        processor.done("a", "b")
-        await until(lambda: len(found(log)) == 2)
-    assert (processor.started, left(log)) == (["a", "b"], 0)
+        await until(lambda: processor.in_progress() == {"a", "b"})
+        processor.finish("a", "b")
+        await until(lambda: len(emitted_urls(log)) == 2)
+    assert (processor.started, seed_lag(log)) == (["a", "b"], 0)
 
 
 async def test_fenced_member_joins_again_and_continues(start: Start, log: Failing) -> None:
     processor = HandsBack(log)
-    sow(log, *"abc")
+    append_seeds(log, *"abc")
     async with start(processor):
-        await until(lambda: len(processor.open()) == 3)
-        processor.done("a")
+        await until(lambda: len(processor.in_progress()) == 3)
+        processor.finish("a")
         log.fence()
-        await until(lambda: found(log) == ["a"])
-        sow(log, "d")
-        await until(lambda: processor.open() == {"b", "c", "d"})
-        processor.done("b", "c", "d")
-        await until(lambda: len(found(log)) == 4)
-    assert processor.started == ["a", "b", "c", "d"], "what has begun is begun once"
+        await until(lambda: emitted_urls(log) == ["a"])
+        append_seeds(log, "d")
+        await until(lambda: processor.in_progress() == {"b", "c", "d"})
+        processor.finish("b", "c", "d")
+        await until(lambda: len(emitted_urls(log)) == 4)
+    assert processor.started == ["a", "b", "c", "d"], "each record begins once"
 
 
 @pytest.mark.parametrize("between_polls", [0.0, 0.05])
@@ -148,39 +148,39 @@ async def test_member_fenced_twice_appends_its_results(
 ) -> None:
     monkeypatch.setattr(concurrent, "IDLE_WAIT", between_polls)
     processor = HandsBack(log)
-    sow(log, *"abc")
+    append_seeds(log, *"abc")
     with pytest.raises(Fenced):
         async with start(processor):
-            await until(lambda: len(processor.open()) == 3)
-            processor.done("a")
+            await until(lambda: len(processor.in_progress()) == 3)
+            processor.finish("a")
             log.fenced_for_good = True
             log.fence()
             await until(lambda: not processor._open)
-    assert sorted(found(log)) == ["a", "b returned", "c returned"]
+    assert sorted(emitted_urls(log)) == ["a", "b returned", "c returned"]
 
 
 async def test_gossamer_error_keeps_finished_results(start: Start, log: Failing) -> None:
     processor = HandsBack(log)
-    sow(log, *"abc")
+    append_seeds(log, *"abc")
     with pytest.raises(NoSpace):
         async with start(processor):
-            await until(lambda: len(processor.open()) == 3)
-            processor.done("a")
-            processor.broken("b", NoSpace("the disk is full"))
+            await until(lambda: len(processor.in_progress()) == 3)
+            processor.finish("a")
+            processor.fail("b", NoSpace("the disk is full"))
             await until(lambda: not processor._open)
-    assert sorted(found(log)) == ["a", "c returned"]
+    assert sorted(emitted_urls(log)) == ["a", "c returned"]
 
 
 async def test_stop_waits_for_short_log_outage(start: Start, log: Failing) -> None:
     processor = HandsBack(log)
-    sow(log, *"ab")
+    append_seeds(log, *"ab")
     async with start(processor):
-        await until(lambda: len(processor.open()) == 2)
-        processor.done("a")
+        await until(lambda: len(processor.in_progress()) == 2)
+        processor.finish("a")
         log.down = True
         await log.tried_again()
         asyncio.get_running_loop().call_later(0.05, setattr, log, "down", False)
-    assert sorted(found(log)) == ["a", "b returned"]
+    assert sorted(emitted_urls(log)) == ["a", "b returned"]
 
 
 async def test_stop_gives_up_after_long_log_outage(
@@ -188,10 +188,10 @@ async def test_stop_gives_up_after_long_log_outage(
 ) -> None:
     monkeypatch.setattr(concurrent, "MAX_STOP_SECONDS", 0.05)
     processor = HandsBack(log)
-    sow(log, "a")
+    append_seeds(log, "a")
     with capture_logs() as lines:
         async with start(processor):
-            await until(lambda: processor.open() == {"a"})
+            await until(lambda: processor.in_progress() == {"a"})
             log.down = True
     assert [line["count"] for line in lines if line["event"] == "messages lost"] == [1]
 
@@ -211,25 +211,25 @@ async def test_bytes_waiting_for_the_log_are_bounded(
 ) -> None:
     monkeypatch.setattr(concurrent, "MAX_WAITING_BYTES", 10)
     processor = HandsBack(log)
-    sow(log, *"abc")
+    append_seeds(log, *"abc")
     async with start(processor):
-        await until(lambda: len(processor.open()) == 3)
+        await until(lambda: len(processor.in_progress()) == 3)
         log.down = True
-        processor.done("a")
+        processor.finish("a")
         await until(lambda: not processor._open)
         log.down = False
-        await until(lambda: len(found(log)) == 3)
-    assert sorted(found(log)) == ["a", "b returned", "c returned"]
+        await until(lambda: len(emitted_urls(log)) == 3)
+    assert sorted(emitted_urls(log)) == ["a", "b returned", "c returned"]
 
 
 async def test_repeatable_work_is_left_to_the_next_reader(
     start: Start, manual: Manual, log: Failing
 ) -> None:
-    sow(log, *"ab")
+    append_seeds(log, *"ab")
     with pytest.raises(Unavailable):
         async with start(manual):
-            await until(lambda: len(manual.open()) == 2)
+            await until(lambda: len(manual.in_progress()) == 2)
             log.down = True
             await until(lambda: not manual._open)
     log.down = False
-    assert left(log) == 2
+    assert seed_lag(log) == 2

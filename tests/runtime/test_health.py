@@ -21,7 +21,7 @@ LOOPBACK = "127.0.0.1"
 ANY_PORT = ServiceSettings(address=LOOPBACK, port=0)
 
 
-class Asked:
+class HealthEndpoint:
     """A Health that listens, as a probe sees it."""
 
     def __init__(self) -> None:
@@ -48,9 +48,9 @@ class Asked:
 
 
 @pytest.fixture
-def asked() -> Asked:
+def endpoint() -> HealthEndpoint:
     """Return the health of a process that has just started."""
-    return Asked()
+    return HealthEndpoint()
 
 
 @pytest.fixture
@@ -61,95 +61,97 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     yield ahead
 
 
-def test_limitation_keeps_process_alive(asked: Asked) -> None:
-    asked.health.ready()
-    asked.health.report_limitation("its clock is wrong")
-    asked.health.ready()
-    assert asked.get("/readyz") == (503, "its clock is wrong")
-    assert asked.get("/healthz") == (200, "ok")
-    asked.health.report_limitation("")
-    assert asked.get("/readyz") == (200, "ready")
+def test_limitation_keeps_process_alive(endpoint: HealthEndpoint) -> None:
+    endpoint.health.ready()
+    endpoint.health.report_limitation("its clock is wrong")
+    endpoint.health.ready()
+    assert endpoint.get("/readyz") == (503, "its clock is wrong")
+    assert endpoint.get("/healthz") == (200, "ok")
+    endpoint.health.report_limitation("")
+    assert endpoint.get("/readyz") == (200, "ready")
 
 
-def test_note_is_shown_and_logged_once(asked: Asked) -> None:
-    asked.health.ready()
+def test_note_is_shown_and_logged_once(endpoint: HealthEndpoint) -> None:
+    endpoint.health.ready()
     with capture_logs() as lines:
         for _ in range(3):
-            asked.health.note("no crawl is defined")
-    assert asked.get("/readyz") == (200, "ready; no crawl is defined")
+            endpoint.health.note("no crawl is defined")
+    assert endpoint.get("/readyz") == (200, "ready; no crawl is defined")
     assert [(line["event"], line["log_level"]) for line in lines] == [
         ("no crawl is defined", "warning")
     ]
-    asked.health.note("")
-    assert asked.get("/readyz") == (200, "ready")
+    endpoint.health.note("")
+    assert endpoint.get("/readyz") == (200, "ready")
 
 
-def test_starting_process_is_alive_and_not_ready(asked: Asked) -> None:
-    assert asked.get("/healthz")[0] == 200
-    assert asked.get("/readyz") == (503, "starting")
-    asked.health.waiting("nobody listens on kafka:9092")
-    assert asked.get("/healthz")[0] == 200
-    assert asked.get("/readyz") == (503, "nobody listens on kafka:9092")
-    asked.health.ready()
-    assert asked.get("/readyz") == (200, "ready")
-    assert asked.get("/readyz?from=probe") == (200, "ready")
-    asked.health.waiting("it went away")
-    assert asked.get("/readyz") == (503, "it went away")
+def test_starting_process_is_alive_and_not_ready(endpoint: HealthEndpoint) -> None:
+    assert endpoint.get("/healthz")[0] == 200
+    assert endpoint.get("/readyz") == (503, "starting")
+    endpoint.health.waiting("nobody listens on kafka:9092")
+    assert endpoint.get("/healthz")[0] == 200
+    assert endpoint.get("/readyz") == (503, "nobody listens on kafka:9092")
+    endpoint.health.ready()
+    assert endpoint.get("/readyz") == (200, "ready")
+    assert endpoint.get("/readyz?from=probe") == (200, "ready")
+    endpoint.health.waiting("it went away")
+    assert endpoint.get("/readyz") == (503, "it went away")
 
 
-def test_stuck_loop_is_not_alive_until_it_reports_again(asked: Asked, later: list[float]) -> None:
-    asked.health.ready()
+def test_stuck_loop_is_not_alive_until_it_reports_again(
+    endpoint: HealthEndpoint, later: list[float]
+) -> None:
+    endpoint.health.ready()
     later[0] += 59.0
-    assert asked.get("/healthz")[0] == asked.get("/readyz")[0] == 200
+    assert endpoint.get("/healthz")[0] == endpoint.get("/readyz")[0] == 200
     later[0] += 1
     for path in ("/healthz", "/readyz"):
-        assert asked.get(path) == (503, "the loop has not completed a step for 60 s")
-    asked.health.beat()
-    assert asked.get("/healthz")[0] == asked.get("/readyz")[0] == 200
+        assert endpoint.get(path) == (503, "the loop has not completed a step for 60 s")
+    endpoint.health.beat()
+    assert endpoint.get("/healthz")[0] == endpoint.get("/readyz")[0] == 200
 
 
-def test_unknown_path_is_404(asked: Asked) -> None:
+def test_unknown_path_is_404(endpoint: HealthEndpoint) -> None:
     for path in ("/", "/healthzz", "/metrics/x", "/%2e%2e/etc/passwd"):
-        status, text = asked.get(path)
+        status, text = endpoint.get(path)
         assert status == 404 and "/readyz" in text
 
 
-def test_prometheus_parses_served_metrics(asked: Asked) -> None:
-    asked.health.ready()
-    assert asked.metrics()["gossamer_ready", ""] == 1
-    asked.health.waiting("a server")
-    assert asked.metrics()["gossamer_ready", ""] == 0
+def test_prometheus_parses_served_metrics(endpoint: HealthEndpoint) -> None:
+    endpoint.health.ready()
+    assert endpoint.metrics()["gossamer_ready", ""] == 1
+    endpoint.health.waiting("a server")
+    assert endpoint.metrics()["gossamer_ready", ""] == 0
     build = f'version="{version("gossamer")}"'
-    _, text = asked.get("/metrics")
+    _, text = endpoint.get("/metrics")
     builds = [line for line in text.splitlines() if line.startswith("gossamer_build_info{")]
     # All tests of a process share the registry, so other services may be in it.
     (line,) = [line for line in builds if 'service="tester"' in line]
     assert build in line and 'instance="one"' in line
 
 
-def test_lag_is_queried_at_each_scrape(asked: Asked, later: list[float]) -> None:
-    asked.health.ready()
+def test_lag_is_queried_at_each_scrape(endpoint: HealthEndpoint, later: list[float]) -> None:
+    endpoint.health.ready()
     lags, questions = {"seeds": 3, "urls.discovered": 0}, []
 
     def ask() -> dict[str, int]:
         questions.append(1)
         return lags
 
-    asked.health.watch(ask)
-    shown = asked.metrics()
+    endpoint.health.watch(ask)
+    shown = endpoint.metrics()
     assert shown["gossamer_consumer_lag", "seeds"] == 3
     assert shown["gossamer_consumer_lag", "urls.discovered"] == 0
-    asked.metrics()
-    assert len(questions) == 1, "who scrapes often does not burden the brokers"
+    endpoint.metrics()
+    assert len(questions) == 1, "frequent scrapes do not burden the brokers"
     lags = {"seeds": 5}
     later[0] += 10
-    shown = asked.metrics()
+    shown = endpoint.metrics()
     assert shown["gossamer_consumer_lag", "seeds"] == 5
     assert ("gossamer_consumer_lag", "urls.discovered") not in shown
 
 
 def test_failing_lag_query_does_not_delay_probes(
-    asked: Asked, later: list[float], monkeypatch: pytest.MonkeyPatch
+    endpoint: HealthEndpoint, later: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health, "LAG_TIMEOUT", 0.05)
     monkeypatch.setattr(health, "LAG_CACHE_SECONDS", 0.0)
@@ -162,61 +164,61 @@ def test_failing_lag_query_does_not_delay_probes(
         hung.wait()
         return answers
 
-    asked.health.ready()
-    asked.health.watch(ask)
-    assert ("gossamer_consumer_lag", "seeds") not in asked.metrics()
-    assert asked.get("/readyz") == (503, "no broker")
-    assert asked.get("/healthz") == (200, "ok")
+    endpoint.health.ready()
+    endpoint.health.watch(ask)
+    assert ("gossamer_consumer_lag", "seeds") not in endpoint.metrics()
+    assert endpoint.get("/readyz") == (503, "no broker")
+    assert endpoint.get("/healthz") == (200, "ok")
     failing = False
     for _ in range(3):
-        shown = asked.metrics()
+        shown = endpoint.metrics()
         assert ("gossamer_consumer_lag", "seeds") not in shown
         assert ("gossamer_ready", "") in shown
-    assert asked.get("/readyz") == (503, "no broker"), "until they answer"
+    assert endpoint.get("/readyz") == (503, "no broker"), "until they answer"
     later[0] += 20
-    status, why = asked.get("/readyz")
+    status, why = endpoint.get("/readyz")
     assert status == 503 and re.fullmatch(r"the servers have not answered for \d+ s", why)
     assert sum(thread.name == "asking" for thread in threading.enumerate()) == 1
     hung.set()
     monkeypatch.setattr(health, "LAG_TIMEOUT", 30.0)
-    assert asked.metrics()["gossamer_consumer_lag", "seeds"] == 4
-    assert asked.get("/readyz") == (200, "ready")
+    assert endpoint.metrics()["gossamer_consumer_lag", "seeds"] == 4
+    assert endpoint.get("/readyz") == (200, "ready")
 
 
-def test_port_in_use_raises_error(asked: Asked) -> None:
-    with pytest.raises(GossamerError, match=rf"{LOOPBACK}:{asked.port} .*service.port"):
-        Health("tester", "two").listen(ServiceSettings(address=LOOPBACK, port=asked.port))
+def test_port_in_use_raises_error(endpoint: HealthEndpoint) -> None:
+    with pytest.raises(GossamerError, match=rf"{LOOPBACK}:{endpoint.port} .*service.port"):
+        Health("tester", "two").listen(ServiceSettings(address=LOOPBACK, port=endpoint.port))
 
 
 def test_silent_clients_do_not_block_probes(
-    asked: Asked, capfd: pytest.CaptureFixture[str]
+    endpoint: HealthEndpoint, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with socket.create_connection((LOOPBACK, asked.port)) as silent:
-        with socket.create_connection((LOOPBACK, asked.port)) as rude:
+    with socket.create_connection((LOOPBACK, endpoint.port)) as silent:
+        with socket.create_connection((LOOPBACK, endpoint.port)) as rude:
             rude.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
             rude.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        assert asked.get("/healthz")[0] == 200
+        assert endpoint.get("/healthz")[0] == 200
         silent.sendall(b"\x16\x03\x01 not HTTP\r\n\r\n")
-        assert asked.get("/healthz")[0] == 200
+        assert endpoint.get("/healthz")[0] == 200
     assert capfd.readouterr().err == ""
 
 
 def test_readiness_probe_detects_unavailable_servers(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch
+    endpoint: HealthEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ask() -> dict[str, int]:
         raise Unavailable("no broker")
 
     monkeypatch.setattr(health, "LAG_TIMEOUT", 60.0)
-    asked.health.ready()
-    asked.health.watch(ask)
-    assert asked.get("/readyz") == (503, "no broker"), "an idle loop does not notice it"
+    endpoint.health.ready()
+    endpoint.health.watch(ask)
+    assert endpoint.get("/readyz") == (503, "no broker"), "an idle loop does not notice it"
 
 
-def test_service_waiting_for_upgrade_is_alive_and_not_ready(asked: Asked) -> None:
-    asked.health.report_outdated("upgrade this service")
-    asked.health.ready()
-    assert asked.get("/readyz") == (503, "upgrade this service")
-    assert asked.get("/healthz") == (200, "ok")
-    asked.health.report_outdated("")
-    assert asked.get("/readyz") == (200, "ready")
+def test_service_waiting_for_upgrade_is_alive_and_not_ready(endpoint: HealthEndpoint) -> None:
+    endpoint.health.report_outdated("upgrade this service")
+    endpoint.health.ready()
+    assert endpoint.get("/readyz") == (503, "upgrade this service")
+    assert endpoint.get("/healthz") == (200, "ok")
+    endpoint.health.report_outdated("")
+    assert endpoint.get("/readyz") == (200, "ready")

@@ -25,8 +25,8 @@ from gossamer.sqlite import Database
 from gossamer.store import Row, Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import canonicalize
-from tests.runtime.manual import found, letters, sow
-from tests.runtime.processors import SeenRow, Sower, discovered, drain
+from tests.runtime.manual import append_seeds, dead_letters, emitted_urls
+from tests.runtime.processors import Discoverer, SeenRow, drain, make_discovery
 from tests.support.read_ahead import ReadAheadStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,54 +34,54 @@ DISCOVERED, DEAD = "urls.discovered", "dead.letters"
 
 
 @pytest.fixture
-def sower(store: SqliteStore) -> Sower:
-    return Sower(store)
+def discoverer(store: SqliteStore) -> Discoverer:
+    return Discoverer(store)
 
 
 @pytest.fixture
-def runner(sower: Sower, log: SqliteLog, store: SqliteStore) -> Loop:
-    return sequential_loop(sower, log, store, lambda: 100.0)
+def runner(discoverer: Discoverer, log: SqliteLog, store: SqliteStore) -> Loop:
+    return sequential_loop(discoverer, log, store, lambda: 100.0)
 
 
 def test_step_appends_messages_and_advances(runner: Loop, log: SqliteLog) -> None:
-    sow(log, "a", "b")
+    append_seeds(log, "a", "b")
     assert runner.step() is True
-    assert sorted(found(log)) == ["a", "b"]
+    assert sorted(emitted_urls(log)) == ["a", "b"]
     assert log.lag("dedup", "seeds") == 0
     assert runner.step() is False
     runner.close()
 
 
 def test_throttled_partition_is_not_polled(
-    sower: Sower, log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    discoverer: Discoverer, log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop_module, "HOLD_INTERVAL", 0.0)
     at = partition_of("same place, so in this order", log.partitions)
     held = {at}
-    runner = sequential_loop(sower, log, store, lambda: 100.0, hold=lambda: held)
-    sow(log, "a", "b")
+    runner = sequential_loop(discoverer, log, store, lambda: 100.0, hold=lambda: held)
+    append_seeds(log, "a", "b")
     for _ in range(3):
         assert runner.step() is False
     elsewhere = next(f"{n}" for n in range(9) if partition_of(f"{n}", log.partitions) != at)
     log.append([Message("seeds", "k", b"c", elsewhere)])
-    assert runner.step() is True and found(log) == ["c"], "others go on"
+    assert runner.step() is True and emitted_urls(log) == ["c"], "others go on"
     held.clear()
     assert runner.step() is True
-    assert sorted(found(log)) == ["a", "b", "c"]
+    assert sorted(emitted_urls(log)) == ["a", "b", "c"]
 
 
 def test_steps_with_an_advance_are_timed(runner: Loop, log: SqliteLog) -> None:
-    def timed() -> float:
+    def step_count() -> float:
         sample = "gossamer_step_seconds_count"
         return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
 
-    before = timed()
-    sow(log, "a", "b")
+    before = step_count()
+    append_seeds(log, "a", "b")
     assert [runner.step() for _ in range(3)] == [True, False, False]
-    assert timed() == before + 1
+    assert step_count() == before + 1
 
 
-class Awaiting(Sower):
+class Awaiting(Discoverer):
     """Records when it has caught up."""
 
     awaits = (SEEDS,)
@@ -93,19 +93,19 @@ class Awaiting(Sower):
 
 
 def test_processor_is_called_when_caught_up(log: SqliteLog, store: SqliteStore) -> None:
-    sow(log, *(f"{n}" for n in range(700)))
+    append_seeds(log, *(f"{n}" for n in range(700)))
     [at] = {record.partition for record in drain(log.tail(["seeds"]))}
     awaiting = Awaiting(store)
     runner = sequential_loop(awaiting, log, store, lambda: 100.0)
     caught_up: list[list[str]] = []
     while runner.step():
-        sow(log, f"fresh {len(caught_up)}")
+        append_seeds(log, f"fresh {len(caught_up)}")
         caught_up.append([call for call in awaiting.calls if " after " in call])
         if len(caught_up) == 10:
             break
     others = [f"{number} after {FIRST_STEP}" for number in range(4) if number != at]
     assert caught_up[0] == others
-    # What came since does not count: it would never end where others write faster.
+    # Newer records do not count: with faster writers it would never catch up.
     assert caught_up[5] == caught_up[-1] == [*others, f"{at} after 704"]
 
 
@@ -117,22 +117,22 @@ def test_processor_without_lag_is_caught_up_at_once(log: SqliteLog, store: Sqlit
 
 
 def test_partitions_precede_control_events_and_records(
-    runner: Loop, sower: Sower, log: SqliteLog
+    runner: Loop, discoverer: Discoverer, log: SqliteLog
 ) -> None:
-    sow(log, "a", "b")
+    append_seeds(log, "a", "b")
     log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=1))])
     runner.step()
-    assert sower.calls == ["assign 4", "settle", "control any()", "seed a", "seed b", "settle"]
+    assert discoverer.calls == ["assign 4", "settle", "control any()", "seed a", "seed b", "settle"]
 
 
 def test_control_topic_is_read_before_the_first_record(
-    runner: Loop, sower: Sower, log: SqliteLog
+    runner: Loop, discoverer: Discoverer, log: SqliteLog
 ) -> None:
     crawls = (CrawlDefined(at=0.0, crawl=f"{n}", scope=f"{n}", max_depth=1) for n in range(1200))
     log.append([encode(crawl) for crawl in crawls])
-    sow(log, "a")
+    append_seeds(log, "a")
     runner.step()
-    assert sower.calls.index("seed a") > sower.calls.index("control 1199")
+    assert discoverer.calls.index("seed a") > discoverer.calls.index("control 1199")
 
 
 class GivenLater:
@@ -147,7 +147,7 @@ class GivenLater:
         return self._reader.poll(timeout, *how)
 
 
-class Slow(Sower):
+class Slow(Discoverer):
     """An operator writes a control event during its takeover."""
 
     log: SqliteLog
@@ -185,7 +185,7 @@ def test_control_events_during_takeover_are_applied_first(
     monkeypatch.setattr(log, "reader", lambda *given: GivenLater(reader(*given)))
     monkeypatch.setattr(log, "tail", lambda *given: Background(tail(*given)))
     runner = sequential_loop(slow, log, store, lambda: 100.0)
-    sow(log, "a")
+    append_seeds(log, "a")
     runner.step()
     said = [call for call in slow.calls if call != "settle"]
     assert said == ["assign 0", "assign 4", "control any()", "seed a"]
@@ -197,23 +197,23 @@ def test_every_process_reads_control_topic_from_the_start(
     for scope in ("old()", "any()"):
         log.append([encode(CrawlDefined(at=0.0, scope=scope, max_depth=1))])
     for _ in range(2):
-        sower = Sower(store)
-        runner = sequential_loop(sower, log, store, lambda: 1.0)
+        discoverer = Discoverer(store)
+        runner = sequential_loop(discoverer, log, store, lambda: 1.0)
         runner.step()
-        assert "control any()" in sower.calls and "control old()" not in sower.calls
+        assert "control any()" in discoverer.calls and "control old()" not in discoverer.calls
         log.append([encode(CrawlDefined(at=0.0, scope="new()", max_depth=1))])
         runner.step()
-        assert sower.calls[-1] == "control new()"
+        assert discoverer.calls[-1] == "control new()"
         log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=1))])
 
 
 def test_unreadable_record_becomes_dead_letter_and_others_continue(
     runner: Loop, log: SqliteLog
 ) -> None:
-    sow(log, "a", b'{"no": "seed"}', b"\xff\0", "b")
+    append_seeds(log, "a", b'{"no": "seed"}', b"\xff\0", "b")
     runner.step()
-    assert found(log) == ["a", "b"]
-    first, second = letters(log)
+    assert emitted_urls(log) == ["a", "b"]
+    first, second = dead_letters(log)
     assert (first.value, second.value) == (b'{"no": "seed"}', b"\xff\0")
     assert (first.service, first.topic, first.key, first.at) == ("dedup", "seeds", "k", 100.0)
     assert (first.offset, second.offset) == (1, 2)
@@ -221,12 +221,12 @@ def test_unreadable_record_becomes_dead_letter_and_others_continue(
     assert log.lag("dedup", "seeds") == 0
 
 
-class Fussy(Sower):
+class Fussy(Discoverer):
     """Fails at some seeds, halfway through handling."""
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
         """Emit a discovery, or raise."""
-        yield discovered("half", now)
+        yield make_discovery("half", now)
         match event:
             case SeedAdded(url="bad"):
                 raise ValueError("not this one")
@@ -234,7 +234,7 @@ class Fussy(Sower):
                 canonicalize("javascript:1")
             case SeedAdded(url="worst"):
                 raise NoSpace("the disk is full")
-        yield discovered("whole", now)
+        yield make_discovery("whole", now)
 
 
 @pytest.fixture
@@ -243,10 +243,10 @@ def fussy(log: SqliteLog, store: SqliteStore) -> Loop:
 
 
 def test_failing_handler_writes_dead_letter_with_reason(fussy: Loop, log: SqliteLog) -> None:
-    sow(log, "a", "bad", "worse", "b")
+    append_seeds(log, "a", "bad", "worse", "b")
     fussy.step()
-    assert sorted(found(log)) == ["half", "half", "whole", "whole"], "no partial results"
-    bad, worse = letters(log)
+    assert sorted(emitted_urls(log)) == ["half", "half", "whole", "whole"], "no partial results"
+    bad, worse = dead_letters(log)
     assert (bad.value, bad.reason) == (b"bad", "ValueError: not this one")
     assert worse.value == b"worse" and "'javascript:1' is not a URL to visit" in worse.reason
     assert log.lag("dedup", "seeds") == 0
@@ -255,65 +255,67 @@ def test_failing_handler_writes_dead_letter_with_reason(fussy: Loop, log: Sqlite
 def test_record_with_too_large_result_becomes_dead_letter(
     log: SqliteLog, store: SqliteStore
 ) -> None:
-    runner = sequential_loop(Sower(store), log, store, lambda: 100.0)
+    runner = sequential_loop(Discoverer(store), log, store, lambda: 100.0)
     large = "x" * (PAGES.limit // 2)
-    sow(log, "a", large, "b")
+    append_seeds(log, "a", large, "b")
     runner.step()
     runner.step()
-    assert sorted(found(log)) == ["a", "b"]
-    (letter,) = letters(log)
+    assert sorted(emitted_urls(log)) == ["a", "b"]
+    (letter,) = dead_letters(log)
     assert letter.value == large.encode()
     assert "an event for urls.discovered is too large" in letter.reason
     assert log.lag("dedup", "seeds") == 0
 
 
-def test_tombstone_on_control_topic_is_skipped(runner: Loop, sower: Sower, log: SqliteLog) -> None:
+def test_tombstone_on_control_topic_is_skipped(
+    runner: Loop, discoverer: Discoverer, log: SqliteLog
+) -> None:
     log.append([Message("control", "default", b"", "default")])
-    sow(log, "a")
+    append_seeds(log, "a")
     runner.step()
-    assert (found(log), letters(log)) == (["a"], [])
+    assert (emitted_urls(log), dead_letters(log)) == (["a"], [])
 
 
 def test_failure_without_record_stops_the_loop_without_advance(fussy: Loop, log: SqliteLog) -> None:
-    sow(log, "a", "worst", "b")
+    append_seeds(log, "a", "worst", "b")
     with pytest.raises(NoSpace, match="the disk is full"):
         fussy.step()
     assert log.lag("dedup", "seeds") == 3
-    assert found(log) == [] and letters(log) == []
+    assert emitted_urls(log) == [] and dead_letters(log) == []
 
 
-def test_processor_is_woken_when_due(sower: Sower, log: SqliteLog) -> None:
+def test_processor_is_woken_when_due(discoverer: Discoverer, log: SqliteLog) -> None:
     now = [100.0]
     store = SqliteStore(Database(":memory:"))
-    runner = sequential_loop(sower, log, store, lambda: now[0])
+    runner = sequential_loop(discoverer, log, store, lambda: now[0])
     assert runner.due() is None
-    sower.at = 105.0
+    discoverer.at = 105.0
     assert runner.step() is False
     assert runner.due() == 105.0
     now[0] = 105.0
     assert runner.step() is True
-    assert found(log) == ["wake"]
-    assert "wake 105" in sower.calls
+    assert emitted_urls(log) == ["wake"]
+    assert "wake 105" in discoverer.calls
     assert runner.step() is False
 
 
 def test_processor_is_not_woken_in_takeover_step(
-    runner: Loop, sower: Sower, log: SqliteLog
+    runner: Loop, discoverer: Discoverer, log: SqliteLog
 ) -> None:
-    sower.at = 0.0
-    sow(log, "a")
+    discoverer.at = 0.0
+    append_seeds(log, "a")
     runner.step()
-    assert found(log) == ["a"]
+    assert emitted_urls(log) == ["a"]
     runner.step()
-    assert found(log) == ["a", "wake"]
+    assert emitted_urls(log) == ["a", "wake"]
 
 
 def test_state_is_settled_before_the_log_advances(
-    runner: Loop, sower: Sower, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+    runner: Loop, discoverer: Discoverer, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sow(log, "a")
+    append_seeds(log, "a")
     seen: list[int] = []
-    monkeypatch.setattr(sower, "settle", lambda: seen.append(log.lag("dedup", "seeds")))
+    monkeypatch.setattr(discoverer, "settle", lambda: seen.append(log.lag("dedup", "seeds")))
     runner.step()
     assert seen == [1, 1]
     assert log.lag("dedup", "seeds") == 0
@@ -331,10 +333,10 @@ def test_step_waits_for_records(runner: Loop, log: SqliteLog, database: Database
     with subprocess.Popen([sys.executable, "-c", code, str(database.path)], cwd=ROOT) as other:
         while not runner.step(60.0):
             assert other.poll() is None or log.lag("dedup", "seeds")
-    assert found(log) == ["late"]
+    assert emitted_urls(log) == ["late"]
 
 
-class Hours(Sower):
+class Hours(Discoverer):
     """Advances the clock by *seconds* for each record, and emits as many events as allowed."""
 
     now, seconds, steps = 0.0, 0.0, 0
@@ -360,23 +362,23 @@ def hours(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Hours:
 
 def lengths(loop: Loop, hours: Hours) -> list[float]:
     """Return the durations of all steps."""
-    found, before = list[float](), hours.now
+    durations, before = list[float](), hours.now
     while loop.step():
-        found.append(hours.now - before)
+        durations.append(hours.now - before)
         before = hours.now
-    return found
+    return durations
 
 
 def test_step_size_shrinks_with_slow_records(
     hours: Hours, log: SqliteLog, store: SqliteStore
 ) -> None:
     loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0, limit=2.0), 0.25
-    sow(log, *map(str, range(100)))
+    append_seeds(log, *map(str, range(100)))
     first, *others = lengths(loop, hours)
     assert first == FIRST_STEP * hours.seconds
     assert max(others) == 2.0, "as it was set"
     hours.seconds = 30.0
-    sow(log, *map(str, range(20)))
+    append_seeds(log, *map(str, range(20)))
     assert lengths(loop, hours)[-10:] == [30.0] * 10, "one record is the least"
 
 
@@ -384,20 +386,20 @@ def test_step_size_grows_with_quick_records(
     hours: Hours, log: SqliteLog, store: SqliteStore
 ) -> None:
     loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0), 0.0001
-    sow(log, *map(str, range(4 * MAX_POLL_RECORDS)))
+    append_seeds(log, *map(str, range(4 * MAX_POLL_RECORDS)))
     assert max(lengths(loop, hours)) == pytest.approx(MAX_POLL_RECORDS * hours.seconds)
 
 
 def test_due_work_is_bounded_like_records(hours: Hours, log: SqliteLog, store: SqliteStore) -> None:
     loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0), 1.0
-    sow(log, *map(str, range(FIRST_STEP)))
+    append_seeds(log, *map(str, range(FIRST_STEP)))
     loop.step()
     hours.at = 50.0
     loop.step()
     assert hours.calls[-2:] == ["wake 1", "settle"]
 
 
-class Reading(Sower):
+class Reading(Discoverer):
     """Needs a row for each seed."""
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
@@ -429,24 +431,24 @@ def test_rows_are_read_together_and_store_outage_prevents_advance(log: SqliteLog
     store = Away()
     loop = sequential_loop(Reading(store), log, store, lambda: 100.0)
     loop.step()
-    store.alone.clear()  # What a takeover reads.
-    sow(log, "a", "b")
+    store.alone.clear()  # The reads of a takeover.
+    append_seeds(log, "a", "b")
     loop.step()
-    assert found(log) == ["a", "b"]
+    assert emitted_urls(log) == ["a", "b"]
     assert not store.alone
     store.is_away = True
-    sow(log, "c")
+    append_seeds(log, "c")
     with pytest.raises(Unavailable):
         loop.step()
-    assert found(log) == ["a", "b"], "the log has not moved"
+    assert emitted_urls(log) == ["a", "b"], "no offset is committed"
 
 
 def test_failing_read_ahead_falls_back_to_single_reads(log: SqliteLog) -> None:
     store = ReadAheadStore()
     loop = sequential_loop(Reading(store), log, store, lambda: 100.0)
-    sow(log, "a", "!b")
+    append_seeds(log, "a", "!b")
     loop.step()
-    assert found(log) == ["a", "!b"]
+    assert emitted_urls(log) == ["a", "!b"]
 
 
 @pytest.mark.slow
@@ -464,14 +466,14 @@ def test_killed_process_loses_and_repeats_nothing(
     for most in (*kills, 10_000):
         end = subprocess.run([*module, str(most)], cwd=ROOT).returncode
         assert end == (0 if most == 10_000 else -signal.SIGKILL)
-        answered = found(log)
+        answered = emitted_urls(log)
         assert len(answered) == len(set(answered)) == len(urls) - log.lag("dedup", "seeds")
         assert sorted(answered) == sorted(url for url in urls if seen.get(url))
     assert sorted(answered) == sorted(urls)
     assert drain(log.tail(["seeds"])) == []
 
 
-class Careless(Sower):
+class Careless(Discoverer):
     """Changes store and memory before it fails."""
 
     def __init__(self, store: Store) -> None:
@@ -490,8 +492,8 @@ class Careless(Sower):
         if event.url.startswith("bad"):
             raise ValueError("not this one")
         if event.url.startswith("large"):
-            return [discovered("x" * PAGES.limit, now)]
-        return [discovered(event.url, now)]
+            return [make_discovery("x" * PAGES.limit, now)]
+        return [make_discovery(event.url, now)]
 
 
 @pytest.mark.parametrize("bad", ["bad", "large"])
@@ -499,19 +501,19 @@ def test_handler_failing_halfway_leaves_no_effects(
     log: SqliteLog, store: SqliteStore, bad: str
 ) -> None:
     careless = Careless(store)
-    sow(log, "a", f"{bad} 1", b"\xff", "b", f"{bad} 2", "c")
+    append_seeds(log, "a", f"{bad} 1", b"\xff", "b", f"{bad} 2", "c")
     runner = sequential_loop(careless, log, store, lambda: 100.0)
     while runner.step():
         pass
-    assert sorted(found(log)) == careless.known == ["a", "b", "c"]
+    assert sorted(emitted_urls(log)) == careless.known == ["a", "b", "c"]
     seen = store.table(SeenRow)
     assert [seen.get(url) is not None for url in ("a", f"{bad} 1", "b", f"{bad} 2", "c")] == [
         True, False, True, False, True,
     ]  # fmt: skip
-    assert sorted(letter.offset for letter in letters(log)) == [1, 2, 4]
+    assert sorted(letter.offset for letter in dead_letters(log)) == [1, 2, 4]
 
 
-class Waking(Sower):
+class Waking(Discoverer):
     """Emits a too large event, or fails, when it is woken."""
 
     def __init__(self, store: Store, error: Exception | None = None) -> None:
@@ -522,23 +524,23 @@ class Waking(Sower):
         """Emit the event."""
         self.at = None
         self._seen.put(SeenRow("woken"))
-        yield discovered("x" * PAGES.limit, now)
+        yield make_discovery("x" * PAGES.limit, now)
         if self._error:
             raise self._error
-        yield discovered("small", now)
+        yield make_discovery("small", now)
 
 
 def test_too_large_event_of_wake_is_dropped_and_counted(log: SqliteLog, store: SqliteStore) -> None:
-    def dropped() -> float:
+    def dead_letter_count() -> float:
         sample = "gossamer_dead_letters_total"
         return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
 
-    before = dropped()
+    before = dead_letter_count()
     runner = sequential_loop(Waking(store), log, store, lambda: 1.0)
     runner.step()
     runner.step()
-    assert found(log) == ["small"]
-    assert dropped() == before + 1
+    assert emitted_urls(log) == ["small"]
+    assert dead_letter_count() == before + 1
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), Poison("whose record?")])
@@ -549,6 +551,6 @@ def test_error_in_wake_stops_the_loop_before_writes(
     runner.step()
     with pytest.raises(type(error)):
         runner.step()
-    assert found(log) == []
+    assert emitted_urls(log) == []
     store.discard()
     assert store.table(SeenRow).get("woken") is None

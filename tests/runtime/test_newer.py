@@ -17,8 +17,8 @@ from gossamer.runtime.processor import Emitter, Processor
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.store.sqlite import SqliteStore
 from tests.runtime.conftest import Start
-from tests.runtime.manual import letters, until
-from tests.runtime.processors import discovered
+from tests.runtime.manual import dead_letters, until
+from tests.runtime.processors import make_discovery
 
 TOPIC = URLS_DISCOVERED.name
 
@@ -65,7 +65,7 @@ class Worker:
 
 def newer(site: str, **fields: Any) -> Message:
     """Return a record of *site* in a newer version."""
-    message = encode(discovered(site, 1.0))
+    message = encode(make_discovery(site, 1.0))
     value = msgspec.json.decode(message.value) | fields
     return Message(TOPIC, site, msgspec.json.encode(value), site)
 
@@ -113,19 +113,19 @@ def test_newer_record_delays_only_its_partition(
 ) -> None:
     reader = Reader()
     loop = loop_of(reader, log, store, reports)
-    log.append([encode(discovered(here[0], 1.0))])
+    log.append([encode(make_discovery(here[0], 1.0))])
     loop.step()
     with capture_logs() as lines:
-        log.append([newer(here[1], **fields), encode(discovered(here[2], 1.0))])
-        log.append([encode(discovered(there, 1.0))])
+        log.append([newer(here[1], **fields), encode(make_discovery(here[2], 1.0))])
+        log.append([encode(make_discovery(there, 1.0))])
         for _ in range(3):
             loop.step()
-        log.append([encode(discovered(here[3], 1.0))])
+        log.append([encode(make_discovery(here[3], 1.0))])
         loop.step()
-    assert reader.handled == [here[0], there], "others go on, and nothing is skipped"
+    assert reader.handled == [here[0], there], "other partitions continue, and no record is skipped"
     assert reader.assigned == frozenset(range(log.partitions)) - {0}, "nothing is ordered there"
     assert log.lag("dedup", TOPIC) == 3
-    assert not letters(log)
+    assert not dead_letters(log)
     (report,) = reports
     assert f"upgrade this service: it waits at {TOPIC}, partition 0, offset 1 (urls_" in report
     (line,) = [line for line in lines if "upgrade" in line["event"]]
@@ -145,8 +145,8 @@ def test_upgraded_process_handles_waiting_records(
     reports: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log.append([encode(discovered(here[0], 1.0)), newer(here[1], **RAISED)])
-    log.append([encode(discovered(here[2], 1.0))])
+    log.append([encode(make_discovery(here[0], 1.0)), newer(here[1], **RAISED)])
+    log.append([encode(make_discovery(here[2], 1.0))])
     older = Reader()
     loop = loop_of(older, log, store, reports)
     loop.step()
@@ -157,7 +157,7 @@ def test_upgraded_process_handles_waiting_records(
     while loop.step():
         pass
     assert sorted([*older.handled, *upgraded.handled]) == sorted(here[:3])
-    assert log.lag("dedup", TOPIC) == 0 and not letters(log)
+    assert log.lag("dedup", TOPIC) == 0 and not dead_letters(log)
 
 
 def test_broken_record_of_newer_version_becomes_dead_letter(
@@ -165,9 +165,9 @@ def test_broken_record_of_newer_version_becomes_dead_letter(
 ) -> None:
     reader = Reader()
     loop = loop_of(reader, log, store, reports)
-    log.append([newer(here[0], urls="none"), encode(discovered(here[1], 1.0))])
+    log.append([newer(here[0], urls="none"), encode(make_discovery(here[1], 1.0))])
     loop.step()
-    assert (reader.handled, len(letters(log)), reports) == ([here[1]], 1, [])
+    assert (reader.handled, len(dead_letters(log)), reports) == ([here[1]], 1, [])
 
 
 @pytest.mark.parametrize("begins_once", [False, True])
@@ -175,8 +175,8 @@ async def test_work_in_other_partitions_continues(
     start: Start, log: SqliteLog, here: list[str], there: str, begins_once: bool
 ) -> None:
     worker = Worker(begins_once)
-    log.append([newer(here[0], **NEW_KIND), encode(discovered(here[1], 1.0))])
+    log.append([newer(here[0], **NEW_KIND), encode(make_discovery(here[1], 1.0))])
     async with start(worker):
-        log.append([encode(discovered(there, 1.0))])
+        log.append([encode(make_discovery(there, 1.0))])
         await until(lambda: worker.handled == [there] and log.lag("parser", TOPIC) == 2)
-    assert not letters(log)
+    assert not dead_letters(log)

@@ -50,6 +50,6 @@ def test_partition_serves_after_handling_all_earlier_records(log: SqliteLog) -> 
         assert not partitions.pop_caught_up()
         partitions.count_handled(Record(SEEDS.name, 0, offset, "", b"x"))
     assert partitions.pop_caught_up() == {0}
-    assert not partitions.pop_caught_up(), "it is said once"
+    assert not partitions.pop_caught_up(), "it is reported once"
     partitions.catch_up()
     assert partitions.pop_caught_up() == {1}, "nobody has moved past the records of the other"

@@ -1,7 +1,7 @@
-"""A process of a fleet: how it starts, waits, loses its servers and finds them, and stops.
+"""A process of a fleet: its start, its waits, outages of its servers, and its stop.
 
-It is a process of its own whose servers are a folder (`fleet_process.py`): what is tested is what
-stands around them, and both kinds of loop.
+It is a real process whose servers are a folder (`fleet_process.py`). The tests cover the code
+around the servers, and both kinds of loop.
 """
 
 import json
@@ -24,7 +24,7 @@ from tests.support.commands import clean_environment
 from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
+PROCESS_TIMEOUT = 60.0
 pytestmark = pytest.mark.slow
 FLEET = {
     "GOSSAMER_KAFKA__SERVERS": "kafka:9092",
@@ -53,14 +53,14 @@ class FleetProcess:
         return self._stderr.read_text()
 
     def lines(self, event: str) -> list[dict[str, Any]]:
-        """What it logged under that name, up to the last whole line."""
+        """Return the log lines of *event*, up to the last whole line."""
         whole = self.stderr().rpartition("\n")[0].splitlines()
         return [line for line in map(json.loads, whole) if line["event"] == event]
 
     def get(self, path: str) -> tuple[int, str]:
         until(lambda: self.lines("started") or self.popen.poll() is not None, "a port")
         port = self.lines("started")[0]["port"]
-        connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        connection = HTTPConnection("127.0.0.1", port, timeout=PROCESS_TIMEOUT)
         with suppress(ConnectionError):
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -75,7 +75,7 @@ class FleetProcess:
         (self.folder / answer).touch()
 
     def wait(self) -> int:
-        return self.popen.wait(PATIENCE)
+        return self.popen.wait(PROCESS_TIMEOUT)
 
 
 Start = Callable[..., FleetProcess]
@@ -205,4 +205,4 @@ def test_warnings_of_libraries_are_logged_as_json(start: Start, tmp_path: Path) 
     assert line["level"] == "warning" and line["logger"] == "asyncio"
     assert line["service"] == "test"
     assert len(process.lines("cannot connect, for the 0th time")) == 1
-    assert "1th time" not in process.stderr(), "who has lost a server says so very often"
+    assert "1th time" not in process.stderr(), "repeated messages are logged rarely"

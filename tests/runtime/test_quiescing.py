@@ -19,10 +19,10 @@ from gossamer.runtime.quiescing import QuiescedFleet, quiesce
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from tests.runtime.manual import found, sow
-from tests.runtime.processors import Sower
+from tests.runtime.manual import append_seeds, emitted_urls
+from tests.runtime.processors import Discoverer
 
-GROUPS = (Sower.name,)
+GROUPS = (Discoverer.name,)
 LIMIT = 600.0
 
 
@@ -49,7 +49,7 @@ class There:
     def start(self) -> None:
         """Start the member, after a crash of the one before."""
         self.store = Flushing(Database(self._folder / "store.db"))
-        self.sower = Sower(self.store)
+        self.sower = Discoverer(self.store)
         self.loop: Loop = sequential_loop(self.sower, self.log, self.store, lambda: self.time)
 
     def copy(self) -> list[str]:
@@ -84,26 +84,26 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> There:
 
 
 def test_quiesced_member_handles_and_writes_nothing(there: There) -> None:
-    sow(there.log, "a")
+    append_seeds(there.log, "a")
     there.loop.step()
     with there.quiesce() as delayed:
         at = {topic for row in delayed.notes.values() for topic in row.offsets.items()}
         assert at == {("seeds", 1)}
         copy = there.copy()
-        sow(there.log, "b")
+        append_seeds(there.log, "b")
         there.sower.at = there.time
         for _ in range(3):
             there.loop.step()
-        assert found(there.log) == ["a"] and there.copy() == copy
+        assert emitted_urls(there.log) == ["a"] and there.copy() == copy
     there.loop.step()
-    assert "b" in found(there.log)
+    assert "b" in emitted_urls(there.log)
 
 
 def test_member_flushes_its_step_before_it_pauses(there: There) -> None:
     there.loop.step()
-    sow(there.log, "a")
+    append_seeds(there.log, "a")
     with there.quiesce() as delayed:
-        assert found(there.log) == ["a"]
+        assert emitted_urls(there.log) == ["a"]
         assert ("seeds", 1) in {at for row in delayed.notes.values() for at in row.offsets.items()}
 
 
@@ -111,12 +111,12 @@ def test_members_continue_after_killed_command(there: There) -> None:
     there.loop.step()
     there.ask(until=there.time + LIMIT)
     there.loop.step()
-    sow(there.log, "a")
+    append_seeds(there.log, "a")
     there.loop.step()
-    assert found(there.log) == []
+    assert emitted_urls(there.log) == []
     there.time += LIMIT
     there.loop.step()
-    assert found(there.log) == ["a"]
+    assert emitted_urls(there.log) == ["a"]
 
 
 def test_member_started_during_snapshot_claims_nothing(there: There) -> None:
@@ -124,12 +124,12 @@ def test_member_started_during_snapshot_claims_nothing(there: There) -> None:
     with there.quiesce():
         copy = there.copy()
         there.start()
-        sow(there.log, "a")
+        append_seeds(there.log, "a")
         for _ in range(3):
             there.loop.step()
         assert there.sower.calls == [] and there.copy() == copy
     there.loop.step()
-    assert found(there.log) == ["a"]
+    assert emitted_urls(there.log) == ["a"]
 
 
 def test_member_takes_over_from_member_that_crashed_before_its_note(there: There) -> None:
@@ -139,9 +139,9 @@ def test_member_takes_over_from_member_that_crashed_before_its_note(there: There
     there.loop.step()
     assert "assign 4" in there.sower.calls
     copy = there.copy()
-    sow(there.log, "a")
+    append_seeds(there.log, "a")
     there.loop.step()
-    assert found(there.log) == [] and there.copy() == copy
+    assert emitted_urls(there.log) == [] and there.copy() == copy
 
 
 def test_second_snapshot_is_refused(there: There) -> None:
@@ -152,9 +152,9 @@ def test_second_snapshot_is_refused(there: There) -> None:
             there.quiesce(),
         ):
             pass
-        sow(there.log, "a")
+        append_seeds(there.log, "a")
         there.loop.step()
-        assert found(there.log) == []
+        assert emitted_urls(there.log) == []
 
 
 def test_members_that_do_not_pause_are_named(there: There, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,12 +164,12 @@ def test_members_that_do_not_pause_are_named(there: There, monkeypatch: pytest.M
         there.quiesce(),
     ):
         pass
-    sow(there.log, "a")
+    append_seeds(there.log, "a")
     there.loop.step()
-    assert found(there.log) == ["a"]
+    assert emitted_urls(there.log) == ["a"]
 
 
-@pytest.mark.parametrize("write", [lambda there: sow(there.log, "a"), lambda there: None])
+@pytest.mark.parametrize("write", [lambda there: append_seeds(there.log, "a"), lambda there: None])
 def test_copy_beyond_the_limit_is_refused(there: There, write: Callable[[There], None]) -> None:
     there.loop.step()
     with (
@@ -185,14 +185,14 @@ def test_fleet_continues_after_failed_snapshot(there: There) -> None:
     there.loop.step()
     with pytest.raises(KeyboardInterrupt), there.quiesce():
         raise KeyboardInterrupt
-    sow(there.log, "a")
+    append_seeds(there.log, "a")
     there.loop.step()
-    assert found(there.log) == ["a"]
+    assert emitted_urls(there.log) == ["a"]
 
 
 def test_member_without_flush_writes_no_note(there: There) -> None:
     there.loop.step()
-    sow(there.log, "a")
+    append_seeds(there.log, "a")
     there.store.is_away = True
     there.ask(until=there.time + LIMIT)
     with pytest.raises(Unavailable):

@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 }
 
 
-def changed(path: tuple[Any, ...], value: Any) -> Schema:
+def change_schema(path: tuple[Any, ...], value: Any) -> Schema:
     new = copy.deepcopy(OLD)
     part: Any = new
     for step in path[:-1]:
@@ -146,7 +146,7 @@ def changed(path: tuple[Any, ...], value: Any) -> Schema:
 
 @pytest.mark.parametrize("path, value", ALLOWED.values(), ids=ALLOWED)
 def test_compatible_change_is_accepted(path: tuple[Any, ...], value: Any) -> None:
-    new = changed(path, value)
+    new = change_schema(path, value)
     assert breaks(OLD, new) == breaks_older(OLD, new) == []
 
 
@@ -154,13 +154,13 @@ def test_compatible_change_is_accepted(path: tuple[Any, ...], value: Any) -> Non
 def test_one_way_change_breaks_only_older_readers(
     path: tuple[Any, ...], value: Any, sentence: str
 ) -> None:
-    new = changed(path, value)
+    new = change_schema(path, value)
     assert breaks(OLD, new) == []
     assert any(sentence in one for one in breaks_older(OLD, new)), breaks_older(OLD, new)
 
 
 def test_removed_limit_breaks_only_older_readers() -> None:
-    old = changed((*FIELDS, "size", "maximum"), 100)
+    old = change_schema((*FIELDS, "size", "maximum"), 100)
     assert breaks(old, OLD) == []
     (found,) = breaks_older(old, OLD)
     assert "size: an older process accepts maximum 100" in found
@@ -168,7 +168,7 @@ def test_removed_limit_breaks_only_older_readers() -> None:
 
 @pytest.mark.parametrize("path, value, sentence", REFUSED.values(), ids=REFUSED)
 def test_breaking_change_is_reported(path: tuple[Any, ...], value: Any, sentence: str) -> None:
-    found = breaks(OLD, changed(path, value))
+    found = breaks(OLD, change_schema(path, value))
     assert any(sentence in one for one in found), found
 
 

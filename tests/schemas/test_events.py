@@ -154,7 +154,7 @@ references = pytest.mark.parametrize(
 )
 
 
-def committed(reference: str, folder: str) -> Iterator[tuple[str, str, Path]]:
+def committed_files(reference: str, folder: str) -> Iterator[tuple[str, str, Path]]:
     """Yield the path of each file in *folder* at *reference*, its text, and its current place."""
     listed = git("ls-tree", "--name-only", reference, f"schemas/{folder}/") if reference else ""
     for path in (listed or "").split():
@@ -163,7 +163,7 @@ def committed(reference: str, folder: str) -> Iterator[tuple[str, str, Path]]:
 
 @references
 def test_committed_schemas_are_compatible_in_both_directions(reference: str) -> None:
-    for path, text, there in committed(reference, "events"):
+    for path, text, there in committed_files(reference, "events"):
         if not there.exists():
             assert not IS_RELEASED, f"{path} was removed"
             continue
@@ -176,8 +176,8 @@ def test_committed_schemas_are_compatible_in_both_directions(reference: str) -> 
 @pytest.mark.skipif(not IS_RELEASED, reason="before the first release topics and tables may change")
 @references
 def test_committed_topics_and_tables_still_exist(reference: str) -> None:
-    for path, text, there in committed(reference, "topics"):
+    for path, text, there in committed_files(reference, "topics"):
         topic = yaml.safe_load(there.read_bytes()) if there.exists() else None
         assert topic_breaks(yaml.safe_load(text), topic) == [], path
-    for path, text, there in committed(reference, "cassandra"):
+    for path, text, there in committed_files(reference, "cassandra"):
         assert table_breaks(text, there.read_text() if there.exists() else None) == [], path

@@ -1,4 +1,4 @@
-"""The public events in Avro and Protobuf, read by the tools of these."""
+"""The public events in Avro and Protobuf, read by the tools of these formats."""
 
 import importlib
 import io
@@ -31,7 +31,7 @@ def tag_of(event: type[Any]) -> str:
 
 
 def whole(path: Path) -> dict[str, Any]:
-    """The example as the code writes it today: with all its fields."""
+    """Return the example as the code writes it, with all its fields."""
     topic = path.parts[-3]
     event = decode(Record(topic, 0, 0, "", path.read_bytes()))
     fields: dict[str, Any] = json.loads(encode(event).value)
@@ -39,7 +39,7 @@ def whole(path: Path) -> dict[str, Any]:
 
 
 def holds(found: Any, fields: Any) -> bool:
-    """Whether all of *fields* is in *found*; defaults may be there besides."""
+    """Return whether *found* contains *fields*; it may also contain defaults."""
     if isinstance(fields, dict):
         return all(name in found and holds(found[name], fields[name]) for name in fields)
     if isinstance(fields, list):
@@ -58,7 +58,7 @@ def test_every_field_that_is_public_is_described(event: type[Any]) -> None:
 
 
 @pytest.mark.parametrize(("tag", "path"), CASES, ids=lambda case: getattr(case, "stem", case))
-def test_an_avro_reader_gets_what_was_written(tag: str, path: Path) -> None:
+def test_avro_reader_gets_the_written_values(tag: str, path: Path) -> None:
     schema = fastavro.parse_schema(json.loads((AVRO / f"{tag}.avsc").read_bytes()))
     fields, file = whole(path), io.BytesIO()
     fastavro.schemaless_writer(file, schema, fields)
@@ -69,7 +69,7 @@ def test_an_avro_reader_gets_what_was_written(tag: str, path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def messages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What protoc makes of each file, by the event's tag."""
+    """The message class that protoc generates from each file, by the event's tag."""
     folder = tmp_path_factory.mktemp("protobuf")
     made = {}
     sys.path.insert(0, str(folder))
@@ -100,7 +100,7 @@ def test_protobuf_reads_the_json_of_a_record(
     assert holds(told, expected)
 
 
-def test_a_field_keeps_its_number() -> None:
+def test_field_keeps_its_number() -> None:
     before = (PROTOBUF / "page.proto").read_text(encoding="utf-8")
     moved = re.sub(r" title = \d+;", " title = 1000;", before)
     assert protobuf_of(Page, moved) == moved

@@ -1,4 +1,4 @@
-"""The check of the project's English finds what it refuses, and accepts plain sentences."""
+"""The check of the project's English refuses bad phrases, and accepts plain sentences."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from schemas.prose import descriptions, phrases, problem_of
         ("Items that wait.", ""),
     ],
 )
-def test_a_description_is_a_sentence_that_stands_alone(text: str, problem: str) -> None:
+def test_description_is_a_complete_sentence(text: str, problem: str) -> None:
     assert problem_of(text) == problem
 
 

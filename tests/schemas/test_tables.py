@@ -1,4 +1,4 @@
-"""The CQL in `schemas/cassandra/` is what the rows say, and no row of a service is left out."""
+"""The CQL in `schemas/cassandra/` matches the rows, and every row of a service has a file."""
 
 import importlib
 import pkgutil
@@ -18,7 +18,7 @@ FAUSTS = {SeenRow}
 """In a fleet this is not a table of Cassandra's."""
 
 
-def test_the_files_are_those_of_the_rows() -> None:
+def test_files_match_the_rows() -> None:
     assert {path.name for path in CQL.iterdir()} == cql_files().keys(), "run scripts/schemas"
 
 
@@ -30,7 +30,7 @@ def kinds(of: type[Row]) -> Iterator[type[Row]]:
         yield from kinds(kind)
 
 
-def test_no_row_is_left_out() -> None:
+def test_every_row_has_a_file() -> None:
     for package in (gossamer, services):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
@@ -45,7 +45,7 @@ def test_rows_that_go_say_by_which_setting_and_which_time() -> None:
         assert not row.aged_by or get_type_hints(row)[row.aged_by] is float, row.table
 
 
-def test_a_setting_is_the_lifetime_of_its_tables() -> None:
+def test_lifetime_of_tables_is_their_setting() -> None:
     month = 30 * 86400
     changed = tables_of(Settings(frontier=FrontierSettings(erasures_age=month, history_age=0)))
     lifetimes = {row.table: options.lifetime for row, options in changed.items()}

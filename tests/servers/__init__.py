@@ -26,7 +26,7 @@ _launched: list["subprocess.Popen[bytes]"] = []
 warning."""
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 OUR_PORTS = range(20_000 + WORKER % 8 * 1500, 20_000 + (WORKER % 8 + 1) * 1500)
-"""Ports below those that the system gives to clients. Each test process has a range of its own,
+"""Ports below the range that the system gives to clients. Each test process has a range of its own,
 since nobody listens yet on a port that was just given away."""
 SERVER_ENVIRONMENT = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
 """The environment of servers: they live for minutes, and the optimising compiler of the JVM would

@@ -33,7 +33,7 @@ class Disk:
 
 
 @contextmanager
-def mounted(folder: Path, megabytes: int) -> Iterator[Disk]:
+def mount_disk(folder: Path, megabytes: int) -> Iterator[Disk]:
     """Mount a disk at *folder* within a block."""
     folder.mkdir(parents=True, exist_ok=True)
     size = f"size={megabytes}m"

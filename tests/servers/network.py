@@ -2,7 +2,7 @@
 
 A bridge cuts a node off by dropping its packets: no connection is refused or reset, as with a
 broken switch. That requires root. Without root, nodes have loopback addresses, and a node is
-stopped instead of cut off: it neither answers nor receives, but it does not run meanwhile either.
+stopped instead of cut off: it neither answers nor receives, but it does not run either.
 The first is a `Bridge`, the second `Stops`.
 """
 

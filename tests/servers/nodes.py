@@ -85,7 +85,6 @@ class Node(Server):
         self._network.heal(self._number, self.process.pid)
 
     def stop(self) -> None:
-        """Stop the node."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:

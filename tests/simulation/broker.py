@@ -209,12 +209,11 @@ class Broker:
                 group.offsets.pop(at, None)
 
     def group(self, name: str) -> Group:
-        """Return the group with that name."""
         if name not in self.groups:
             self.groups[name] = Group(self, name)
         return self.groups[name]
 
-    def unconsumed(self, group: str, at: At) -> list[int]:
+    def unconsumed_offsets(self, group: str, at: At) -> list[int]:
         """Return the offsets that *group* can read and that none of its members has fetched."""
         offsets, delivered = self.group(group).offsets, self.delivered[group, at]
         readable = (

@@ -61,7 +61,7 @@ class SimMessage:
 
 
 class SimConsumer:
-    """Stands in for `confluent_kafka.Consumer`."""
+    """Replaces `confluent_kafka.Consumer`."""
 
     def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
         self._broker, self._sim = broker, broker.sim
@@ -340,7 +340,7 @@ class SimConsumer:
 
 
 class SimProducer:
-    """Stands in for `confluent_kafka.Producer`."""
+    """Replaces `confluent_kafka.Producer`."""
 
     def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
         self._broker, self._sim = broker, broker.sim
@@ -393,7 +393,7 @@ class SimProducer:
 
 
 class SimAdmin:
-    """Stands in for `confluent_kafka.admin.AdminClient`."""
+    """Replaces `confluent_kafka.admin.AdminClient`."""
 
     def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
         self._broker = broker
@@ -404,7 +404,7 @@ class SimAdmin:
         for one in requests:
             at = one.topic, one.partition
             self._broker.starts[at] = max(self._broker.starts[at], one.offset)
-        return {one: _done(None) for one in requests}
+        return {one: _completed_future(None) for one in requests}
 
     def poll(self, timeout: float = 0) -> int:
         """Do nothing: all happens in the calls."""
@@ -419,7 +419,8 @@ class SimAdmin:
         self._broker.answer(self._broker.sim.process)
         groups = {name: self._broker.group(name) for name in names}
         return {
-            name: _done(SimpleNamespace(members=[*group.members])) for name, group in groups.items()
+            name: _completed_future(SimpleNamespace(members=[*group.members]))
+            for name, group in groups.items()
         }
 
     def create_partitions(self, requests: list[NewPartitions]) -> Any:
@@ -427,21 +428,20 @@ class SimAdmin:
         self._broker.answer(self._broker.sim.process)
         for one in requests:
             self._broker.topic(one.topic, one.new_total_count)
-        return {one.topic: _done(None) for one in requests}
+        return {one.topic: _completed_future(None) for one in requests}
 
     def delete_topics(self, names: list[str]) -> Any:
         """Delete topics and the offsets that groups have committed for them."""
         self._broker.answer(self._broker.sim.process)
         for name in names:
             self._broker.remove(name)
-        return {name: _done(None) for name in names}
+        return {name: _completed_future(None) for name in names}
 
     def create_topics(self, requests: list[NewTopic], operation_timeout: float = 0) -> Any:
-        """Create topics."""
         self._broker.answer(self._broker.sim.process)
         for one in requests:
             self._broker.topic(one.topic, one.num_partitions)
-        return {one.topic: _done(None) for one in requests}
+        return {one.topic: _completed_future(None) for one in requests}
 
     def alter_consumer_group_offsets(
         self, requests: list[ConsumerGroupTopicPartitions], request_timeout: float = 0
@@ -455,11 +455,11 @@ class SimAdmin:
                 raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
             for place in one.topic_partitions or ():
                 group.offsets[place.topic, place.partition] = place.offset
-            found[one.group_id] = _done(one)
+            found[one.group_id] = _completed_future(one)
         return found
 
 
-def _done(result: Any) -> Future[Any]:
+def _completed_future(result: Any) -> Future[Any]:
     future: Future[Any] = Future()
     future.set_result(result)
     return future

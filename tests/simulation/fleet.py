@@ -58,7 +58,7 @@ BACK_OFF = 5.0
 
 
 class SimStop:
-    """Stands in for the `threading.Event` that stops a process."""
+    """Replaces the `threading.Event` that stops a process."""
 
     def __init__(self, sim: Sim) -> None:
         self._sim, self._set = sim, False
@@ -75,7 +75,7 @@ class SimStop:
 
 
 class SimPool:
-    """Stands in for the parser's child processes: the same work, in simulated time."""
+    """Replaces the parser's child processes: the same work, in simulated time."""
 
     def __init__(self, sim: Sim, *sizes: Any) -> None:
         self._sim = sim
@@ -92,7 +92,7 @@ class SimPool:
 
 
 class SimDisk(MemoryDisk):
-    """Stands in for RocksDB: the map in *folder*, which outlives the process."""
+    """Replaces RocksDB: the map in *folder*, which outlives the process."""
 
     def __init__(self, fleet: "Fleet", folder: Path) -> None:
         super().__init__(fleet.disks[str(folder)])

@@ -63,7 +63,7 @@ def _die_writing(run: "Run") -> None:
             run.fleet.kill(process.name, away)
             run.nodes.at_write = None
             run.sim.later(away + 15.0, _die_writing, run)
-            _slow_from(run, away, 300.0)
+            _slow_kafka_from(run, away, 300.0)
 
     run.nodes.at_write = die if run.sim.now < START + DYING else None
 
@@ -78,7 +78,7 @@ def _lose_disk(run: "Run") -> None:
                 rows.clear()
 
 
-def _dedups_late(run: "Run") -> None:
+def _delay_dedups(run: "Run") -> None:
     """Keep all dedups stopped while pages are revisited, and kill them when they publish."""
     away = run.sim.random.choice([90.0, 150.0])
     run.note(f"all dedups killed, away for {away} s")
@@ -98,14 +98,14 @@ def _kill_all(run: "Run", service: str, away: float) -> None:
         run.fleet.kill(name, away + run.sim.random.random())
 
 
-def _frontier_away(run: "Run") -> None:
+def _stop_frontiers(run: "Run") -> None:
     away = run.sim.random.choice([20.0, 60.0, 120.0])
     run.note(f"all frontiers killed, away for {away} s")
     _kill_all(run, "frontier", away)
-    _slow_from(run, away)
+    _slow_kafka_from(run, away)
 
 
-def _slow_from(run: "Run", when: float, slow: float = 100.0) -> None:
+def _slow_kafka_from(run: "Run", when: float, slow: float = 100.0) -> None:
     """Make Kafka slow when a process restarts, which then reads all waiting records."""
     run.sim.later(when, setattr, run.broker, "slow", slow)
     run.sim.later(when + 10.0, setattr, run.broker, "slow", 1.0)
@@ -140,7 +140,7 @@ def _freeze_in_claim(run: "Run") -> None:
         run.fleet.kill(name, run.sim.random.choice([0.5, 15.0]))
 
 
-def _kafka_away(run: "Run") -> None:
+def _stop_kafka(run: "Run") -> None:
     seconds = run.sim.random.choice([1.0, 8.0, 25.0])
     run.note(f"Kafka away for {seconds} s")
     run.losses += 1
@@ -158,7 +158,7 @@ def _cut_off(run: "Run") -> None:
         run.sim.later(seconds, setattr, process, "cut_off", False)
 
 
-def _kafka_slow(run: "Run") -> None:
+def _slow_kafka(run: "Run") -> None:
     run.note("Kafka slow for 20 s")
     run.broker.slow = 60.0
     run.sim.later(20.0, setattr, run.broker, "slow", 1.0)
@@ -171,14 +171,14 @@ def _skip_records(run: "Run") -> None:
     run.sim.later(seconds, setattr, run.broker, "skip_probability", 0.0)
 
 
-def _node_away(run: "Run") -> None:
+def _stop_node(run: "Run") -> None:
     node, seconds = run.sim.random.randrange(COPIES), run.sim.random.choice([3.0, 20.0])
     run.note(f"node {node} away for {seconds} s")
     run.nodes.away.add(node)
     run.sim.later(seconds, run.nodes.back, node)
 
 
-def _store_away(run: "Run") -> None:
+def _stop_store(run: "Run") -> None:
     seconds = run.sim.random.choice([1.0, 6.0, 20.0])
     run.note(f"Cassandra away for {seconds} s")
     for node in range(COPIES):
@@ -186,7 +186,7 @@ def _store_away(run: "Run") -> None:
         run.sim.later(seconds, run.nodes.back, node)
 
 
-def _store_hiccup(run: "Run") -> None:
+def _interrupt_store(run: "Run") -> None:
     seconds = run.sim.between(0.2, 8.0)
     run.note(f"Cassandra away for {seconds:.1f} s")
     for node in range(COPIES):
@@ -194,7 +194,7 @@ def _store_hiccup(run: "Run") -> None:
         run.sim.later(seconds, run.nodes.back, node)
 
 
-def _archive_slow(run: "Run") -> None:
+def _slow_archive(run: "Run") -> None:
     if run.slow is None and (name := run.victim("archive")):
         run.note(f"{name} reads a record each {TRICKLE:.0f} s for {SLOW_FOR:.0f} s")
         run.slow = name
@@ -202,25 +202,25 @@ def _archive_slow(run: "Run") -> None:
         run.sim.later(SLOW_FOR, run.check_slow_archive, name)
 
 
-def _store_slow(run: "Run") -> None:
+def _slow_store(run: "Run") -> None:
     run.note("Cassandra slow for 30 s")
     run.nodes.slow = 80.0
     run.sim.later(30.0, setattr, run.nodes, "slow", 1.0)
 
 
-def _store_very_slow(run: "Run") -> None:
+def _slow_store_much(run: "Run") -> None:
     run.note("Cassandra very slow for 300 s")
     run.nodes.slow = 100.0
     run.sim.later(300.0, setattr, run.nodes, "slow", 1.0)
 
 
-def _undecided(run: "Run") -> None:
+def _leave_writes_undecided(run: "Run") -> None:
     run.note("conditional writes undecided for 30 s")
     run.nodes.undecided = 0.4
     run.sim.later(30.0, setattr, run.nodes, "undecided", 0.0)
 
 
-def _overloaded(run: "Run") -> None:
+def _overload_store(run: "Run") -> None:
     run.note("Cassandra overloaded for 5 s")
     run.nodes.overloaded = 0.2
     run.sim.later(5.0, setattr, run.nodes, "overloaded", 0.0)
@@ -241,7 +241,7 @@ def _remove(run: "Run") -> None:
         run.fleet.remove(name)
 
 
-def _clock_steps(run: "Run") -> None:
+def _step_clock(run: "Run") -> None:
     # A clock that has jumped is set right by the opposite step.
     if (name := run.victim()) and abs(run.fleet.skews[name]) <= SKEW:
         skew = run.sim.between(-SKEW, SKEW)
@@ -249,15 +249,15 @@ def _clock_steps(run: "Run") -> None:
         run.fleet.running[name].skew = run.fleet.skews[name] = skew
 
 
-def _clock_jumps(run: "Run") -> None:
+def _jump_clock(run: "Run") -> None:
     _jump(run, run.victim(), run.sim.random.choice([-600.0, 600.0, 3600.0]))
 
 
-def _fetcher_ahead(run: "Run") -> None:
+def _set_fetcher_ahead(run: "Run") -> None:
     _jump(run, run.victim("fetcher"), run.sim.random.choice([60.0, 600.0, 3600.0]))
 
 
-def _frontier_jumps(run: "Run") -> None:
+def _jump_frontier_clock(run: "Run") -> None:
     _jump(run, run.victim("frontier"), run.sim.random.choice([-600.0, 60.0, 600.0]))
 
 
@@ -279,7 +279,7 @@ def _jump(run: "Run", name: str | None, step: float) -> None:
         run.sim.later(seconds, wrong, -step)
 
 
-def _no_names(run: "Run") -> None:
+def _stop_name_server(run: "Run") -> None:
     run.note("no name resolves for 10 s")
     now = run.sim.now - START
     run.sites.outage = (now, now + 10.0)
@@ -289,32 +289,32 @@ HARMS: dict[str, Callable[["Run"], None]] = {
     "kill": _kill,
     "frontier killed": _kill_frontier,
     "disk lost": _lose_disk,
-    "dedups late": _dedups_late,
+    "dedups late": _delay_dedups,
     "die soon": _die_soon,
     "die writing": _die_writing,
-    "frontiers away": _frontier_away,
+    "frontiers away": _stop_frontiers,
     "freeze": _freeze,
     "freeze soon": _freeze_soon,
     "freeze in claim": _freeze_in_claim,
-    "Kafka away": _kafka_away,
+    "Kafka away": _stop_kafka,
     "cut off": _cut_off,
-    "Kafka slow": _kafka_slow,
+    "Kafka slow": _slow_kafka,
     "records skipped": _skip_records,
-    "node away": _node_away,
-    "Cassandra away": _store_away,
-    "Cassandra hiccup": _store_hiccup,
-    "Cassandra slow": _store_slow,
-    "Cassandra very slow": _store_very_slow,
-    "archive slow": _archive_slow,
-    "undecided": _undecided,
-    "overloaded": _overloaded,
+    "node away": _stop_node,
+    "Cassandra away": _stop_store,
+    "Cassandra hiccup": _interrupt_store,
+    "Cassandra slow": _slow_store,
+    "Cassandra very slow": _slow_store_much,
+    "archive slow": _slow_archive,
+    "undecided": _leave_writes_undecided,
+    "overloaded": _overload_store,
     "add": _add,
     "remove": _remove,
-    "clock steps": _clock_steps,
-    "clock jumps": _clock_jumps,
-    "frontier jumps": _frontier_jumps,
-    "fetcher ahead": _fetcher_ahead,
-    "no names": _no_names,
+    "clock steps": _step_clock,
+    "clock jumps": _jump_clock,
+    "frontier jumps": _jump_frontier_clock,
+    "fetcher ahead": _set_fetcher_ahead,
+    "no names": _stop_name_server,
 }
 RESTORES: dict[str, Callable[["Run"], None]] = {
     "store restored": partial(restore_parts, parts=("store",)),

@@ -114,6 +114,6 @@ class SimLoop(asyncio.BaseEventLoop):
 
 
 def run_simulated(sim: Sim, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Stand in for `asyncio.run`, in simulated time."""
+    """Replace `asyncio.run`, in simulated time."""
     loop = SimLoop(sim)
     loop.work(work())

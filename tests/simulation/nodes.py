@@ -264,7 +264,7 @@ class Meaning:
         sort = "" if self._sort is None else values[self._sort]
         return tuple(values[at] for at in self._partition), sort
 
-    def decided(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Applies]:
+    def conditional_row(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Applies]:
         """Return the row of a conditional write, and its condition."""
         if self.kind == "put_if_absent":
             return values, lambda found: found is None
@@ -306,7 +306,7 @@ def _rows(base: type[Row]) -> list[type[Row]]:
 
 
 class SimCassandra(Cassandra):
-    """Stands in for a session with the driver."""
+    """Replaces a session with the driver."""
 
     def __init__(self, nodes: Nodes, keyspace: str, settings: CassandraSettings) -> None:
         self.where = "Cassandra (simulated)"
@@ -416,7 +416,7 @@ class SimCassandra(Cassandra):
 
     def _insert(self, insert: str, values: Sequence[Any]) -> dict[str, Any]:
         meaning = self._meanings[insert]
-        row, applies = meaning.decided(tuple(values))
+        row, applies = meaning.conditional_row(tuple(values))
         found = self._nodes.decide(meaning.table, meaning.keys(row), row, applies)
         return dict(zip(meaning.columns, meaning.read(found), strict=True)) if found else {}
 

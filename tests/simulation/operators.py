@@ -73,7 +73,7 @@ def _draw_host_and_times(run: "Run") -> tuple[str, float, float]:
     return host, now, now + run.sim.random.choice([10.0, 30.0, 60.0])
 
 
-def _site_off(run: "Run") -> None:
+def _stop_site(run: "Run") -> None:
     host, now, ends = _draw_host_and_times(run)
     site = site_of(f"{host}/")
     instruction = Instruction(f"{site} off", now, ends, lambda url: site_of(url) == site)
@@ -82,7 +82,7 @@ def _site_off(run: "Run") -> None:
         _instruct(run, instruction, event, SiteOverridden(at=now, site=site))
 
 
-def _site_slower(run: "Run") -> None:
+def _slow_site(run: "Run") -> None:
     host, now, ends = _draw_host_and_times(run)
     site = site_of(f"{host}/")
     instruction = Instruction(f"{site} slower", now, ends, lambda url: site_of(url) == site, SLOWER)
@@ -98,7 +98,7 @@ def _is_overridden(run: "Run", site: str) -> bool:
     )
 
 
-def _blocked(run: "Run") -> None:
+def _block_host(run: "Run") -> None:
     host, now, ends = _draw_host_and_times(run)
     name = host.partition("://")[2]
     rule = name if ":" in name or run.sim.chance(0.5) else f"{name}/p*"
@@ -115,14 +115,14 @@ def _blocked(run: "Run") -> None:
     )
 
 
-def _paused(run: "Run") -> None:
+def _pause_crawl(run: "Run") -> None:
     _, now, ends = _draw_host_and_times(run)
     going_on = run.definition()
     instruction = Instruction("the crawl paused", now, ends, lambda url: True)
     _instruct(run, instruction, replace(going_on, paused=True), going_on)
 
 
-def _long_sitemap(run: "Run") -> None:
+def _append_hints(run: "Run") -> None:
     """Append hints that many pages of a host have changed, as dedup does for a sitemap."""
     host, now, _ = _draw_host_and_times(run)
     run.note(f"a sitemap of {host} lists {LISTED} pages")
@@ -161,7 +161,7 @@ def _delete_unread(run: "Run") -> None:
         for at in broker.logs
         if at[0] in TOPICS
         for group in TOPICS[at[0]].consumers
-        if (missing := broker.unconsumed(group, at))
+        if (missing := broker.unconsumed_offsets(group, at))
     ]
     if not unconsumed:
         run.sim.later(1.0, _delete_unread, run)
@@ -170,17 +170,17 @@ def _delete_unread(run: "Run") -> None:
     end = random.choice(missing) + 1
     run.note(f"{at[0]}, partition {at[1]}: all before {end} is deleted")
     for group in TOPICS[at[0]].consumers:
-        if lost := [offset for offset in broker.unconsumed(group, at) if offset < end]:
+        if lost := [offset for offset in broker.unconsumed_offsets(group, at) if offset < end]:
             run.deleted.append(Deleted(group, at, lost))
     broker.starts[at] = end
 
 
 ACTIONS: dict[str, Callable[["Run"], None]] = {
-    "site off": _site_off,
-    "site slower": _site_slower,
-    "blocked": _blocked,
-    "paused": _paused,
-    "long sitemap": _long_sitemap,
+    "site off": _stop_site,
+    "site slower": _slow_site,
+    "blocked": _block_host,
+    "paused": _pause_crawl,
+    "long sitemap": _append_hints,
     "erased": _erase,
     "records deleted": _delete_unread,
     "upgraded": upgrade,

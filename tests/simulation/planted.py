@@ -126,7 +126,7 @@ def _by_its_own_clock(self: CassandraStore, first: int, end: int) -> None:
     pass
 
 
-def _unguarded(self: CassandraStore, check: Callable[[], None]) -> None:
+def _skip_guard(self: CassandraStore, check: Callable[[], None]) -> None:
     pass
 
 
@@ -268,7 +268,7 @@ FAULTS = (
         report="admitted and has no outcome|did not finish",
         seams={
             "gossamer.store.cassandra.store.CassandraStore.stamp": _by_its_own_clock,
-            "gossamer.store.cassandra.store.CassandraStore.guard": _unguarded,
+            "gossamer.store.cassandra.store.CassandraStore.guard": _skip_guard,
         },
     ),
     Fault(

@@ -43,7 +43,7 @@ SET_UP = 15.0
 LANDED = 5.0
 """Seconds after which a write has arrived at the last copy."""
 LIMIT = 120.0
-"""Seconds after which services continue, whatever became of the snapshot command."""
+"""Seconds after which services continue, also if the snapshot command has failed."""
 STOPPED = 5.0
 """Seconds between two checks whether the groups still have members."""
 
@@ -282,7 +282,7 @@ def _is_drained(run: "Run") -> bool:
     return True
 
 
-def _aligned(run: "Run", settings: Settings) -> None:
+def _align(run: "Run", settings: Settings) -> None:
     with open_fleet(settings, "restore") as (log, store):
         for line in align(log, store, clock.now()):
             run.note(line)
@@ -309,7 +309,7 @@ def _stop(
             run.sim.later(STOPPED, look)
             return
         replace()
-        _operate(run, names, then or partial(_aligned, run))
+        _operate(run, names, then or partial(_align, run))
 
     run.sim.later(STOPPED, look)
 

@@ -290,7 +290,7 @@ class Run:
             for url in self.story.admitted
             if not self.sites.forbids(url) and host_key(url) not in self.erased
         }
-        return admitted <= done and (self.links_lost or self._required(outcomes) <= done)
+        return admitted <= done and (self.links_lost or self._required_urls(outcomes) <= done)
 
     def _outcomes(self) -> dict[str, dict[str, Any]]:
         rows = self.nodes.all_named("urls").values()
@@ -301,9 +301,9 @@ class Run:
         plans = [row for rows in self.nodes.all_named("plans").values() for row in rows]
         return {one["url"] for one in plans if one["attempt"] and one["at"] and not one["queued"]}
 
-    def _required(self, outcomes: dict[str, dict[str, Any]]) -> set[str]:
+    def _required_urls(self, outcomes: dict[str, dict[str, Any]]) -> set[str]:
         read = {url for url, row in outcomes.items() if row["outcome"] in PAGE_OUTCOMES}
-        required = self.sites.required(read)
+        required = self.sites.required_urls(read)
         return {url for url in required if host_key(url) not in self.erased}
 
     def execute(self) -> Result:
@@ -353,7 +353,7 @@ class Run:
             excused += sum(len(site.paths) for site in sites.sites.values())
         result.broken += promises.check_repeats(sites, excused, self.scenario.interval)
         result.broken += [f"{name} ended with status {code}" for _, name, code in self.fleet.exits]
-        required = set() if self.links_lost else self._required(self._outcomes())
+        required = set() if self.links_lost else self._required_urls(self._outcomes())
         lost = required - set(self.story.admitted)
         result.broken += [f"{url} is linked and was never admitted" for url in sorted(lost)]
         result.broken += self.story.went_back

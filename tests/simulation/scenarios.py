@@ -1,4 +1,4 @@
-"""The scenarios of runs: every other seed has random harms, the others concentrate on one kind of
+"""The scenarios of runs: every other seed has random harms, the rest concentrate on one kind of
 failure each, in turn.
 
 Chance alone rarely combines the events that one fault needs, for example a Retry-After just before
@@ -182,7 +182,6 @@ RARE_SCENARIOS = {
 
 
 def scenario_of(seed: int) -> Scenario:
-    """Return the scenario of a run."""
     turn, place = divmod(seed // 2, len(SCENARIOS))
     if seed % 2 and turn % SCENARIOS[place].rounds == 0:
         return SCENARIOS[place]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tests.simulation.run import Result, simulate
 
 MAX_LINES = 20
-"""Lines of a story besides the harms and the broken promises."""
+"""Lines of a story in addition to the harms and the broken promises."""
 WIDTH = 180
 EXPLAINING_WORDS = (
     "rebalance",

@@ -1,4 +1,4 @@
-"""Simulated crawls of the whole fleet: the promises hold whatever is done to it."""
+"""Simulated crawls of the whole fleet: the promises hold in spite of any harms."""
 
 import os
 import subprocess

@@ -115,7 +115,7 @@ class Sites:
         forbidden = self.sites[host].forbidden
         return bool(forbidden) and url.removeprefix(host).startswith(forbidden)
 
-    def required(self, read: Container[str]) -> set[str]:
+    def required_urls(self, read: Container[str]) -> set[str]:
         """Return the URLs that a crawl from the seeds must visit: linked, and not forbidden.
 
         Only links of pages that were *read* count: some hosts are away for longer than the retries.
@@ -138,7 +138,7 @@ class Sites:
         return found
 
     def request(self, url: str, process: Process, condition: str = "") -> Request:
-        """Send a request, which arrives and is answered whatever becomes of the sender.
+        """Send a request, which arrives and is answered even if the sender is killed.
 
         *condition* is the entity tag of If-None-Match.
         """
@@ -186,7 +186,7 @@ def links_of(body: str) -> list[str]:
 
 
 class SimWeb:
-    """Stands in for `services.fetcher.http.client.Web` in one process."""
+    """Replaces `services.fetcher.http.client.Web` in one process."""
 
     def __init__(
         self, sites: Sites, settings: FetcherSettings, clock: Any, slots: Any = None
@@ -277,12 +277,12 @@ def make_sites(sim: Sim, hosts: int, pages: int, delay: float, fan: int, mood: s
     names = sorted(set(names))
     made = {host: _site(sim, host, names, pages, fan, mood) for host in names}
     for site in made.values():
-        site.forbidden = _forbidden(site, made)
+        site.forbidden = _forbidden_path(site, made)
     return Sites(sim, [*made.values()], delay)
 
 
-def _forbidden(site: Site, sites: dict[str, Site]) -> str:
-    """Return the path that the robots.txt of *site* disallows, on whatever host the file is."""
+def _forbidden_path(site: Site, sites: dict[str, Site]) -> str:
+    """Return the path that the robots.txt of *site* disallows, on any host after redirects."""
     for _ in range(REDIRECTS + 1):
         status, text = site.robots
         if status != 301:
@@ -305,7 +305,7 @@ def _site(sim: Sim, host: str, names: list[str], pages: int, fan: int, mood: str
         )
         status = random.choices([200, 301, 404], [20, 1, 1])[0] if place else 200
         site.paths[path] = (status, random.choice(links) if status == 301 else body)
-    _moods(sim, site, names, mood)
+    _change_moods(sim, site, names, mood)
     return site
 
 
@@ -316,7 +316,7 @@ def change(sim: Sim, sites: Sites) -> None:
             site.changes[path] = sim.random.choice([0.0, 45.0, 200.0, 600.0])
 
 
-def _moods(sim: Sim, site: Site, names: list[str], likely: str) -> None:
+def _change_moods(sim: Sim, site: Site, names: list[str], likely: str) -> None:
     random = sim.random
     elsewhere = (301, f"{random.choice(names)}/robots.txt")
     site.robots = random.choice([(404, "")] * 4 + [elsewhere, elsewhere, EXCLUDES, SLOWER])

@@ -135,7 +135,9 @@ def test_restored_crawl_ends_politely(tmp_path: Path, running: FolderCrawl, seco
     assert {*outcomes.values()} == {Outcome.PAGE, Outcome.GONE}
     assert_polite(running.crawl)
     assert_captures_lie_where_the_rows_say(running.folder)
-    assert records(running.folder) >= before, "what was archived after the snapshot stays"
+    assert records(running.folder) >= before, (
+        "pages archived after the snapshot stay in the archive"
+    )
     assert all(path.name.endswith(".warc.gz") for path in running.folder.warc.iterdir())
 
 
@@ -218,7 +220,7 @@ def test_files_newer_than_the_snapshot_are_listed(
     assert older.name not in said
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 1) -> str:
+def run_refused(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 1) -> str:
     run(*arguments, status=status)
     return capsys.readouterr().err
 
@@ -229,10 +231,10 @@ def test_snapshot_is_written_into_a_new_folder_only(
     (tmp_path / "copy").mkdir()
     run("snapshot", tmp_path / "copy", "--data", running.folder.path)
     before = {path: path.read_bytes() for path in (tmp_path / "copy").iterdir()}
-    said = refused(capsys, "snapshot", tmp_path / "copy", "--data", running.folder.path)
+    said = run_refused(capsys, "snapshot", tmp_path / "copy", "--data", running.folder.path)
     assert "is not empty: name a new folder" in said
     assert {path: path.read_bytes() for path in (tmp_path / "copy").iterdir()} == before
-    said = refused(capsys, "snapshot", tmp_path / "more", "--data", tmp_path / "nothing")
+    said = run_refused(capsys, "snapshot", tmp_path / "more", "--data", tmp_path / "nothing")
     assert "has no crawl" in said
     assert not (tmp_path / "more").exists()
 
@@ -247,20 +249,20 @@ def test_incomplete_snapshot_or_other_format_is_refused(
     assert {*copy.iterdir()} == {description, database}
 
     description.unlink()
-    assert "is not a complete snapshot" in refused(capsys, "restore", copy, "--data", other)
+    assert "is not a complete snapshot" in run_refused(capsys, "restore", copy, "--data", other)
     newer = {**msgspec.json.decode(text), "format": 2, "version": "0.2.0", "more": []}
     description.write_bytes(msgspec.json.encode(newer))
-    assert "a snapshot of Gossamer 0.2.0, with database format 2" in refused(
+    assert "a snapshot of Gossamer 0.2.0, with database format 2" in run_refused(
         capsys, "restore", copy, "--data", other
     )
     description.write_bytes(text[:-20])
-    assert "is damaged" in refused(capsys, "restore", copy, "--data", other)
+    assert "is damaged" in run_refused(capsys, "restore", copy, "--data", other)
     description.write_bytes(text)
     for damaged in (content[:-8192], content[:8192] + bytes(8192) + content[16384:], b"", b"text"):
         database.write_bytes(damaged)
-        assert "use another snapshot" in refused(capsys, "restore", copy, "--data", other)
+        assert "use another snapshot" in run_refused(capsys, "restore", copy, "--data", other)
     database.unlink()
-    assert "use another snapshot" in refused(capsys, "restore", copy, "--data", other)
+    assert "use another snapshot" in run_refused(capsys, "restore", copy, "--data", other)
     assert not other.exists()
     database.write_bytes(content)
     run("restore", copy, "--data", other)
@@ -272,16 +274,16 @@ def test_crawl_is_replaced_only_by_its_own_snapshot_on_request(
     copy, data = tmp_path / "copy", running.folder.path
     run("snapshot", copy, "--data", data)
     before = running.folder.database.read_bytes()
-    assert "--replace replaces it" in refused(capsys, "restore", copy, "--data", data)
+    assert "--replace replaces it" in run_refused(capsys, "restore", copy, "--data", data)
     holder = Folder(data)
     holder.lock()
-    assert "another crawl" in refused(capsys, "restore", copy, "--data", data, "--replace")
+    assert "another crawl" in run_refused(capsys, "restore", copy, "--data", data, "--replace")
     assert running.folder.database.read_bytes() == before
     other = Folder(tmp_path / "other")
     other.make()
-    opened = Opened(other)
-    identify(opened.log, opened.store, START)
-    assert "and the snapshot is of the crawl" in refused(
+    crawl_folder = Opened(other)
+    identify(crawl_folder.log, crawl_folder.store, START)
+    assert "and the snapshot is of the crawl" in run_refused(
         capsys, "restore", copy, "--data", other.path, "--replace"
     )
 
@@ -299,8 +301,8 @@ def test_snapshot_and_align_are_exclusive(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for arguments in (["--align", tmp_path], []):
-        said = refused(capsys, "restore", *arguments, status=2)
+        said = run_refused(capsys, "restore", *arguments, status=2)
         assert "name a snapshot, or use --align for a fleet" in said
-    assert "leave out --data and --replace" in refused(
+    assert "leave out --data and --replace" in run_refused(
         capsys, "restore", "--align", "--replace", status=2
     )

@@ -31,7 +31,7 @@ def run_command(
     patience: float = HANG_TIMEOUT,
     folder: Path | None = None,
 ) -> Done:
-    """Run a command to its end, whatever its status, by default in a clean environment.
+    """Run a command to its end, with any exit status, by default in a clean environment.
 
     Raise AssertionError with its output if it has not ended after *patience* seconds.
     """

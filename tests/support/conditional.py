@@ -9,7 +9,7 @@ REPEATED = ("etag", "last-modified", "cache-control", "expires", "date")
 """Headers of a 304 that a 200 would have as well (RFC 9110, 15.4.5)."""
 
 
-def as_asked(answer: Reply | Failure, conditions: Headers) -> Reply | Failure:
+def answer_conditionally(answer: Reply | Failure, conditions: Headers) -> Reply | Failure:
     """Return *answer*, or a 304 without a body if it is the version in *conditions*."""
     if isinstance(answer, Failure) or answer.status != 200:
         return answer

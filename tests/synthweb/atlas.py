@@ -91,7 +91,7 @@ class Atlas:
         rng = self._rng(host, str(number))
         spot = (host, self._paths[number])
         far = self._far(host, number, rng)
-        links = [_written(spot, to, rng) for to in (*self._own(host, number), *far)]
+        links = [_make_link(spot, to, rng) for to in (*self._own(host, number), *far)]
         rng.shuffle(links)
         return Page(spot, f"{self.world.seed}/{host}{spot[1]}", tuple(links))
 
@@ -130,7 +130,7 @@ def ordinary_path(number: int) -> str:
     return shapes[number % len(shapes)].format(number)
 
 
-def _written(here: Spot, to: Spot, rng: random.Random) -> Link:
+def _make_link(here: Spot, to: Spot, rng: random.Random) -> Link:
     spellings = OWN_SPELLINGS if here[0] == to[0] else FAR_SPELLINGS
     return Link(to, rng.choice(USUAL_TAGS), rng.choice(spellings))
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from .atlas import Atlas
-from .record import LOOKUPS, REQUESTS, Request, read_lines, read_open, read_requests
+from .record import LOOKUPS, REQUESTS, Request, read_lines, read_requests, read_running
 from .server import PING
 from .truth import Scope, Truth, truth_of
 from .world import World
@@ -32,7 +32,7 @@ class SynthWeb:
         self._process: subprocess.Popen[str] | None = None
 
     @classmethod
-    def ended(cls, world: World, record: Path, port: int, seeds: list[str]) -> Self:
+    def of_record(cls, world: World, record: Path, port: int, seeds: list[str]) -> Self:
         """Return a world whose process has ended: its truth and its record."""
         web = cls(world, record)
         web.port, web.seeds, web.nameserver = port, seeds, ""
@@ -91,7 +91,7 @@ class SynthWeb:
     def under_way(self) -> list[str]:
         """Return the URLs of all running requests, in the order in which they started."""
         self._settle()
-        return read_open(self.record)
+        return read_running(self.record)
 
     def lookups(self) -> Counter[str]:
         """Return the number of lookups of each name, of any type."""

@@ -14,7 +14,7 @@ def extra_pages(roles: Roles, host: int) -> dict[str, Page]:
     """Return all additional pages of a host by path; the home page links to them."""
     pages = [
         *_fault(roles.conditions.get(host, ""), host),
-        *_ruled(roles.conditions.get(host, ""), host),
+        *_robots_pages(roles.conditions.get(host, ""), host),
         *(page for name in roles.features.get(host, ()) for page in _feature(roles, host, name)),
     ]
     return {page.spot[1]: page for page in pages}
@@ -33,7 +33,7 @@ def _fault(condition: str, host: int) -> Iterator[Page]:
         yield Page(spot, f"{host}/{condition}", (), Traits(manner=condition))
 
 
-def _ruled(condition: str, host: int) -> Iterator[Page]:
+def _robots_pages(condition: str, host: int) -> Iterator[Page]:
     """Return the pages of the rules in robots.txt: forbidden pages lure, welcome ones link to the
     home page."""
     rules = robots_of(condition)

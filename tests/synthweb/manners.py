@@ -13,9 +13,9 @@ TORRENT = 16384
 
 
 async def send(answer: Answer, method: str, writer: asyncio.StreamWriter) -> bool:
-    sender = _SENDERS.get(answer.manner, _whole)
+    sender = _SENDERS.get(answer.manner, _send_whole)
     if method == "HEAD" or _bodiless(answer.status):
-        sender = _head_only
+        sender = _send_head
     return await sender(answer, writer)
 
 
@@ -36,41 +36,41 @@ async def _out(writer: asyncio.StreamWriter, data: bytes, keep: bool) -> bool:
     return keep
 
 
-async def _head_only(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+async def _send_head(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     return await _out(writer, _head(answer), True)
 
 
-async def _whole(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+async def _send_whole(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     head = _head(answer, Content_Length=len(answer.body))
     return await _out(writer, head + answer.body, True)
 
 
-async def _chunked(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+async def _send_chunked(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     body = answer.body
     data = b"".join(_chunk(body[at : at + CHUNK]) for at in range(0, len(body), CHUNK))
     head = _head(answer, Transfer_Encoding="chunked")
     return await _out(writer, head + data + _chunk(b""), True)
 
 
-async def _cut(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+async def _send_cut(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     """Close the connection half way through the announced length."""
     head = _head(answer, Content_Length=len(answer.body))
     return await _out(writer, head + answer.body[: len(answer.body) // 2], False)
 
 
-async def _short(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+async def _send_short(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     """Close the connection between chunks, before the last one."""
     head = _head(answer, Transfer_Encoding="chunked")
     return await _out(writer, head + _chunk(answer.body[: len(answer.body) // 2]), False)
 
 
-async def _overlong(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+async def _send_overlong(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     """Send more bytes than announced."""
     head = _head(answer, Content_Length=len(answer.body) // 2)
     return await _out(writer, head + answer.body, False)
 
 
-async def _endless(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+async def _send_endlessly(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     """Send until the client disconnects, which raises ConnectionError."""
     await _out(writer, _head(answer) + answer.body, False)
     while True:
@@ -84,9 +84,9 @@ def _chunk(data: bytes) -> bytes:
 
 _Sender = Callable[[Answer, asyncio.StreamWriter], Awaitable[bool]]
 _SENDERS: dict[str, _Sender] = {
-    "chunked": _chunked,
-    "cut": _cut,
-    "short": _short,
-    "overlong": _overlong,
-    "endless": _endless,
+    "chunked": _send_chunked,
+    "cut": _send_cut,
+    "short": _send_short,
+    "overlong": _send_overlong,
+    "endless": _send_endlessly,
 }

@@ -51,12 +51,12 @@ def most_at_once(requests: Iterable[Request]) -> int:
     return most
 
 
-def soonest(requests: Iterable[Request]) -> dict[str, Gaps]:
+def shortest_gaps(requests: Iterable[Request]) -> dict[str, Gaps]:
     """Return the shortest gaps at each host with more than one request."""
     return {host: _gaps(own) for host, own in by_host(requests).items() if own[1:]}
 
 
-def twice(requests: Iterable[Request]) -> dict[str, int]:
+def repeated_requests(requests: Iterable[Request]) -> dict[str, int]:
     """Return URLs that were requested more than once, and how often, without robots.txt."""
     counts = Counter(request.url for request in requests if request.path not in (ROBOTS, MOVED))
     return {url: times for url, times in counts.items() if times > 1}
@@ -66,12 +66,12 @@ def requested_urls(requests: Iterable[Request]) -> set[str]:
     return {request.url for request in requests}
 
 
-def forbidden_asked(requests: Iterable[Request], truth: Truth) -> set[str]:
+def forbidden_requests(requests: Iterable[Request], truth: Truth) -> set[str]:
     """Return requested URLs that robots.txt forbids."""
     return requested_urls(requests) & truth.forbidden
 
 
-def uncalled_for(requests: Iterable[Request], truth: Truth) -> set[str]:
+def unlinked_requests(requests: Iterable[Request], truth: Truth) -> set[str]:
     """Return requested URLs to which nothing links that a crawler should read.
 
     A probe for the answer to missing pages is allowed.

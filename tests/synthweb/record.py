@@ -54,7 +54,7 @@ class Journal:
         self._file.close()
 
 
-def as_line(request: Request) -> dict[str, Any]:
+def to_line(request: Request) -> dict[str, Any]:
     """The header is From, a keyword of Python."""
     entry = asdict(request)
     entry["from"] = entry.pop("sender")
@@ -67,7 +67,7 @@ def read_requests(path: Path) -> list[Request]:
     return sorted(found, key=lambda request: request.at)
 
 
-def read_open(folder: Path) -> list[str]:
+def read_running(folder: Path) -> list[str]:
     """Return the URLs of running requests, in the order in which they started."""
     # Read first: finished requests are then on the other record.
     begun = read_lines(folder / STARTED_FILE)

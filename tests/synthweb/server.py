@@ -9,7 +9,7 @@ from typing import cast
 
 from .answers import MUTE, Answer, Answers
 from .manners import send
-from .record import Journal, Request, as_line, now
+from .record import Journal, Request, now, to_line
 
 PING = "synthweb.invalid"
 """A host outside the world. Its answer proves that all earlier requests are on record."""
@@ -96,7 +96,7 @@ class Server:
             return await send(answer, head.method, writer)
         finally:
             address = writer.get_extra_info("sockname")[0]
-            self._ended.write(as_line(_request(head, at, status, number, address)))
+            self._ended.write(to_line(_request(head, at, status, number, address)))
 
     async def _hesitate(self, answer: Answer) -> None:
         wait = self._slowness if answer.manner == "slow" else 0.0

@@ -29,10 +29,10 @@ ROBOTS = ("/robots.txt", "/robots-moved.txt")
 
 def assert_polite(requests: list[Request], truth: Truth, delay: float) -> None:
     """Assert that no request was forbidden, concurrent or sooner than the delay."""
-    assert measure.forbidden_asked(requests, truth) == set()
-    assert measure.uncalled_for(requests, truth) == set()
+    assert measure.forbidden_requests(requests, truth) == set()
+    assert measure.unlinked_requests(requests, truth) == set()
     assert measure.overlaps(requests) == []
-    for host, gaps in measure.soonest(requests).items():
+    for host, gaps in measure.shortest_gaps(requests).items():
         expected = max(delay, truth.delays.get(host, 0.0))
         assert gaps.start_to_start >= expected - CLOCKS, (host, gaps, expected)
     assert {r.sender for r in requests} <= {CONTACT}
@@ -46,7 +46,7 @@ def assert_thorough(requests: list[Request], truth: Truth) -> None:
 
 def assert_once(requests: list[Request], truth: Truth) -> None:
     """Assert one request a URL, and at most two for a URL with a Retry-After."""
-    repeated = measure.twice(requests)
+    repeated = measure.repeated_requests(requests)
     assert set(repeated) <= truth.retried, repeated
     assert all(times == 2 for times in repeated.values()), repeated
 
@@ -106,7 +106,7 @@ UNFOLLOWABLE = {"mailto", "telephone", "self"}
 
 
 def assert_duplicates(pages: dict[str, Fields], truth: Truth) -> None:
-    """Assert that each group of copies has one original, which the others name."""
+    """Assert that each group of copies has one original, which its copies name."""
     copies = {url for group in truth.duplicates for url in group}
     for group in truth.duplicates:
         (original,) = [url for url in group if pages[url]["verdict"] != "duplicate"]

@@ -24,7 +24,7 @@ def settings(port: int, keyspace: str, **others: object) -> CassandraSettings:
 
 
 @contextmanager
-def opened(settings: CassandraSettings) -> Iterator[CassandraStore]:
+def open_store(settings: CassandraSettings) -> Iterator[CassandraStore]:
     """Open a store within a block."""
     with closing(CassandraStore(settings)) as store:
         yield store

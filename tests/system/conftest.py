@@ -38,7 +38,7 @@ def crawl_once(name: str, world: World, delay: float, shared_folder: Path) -> Fi
 
     it = once(shared_folder / f"{name}.json", crawl_world)
     folder = Path(it["folder"])
-    web = SynthWeb.ended(world, folder / "record", *it["at"])
+    web = SynthWeb.of_record(world, folder / "record", *it["at"])
     return Finished(web, Crawl(web, folder / "data", delay), Done(**it["done"]))
 
 
@@ -50,6 +50,6 @@ def tiny(shared_folder: Path) -> Finished:
 
 
 @pytest.fixture(scope="session")
-def mixed(shared_folder: Path) -> Finished:
+def mixed_crawl(shared_folder: Path) -> Finished:
     """Sixty hosts with all oddities that do not need long timeouts."""
     return crawl_once("mixed", MIXED, 0.1, shared_folder)

@@ -74,7 +74,7 @@ class Started:
         self.process.wait(HANG_TIMEOUT)
 
     def pids(self) -> list[int]:
-        return marked(self.mark)
+        return marked_pids(self.mark)
 
     def is_gone(self) -> bool:
         return not self.pids()
@@ -85,7 +85,7 @@ def environment(mark: str = "", **more: str) -> dict[str, str]:
     return clean_environment(**{MARK: mark, **more})
 
 
-def marked(mark: str) -> list[int]:
+def marked_pids(mark: str) -> list[int]:
     """Return the running processes that were started under *mark*, however far removed."""
     wanted = f"{MARK}={mark}".encode()
     return sorted(

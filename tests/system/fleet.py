@@ -205,7 +205,7 @@ def assert_whole(live_fleet: Fleet, delay: float) -> int:
     )
     assert {url for url, status in found if status == 200} >= readable(truth)
     assert not list((live_fleet.folder / "warc").rglob("*.open"))
-    again = measure.twice(requests)
+    again = measure.repeated_requests(requests)
     return sum(times - 1 for url, times in again.items() if url not in truth.retried)
 
 

@@ -1,6 +1,6 @@
 """A Kafka of one test, which may be killed, and which authenticates its clients.
 
-Besides the open listener it has one with passwords, and one with passwords under TLS.
+It has an open listener, one with passwords, and one with passwords under TLS.
 """
 
 from pathlib import Path

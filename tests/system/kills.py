@@ -59,7 +59,6 @@ def has_requests(crawl: Crawl, started: Started, required_count: int) -> bool:
 
 
 def split_by_runs(requests: list[Request], kills: list[float]) -> list[list[Request]]:
-    """Return the requests of each run."""
     bounds = [0.0, *kills, float("inf")]
     return [[r for r in requests if a <= r.at < b] for a, b in pairwise(bounds)]
 

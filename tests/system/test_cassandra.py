@@ -12,7 +12,6 @@ from console.tables import TABLES
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.events import DEFAULT_CRAWL, OrderId
 from gossamer.settings.servers import CassandraSettings
-from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
 from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow
@@ -20,17 +19,7 @@ from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, Lease, PartitionTallyRow, RobotsRow, TallyRow
 from tests.servers import free_ports
 
-from .cassandra_node import Proxy, apply, opened, settings, start_apply
-
-
-class GrownDigestRow(Row, frozen=True):
-    """The table of digests in a later version."""
-
-    table = "digests"
-    partition_key = "digest"
-    digest: str
-    url: str
-    clusters: dict[str, int] = {}  # noqa: RUF012 - msgspec copies it
+from .cassandra_node import Proxy, apply, open_store, settings, start_apply
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +52,7 @@ def test_second_apply_changes_nothing(keyspace: CassandraSettings) -> None:
 
 
 def test_applied_tables_match_their_rows(keyspace: CassandraSettings) -> None:
-    with opened(keyspace) as store:
+    with open_store(keyspace) as store:
         for row in TABLES:
             several = isinstance(row.partition_key, tuple)
             assert store.table(row).scan(("nobody", "none") if several else "nobody") == []
@@ -75,7 +64,7 @@ def test_concurrent_applies_succeed(cassandra: int) -> None:
     racing = [start_apply(new) for _ in range(3)]
     outputs = [process.communicate() for process in racing]
     assert [process.returncode for process in racing] == [0, 0, 0], outputs
-    with opened(new) as store:
+    with open_store(new) as store:
         for row in TABLES:
             store.table(row)
 
@@ -83,19 +72,19 @@ def test_concurrent_applies_succeed(cassandra: int) -> None:
 def test_missing_column_is_reported_and_added_by_apply(
     keyspace: CassandraSettings, driver: Session
 ) -> None:
-    with opened(keyspace) as store:
+    with open_store(keyspace) as store:
         store.table(HostRow).put(HostRow("example.org", "http://example.org", backoff_reason="so"))
         store.flush()
     driver.execute(f"ALTER TABLE {keyspace.keyspace}.hosts DROP backoff_reason", timeout=60)
     with (
-        opened(keyspace) as store,
+        open_store(keyspace) as store,
         pytest.raises(GossamerError, match="gossamer store apply") as error,
     ):
         store.table(HostRow)
     assert "table hosts has no column backoff_reason" in str(error.value)
     code, out, _ = apply(keyspace)
     assert (code, out) == (0, "table hosts: column backoff_reason added\n")
-    with opened(keyspace) as store:
+    with open_store(keyspace) as store:
         found = store.table(HostRow).get("example.org", "http://example.org")
         assert found and found.backoff_reason is None
 
@@ -179,13 +168,16 @@ def test_table_with_another_key_is_refused_and_unchanged(cassandra: int, driver:
     assert "table page_history: at is double clustering asc, not double clustering desc" in err
     assert "table urls: bucket (partition_key) is missing" in err
     assert "nothing was changed" in err
-    with opened(other_row) as store, pytest.raises(GossamerError, match="digests: url is bigint"):
+    with (
+        open_store(other_row) as store,
+        pytest.raises(GossamerError, match="digests: url is bigint"),
+    ):
         store.table(DigestRow)
 
 
 def test_columns_have_types_for_operators(keyspace: CassandraSettings, driver: Session) -> None:
     rules = RobotsRules(crawl_delay=2.5)
-    with opened(keyspace) as store:
+    with open_store(keyspace) as store:
         store.table(HostRow).put(
             HostRow(
                 "s.example",
@@ -224,7 +216,7 @@ def test_columns_have_types_for_operators(keyspace: CassandraSettings, driver: S
 def test_writes_contain_no_nulls_and_no_tombstones(
     keyspace: CassandraSettings, driver: Session
 ) -> None:
-    with opened(keyspace) as store:
+    with open_store(keyspace) as store:
         for text in ("one", "two"):
             store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "9", outcomes={text: 1}))
             store.flush()
@@ -239,7 +231,7 @@ def test_writes_contain_no_nulls_and_no_tombstones(
 
 
 def assert_refused(given: CassandraSettings, kind: type[Exception], *words: str) -> None:
-    with pytest.raises(kind) as error, opened(given) as store:
+    with pytest.raises(kind) as error, open_store(given) as store:
         store.table(HostRow)
     assert type(error.value) is kind, error.value
     for word in words:
@@ -284,7 +276,7 @@ def test_consistency_one_is_refused_with_several_copies(
 
 
 def test_consistency_one_is_accepted_with_one_copy(keyspace: CassandraSettings) -> None:
-    with opened(keyspace.model_copy(update={"consistency": "ONE"})) as store:
+    with open_store(keyspace.model_copy(update={"consistency": "ONE"})) as store:
         assert store.table(HostRow).get("nobody", "nobody") is None
 
 
@@ -299,7 +291,7 @@ def test_missing_node_is_awaited() -> None:
 def test_connection_that_breaks_during_setup_is_repeated(keyspace: CassandraSettings) -> None:
     with (
         closing(Proxy(keyspace.port, garbled=1)) as between,
-        opened(keyspace.model_copy(update={"port": between.port})) as store,
+        open_store(keyspace.model_copy(update={"port": between.port})) as store,
     ):
         assert store.table(HostRow).get("nobody", "nobody") is None
 
@@ -328,7 +320,7 @@ def test_lost_response_to_put_if_absent_is_resolved(
     )
     with closing(Proxy(keyspace.port)) as between:
         patient = keyspace.model_copy(update={"port": between.port, "timeout": 5.0})
-        with opened(keyspace) as other, opened(patient) as store:
+        with open_store(keyspace) as other, open_store(patient) as store:
             store.table(DigestRow).put_if_absent(DigestRow(DEFAULT_CRAWL, f"{key} warm", ""))
             if other_was_first:
                 assert other.table(DigestRow).put_if_absent(other_row) == other_row

@@ -15,7 +15,7 @@ from gossamer.store.cassandra.store import CassandraStore
 from services.dedup.content import DigestRow
 from tests.servers.nodes import three_of_each
 
-from .cassandra_node import apply, opened
+from .cassandra_node import apply, open_store
 
 RIVALS, ROWS = 6, 10
 
@@ -35,7 +35,7 @@ def test_concurrent_writers_agree_on_the_first_row(tmp_path: Path) -> None:
             timeout=60.0,
         )
         assert apply(settings)[0] == 0
-        stores = [stack.enter_context(opened(settings)) for _ in range(RIVALS)]
+        stores = [stack.enter_context(open_store(settings)) for _ in range(RIVALS)]
         together = Barrier(RIVALS)
         with ThreadPoolExecutor(RIVALS) as threads:
             for row in range(ROWS):
@@ -43,7 +43,7 @@ def test_concurrent_writers_agree_on_the_first_row(tmp_path: Path) -> None:
                     lambda who, row=row: first(stores[who], f"row {row}", str(who), together),
                     range(RIVALS),
                 )
-                assert len(set(answers)) == 1, "they disagree who was first"
+                assert len(set(answers)) == 1, "the writers disagree about the first write"
 
 
 def first(store: CassandraStore, key: str, who: str, together: Barrier) -> DigestRow:

@@ -11,7 +11,7 @@ from gossamer.store.cassandra.store import CassandraStore
 from services.frontier.queue import HostQueues
 from services.frontier.rows import HostRow, Origin, QueuedUrl
 
-from .cassandra_node import apply, nodetool, opened, settings
+from .cassandra_node import apply, nodetool, open_store, settings
 
 AHEAD, STEP, BATCH = 5000, 500, 10
 URL = "https://www.example.org/a/path/of/usual/length/page-{}.html"
@@ -51,7 +51,7 @@ def test_queue_reads_meet_no_tombstones(cassandra: int, total: int) -> None:
     assert code == 0, err
     host = HostRow("example.org", "https://www.example.org")
     sizes = []
-    with opened(keyspace) as store:
+    with open_store(keyspace) as store:
         for part in range(2):
             host = run_through(store, part * total // 2, (part + 1) * total // 2, host)
             nodetool(cassandra, "flush", keyspace.keyspace)

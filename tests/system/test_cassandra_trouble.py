@@ -26,7 +26,7 @@ from gossamer.store.claims import Claimant
 from services.frontier.rows import DueRow, HostRow
 from tests.servers import Server
 
-from .cassandra_node import apply, opened, settings
+from .cassandra_node import apply, open_store, settings
 
 HANG_TIMEOUT = 180.0
 
@@ -79,7 +79,7 @@ def test_flushed_rows_survive_a_kill_of_the_node(tmp_path: Path, lives: int) -> 
     config = settings(server.port, "killed", timeout=10.0)
     try:
         until_done(lambda: create_tables(config), AssertionError)
-        with opened(config) as store:
+        with open_store(config) as store:
             written = 0
             for life in range(lives):
                 written = flushed_until_it_dies(store, server, written)
@@ -150,7 +150,7 @@ client_encryption_options:
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
+def guarded_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
     """Return a guarded node with all tables, and a crawler with the right to use them."""
     node = GuardedNode(tmp_path_factory.mktemp("guarded"))
     node.server.start()
@@ -162,15 +162,15 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
 
 
 def refusal_of(config: CassandraSettings) -> str:
-    with pytest.raises(GossamerError) as error, opened(config):
+    with pytest.raises(GossamerError) as error, open_store(config):
         pass
     assert not isinstance(error.value, Unavailable), error.value
     return str(error.value)
 
 
 @pytest.mark.slow
-def test_guarded_node_accepts_password_and_certificate(guarded: GuardedNode) -> None:
-    with opened(guarded.settings("cassandra", "cassandra")) as store:
+def test_guarded_node_accepts_password_and_certificate(guarded_node: GuardedNode) -> None:
+    with open_store(guarded_node.settings("cassandra", "cassandra")) as store:
         store.table(HostRow).put(HostRow("example.org", "https://example.org"))
         store.flush()
         assert store.table(HostRow).get("example.org", "https://example.org")
@@ -178,10 +178,10 @@ def test_guarded_node_accepts_password_and_certificate(guarded: GuardedNode) -> 
 
 @pytest.mark.slow
 def test_delete_in_cqlsh_holds_and_hides_no_later_write_of_an_owner(
-    guarded: GuardedNode,
+    guarded_node: GuardedNode,
 ) -> None:
-    config = guarded.settings("cassandra", "cassandra")
-    with opened(config) as store, closing(Cassandra(config)) as nodes:
+    config = guarded_node.settings("cassandra", "cassandra")
+    with open_store(config) as store, closing(Cassandra(config)) as nodes:
         hosts, host = store.table(HostRow), HostRow("deleted.example", "http://deleted.example")
         Claimant(store).claim([0], clock.now())
         hosts.put(host)
@@ -198,34 +198,34 @@ def test_delete_in_cqlsh_holds_and_hides_no_later_write_of_an_owner(
 
 
 @pytest.mark.slow
-def test_periodic_commit_log_is_warned_of(guarded: GuardedNode) -> None:
-    code, _, err = apply(guarded.settings("cassandra", "cassandra"))
+def test_periodic_commit_log_is_warned_of(guarded_node: GuardedNode) -> None:
+    code, _, err = apply(guarded_node.settings("cassandra", "cassandra"))
     assert code == 0
     assert err.startswith("gossamer: warning: keyspace guarded has one replica")
     assert "commitlog_sync: batch" in err
 
 
 @pytest.mark.slow
-def test_guarded_node_refuses_other_clients(guarded: GuardedNode, tmp_path: Path) -> None:
-    assert "'cassandra'" in refusal_of(guarded.settings("cassandra", "wrong"))
-    assert "cassandra.username" in refusal_of(guarded.settings("", ""))
+def test_guarded_node_refuses_other_clients(guarded_node: GuardedNode, tmp_path: Path) -> None:
+    assert "'cassandra'" in refusal_of(guarded_node.settings("cassandra", "wrong"))
+    assert "cassandra.username" in refusal_of(guarded_node.settings("", ""))
     strange = tmp_path / "strange.pem"
     trustme.CA().cert_pem.write_to_path(str(strange))
-    unknown = refusal_of(guarded.settings("cassandra", "cassandra", ca_file=strange))
+    unknown = refusal_of(guarded_node.settings("cassandra", "cassandra", ca_file=strange))
     assert "TLS failed" in unknown and "ca_file" in unknown
-    with pytest.raises(GossamerError), opened(
-        guarded.settings("cassandra", "cassandra", tls=False, ca_file=None,
+    with pytest.raises(GossamerError), open_store(
+        guarded_node.settings("cassandra", "cassandra", tls=False, ca_file=None,
                          cert_file=None, key_file=None)
     ):  # fmt: skip
         pass
 
 
 @pytest.mark.slow
-def test_missing_right_to_write_is_reported(guarded: GuardedNode) -> None:
-    with closing(Cassandra(guarded.settings("cassandra", "cassandra"))) as nodes:
+def test_missing_right_to_write_is_reported(guarded_node: GuardedNode) -> None:
+    with closing(Cassandra(guarded_node.settings("cassandra", "cassandra"))) as nodes:
         nodes.change("CREATE ROLE reader WITH PASSWORD = 'r' AND LOGIN = true")
         nodes.change("GRANT SELECT ON KEYSPACE guarded TO reader")
-    with opened(guarded.settings("reader", "r")) as store:
+    with open_store(guarded_node.settings("reader", "r")) as store:
         assert store.table(HostRow).get("nobody", "") is None
         store.table(HostRow).put(HostRow("example.org", "https://example.org"))
         with pytest.raises(GossamerError, match="'reader' lacks a permission"):

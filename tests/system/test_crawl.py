@@ -104,8 +104,8 @@ def test_crawl_of_a_plain_world_is_complete(tmp_path: Path, hosts: int) -> None:
 
 
 @pytest.mark.slow
-def test_crawl_of_a_world_with_all_oddities_is_complete(mixed: Finished) -> None:
-    assert_complete(mixed.crawl)
+def test_crawl_of_a_world_with_all_oddities_is_complete(mixed_crawl: Finished) -> None:
+    assert_complete(mixed_crawl.crawl)
 
 
 @pytest.mark.slow
@@ -224,7 +224,7 @@ def test_second_run_makes_no_requests_and_a_new_seed_continues_the_crawl(
         output_of(crawl.run("--depth", "1", seeds=[unmet]))
         fresh = web.requests()[len(before) :]
         assert unmet in measure.requested_urls(fresh)
-        assert not measure.uncalled_for(fresh, web.truth_for(Scope(depth=1), [unmet]))
+        assert not measure.unlinked_requests(fresh, web.truth_for(Scope(depth=1), [unmet]))
         assert len(crawl.pages()) == len({page["url"] for page in crawl.pages()})
 
 

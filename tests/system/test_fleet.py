@@ -55,7 +55,7 @@ def test_fleet_of_two_survives_a_kill_of_one_instance_of_each_service(
     with SynthWeb(SMALL) as web, fleet(web, tmp_path, 2, **settings) as live_fleet:
         live_fleet.seed()
         until(lambda: len(page_answers(web)) >= 40, "the first pages")
-        assert not measure.twice(web.requests()).keys() - web.truth.retried
+        assert not measure.repeated_requests(web.requests()).keys() - web.truth.retried
         assert not web.truth.required <= measure.requested_urls(web.requests()), (
             "the crawl ended too soon"
         )
@@ -102,7 +102,10 @@ class Chaos:
         self.live_fleet.await_ready()
         ready, at = time.monotonic() - began, self.pages()
         until(lambda: self.pages() >= at + 10 or self.over(), f"pages after: {what}")
-        again = sum(times - 1 for times in measure.twice(self.live_fleet.web.requests()).values())
+        again = sum(
+            times - 1
+            for times in measure.repeated_requests(self.live_fleet.web.requests()).values()
+        )
         self.lines.append(
             f"{what:28} ready after {ready:5.1f} s, work seen after "
             f"{time.monotonic() - began:5.1f} s, {at - before:3} pages meanwhile, "

@@ -62,7 +62,7 @@ async def consume(one: ByHand, topic: str, enough: int) -> dict[str, Fields]:
 
 @pytest.mark.long
 def test_local_fleet_from_start_to_end(tmp_path: Path) -> None:
-    with brought_up(tmp_path) as (one, web):
+    with start_fleet(tmp_path) as (one, web):
         use(one, web)
         add_and_lose_instances(one)
         lose_everything(one)
@@ -73,7 +73,7 @@ def test_local_fleet_from_start_to_end(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_local_fleet_on_existing_servers(tmp_path: Path, kafka: str, cassandra: int) -> None:
-    with brought_up(tmp_path, **of_servers(kafka, cassandra)) as (one, web):
+    with start_fleet(tmp_path, **of_servers(kafka, cassandra)) as (one, web):
         use(one, web)
         lose_one(one)
         assert "fetcher-1 stopped" in end(one)
@@ -81,7 +81,7 @@ def test_local_fleet_on_existing_servers(tmp_path: Path, kafka: str, cassandra: 
 
 
 @contextmanager
-def brought_up(tmp_path: Path, **settings: str) -> Iterator[tuple[ByHand, SynthWeb]]:
+def start_fleet(tmp_path: Path, **settings: str) -> Iterator[tuple[ByHand, SynthWeb]]:
     """Return a fleet that logs every event; it has no seeds."""
     with SynthWeb(TINY) as web:
         settings = {**for_world(web, DELAY), **settings, "GOSSAMER_LOGS__LEVEL": "debug"}

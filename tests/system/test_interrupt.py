@@ -19,7 +19,7 @@ from tests.synthweb import SynthWeb, World, measure
 
 from .assertions import assert_archived, assert_once, assert_polite, readable
 from .conftest import Finished
-from .crawl import Crawl, environment, marked
+from .crawl import Crawl, environment, marked_pids
 
 WORLD = World.plain(seed=6, hosts=12, pages=18)
 SLOW = World.plain(seed=6, hosts=3, pages=4, jitter=0.0, transfers=1.0, slowness=600.0)
@@ -35,7 +35,7 @@ def web() -> Iterator[SynthWeb]:
 
 
 def resumed_without_repeats(crawl: Crawl) -> None:
-    """Assert that no URL is requested twice, and none is missing."""
+    """Assert that no URL is requested twice, and that all are requested."""
     before = measure.requested_urls(crawl.web.requests())
     crawl.delay = 0.02
     done = crawl.run()
@@ -176,13 +176,13 @@ class Terminal:
         return True
 
     def close(self) -> int:
-        until(lambda: not self.read(), "the end of what is drawn")
+        until(lambda: not self.read(), "the end of the output")
         code = self.process.wait(HANG_TIMEOUT)
         os.close(self._master)
         return code
 
     def kill(self) -> None:
-        for pid in marked(self.mark):
+        for pid in marked_pids(self.mark):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait(HANG_TIMEOUT)

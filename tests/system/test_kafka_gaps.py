@@ -56,14 +56,14 @@ def accept(log: KafkaLog) -> None:
     assert skip_gaps(log, "frontier", [OTHER, TOPIC]).moved
 
 
-def read(reader: Reader, count: int) -> list[Record]:
+def read_records(reader: Reader, count: int) -> list[Record]:
     records: list[Record] = []
 
-    def polled() -> bool:
+    def poll() -> bool:
         records.extend(reader.poll(0.2))
         return len(records) >= count
 
-    until(polled, "all records arrive")
+    until(poll, "all records arrive")
     assert len(records) == count
     return records
 
@@ -72,14 +72,14 @@ def fails(reader: Reader) -> str:
     """Poll until a gap is reported; no record may arrive."""
     gaps: list[str] = []
 
-    def polled() -> bool:
+    def poll() -> bool:
         try:
             assert not reader.poll(0.2)
         except Gap as gap:
             gaps.append(str(gap))
         return bool(gaps)
 
-    until(polled, "the gap is reported")
+    until(poll, "the gap is reported")
     return gaps[0]
 
 
@@ -88,7 +88,7 @@ def test_group_that_returns_to_a_gap_is_stopped_until_the_loss_is_accepted(
 ) -> None:
     append(log, 10)
     first = log.reader("frontier", [OTHER, TOPIC], store)
-    first.advance(read(first, 10)[:4], ())
+    first.advance(read_records(first, 10)[:4], ())
     first.close()
     delete(settings, 7)
     for _ in range(2):
@@ -100,7 +100,7 @@ def test_group_that_returns_to_a_gap_is_stopped_until_the_loss_is_accepted(
     assert gap.endswith("stop all services and run gossamer restore --align")
     accept(log)
     third = log.reader("frontier", [OTHER, TOPIC], store)
-    assert [record.offset for record in read(third, 3)] == [7, 8, 9]
+    assert [record.offset for record in read_records(third, 3)] == [7, 8, 9]
 
 
 def test_running_reader_is_stopped_at_a_jump_of_offsets(
@@ -108,7 +108,7 @@ def test_running_reader_is_stopped_at_a_jump_of_offsets(
 ) -> None:
     append(log, 5)
     frontier = log.reader("frontier", [TOPIC], store)
-    frontier.advance(read(frontier, 5), ())
+    frontier.advance(read_records(frontier, 5), ())
     frontier._consumer.pause([TopicPartition(settings.prefix + TOPIC, 0)])
     append(log, 5)
     delete(settings, 8)
@@ -135,7 +135,7 @@ def test_records_that_the_client_skipped_are_read_again(
     )
     for _ in range(left_out):
         until(lambda: frontier._consumer.poll(0.1), "a record is removed from the client")
-    records = read(frontier, 9 - committed)
+    records = read_records(frontier, 9 - committed)
     assert [one.offset for one in records] == [*range(committed, 9)]
     frontier.advance(records, ())
     assert log.lag("frontier", TOPIC) == 0
@@ -147,7 +147,7 @@ def test_running_reader_is_stopped_if_all_remaining_records_are_deleted(
     monkeypatch.setattr(reading, "CHECK_INTERVAL", 0.0)
     append(log, 5)
     frontier = log.reader("frontier", [TOPIC], store)
-    frontier.advance(read(frontier, 5), ())
+    frontier.advance(read_records(frontier, 5), ())
     frontier._consumer.pause([TopicPartition(settings.prefix + TOPIC, 0)])
     append(log, 5)
     delete(settings, 10)
@@ -164,7 +164,7 @@ def test_group_is_stopped_if_the_end_of_a_partition_is_lost(
     frontier.close()
     accept(log)
     append(log, 1)
-    assert [one.offset for one in read(log.reader("frontier", [TOPIC], store), 1)] == [5]
+    assert [one.offset for one in read_records(log.reader("frontier", [TOPIC], store), 1)] == [5]
 
 
 def test_group_without_an_offset_starts_at_the_oldest_record(
@@ -173,7 +173,7 @@ def test_group_without_an_offset_starts_at_the_oldest_record(
     append(log, 5)
     delete(settings, 2)
     frontier = log.reader("frontier", [TOPIC], store)
-    assert [record.offset for record in read(frontier, 3)] == [2, 3, 4]
+    assert [record.offset for record in read_records(frontier, 3)] == [2, 3, 4]
 
 
 def test_offsets_of_transaction_markers_are_not_a_gap(
@@ -186,7 +186,7 @@ def test_offsets_of_transaction_markers_are_not_a_gap(
         producer.begin_transaction()
         producer.produce(settings.prefix + TOPIC, b"x", b"k", 0)
         producer.commit_transaction(30)
-    assert [record.offset for record in read(frontier, 3)] == [0, 2, 4]
+    assert [record.offset for record in read_records(frontier, 3)] == [0, 2, 4]
 
 
 def test_commits_of_a_successor_are_not_a_gap_for_a_stopped_member(

@@ -1,5 +1,5 @@
-"""Members of a group on a real Kafka: who joins, leaves, crashes or freezes, and who owns its
-partitions then."""
+"""Members of a group on a real Kafka: joins, departures, crashes, freezes, and the owners of the
+partitions afterwards."""
 
 import os
 import signal
@@ -207,7 +207,7 @@ def test_records_held_during_a_rebalance_are_read_by_the_next_owner(
     again: list[Record] = []
     while new.partitions != ALL:
         again += new.poll(0.1)
-    assert not again, "nothing comes twice to one who keeps his partition"
+    assert not again, "a member that keeps its partition receives no record twice"
     assert new.advance(found, ())
     assert lag_of(log, group) == 0
 

@@ -21,7 +21,7 @@ from gossamer.log.kafka.topics import Topics
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store.sqlite import SqliteStore
-from tests.runtime.processors import Sower, drain
+from tests.runtime.processors import Discoverer, drain
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_records_of_other_producers_are_processed_or_dead_letters(
     for value in (None, b"garbage", encode(CrawlDefined(at=0.0, scope="any()", max_depth=1)).value):
         other.produce(f"{settings.prefix}control", value, b"default")
     assert other.flush(30) == 0
-    sower = Sower(store)
+    sower = Discoverer(store)
     runner = sequential_loop(sower, kafka_log, store, lambda: 1.0)
     while kafka_log.lag("dedup", "seeds"):
         runner.step(0.1)

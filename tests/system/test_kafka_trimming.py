@@ -59,15 +59,15 @@ def starts(settings: KafkaSettings, topic: str) -> list[int]:
         consumer.close()
 
 
-def read(reader: Reader, count: int) -> None:
+def read_records(reader: Reader, count: int) -> None:
     """Read and commit *count* records, then poll once more."""
     records: list[Record] = []
 
-    def polled() -> bool:
+    def poll() -> bool:
         records.extend(reader.poll(0.2))
         return len(records) >= count
 
-    until(polled, "all records arrive")
+    until(poll, "all records arrive")
     assert len(records) == count
     assert reader.advance(records, ())
     reader.poll(0.0)
@@ -79,14 +79,14 @@ def test_records_are_deleted_after_both_groups_commit_them(
     topic = PAGES_FETCHED.name
     parser, archive = (log.reader(group, [topic], store) for group in ("parser", "archive"))
     append(log, topic)
-    read(parser, len(SITES))
+    read_records(parser, len(SITES))
     assert starts(settings, topic) == [0, 0], "the archive has read nothing"
-    read(archive, len(SITES))
+    read_records(archive, len(SITES))
     assert sum(starts(settings, topic)) == len(SITES)
     append(log, topic)
-    read(parser, len(SITES))
+    read_records(parser, len(SITES))
     assert sum(starts(settings, topic)) == len(SITES), "only up to where the archive is"
-    read(archive, len(SITES))
+    read_records(archive, len(SITES))
     assert sum(starts(settings, topic)) == 2 * len(SITES)
     assert log.lag("archive", topic) == 0
 
@@ -98,7 +98,7 @@ def test_every_consumed_topic_is_trimmed(
     frontier = log.reader("frontier", topics, store)
     for topic in topics:
         append(log, topic)
-    read(frontier, 2 * len(SITES))
+    read_records(frontier, 2 * len(SITES))
     assert [sum(starts(settings, topic)) for topic in topics] == [len(SITES), len(SITES)]
 
 
@@ -112,7 +112,7 @@ def test_fetched_pages_wait_for_additional_groups(
         append(log, topic)
         readers = [log.reader(group, [topic], store) for group in ("parser", "archive")]
         for reader in readers:
-            read(reader, len(SITES))
+            read_records(reader, len(SITES))
         assert starts(settings, topic) == [0, 0], "the other program has read nothing"
         assert sum(log.lag_by_group(topic)[indexer].values()) == len(SITES)
         consumer = Consumer({"bootstrap.servers": settings.servers, "group.id": indexer})
@@ -138,19 +138,19 @@ def test_deletion_is_retried_after_an_outage_of_the_brokers(
         readers = [log.reader(group, [topic], store) for group in ("parser", "archive")]
         append(log, topic)
         for reader in readers:
-            read(reader, len(SITES))
+            read_records(reader, len(SITES))
         broker.server.kill()
         for reader in 4 * readers:
             reader.poll(0.0)
         broker.server.start()
         append(log, topic)
         for reader in readers:
-            read(reader, len(SITES))
+            read_records(reader, len(SITES))
 
         def is_deleted() -> bool:
             for reader in readers:
                 reader.poll(0.1)
             return sum(starts(given, topic)) == 2 * len(SITES)
 
-        until(is_deleted, "what was read meanwhile is deleted")
+        until(is_deleted, "the consumed records are deleted")
     broker.server.kill()

@@ -54,7 +54,7 @@ class Watched:
         self._web, self._port = web, port
         self._samples: Samples = {}
 
-    def shown(self, name: str, **labels: str) -> float:
+    def value(self, name: str, **labels: str) -> float:
         """Return the value at that time; -1 if there was none."""
         return self._samples.get((f"gossamer_{name}", frozenset(labels.items())), -1.0)
 
@@ -64,21 +64,21 @@ class Watched:
 
         Values that services tally once a second are up to date: URLs wait, and there is no lag.
         """
-        before = self._seen()
+        before = self._server_counts()
         self._samples = scrape(self._port)
         counted = (
-            self.shown("fetch_seconds_count", process="fetcher"),
-            self.shown("dns_seconds_count", process="fetcher"),
-            self.shown("parse_seconds_count", process="parser"),
+            self.value("fetch_seconds_count", process="fetcher"),
+            self.value("dns_seconds_count", process="fetcher"),
+            self.value("parse_seconds_count", process="parser"),
         )
         tallied = (
-            self.shown("smallest_gap_ratio", process="fetcher") >= 0,
-            self.shown("urls_queued", process="processors") > 0,
-            self.shown("consumer_lag", process="parent", topic="pages.fetched") >= 0,
+            self.value("smallest_gap_ratio", process="fetcher") >= 0,
+            self.value("urls_queued", process="processors") > 0,
+            self.value("consumer_lag", process="parent", topic="pages.fetched") >= 0,
         )
-        return counted == before == self._seen() and all(tallied)
+        return counted == before == self._server_counts() and all(tallied)
 
-    def _seen(self) -> tuple[int, int, int]:
+    def _server_counts(self) -> tuple[int, int, int]:
         return len(self._web.requests()), len(self._web.lookups()), len(page_answers(self._web))
 
 
@@ -89,17 +89,17 @@ def test_metrics_of_a_running_crawl_agree_with_the_servers(tmp_path: Path) -> No
         with crawl.start("--metrics-port", str(port)) as under_way:
             watched = Watched(web, port)
             until(watched.agrees, "the figures of the servers")
-            gaps = measure.soonest(web.requests()).values()
+            gaps = measure.shortest_gaps(web.requests()).values()
             shortest = min(gap.start_to_start for gap in gaps)
-            ratio = watched.shown("smallest_gap_ratio", process="fetcher")
+            ratio = watched.value("smallest_gap_ratio", process="fetcher")
             assert 1.0 <= ratio <= (shortest + CLOCKS) / DELAY
             hosts = [
-                watched.shown("hosts", process="processors", condition=condition)
+                watched.value("hosts", process="processors", condition=condition)
                 for condition in ("idle", "ready", "delayed", "checked out", "backing off")
             ]
             assert sum(hosts) >= len(gaps) and min(hosts) >= 0
             for service, process in (("frontier", "processors"), ("fetcher", "fetcher")):
-                assert watched.shown("step_seconds_count", service=service, process=process) > 0
+                assert watched.value("step_seconds_count", service=service, process=process) > 0
             under_way.interrupt()
             assert under_way.wait().code == 130
         assert not scrape(port), "the port is closed"

@@ -62,9 +62,11 @@ def same(column: Any, expected: Any) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("to", ["--output", ">"])
-def test_parquet_table_has_the_rows_of_the_lines(mixed: Finished, tmp_path: Path, to: str) -> None:
+def test_parquet_table_has_the_rows_of_the_lines(
+    mixed_crawl: Finished, tmp_path: Path, to: str
+) -> None:
     file = tmp_path / "pages.parquet"
-    command = pages_command(mixed.crawl.data, "--format", "parquet")
+    command = pages_command(mixed_crawl.crawl.data, "--format", "parquet")
     if to == ">":
         with file.open("wb") as out:
             subprocess.run(command, stdout=out, env=environment(), timeout=HANG_TIMEOUT, check=True)
@@ -72,8 +74,8 @@ def test_parquet_table_has_the_rows_of_the_lines(mixed: Finished, tmp_path: Path
         done = run([*command, "--output", str(file)])
         assert (done.code, done.out, done.err) == (0, "", "")
     rows = {row["url"]: row for row in pq.read_table(file).to_pylist()}
-    lines = {page["url"]: page for page in mixed.crawl.pages()}
-    truth = mixed.web.truth
+    lines = {page["url"]: page for page in mixed_crawl.crawl.pages()}
+    truth = mixed_crawl.web.truth
     assert set(rows) == set(lines) == readable(truth) | half_readable(truth)
     for url, row in rows.items():
         for name, value in row.items():
@@ -83,12 +85,12 @@ def test_parquet_table_has_the_rows_of_the_lines(mixed: Finished, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_output_option_writes_lines_to_a_file(mixed: Finished, tmp_path: Path) -> None:
+def test_output_option_writes_lines_to_a_file(mixed_crawl: Finished, tmp_path: Path) -> None:
     file = tmp_path / "pages.jsonl"
-    done = run(pages_command(mixed.crawl.data, "--output", str(file)))
+    done = run(pages_command(mixed_crawl.crawl.data, "--output", str(file)))
     assert (done.code, done.out, done.err) == (0, "", "")
-    assert [json.loads(line) for line in file.read_text().splitlines()] == mixed.crawl.pages()
-    nowhere = run(pages_command(mixed.crawl.data, "--output", str(tmp_path / "no" / "file")))
+    assert [json.loads(line) for line in file.read_text().splitlines()] == mixed_crawl.crawl.pages()
+    nowhere = run(pages_command(mixed_crawl.crawl.data, "--output", str(tmp_path / "no" / "file")))
     assert nowhere.code == 2 and str(tmp_path / "no" / "file") in nowhere.err
     assert "Traceback" not in nowhere.err
 
@@ -129,69 +131,73 @@ def test_follow_prints_pages_as_they_are_published(tmp_path: Path, end: str) -> 
 
 @pytest.mark.slow
 class TestWhy:
-    """`gossamer why`: what happened to a URL, and by which rule."""
+    """`gossamer why`: the state of a URL, and the rule behind it."""
 
-    def test_why_of_a_page(self, mixed: Finished) -> None:
-        seed = mixed.web.seeds[0]
-        why = mixed.crawl.why(seed.upper().replace("HTTP", "http") + "#top")
+    def test_why_of_a_page(self, mixed_crawl: Finished) -> None:
+        seed = mixed_crawl.web.seeds[0]
+        why = mixed_crawl.crawl.why(seed.upper().replace("HTTP", "http") + "#top")
         assert why.splitlines()[0] == seed
         assert "scope: inside, by any()" in why and "as a seed" in why
         assert re.search(r"visited: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: page \(200\)", why)
         assert "verdict: first" in why
 
-    def test_why_of_a_linked_page_names_the_linking_page(self, mixed: Finished) -> None:
-        truth = mixed.web.truth
+    def test_why_of_a_linked_page_names_the_linking_page(self, mixed_crawl: Finished) -> None:
+        truth = mixed_crawl.web.truth
         url = next(url for url in sorted(truth.pages) if truth.depths[url] > 1)
-        via = re.search(r"by a link on (\S+)", mixed.crawl.why(url))
+        via = re.search(r"by a link on (\S+)", mixed_crawl.crawl.why(url))
         assert via and via[1] in truth.depths
 
-    def test_why_of_an_excluded_url_names_the_line_of_robots_txt(self, mixed: Finished) -> None:
-        excluded = [url for url in sorted(mixed.web.truth.forbidden) if "/private/" in url]
+    def test_why_of_an_excluded_url_names_the_line_of_robots_txt(
+        self, mixed_crawl: Finished
+    ) -> None:
+        excluded = [url for url in sorted(mixed_crawl.web.truth.forbidden) if "/private/" in url]
         for url in excluded:
-            why = mixed.crawl.why(url)
+            why = mixed_crawl.crawl.why(url)
             assert "excluded by robots.txt" in why
             assert re.search(r"line \d+: Disallow: /", why), why
         assert excluded
 
-    def test_why_of_a_duplicate_names_the_original(self, mixed: Finished) -> None:
-        truth = mixed.web.truth
+    def test_why_of_a_duplicate_names_the_original(self, mixed_crawl: Finished) -> None:
+        truth = mixed_crawl.web.truth
         group = truth.duplicates[0]
-        answers = [mixed.crawl.why(url) for url in group]
+        answers = [mixed_crawl.crawl.why(url) for url in group]
         (original,) = [
             url for url, why in zip(group, answers, strict=True) if "verdict: first" in why
         ]
         for why in answers:
             assert f"verdict: duplicate of {original}" in why or "verdict: first" in why
 
-    def test_why_of_a_redirect_names_its_target(self, mixed: Finished) -> None:
-        for url, target in sorted(mixed.web.truth.redirects.items()):
+    def test_why_of_a_redirect_names_its_target(self, mixed_crawl: Finished) -> None:
+        for url, target in sorted(mixed_crawl.web.truth.redirects.items()):
             if target and "/odd/308" in url:
-                why = mixed.crawl.why(url)
+                why = mixed_crawl.crawl.why(url)
                 assert "redirect (308)" in why and f"to {target}" in why
                 return
         raise AssertionError("no redirect in this world")
 
-    def test_why_of_a_failure_names_the_next_visit(self, mixed: Finished) -> None:
-        url = of_kind(mixed.web.truth, "500")
-        why = mixed.crawl.why(url)
+    def test_why_of_a_failure_names_the_next_visit(self, mixed_crawl: Finished) -> None:
+        url = of_kind(mixed_crawl.web.truth, "500")
+        why = mixed_crawl.crawl.why(url)
         assert "500 Internal Server Error" in why
         assert re.search(r"next visit: \d{4}-.* UTC, attempt 2 after ", why)
 
-    def test_why_of_a_missing_page_is_gone(self, mixed: Finished) -> None:
-        assert "404 Not Found" in mixed.crawl.why(of_kind(mixed.web.truth, "404"))
+    def test_why_of_a_missing_page_is_gone(self, mixed_crawl: Finished) -> None:
+        assert "404 Not Found" in mixed_crawl.crawl.why(of_kind(mixed_crawl.web.truth, "404"))
 
-    def test_why_of_a_host_without_answer_is_backing_off(self, mixed: Finished) -> None:
+    def test_why_of_a_host_without_answer_is_backing_off(self, mixed_crawl: Finished) -> None:
         for kind in ("refused", "unresolved"):
-            why = mixed.crawl.why(of_kind(mixed.web.truth, kind))
+            why = mixed_crawl.crawl.why(of_kind(mixed_crawl.web.truth, kind))
             assert re.search(r"not visited now until \d{4}-.* UTC: .* \(backoff\)", why), why
 
-    def test_why_of_an_unlinked_url_is_never_seen(self, mixed: Finished) -> None:
-        why = mixed.crawl.why(mixed.web.seeds[0] + "no/such/page")
+    def test_why_of_an_unlinked_url_is_never_seen(self, mixed_crawl: Finished) -> None:
+        why = mixed_crawl.crawl.why(mixed_crawl.web.seeds[0] + "no/such/page")
         assert "not seen" in why and "within 16 links" in why
 
-    def test_why_of_a_link_on_a_nofollow_page_is_never_seen(self, mixed: Finished) -> None:
-        lure = next(url for url in sorted(mixed.web.truth.pages) if url.endswith("meta-nofollow"))
-        why = mixed.crawl.why(lure.replace("/odd/", "/lure/"))
+    def test_why_of_a_link_on_a_nofollow_page_is_never_seen(self, mixed_crawl: Finished) -> None:
+        lure = next(
+            url for url in sorted(mixed_crawl.web.truth.pages) if url.endswith("meta-nofollow")
+        )
+        why = mixed_crawl.crawl.why(lure.replace("/odd/", "/lure/"))
         assert "not seen" in why and "nofollow" in why
 
 

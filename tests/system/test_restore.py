@@ -161,6 +161,6 @@ def test_kafka_without_its_disk_loses_no_url(
         assert len(page_answers(web)) > before, "the store has its former rows"
         lost = web.truth.required - measure.requested_urls(web.requests())
         assert not (from_seeds and lost), "URLs that are discovered again are admitted again"
-        again = sum(times - 1 for times in measure.twice(web.requests()).values())
+        again = sum(times - 1 for times in measure.repeated_requests(web.requests()).values())
         print(f"{len(lost)} of {len(web.truth.required)} URLs lost, {again} requests repeated")
         assert_polite(web.requests(), web.truth, DELAY)

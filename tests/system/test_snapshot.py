@@ -26,7 +26,7 @@ def test_killed_crawl_continues_from_an_earlier_snapshot(tmp_path: Path) -> None
             assert (done.code, done.err) == (0, "")
             # A response that was not archived yet is archived again after the restore.
             before = {(request.url, request.status) for request in web.requests()}
-            until(lambda: len(web.requests()) > 90, "sixty more")
+            until(lambda: len(web.requests()) > 90, "ninety requests")
             assert under_way.running
             under_way.kill(group=True)
             until(under_way.is_gone, "the end of its processes")

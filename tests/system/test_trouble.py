@@ -189,8 +189,7 @@ def test_second_crawl_on_a_folder_is_refused(tmp_path: Path) -> None:
 
 
 def pids_connected_to(pids: list[int], port: int) -> list[int]:
-    """Return the pids of *pids* with a connection to *port*: the fetcher, whatever its process is
-    called."""
+    """Return the *pids* with a connection to *port*: the fetcher's, under any process name."""
     inodes = set()
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()

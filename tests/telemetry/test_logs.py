@@ -26,7 +26,7 @@ except ValueError as error:
 """
 
 
-def said(as_json: bool, level: str) -> list[str]:
+def log_lines(as_json: bool, level: str) -> list[str]:
     """Return the lines that a process says on standard error; its output stays clean."""
     code = SAYING.format(as_json, level)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
@@ -59,13 +59,13 @@ print("worked on", flush=True)
 """
 
 
-def test_a_line_is_written_at_once_so_that_processes_may_share_a_stream() -> None:
+def test_line_is_written_at_once_in_one_piece() -> None:
     command = [sys.executable, "-c", SHARING]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     assert done.stdout.decode().strip() == r"['one\n', 'two\n']"
 
 
-def test_that_nobody_listens_stops_no_work() -> None:
+def test_closed_stderr_does_not_stop_the_process() -> None:
     ours, theirs = os.pipe()
     os.close(ours)
     command = [sys.executable, "-c", UNHEARD]
@@ -75,17 +75,17 @@ def test_that_nobody_listens_stops_no_work() -> None:
 
 
 def test_logs_as_json_are_one_object_a_line() -> None:
-    hello, letter = map(json.loads, said(True, "info"))
+    hello, letter = map(json.loads, log_lines(True, "info"))
     assert (hello["event"], hello["level"], hello["url"]) == ("hello", "info", "http://a/\nb")
     assert hello["timestamp"].endswith("Z")
     assert (letter["event"], letter["level"]) == ("dead letter", "warning")
     assert "ValueError: two\nlines" in letter["exception"]
 
 
-def test_logs_for_a_person_name_the_failure() -> None:
-    lines = "\n".join(said(False, "info"))
+def test_readable_logs_name_the_failure() -> None:
+    lines = "\n".join(log_lines(False, "info"))
     assert "hello" in lines and "ValueError: two" in lines
-    assert "\x1b" not in lines, "no colours where nobody looks"
+    assert "\x1b" not in lines, "no colours without a terminal"
     assert "a page of the Web" not in lines, "no variables"
 
 
@@ -113,5 +113,5 @@ def test_no_line_has_a_control_character(as_json: bool) -> None:
 
 
 def test_levels_leave_out_what_is_below() -> None:
-    assert [json.loads(line)["event"] for line in said(True, "warning")] == ["dead letter"]
-    assert len(said(True, "debug")) == 3
+    assert [json.loads(line)["event"] for line in log_lines(True, "warning")] == ["dead letter"]
+    assert len(log_lines(True, "debug")) == 3

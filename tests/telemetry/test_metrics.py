@@ -17,17 +17,17 @@ from schemas.reference import METRICS
 UNITS = ("_seconds", "_bytes", "_ratio")
 
 
-def shown(name: str, **labels: str) -> float | None:
+def metric_value(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(name, labels)
 
 
 def test_count_and_gauge_are_shown() -> None:
-    before = shown("gossamer_hazards_total", hazard="redirect") or 0.0
+    before = metric_value("gossamer_hazards_total", hazard="redirect") or 0.0
     count("gossamer_hazards_total", hazard="redirect")
     count("gossamer_hazards_total", 2, hazard="redirect")
-    assert shown("gossamer_hazards_total", hazard="redirect") == before + 3
+    assert metric_value("gossamer_hazards_total", hazard="redirect") == before + 3
     set_gauge("gossamer_hosts_loaded", 7)
-    assert shown("gossamer_hosts_loaded") == 7
+    assert metric_value("gossamer_hosts_loaded") == 7
 
 
 def test_unregistered_metric_raises_key_error() -> None:
@@ -65,10 +65,10 @@ def test_duration_is_observed_even_after_an_error(monkeypatch: pytest.MonkeyPatc
                     raise error
         except OSError:
             assert error
-    assert shown(f"{name}_count", service="timed") == 2
-    assert shown(f"{name}_sum", service="timed") == pytest.approx(0.04)
-    assert shown(f"{name}_bucket", service="timed", le="0.01") == 0
-    assert shown(f"{name}_bucket", service="timed", le="0.025") == 2
+    assert metric_value(f"{name}_count", service="timed") == 2
+    assert metric_value(f"{name}_sum", service="timed") == pytest.approx(0.04)
+    assert metric_value(f"{name}_bucket", service="timed", le="0.01") == 0
+    assert metric_value(f"{name}_bucket", service="timed", le="0.025") == 2
 
 
 def test_age_is_computed_at_each_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,21 +76,21 @@ def test_age_is_computed_at_each_scrape(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(clock, "now", lambda: now[0])
     name = "gossamer_oldest_order_seconds"
     set_age_gauge(name, 990.0)
-    assert shown(name) == 10.0
+    assert metric_value(name) == 10.0
     now[0] += 5
-    assert shown(name) == 15.0
+    assert metric_value(name) == 15.0
     now[0] -= 30
-    assert shown(name) == 0.0, "the age stays at 0 if the clock is set back"
+    assert metric_value(name) == 0.0, "the age stays at 0 if the clock is set back"
     set_age_gauge(name, None)
-    assert shown(name) == 0.0
+    assert metric_value(name) == 0.0
 
 
 def test_missing_label_value_is_removed() -> None:
     name = "gossamer_consumer_lag"
     set_gauges(name, "topic", {"seeds": 3, "pages": 1})
     set_gauges(name, "topic", {"seeds": 2})
-    assert shown(name, topic="seeds") == 2
-    assert shown(name, topic="pages") is None
+    assert metric_value(name, topic="seeds") == 2
+    assert metric_value(name, topic="pages") is None
 
 
 def test_threads_share_a_metric_that_they_create_concurrently() -> None:
@@ -101,13 +101,13 @@ def test_threads_share_a_metric_that_they_create_concurrently() -> None:
         observe("gossamer_dns_seconds", 0.5)
         set_gauge("gossamer_fetches_open", 1)
 
-    before = shown("gossamer_dns_seconds_count") or 0
+    before = metric_value("gossamer_dns_seconds_count") or 0
     threads = [threading.Thread(target=use) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert shown("gossamer_dns_seconds_count") == before + 8
+    assert metric_value("gossamer_dns_seconds_count") == before + 8
 
 
 def test_every_metric_has_help_text_and_valid_name() -> None:

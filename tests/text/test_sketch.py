@@ -64,7 +64,7 @@ def test_sketch_has_fixed_size(text: str) -> None:
 
 
 def test_sketch_is_equal_on_all_machines() -> None:
-    """Sketches are stored for years and compared with those of other machines."""
+    """Sketches are stored for years and compared with sketches of other machines."""
     assert make_sketch("to be or not to be").hex()[:16] == "2a83f08771c14e3a"
 
 
@@ -103,7 +103,7 @@ def sketch_by_definition(words: list[str]) -> bytes:
 
 
 def test_sketch_is_equal_in_all_versions() -> None:
-    """Sketches are stored for years and compared with those of later visits."""
+    """Sketches are stored for years and compared with sketches of later visits."""
     assert make_sketch("a rose is a rose").hex() == (
         "60cf64a961d31cef02489ae77483876e0c25480f8906fc6aa463a5f784930399"
         "aa77ddb47553587383761dae2495c32a20c2a1c7935e25528cbc0e601c698831"

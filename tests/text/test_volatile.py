@@ -1,4 +1,4 @@
-"""Changes of pages: all count but those that earlier versions show to be volatile."""
+"""Changes of pages: all count, except in volatile blocks."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -121,7 +121,7 @@ def test_changes_beside_volatile_content_are_seen_each_time() -> None:
 
 @given(st.lists(st.booleans(), max_size=40))
 def test_changes_of_place_below_volatile_score_are_seen(changes: list[bool]) -> None:
-    """For example a price: a short block of its own is not volatile for that."""
+    """A short block of its own, for example a price, is not volatile for that."""
     page, price, ahead = Page(), 0, 0
     page.same(*ARTICLE, f"{price} €", "Buy")
     for changed in changes:

@@ -21,7 +21,7 @@ def test_suffix_list_is_the_file_of_the_package() -> None:
 
 def test_suffix_list_has_a_version_and_its_private_section() -> None:
     assert suffixes.SUFFIX_LIST == "2026-10-22_08-36-41_UTC", (
-        "with another list no crawl can go on that was begun with this one: docs/decisions"
+        "a crawl cannot continue with another list: docs/decisions"
     )
     assert suffixes.registrable_domain("github.io") == ""
     assert site_of("http://github.io/") == "github.io"

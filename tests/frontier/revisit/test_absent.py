@@ -1,4 +1,4 @@
-"""What becomes of pages that visits do not find: confirmed, forgotten, looked for for ever."""
+"""Missing pages: confirmation, rechecks, and the end of their history."""
 
 from itertools import pairwise
 
@@ -34,7 +34,7 @@ def document(policy: Policy = OPTIMAL, visits: int = 5) -> States:
 
 
 def waits(states: States, kind: Absence, count: int) -> tuple[States, list[float]]:
-    """Miss a page each time that it is looked for; return the hours between."""
+    """Miss a page at each recheck; return the hours between rechecks."""
     at, found = BEGIN, []
     for _ in range(count):
         states, plan = OPTIMAL.record_absence(states, URL, at, kind)
@@ -45,7 +45,7 @@ def waits(states: States, kind: Absence, count: int) -> tuple[States, list[float
 
 
 @pytest.mark.parametrize("kind", [Absence.GONE, Absence.MOVED])
-def test_a_document_that_is_gone_is_looked_for_soon_and_then_rarely_for_ever(kind: Absence) -> None:
+def test_gone_document_is_rechecked_soon_and_then_rarely(kind: Absence) -> None:
     states, found = waits(document(), kind, 8)
     assert found == pytest.approx([6, 24, 720, 1440, 2880, 4320, 4320, 4320], rel=0.06)
     assert states.page.visits == 0
@@ -54,39 +54,39 @@ def test_a_document_that_is_gone_is_looked_for_soon_and_then_rarely_for_ever(kin
     assert states.crawl.demand == pytest.approx(1 / 180)
 
 
-def test_it_is_not_forgotten_before_it_was_looked_for_twice_more() -> None:
+def test_history_of_a_gone_document_is_dropped_after_two_more_misses() -> None:
     states, _ = waits(document(), Absence.GONE, 2)
     assert states.page.visits == 5
     states, _ = waits(document(), Absence.GONE, 3)
     assert states.page.visits == 0
 
 
-def test_a_url_that_never_was_a_document_is_looked_for_rarely_at_once() -> None:
+def test_missing_url_without_a_document_is_rechecked_rarely() -> None:
     _, found = waits(NOTHING, Absence.GONE, 4)
     assert found == pytest.approx([720, 1440, 2880, 4320], rel=0.06)
 
 
-def test_a_server_that_is_down_is_waited_for_ever_longer_and_nothing_is_forgotten() -> None:
+def test_page_of_a_failing_server_is_rechecked_later_each_time_and_keeps_its_history() -> None:
     before = document()
     states, found = waits(before, Absence.DOWN, 7)
     assert found == pytest.approx([24, 72, 216, 648, 1440, 1440, 1440], rel=0.06)
     assert (states.page.visits, states.page.rate) == (before.page.visits, before.page.rate)
 
 
-def test_a_server_that_is_down_does_not_confirm_that_a_page_is_gone() -> None:
+def test_failing_server_does_not_confirm_that_a_page_is_gone() -> None:
     states = document()
     for kind in (Absence.GONE, Absence.DOWN, Absence.GONE, Absence.DOWN, Absence.GONE):
         states = OPTIMAL.record_absence(states, URL, BEGIN, kind).states
     assert states.page.visits == 5
 
 
-def test_a_refused_document_is_forgotten_after_a_month() -> None:
+def test_refused_document_loses_its_history_after_a_month() -> None:
     states, found = waits(document(), Absence.REFUSED, 4)
     assert found == pytest.approx([720, 720, 1440, 2880], rel=0.06)
     assert states.page.visits == 0
 
 
-def test_a_page_that_returns_starts_over() -> None:
+def test_returned_page_starts_a_new_history() -> None:
     states, _ = waits(document(), Absence.GONE, 3)
     states, plan = OPTIMAL.record_visit(states, Visit(URL, BEGIN + 40 * DAY))
     assert (states.page.visits, states.page.changes, states.page.absent) == (1, 0, None)
@@ -95,19 +95,19 @@ def test_a_page_that_returns_starts_over() -> None:
     assert plan.at < BEGIN + 101 * DAY
 
 
-def test_a_page_that_was_away_for_a_moment_keeps_what_was_learnt() -> None:
+def test_page_missed_once_keeps_its_history() -> None:
     states, _ = waits(document(), Absence.GONE, 1)
     states = OPTIMAL.record_visit(states, Visit(URL, BEGIN + HOUR)).states
     assert (states.page.visits, states.page.missed) == (6, 0)
 
 
-def test_where_the_content_test_knows_no_document_its_history_starts_over() -> None:
+def test_first_verdict_starts_a_new_history() -> None:
     states = OPTIMAL.record_visit(document(), Visit(URL, BEGIN, first=True)).states
     assert (states.page.visits, states.page.rate.exposure) == (1, 0)
     assert states.crawl.pages == 1
 
 
-def test_pages_that_were_lost_together_are_looked_for_at_different_times() -> None:
+def test_pages_lost_at_once_are_rechecked_at_different_times() -> None:
     plans = [
         OPTIMAL.record_absence(NOTHING, f"{URL}/{n}", BEGIN, Absence.GONE).plan for n in range(50)
     ]
@@ -116,7 +116,7 @@ def test_pages_that_were_lost_together_are_looked_for_at_different_times() -> No
     assert all(later - sooner < DAY for sooner, later in pairwise(times))
 
 
-def test_none_never_looks_and_what_it_met_is_known_to_the_policy_after_it() -> None:
+def test_policy_none_records_absences_for_the_next_policy() -> None:
     states, plan = NONE.record_absence(document(NONE), URL, BEGIN, Absence.GONE)
     assert plan.at is None
     assert states.crawl.demand == 0
@@ -126,7 +126,7 @@ def test_none_never_looks_and_what_it_met_is_known_to_the_policy_after_it() -> N
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([*Absence, None]), st.floats(0, 100 * DAY))))
-def test_whatever_happens_it_is_looked_for_again_within_half_a_year(
+def test_any_page_is_planned_within_190_days(
     life: list[tuple[Absence | None, float]],
 ) -> None:
     states, now = NOTHING, BEGIN

@@ -1,4 +1,4 @@
-"""A crawl spends what it may in the long run, and an outage brings back a day's worth at most."""
+"""The tokens of the revisit budget: a crawl spends its budget, and saves at most a day of it."""
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ from services.frontier.revisit.state import DAY
     st.floats(0.5, 5000),
     st.lists(st.floats(0, 3 * DAY), min_size=1, max_size=200),
 )
-def test_no_more_is_spent_than_came(budget: float, waits: list[float]) -> None:
+def test_spent_tokens_do_not_exceed_the_budget(budget: float, waits: list[float]) -> None:
     now = begun = 1.7e9
     crawl, spent = refill_tokens(CrawlState(budget=budget), now), 0
     for wait in waits:
@@ -33,7 +33,7 @@ def test_no_more_is_spent_than_came(budget: float, waits: list[float]) -> None:
     assert crawl.tokens <= max(1.0, MAX_SAVED_DAYS * budget)
 
 
-def test_a_clock_that_was_ahead_holds_nothing_up_and_brings_a_day_at_most() -> None:
+def test_clock_that_was_ahead_adds_at_most_a_day_of_tokens() -> None:
     ahead = refill_tokens(refill_tokens(CrawlState(budget=10), 1.9e9), 2e9)
     assert ahead.tokens == pytest.approx(10.0)
     back = refill_tokens(spend_token(ahead), 1.9e9)
@@ -41,13 +41,13 @@ def test_a_clock_that_was_ahead_holds_nothing_up_and_brings_a_day_at_most() -> N
     assert next_token_at(back) <= 1.9e9
 
 
-def test_without_a_budget_every_visit_may_be_made() -> None:
+def test_tokens_are_unlimited_without_a_budget() -> None:
     crawl = refill_tokens(CrawlState(), 2e9)
     for _ in range(1000):
         crawl = spend_token(crawl)
     assert next_token_at(crawl) <= 2e9
 
 
-def test_what_was_paid_for_nothing_is_there_again() -> None:
+def test_refunded_token_can_be_spent_again() -> None:
     crawl = refill_tokens(CrawlState(budget=10), 2e9)
     assert refund_token(spend_token(crawl)) == crawl

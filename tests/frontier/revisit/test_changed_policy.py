@@ -22,7 +22,7 @@ NAMES = ("none", "fixed:12h", "selective-incremental", "adaptive", "optimal")
 BEGIN = 1.7e9
 
 
-def lived(name: str, visits: int = 12, url: str = "https://a.test/") -> States:
+def run_policy(name: str, visits: int = 12, url: str = "https://a.test/") -> States:
     states, policy = States(PageState(), SiteState(), CrawlState(budget=2)), make_policy(name)
     for n in range(visits):
         at = BEGIN + (n - visits) * DAY
@@ -34,7 +34,7 @@ def lived(name: str, visits: int = 12, url: str = "https://a.test/") -> States:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_that_was_never_visited_is_visited_at_once(name: str) -> None:
+def test_page_without_visits_is_due_at_once(name: str) -> None:
     states = States(PageState(), SiteState(), CrawlState())
     decision = make_policy(name).replan(states, "https://a.test/")
     assert decision.states == states
@@ -42,8 +42,8 @@ def test_a_page_that_was_never_visited_is_visited_at_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("before", NAMES)
-def test_what_is_learnt_does_not_depend_on_the_policy(before: str) -> None:
-    states, optimal = lived(before), lived("optimal")
+def test_page_and_site_state_do_not_depend_on_the_policy(before: str) -> None:
+    states, optimal = run_policy(before), run_policy("optimal")
     assert states.page.rate == optimal.page.rate
     assert states.page.clock == optimal.page.clock
     assert states.site.trust == optimal.site.trust
@@ -53,8 +53,8 @@ def test_what_is_learnt_does_not_depend_on_the_policy(before: str) -> None:
 
 @pytest.mark.parametrize("before", NAMES)
 @pytest.mark.parametrize("after", NAMES)
-def test_planning_anew_replaces_the_plan_and_counts_nothing_twice(before: str, after: str) -> None:
-    states = lived(before)
+def test_replanning_replaces_the_plan_and_counts_nothing_twice(before: str, after: str) -> None:
+    states = run_policy(before)
     once, plan = make_policy(after).replan(states, "https://a.test/")
     again = make_policy(after).replan(once, "https://a.test/")
     assert again.plan == plan
@@ -79,7 +79,7 @@ lives = st.lists(
 
 @pytest.mark.slow
 @given(lives, st.tuples(*[st.sampled_from((0.0, 1.0, 1000.0))] * 2))
-def test_the_sums_are_those_of_the_pages_whatever_is_done(
+def test_totals_match_the_pages_after_any_events(
     life: list[tuple[int, str, str, bool]], limits: tuple[float, float]
 ) -> None:
     pages = [PageState(weight=1.0 + n) for n in range(4)]

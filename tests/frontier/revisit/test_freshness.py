@@ -1,4 +1,4 @@
-"""The policies over small webs in virtual time: what is promised of `optimal`, in small."""
+"""The policies over small webs in virtual time: the freshness that `optimal` promises."""
 
 from functools import cache
 
@@ -29,7 +29,7 @@ def test_optimal_is_fresher_than_every_other_policy_at_the_same_budget(web: str)
     assert fresh(web, "optimal").freshness > best
 
 
-def test_optimal_comes_close_to_the_best_constant_rates_without_being_told_a_rate() -> None:
+def test_optimal_reaches_93_percent_of_the_best_constant_rates() -> None:
     assert (
         fresh("memoryless", "optimal").freshness > 0.93 * fresh("memoryless", "constant").freshness
     )

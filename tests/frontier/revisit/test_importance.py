@@ -1,4 +1,4 @@
-"""What a page's freshness is worth: by depth and priority, links from other sites, and requests."""
+"""The weight of a page, from depth, priority, links from other sites, and requests."""
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,7 @@ def links(count: int) -> int:
     return sketch
 
 
-def test_what_lies_deeper_weighs_less_and_what_was_asked_for_first_more() -> None:
+def test_weight_falls_with_depth_and_rises_with_priority() -> None:
     weights = [weight_of(depth, 0) for depth in range(12)]
     assert weights[0] == 1
     assert weights == sorted(weights, reverse=True)
@@ -52,7 +52,7 @@ def weights_after(page: PageState, *visits: Visit) -> list[float]:
     return weights
 
 
-def test_a_page_that_many_sites_link_to_weighs_more_from_the_visit_on_that_tells_of_it() -> None:
+def test_in_links_raise_the_weight_at_the_visit_that_reports_them() -> None:
     few, many = (
         weights_after(
             new_page(3, 0), Visit(URL, BEGIN), Visit(URL, BEGIN + DAY, in_links=links(count))
@@ -64,7 +64,7 @@ def test_a_page_that_many_sites_link_to_weighs_more_from_the_visit_on_that_tells
     assert 10 < many[1] / many[0] <= 16
 
 
-def test_requests_count_and_fade() -> None:
+def test_operator_requests_raise_the_weight_for_some_months() -> None:
     asked = add_request(new_page(0, 0))
     weights = weights_after(asked, *(Visit(URL, BEGIN + n * 30 * DAY) for n in range(9)))
     assert weights[0] == 2
@@ -76,7 +76,7 @@ def test_requests_count_and_fade() -> None:
     assert weights_after(often, Visit(URL, BEGIN)) == [4]
 
 
-def test_what_was_remembered_before_weights_could_change_keeps_its_weight() -> None:
+def test_state_without_parts_of_the_weight_keeps_its_weight() -> None:
     assert weights_after(PageState(weight=0.3), Visit(URL, BEGIN)) == [pytest.approx(0.3)]
 
 
@@ -86,7 +86,7 @@ def test_what_was_remembered_before_weights_could_change_keeps_its_weight() -> N
         st.tuples(st.integers(0, 2), st.booleans(), st.integers(0, 40), st.booleans()), max_size=25
     )
 )
-def test_the_sums_of_a_crawl_follow_the_weights_of_its_pages(
+def test_totals_of_a_crawl_follow_the_weights_of_its_pages(
     life: list[tuple[int, bool, int, bool]],
 ) -> None:
     pages = [new_page(depth, 0) for depth in range(3)]

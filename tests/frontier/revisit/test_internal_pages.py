@@ -1,4 +1,4 @@
-"""Internal pages: which share of the pages that a page links to is known to have changed."""
+"""Internal pages: the share of the pages behind a page that have changed."""
 
 import pytest
 from hypothesis import given
@@ -13,8 +13,8 @@ URLS = [f"https://www.example.org/{n}" for n in range(2000)]
 changes = st.lists(st.tuples(st.integers(0, 599), st.integers(0, 30)), max_size=400)
 
 
-def changed(found: list[tuple[int, int]], kept: int = 1000) -> SiteState:
-    """Return a site on which pages were found changed, each on a day, in the order of the days."""
+def changed_site(found: list[tuple[int, int]], kept: int = 1000) -> SiteState:
+    """Return a site with changes of pages, each a number and a day, recorded by day."""
     site = SiteState()
     for n, day in sorted(found, key=lambda one: one[1]):
         site = record_change(site, URLS[n], day * DAY, (day - kept) * DAY)
@@ -23,10 +23,13 @@ def changed(found: list[tuple[int, int]], kept: int = 1000) -> SiteState:
 
 @pytest.mark.slow
 @given(changes, st.lists(st.integers(0, 599), max_size=60), st.integers(0, 30))
-def test_the_share_is_that_of_the_internal_pages_in_both_samples(
+def test_changed_share_counts_internal_pages_in_both_samples(
     found: list[tuple[int, int]], linked: list[int], since: int
 ) -> None:
-    site, page = changed(found), PageState(internal_links=sample_links(URLS[n] for n in linked))
+    site, page = (
+        changed_site(found),
+        PageState(internal_links=sample_links(URLS[n] for n in linked)),
+    )
     sampled = {n for n in linked if short_fingerprint(URLS[n]) in page.internal_links}
     sampled = {n for n in sampled if short_fingerprint(URLS[n]) < 2 ** (32 - site.halvings)}
     later = {n for n, day in found if day > since}
@@ -37,8 +40,8 @@ def test_the_share_is_that_of_the_internal_pages_in_both_samples(
     assert unpack_page(pack(page)) == page
 
 
-def test_of_a_large_site_a_page_with_many_links_still_knows_the_share() -> None:
-    site = changed([(n, 2) for n in range(2000) if n % 5 < 2] + [(n, 1) for n in range(2000)])
+def test_changed_share_of_a_large_site_is_approximate() -> None:
+    site = changed_site([(n, 2) for n in range(2000) if n % 5 < 2] + [(n, 1) for n in range(2000)])
     home = PageState(internal_links=sample_links(URLS))
     internal = internal_changes(home, site, 1.5 * DAY)
     assert len(pack(site)) < 4000
@@ -46,13 +49,13 @@ def test_of_a_large_site_a_page_with_many_links_still_knows_the_share() -> None:
     assert internal.share == pytest.approx(0.4, abs=0.15)
 
 
-def test_changes_of_long_ago_are_dropped() -> None:
-    site = changed([(1, 1), (2, 5), (3, 20)], kept=16)
+def test_old_changes_are_dropped() -> None:
+    site = changed_site([(1, 1), (2, 5), (3, 20)], kept=16)
     assert set(site.changed_pages) == {short_fingerprint(URLS[n]) for n in (2, 3)}
 
 
 @given(st.lists(st.integers(0, 1999), max_size=100).flatmap(lambda ns: st.permutations(ns)))
-def test_a_sample_depends_on_the_pages_alone(numbers: list[int]) -> None:
+def test_sample_depends_only_on_the_pages(numbers: list[int]) -> None:
     sample = sample_links(URLS[n] for n in numbers)
     assert sample == sample_links(URLS[n] for n in sorted(set(numbers)))
     assert len(sample) == min(len(set(numbers)), MAX_SAMPLE)

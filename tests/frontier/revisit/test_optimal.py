@@ -1,4 +1,4 @@
-"""What `optimal` makes of pages that change at regular times, of hints, and of the price."""
+"""`optimal` with periodic pages, with hints, and with prices."""
 
 from random import Random
 
@@ -26,12 +26,12 @@ OPTIMAL = make_policy("optimal")
 
 
 def crawl(price: float = 0.05) -> CrawlState:
-    """Return a crawl with a price that stays as it is for the time of a test."""
+    """Return a crawl with a constant price."""
     return CrawlState(budget=1.0, price=price, priced_at=BEGIN + 1e9)
 
 
-def visited_as_planned(period: float, count: int) -> tuple[States, list[float]]:
-    """Visit a page that changes once in *period* days; return by how much visits came late."""
+def visit_as_planned(period: float, count: int) -> tuple[States, list[float]]:
+    """Visit a page that changes every *period* days; return the days from changes to visits."""
     states, now, delays, last = States(PageState(), SiteState(), crawl()), BEGIN, [], BEGIN
     for _ in range(count):
         changes = (now - BEGIN) // (period * DAY)
@@ -45,15 +45,15 @@ def visited_as_planned(period: float, count: int) -> tuple[States, list[float]]:
     return states, delays
 
 
-def test_a_page_that_changes_at_regular_times_is_visited_just_after_it_changes() -> None:
-    states, delays = visited_as_planned(3.0, 200)
+def test_periodic_page_is_visited_just_after_it_changes() -> None:
+    states, delays = visit_as_planned(3.0, 200)
     assert is_regular(states.page.clock)
     assert states.page.clock.period == pytest.approx(3.0, rel=0.02)
     assert sorted(delays[-20:])[10] < 0.1
 
 
-def listened(true: bool) -> States:
-    """Visit a page thrice a day for 20 days, whose sitemap is right, or always says "now"."""
+def visit_with_sitemap(true: bool) -> States:
+    """Visit a page three times a day for 20 days; its sitemap is right, or always states "now"."""
     states = States(PageState(), SiteState(), crawl(price=0.5))
     for n in range(60):
         now, changed = BEGIN + n * DAY / 3, n % 6 == 5
@@ -64,9 +64,9 @@ def listened(true: bool) -> States:
     return states
 
 
-def test_a_sitemap_that_was_right_brings_a_visit_at_once_and_one_that_lies_brings_none() -> None:
+def test_hint_of_a_reliable_sitemap_causes_a_visit_and_of_an_unreliable_one_none() -> None:
     for true in (True, False):
-        states = listened(true)
+        states = visit_with_sitemap(true)
         soon = states.page.at + 0.1 * DAY
         plan = OPTIMAL.record_hint(states, Hint(URL, soon, Evidence(Kind.SITEMAP, soon))).plan
         assert plan.at is not None
@@ -78,13 +78,13 @@ def test_a_sitemap_that_was_right_brings_a_visit_at_once_and_one_that_lies_bring
 
 
 @pytest.mark.parametrize("date", [0.0, 6e8, BEGIN + 100 * DAY])
-def test_impossible_dates_are_no_evidence(date: float) -> None:
-    states = listened(true=True)
+def test_hint_with_an_impossible_date_is_ignored(date: float) -> None:
+    states = visit_with_sitemap(true=True)
     hint = Hint(URL, states.page.at + 60, Evidence(Kind.SITEMAP, date))
     assert OPTIMAL.record_hint(states, hint).states == states
 
 
-def test_a_page_that_changes_too_fast_to_be_worth_visits_gets_hardly_any() -> None:
+def test_page_that_changes_too_fast_is_rarely_visited() -> None:
     site = SiteState(pages=500.0, rates=125.0, log_rates=-1250.0)
     states, now, visits = States(PageState(), site, crawl(price=0.75)), BEGIN, 0
     while now < BEGIN + 365 * DAY:
@@ -95,7 +95,7 @@ def test_a_page_that_changes_too_fast_to_be_worth_visits_gets_hardly_any() -> No
     assert visits < 35
 
 
-def test_what_is_worth_more_is_visited_sooner() -> None:
+def test_page_with_more_weight_is_visited_sooner() -> None:
     waits = []
     for weight in (1.0, 10.0):
         states = States(PageState(weight=weight), SiteState(), crawl())
@@ -107,7 +107,7 @@ def test_what_is_worth_more_is_visited_sooner() -> None:
     assert waits[0] > 1.5 * waits[1]
 
 
-def test_a_site_whose_politeness_binds_is_asked_for_what_it_allows() -> None:
+def test_demand_of_a_site_falls_to_its_limit() -> None:
     pages, site = [PageState()] * 20, SiteState(limit=2.0)
     budget, now, random = CrawlState(budget=1000.0), BEGIN, Random(1)
     for n in range(400):
@@ -125,7 +125,7 @@ def test_a_site_whose_politeness_binds_is_asked_for_what_it_allows() -> None:
     assert free < bound
 
 
-def test_the_price_is_where_pages_ask_for_the_budget() -> None:
+def test_price_falls_as_the_budget_grows() -> None:
     curve: dict[int, float] = {}
     for n in range(200):
         rate = 0.01 * 1.05**n

@@ -1,4 +1,4 @@
-"""Bytes that come back, from rows and with orders, are what they were, or nothing is known."""
+"""Packed states: exact after unpacking, or empty if the bytes are invalid."""
 
 import msgspec
 import pytest
@@ -28,7 +28,7 @@ arrays = st.lists(st.one_of(numbers, st.lists(numbers, max_size=9)), max_size=32
 
 
 @pytest.mark.parametrize("junk", JUNK)
-def test_what_is_no_state_is_nothing_known(junk: bytes) -> None:
+def test_invalid_bytes_unpack_to_an_empty_state(junk: bytes) -> None:
     assert unpack_page(junk) == PageState()
     assert unpack_site(junk) == SiteState()
     assert unpack_crawl(junk) == CrawlState()
@@ -45,11 +45,11 @@ def test_what_is_no_state_is_nothing_known(junk: bytes) -> None:
         PageState(cell=10**6),
     ],
 )
-def test_numbers_that_cannot_be_are_nothing_known(page: PageState) -> None:
+def test_impossible_numbers_unpack_to_an_empty_state(page: PageState) -> None:
     assert unpack_page(pack(page)) == PageState()
 
 
-def test_fields_that_came_later_are_as_at_first() -> None:
+def test_missing_fields_have_their_defaults() -> None:
     page = PageState(at=1.7e9, visits=3)
     short = msgspec.msgpack.encode(msgspec.to_builtins(page)[:5])
     assert unpack_page(short) == page
@@ -57,12 +57,12 @@ def test_fields_that_came_later_are_as_at_first() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_break_the_reader(data: bytes) -> None:
+def test_any_bytes_can_be_unpacked(data: bytes) -> None:
     unpack_page(data), unpack_site(data), unpack_crawl(data)
 
 
 @given(arrays, st.lists(st.tuples(st.floats(0, 1e7), st.booleans()), max_size=8))
-def test_whatever_was_read_a_policy_can_go_on_with(
+def test_policy_continues_from_any_unpacked_state(
     values: list[object], life: list[tuple[float, bool]]
 ) -> None:
     whole = msgspec.to_builtins(PageState())
@@ -84,5 +84,5 @@ pages = st.builds(
 
 
 @given(pages)
-def test_what_was_packed_comes_back_to_the_last_digit(page: PageState) -> None:
+def test_packed_state_unpacks_exactly(page: PageState) -> None:
     assert unpack_page(pack(page)) == page

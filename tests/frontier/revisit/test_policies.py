@@ -1,4 +1,4 @@
-"""What holds for every policy, whatever it is told: later, bounded, spelled out."""
+"""Laws of every policy: plans are in the future, bounded and explained."""
 
 import pytest
 from hypothesis import given, settings
@@ -34,7 +34,7 @@ lives = st.lists(st.tuples(waits, st.booleans(), st.booleans()), min_size=1, max
 
 
 def live(policy: Policy, life: list[tuple[float, bool, bool]], states: States) -> States:
-    """Lead a page through visits at any times; every plan must lie ahead."""
+    """Visit a page at any times; assert that every plan is in the future."""
     now = 1.7e9
     for wait, changed, not_modified in life:
         now += wait
@@ -60,7 +60,7 @@ def live(policy: Policy, life: list[tuple[float, bool, bool]], states: States) -
 @pytest.mark.parametrize("name", NAMES)
 @given(life=lives, weight=st.floats(0.01, 100))
 @settings(max_examples=40)
-def test_the_next_visit_is_later_and_the_state_is_bounded(
+def test_plan_is_in_the_future_and_state_is_bounded(
     name: str, life: list[tuple[float, bool, bool]], weight: float
 ) -> None:
     start = States(PageState(weight=weight), SiteState(limit=50), CrawlState(budget=100))
@@ -77,9 +77,7 @@ def test_the_next_visit_is_later_and_the_state_is_bounded(
 @pytest.mark.parametrize("name", NAMES)
 @given(life=lives)
 @settings(max_examples=20)
-def test_a_page_that_is_gone_is_counted_no_more(
-    name: str, life: list[tuple[float, bool, bool]]
-) -> None:
+def test_forgotten_page_leaves_all_totals(name: str, life: list[tuple[float, bool, bool]]) -> None:
     start = States(PageState(), SiteState(), CrawlState(budget=100))
     states = forget(live(POLICIES[name], life, start))
     assert states.page == PageState()
@@ -91,7 +89,7 @@ def test_a_page_that_is_gone_is_counted_no_more(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_plans_follow_from_what_they_are_told_alone(name: str) -> None:
+def test_plans_are_deterministic(name: str) -> None:
     life = [(DAY, n % 3 == 0, False) for n in range(10)]
     start = States(PageState(), SiteState(), CrawlState(budget=100))
     assert live(make_policy(name), life, start) == live(make_policy(name), life, start)
@@ -123,7 +121,7 @@ def test_visits_to_a_page_drift_over_the_day() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_hint_never_makes_a_visit_later(name: str) -> None:
+def test_hint_never_delays_a_visit(name: str) -> None:
     states, policy = States(PageState(), SiteState(), CrawlState(budget=10)), make_policy(name)
     for n in range(5):
         states, plan = policy.record_visit(states, Visit(URL, 1.7e9 + n * DAY, n % 2 == 0))
@@ -170,12 +168,12 @@ def test_adaptive_interval_shrinks_after_a_change_and_grows_otherwise() -> None:
         (1e12, "over 100 y"),
     ],
 )
-def test_durations_are_spelled_for_people(duration: float, text: str) -> None:
+def test_durations_are_readable(duration: float, text: str) -> None:
     assert format_duration(duration) == text
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_policies_that_use_hints_are_those_that_are_given_them(name: str) -> None:
+def test_uses_hints_names_the_policies_that_use_them(name: str) -> None:
     states = States(PageState(), SiteState(), CrawlState(budget=100))
     states = live(POLICIES[name], [(DAY, True, False)] * 20, states)
     said = Evidence(Kind.SITEMAP, changed_at=states.page.at + DAY)
@@ -184,7 +182,7 @@ def test_policies_that_use_hints_are_those_that_are_given_them(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_policies_that_use_internal_links_are_those_that_are_given_them(name: str) -> None:
+def test_uses_internal_links_names_the_policies_that_use_them(name: str) -> None:
     states, now = States(PageState(), SiteState(), CrawlState(budget=100)), 1.7e9
     for n in range(8):
         now += DAY
@@ -196,7 +194,7 @@ def test_policies_that_use_internal_links_are_those_that_are_given_them(name: st
 
 
 @pytest.mark.parametrize("name", ["fixed:12h", "adaptive", "optimal"])
-def test_a_policy_that_does_not_use_internal_links_drops_them(name: str) -> None:
+def test_policy_without_internal_links_drops_them(name: str) -> None:
     states = States(PageState(), SiteState(), CrawlState(budget=100))
     states = live(POLICIES["selective-incremental"], [(DAY, True, False)] * 4, states)
     assert states.page.internal_links and states.site.changed_pages

@@ -1,4 +1,4 @@
-"""Promises about a page's changes count as far as they were kept."""
+"""Statements about future changes count as far as earlier ones were right."""
 
 from random import Random
 
@@ -25,8 +25,8 @@ DAYS = 120
 
 
 class Life:
-    """A page whose answers say until when they stay as they are, or whose site says how often it
-    changes; visited as planned, and every now and then because somebody asks."""
+    """A page with an expiry, or with a changefreq from its site. It is visited as planned, and
+    sometimes on request."""
 
     def __init__(self, changes: list[float], says: Kind, true: bool) -> None:
         self.changes, self.says, self.true = sorted(changes), says, true
@@ -62,7 +62,7 @@ class Life:
 
 
 def irregular(random: Random) -> list[float]:
-    """Changes at no regular times: a clock is no help, what the server says is."""
+    """Return changes at irregular times, so that only statements of the server help."""
     found, at = list[float](), BEGIN
     while at < BEGIN + DAYS * DAY:
         at += random.choice([0.4, 3.0, 6.0]) * DAY
@@ -70,7 +70,7 @@ def irregular(random: Random) -> list[float]:
     return found
 
 
-def test_a_page_that_says_when_it_expires_is_visited_just_then_and_with_fewer_visits() -> None:
+def test_page_with_reliable_expiry_is_visited_then_with_fewer_visits() -> None:
     changes = irregular(Random(1))
     told, silent = Life(changes, Kind.EXPIRES, True), Life(changes, Kind.LINK, True)
     told.live(Random(2))
@@ -83,7 +83,7 @@ def test_a_page_that_says_when_it_expires_is_visited_just_then_and_with_fewer_vi
     assert told.visits <= silent.visits
 
 
-def test_a_page_that_is_always_about_to_expire_is_visited_as_if_nothing_was_said() -> None:
+def test_expiry_that_is_always_near_is_ignored() -> None:
     changes = irregular(Random(1))
     told, silent = Life(changes, Kind.EXPIRES, False), Life(changes, Kind.LINK, False)
     told.live(Random(2))
@@ -93,7 +93,7 @@ def test_a_page_that_is_always_about_to_expire_is_visited_as_if_nothing_was_said
     assert told.visits == silent.visits
 
 
-def test_how_often_a_page_is_said_to_change_is_counted_by_the_same_rule() -> None:
+def test_changefreq_gains_trust_like_expiry() -> None:
     life = Life(irregular(Random(3)), Kind.CHANGEFREQ, True)
     life.live(Random(4))
     assert life.states.page.every
@@ -102,7 +102,7 @@ def test_how_often_a_page_is_said_to_change_is_counted_by_the_same_rule() -> Non
     assert unpack_page(pack(life.states.page)) == life.states.page
 
 
-def test_always_and_never_are_no_promises() -> None:
+def test_changefreq_always_and_never_are_ignored() -> None:
     states = OPTIMAL.record_visit(
         States(PageState(), SiteState(), CrawlState()), Visit(URL, BEGIN)
     ).states
@@ -111,7 +111,7 @@ def test_always_and_never_are_no_promises() -> None:
         assert OPTIMAL.record_hint(states, hint).states == states
 
 
-def test_a_regular_page_whose_visit_is_reported_late_is_still_planned() -> None:
+def test_periodic_page_with_a_late_report_is_still_planned() -> None:
     states, plan = States(PageState(), SiteState(), CrawlState(budget=1.0)), None
     for day in range(20):
         states, plan = OPTIMAL.record_visit(states, Visit(URL, BEGIN + day * DAY, day % 2 == 0))

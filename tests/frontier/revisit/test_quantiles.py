@@ -1,4 +1,4 @@
-"""How sure a belief is: against distributions whose quantiles are known."""
+"""Credible intervals of a belief, compared with distributions of known quantiles."""
 
 from math import exp, log
 
@@ -10,12 +10,12 @@ from services.frontier.revisit.beliefs import Belief, credible_interval, gamma_c
 
 
 @given(st.floats(0.001, 0.999), st.floats(1e-3, 1e4))
-def test_of_shape_one_it_is_the_exponential_distribution(below: float, days: float) -> None:
+def test_shape_1_gives_the_exponential_distribution(below: float, days: float) -> None:
     assert quantile(Belief(1.0, days), below) == pytest.approx(-log(1 - below) / days, rel=1e-6)
 
 
 @pytest.mark.parametrize(("shape", "x"), [(2, 0.1), (2, 3.0), (5, 4.0), (50, 60.0)])
-def test_of_a_whole_shape_it_is_the_sum_of_poissons(shape: int, x: float) -> None:
+def test_integer_shape_gives_the_sum_of_poisson_terms(shape: int, x: float) -> None:
     term, total = 1.0, 0.0
     for n in range(shape):
         total += term
@@ -24,7 +24,7 @@ def test_of_a_whole_shape_it_is_the_sum_of_poissons(shape: int, x: float) -> Non
 
 
 @given(st.floats(0.05, 500), st.floats(1e-3, 1e4))
-def test_more_of_the_belief_is_wider_and_holds_so_much(shape: float, days: float) -> None:
+def test_larger_interval_is_wider_and_has_its_probability(shape: float, days: float) -> None:
     belief = Belief(shape, days)
     (low, high), (lower, higher) = credible_interval(belief, 0.5), credible_interval(belief, 0.9)
     assert lower < low < high < higher
@@ -32,7 +32,7 @@ def test_more_of_the_belief_is_wider_and_holds_so_much(shape: float, days: float
     assert held == pytest.approx(0.9, abs=1e-6)
 
 
-def test_who_has_seen_more_is_surer() -> None:
+def test_more_evidence_narrows_the_interval() -> None:
     low, high = credible_interval(Belief(0.5, 5.0))
     lower, higher = credible_interval(Belief(30.5, 305.0))
     assert high / low > 100 and higher / lower < 3

@@ -1,4 +1,4 @@
-"""A belief finds the rate at which a page changes, and knows what a visit is worth by it."""
+"""Beliefs about change rates: estimation, and the worth of a visit."""
 
 from math import exp, expm1, log
 from random import Random
@@ -26,7 +26,7 @@ PRIOR = Belief(0.5, 5.0)
 shapes, days, times = st.floats(0.05, 500), st.floats(1e-3, 1e4), st.floats(1e-4, 1e3)
 
 
-def test_the_rate_is_found_at_irregular_intervals() -> None:
+def test_rate_is_estimated_from_irregular_visits() -> None:
     for true in (0.02, 0.3, 4.0):
         random, rate = Random(1), Rate()
         for _ in range(400):
@@ -39,7 +39,7 @@ def test_the_rate_is_found_at_irregular_intervals() -> None:
 
 
 @given(shapes, days, times)
-def test_a_change_makes_the_rate_higher_and_the_absence_of_one_lower(
+def test_change_raises_the_rate_and_its_absence_lowers_it(
     shape: float, spent: float, t: float
 ) -> None:
     prior = Belief(shape, spent)
@@ -48,14 +48,14 @@ def test_a_change_makes_the_rate_higher_and_the_absence_of_one_lower(
 
 
 @given(st.floats(0.01, 10), st.floats(0.01, 100))
-def test_a_sure_belief_is_worth_what_a_known_rate_is(rate: float, t: float) -> None:
+def test_worth_of_a_certain_belief_matches_that_of_its_rate(rate: float, t: float) -> None:
     sure = Belief(1e7, 1e7 / rate)
     states = -expm1(-rate * t) / rate - t * exp(-rate * t)
     assert sure.worth(t) == pytest.approx(states, rel=1e-3, abs=1e-6)
 
 
 @given(shapes, days, times, times)
-def test_a_visit_is_worth_more_the_longer_it_was_not_made(
+def test_worth_of_a_visit_grows_with_the_interval(
     shape: float, spent: float, t: float, longer: float
 ) -> None:
     belief = Belief(shape, spent)
@@ -63,7 +63,7 @@ def test_a_visit_is_worth_more_the_longer_it_was_not_made(
 
 
 @given(shapes, days, st.floats(1e-4, 100))
-def test_a_higher_price_means_fewer_visits(shape: float, spent: float, price: float) -> None:
+def test_interval_grows_with_the_price(shape: float, spent: float, price: float) -> None:
     belief = Belief(shape, spent)
     assert (
         MIN_INTERVAL_DAYS
@@ -73,7 +73,7 @@ def test_a_higher_price_means_fewer_visits(shape: float, spent: float, price: fl
     )
 
 
-def test_a_page_that_changes_too_fast_to_follow_gets_nothing_rather_than_everything() -> None:
+def test_page_that_changes_too_fast_gets_the_longest_interval() -> None:
     price = 0.1  # days of freshness
     waits = [
         worthwhile_interval(Belief(1e6, 1e6 / rate), price) for rate in (0.01, 0.1, 1.0, 5.0, 20.0)
@@ -82,7 +82,7 @@ def test_a_page_that_changes_too_fast_to_follow_gets_nothing_rather_than_everyth
     assert waits[-1] == MAX_INTERVAL_DAYS
 
 
-def test_a_gamma_is_fitted_to_means() -> None:
+def test_prior_is_fitted_to_means() -> None:
     for belief in (Belief(0.3, 2.0), Belief(1.0, 0.1), Belief(8.0, 40.0)):
         found = fit_prior(belief.mean, belief.log_mean)
         assert found.shape == pytest.approx(belief.shape, rel=0.02)

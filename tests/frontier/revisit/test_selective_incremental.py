@@ -27,7 +27,7 @@ def stable(links: list[str], visits: int = 3) -> States:
     return states
 
 
-def found_changed(states: States, urls: list[str], at: float) -> States:
+def record_changes(states: States, urls: list[str], at: float) -> States:
     """Return the states of page A after visits found *urls* changed."""
     for url in urls:
         other = states._replace(page=PageState(at=BEGIN, visits=3))
@@ -46,24 +46,24 @@ def found_changed(states: States, urls: list[str], at: float) -> States:
         (1, 1, 1, 10, 1),
     ],
 )
-def test_fr_max_is_that_of_the_paper(
+def test_fr_max_matches_the_paper(
     fr_max: int, records: int, changed: int, limit: int, expected: int
 ) -> None:
     assert new_fr_max(fr_max, records, changed, limit) == expected
 
 
-def test_pages_behind_it_that_change_bring_a_page_back_sooner() -> None:
+def test_fr_max_falls_with_the_share_of_changed_internal_pages() -> None:
     assert fr_max_by_internal(6, 0.89) == 3  # Section 5.
     assert fr_max_by_internal(6, 0.0) == 6
     assert fr_max_by_internal(1, 1.0) == 1
 
 
-def test_the_share_follows_what_it_met() -> None:
+def test_threshold_moves_half_way_to_the_observed_share() -> None:
     assert adapt_threshold(0.4, 0.8) == pytest.approx(0.6)
     assert adapt_threshold(0.4, 0.0) == pytest.approx(0.2)
 
 
-def test_a_page_that_never_changes_waits_longer_each_time_and_one_that_does_a_round() -> None:
+def test_unchanged_page_waits_longer_and_changed_page_one_round() -> None:
     policy = make_policy("selective-incremental:1d")
     waits = {}
     for changes in (False, True):
@@ -78,11 +78,11 @@ def test_a_page_that_never_changes_waits_longer_each_time_and_one_that_does_a_ro
     assert waits[True] == pytest.approx(DAY, rel=0.06)
 
 
-def test_an_unchanged_page_is_visited_if_enough_internal_pages_have_changed() -> None:
+def test_unchanged_page_is_visited_if_enough_internal_pages_have_changed() -> None:
     states = stable(BEHIND)
     due = states.page.due_at
-    few = found_changed(states, BEHIND[:1], due - 60)
-    many = found_changed(states, BEHIND[:4], due - 60)
+    few = record_changes(states, BEHIND[:1], due - 60)
+    many = record_changes(states, BEHIND[:4], due - 60)
     left_out = POLICY.at_due(few, A, due)
     assert left_out
     assert (
@@ -94,11 +94,11 @@ def test_an_unchanged_page_is_visited_if_enough_internal_pages_have_changed() ->
 
 def test_only_changes_since_the_last_visit_to_the_page_count() -> None:
     states = stable(BEHIND)
-    before = found_changed(states, BEHIND, states.page.at - 60)
+    before = record_changes(states, BEHIND, states.page.at - 60)
     assert POLICY.at_due(before, A, states.page.due_at)
 
 
-def test_a_page_that_had_changed_or_has_no_internal_links_is_visited_at_its_turn() -> None:
+def test_page_that_changed_or_has_no_internal_links_is_visited_when_due() -> None:
     states = stable(BEHIND)
     at = states.page.due_at
     changed = POLICY.record_visit(states, Visit(A, at, changed=True)).states
@@ -107,9 +107,9 @@ def test_a_page_that_had_changed_or_has_no_internal_links_is_visited_at_its_turn
     assert POLICY.at_due(alone, A, alone.page.due_at) is None
 
 
-def test_the_share_falls_at_each_turn_that_met_few_changes() -> None:
+def test_threshold_falls_at_each_due_time_with_few_changes() -> None:
     states = stable(BEHIND, visits=12)
-    states = found_changed(states, BEHIND[:3], states.page.due_at - 60)
+    states = record_changes(states, BEHIND[:3], states.page.due_at - 60)
     states = states._replace(page=replace(states.page, share=0.4))
     first = POLICY.at_due(states, A, states.page.due_at)
     assert first
@@ -119,7 +119,7 @@ def test_the_share_falls_at_each_turn_that_met_few_changes() -> None:
     assert second.states.page.share == pytest.approx(0.325)
 
 
-def test_pages_that_link_to_each_other_alone_are_still_visited() -> None:
+def test_page_whose_internal_pages_never_change_is_visited_within_twice_its_rounds() -> None:
     states, turns = stable(BEHIND[:1], visits=12), 0
     rounds, at = states.page.rounds, states.page.due_at
     while decision := POLICY.at_due(states, A, at):
@@ -129,22 +129,22 @@ def test_pages_that_link_to_each_other_alone_are_still_visited() -> None:
     assert at - states.page.at < (2 * rounds + 1.5) * DAY
 
 
-def test_internal_pages_that_change_bring_an_unchanged_page_back_sooner() -> None:
+def test_changed_internal_pages_shorten_the_rounds_of_an_unchanged_page() -> None:
     states = stable(BEHIND, visits=12)
     at = states.page.due_at
-    many = found_changed(states, BEHIND[:9], at - 60)
+    many = record_changes(states, BEHIND[:9], at - 60)
     quiet, moved = (POLICY.record_visit(one, Visit(A, at)).states.page for one in (states, many))
     assert moved.rounds == fr_max_by_internal(quiet.rounds, 0.9) < quiet.rounds
 
 
-def test_a_304_leaves_the_internal_links_as_they_were() -> None:
+def test_304_keeps_the_internal_links() -> None:
     states = stable(BEHIND)
     after = POLICY.record_visit(states, Visit(A, states.page.due_at, not_modified=True)).states
     assert after.page.internal_links == states.page.internal_links != ()
 
 
 @pytest.mark.slow
-def test_downloads_are_fewer_by_what_the_paper_says() -> None:
+def test_saved_downloads_match_the_paper() -> None:
     assert together(2, (1, 3)) == pytest.approx(0.28, abs=0.005)
     saved = fewer_downloads(1)
     # After two visits to each page: which links the internal pages have, the paper does not say.

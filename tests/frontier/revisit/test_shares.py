@@ -1,4 +1,4 @@
-"""Who gets what of the budget: partitions, first visits; and what a page weighs."""
+"""The budget's allocation to partitions, and to first visits."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ def curve(some: list[tuple[float, float | None, float]]) -> Curve:
 
 @pytest.mark.slow
 @given(st.lists(pages, min_size=1, max_size=8), budgets)
-def test_partitions_get_the_budget_and_none_gets_nothing(
+def test_allocations_add_up_to_the_budget_and_are_positive(
     partitions: list[list[tuple[float, float | None, float]]], budget: float
 ) -> None:
     found = split_budget([curve(some) for some in partitions], budget)
@@ -32,19 +32,19 @@ def test_partitions_get_the_budget_and_none_gets_nothing(
 
 
 @given(pages.filter(bool), budgets, st.integers(1, 6))
-def test_partitions_with_equal_pages_get_equal_shares(
+def test_partitions_with_equal_pages_get_equal_allocations(
     some: list[tuple[float, float | None, float]], budget: float, count: int
 ) -> None:
     assert split_budget([curve(some)] * count, budget) == pytest.approx([budget / count] * count)
 
 
-def test_a_partition_without_pages_leaves_its_share_to_the_others() -> None:
+def test_partition_without_pages_leaves_most_of_its_allocation() -> None:
     empty, full = split_budget([{}, curve([(0.1, 2.0, 1.0)] * 100)], 10.0)
     assert empty == pytest.approx(0.05)
     assert full == pytest.approx(9.95)
 
 
-def test_pages_that_change_more_or_weigh_more_bring_their_partition_more() -> None:
+def test_rates_and_weights_of_pages_raise_the_allocation() -> None:
     slow, fast, heavy = (
         curve([(rate, 20.0, weight)] * 50) for rate, weight in ((0.02, 1), (0.2, 1), (0.02, 8))
     )
@@ -53,14 +53,14 @@ def test_pages_that_change_more_or_weigh_more_bring_their_partition_more() -> No
     assert split_budget([], 5.0) == []
 
 
-def test_first_visits_get_the_more_the_less_a_revisit_is_worth() -> None:
+def test_discovery_share_falls_as_the_price_grows() -> None:
     found = [discovery_share(CrawlState(price=price)) for price in (1e-5, 0.1, 1.0, 5.0, 50.0, 1e6)]
     assert found == sorted(found, reverse=True)
     assert (found[0], found[-1]) == (0.9, 0.1)
     assert 0.1 < found[3] < 0.9
 
 
-def test_first_visits_to_pages_that_change_at_once_are_worth_less() -> None:
+def test_discovery_share_falls_if_pages_change_fast() -> None:
     slow, fast = (
         CrawlState(price=0.5, pages=1000, rates=1000 * rate, log_rates=1000 * log_rate)
         for rate, log_rate in ((0.01, -5.0), (10.0, 2.0))
