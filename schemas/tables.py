@@ -7,7 +7,7 @@ settings.
 import inspect
 import re
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from console.tables import TABLES, tables
@@ -41,6 +41,8 @@ OWNERS = {
     "runtime": "Shared by several services",
 }
 """Owner → its heading. A row class in `gossamer` belongs to the runtime."""
+TABLES_IN_A_ROW = 4
+"""Tables of an owner side by side in the picture."""
 COLUMNS = ("table", "partition key", "sort key", "deleted after", "row")
 FOLDER_ONLY = SeenRow
 """This table exists in a folder only; a fleet keeps the set in RocksDB."""
@@ -126,14 +128,22 @@ def owner_of(row: type[Row]) -> str:
 
 
 def _picture(rows: dict[str, list[type[Row]]]) -> Iterator[str]:
-    """Yield a diagram with the tables of each owner and their keys."""
-    yield from ("```mermaid", "flowchart LR")
+    """Yield a diagram with the tables of each owner and their keys.
+
+    Invisible links (`~~~`) put the tables into rows of four, and the owners below one another.
+    """
+    yield from ("```mermaid", "flowchart TB")
     for owner, heading in OWNERS.items():
         yield f'    subgraph {owner}["{heading}"]'
         for row in rows[owner]:
             keys = " / ".join(filter(None, [", ".join(partition_fields(row)), row.sort_key]))
             yield f'        {row.table}["<b>{row.table}</b><br/>{keys}"]'
+        names = [row.table for row in rows[owner]]
+        for upper, lower in zip(names, names[TABLES_IN_A_ROW:], strict=False):
+            yield f"        {upper} ~~~ {lower}"
         yield "    end"
+    for upper, lower in pairwise(OWNERS):
+        yield f"    {upper} ~~~ {lower}"
     yield "```"
 
 

@@ -16,11 +16,16 @@ ADDED_PAGES = {
 }
 """Document of the repository → its page on the site."""
 PAGES = {**ADDED_PAGES, "README.md": "index.md"}
+MERMAID = ROOT / ".mermaid" / "mermaid.min.js"
+MERMAID_PAGE = "assets/mermaid.min.js"
 _link = re.compile(r"\[([^\]]+)\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the documents outside of `docs/` as pages."""
+    """Add the documents outside of `docs/` as pages, and Mermaid if `scripts/docs` fetched it."""
+    if MERMAID.exists():
+        files.append(File.generated(config, MERMAID_PAGE, content=MERMAID.read_bytes()))
+        config.extra_javascript = [MERMAID_PAGE, *config.extra_javascript]
     for source, page in ADDED_PAGES.items():
         markdown = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=with_site_links(markdown, source, page)))
