@@ -14,7 +14,6 @@ from gossamer.policies import POLICIES
 from gossamer.telemetry import configure_logs
 from inspection.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
 from inspection.folder import Folder
-from inspection.visits import OutcomeFilter, parse_outcome
 
 if TYPE_CHECKING:
     from gossamer.settings import Nested, Settings
@@ -28,7 +27,7 @@ REVISIT_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         "--revisit",
         {"metavar": "POLICY", "help": f"when pages are visited again: {', '.join(POLICIES)}"},
     ),
-    ("--budget", {"type": float, "metavar": "N", "help": "visit at most N pages a day"}),
+    ("--budget", {"type": float, "metavar": "N", "help": "make at most N revisits a day"}),
     (
         "--discovery-share",
         {"type": float, "metavar": "X", "help": "share of the budget for new URLs, 0 to 1"},
@@ -139,14 +138,6 @@ def seconds(text: str) -> float:
             f"{text!r} is not a duration: write 90, 90s, 15m, 2h or 1d"
         )
     return float(found[1]) * UNITS[found[2]]
-
-
-def outcome(text: str) -> OutcomeFilter:
-    """Read a status code, a class of status codes, or the name of an outcome."""
-    try:
-        return parse_outcome(text)
-    except BadSettings as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def port(text: str) -> int:

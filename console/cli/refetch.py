@@ -7,7 +7,8 @@ import argparse
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
-from console.cli.options import add_crawl, open_from, outcome, seconds
+from console.cli.options import add_crawl, open_from, seconds
+from console.cli.retry import outcome
 from console.output import YELLOW, say
 from gossamer import clock
 from gossamer.errors import BadSettings
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         raise BadSettings("name URLs, or choose them with --outcome and --older-than")
     with open_from(options) as crawl:
         if options.urls:
-            return 0 if _request(crawl, _visited(crawl, options.urls)) else 1
+            return 0 if _request(crawl, _read_visited(crawl, options.urls)) else 1
         before = clock.now() - (options.older_than or 0.0)
         chosen = matching_urls(crawl, options.outcome, set(Outcome), before)
         count = _request(crawl, (last for last in chosen if last.was_visited))
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         return 0 if count else 1
 
 
-def _visited(crawl: OpenCrawl, urls: list[str]) -> Iterator[LastOutcome]:
+def _read_visited(crawl: OpenCrawl, urls: list[str]) -> Iterator[LastOutcome]:
     """Yield the last outcomes of *urls*; print which ones were never visited."""
     for url in [crawl_form(crawl, text).url for text in urls]:
         last = read_last_outcome(crawl, url)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from math import inf
 
-from console.cli.options import add_crawl, open_from, outcome
+from console.cli.options import add_crawl, open_from
 from console.output import GREEN, YELLOW, say
 from gossamer import clock
 from gossamer.crawl import canonical_of_typed
@@ -22,7 +22,13 @@ from inspection.crawl import OpenCrawl
 from inspection.figures import instant, plural
 from inspection.hosts import read_host
 from inspection.labels import outcome_label
-from inspection.visits import LastOutcome, OutcomeFilter, matching_urls, read_last_outcome
+from inspection.visits import (
+    LastOutcome,
+    OutcomeFilter,
+    matching_urls,
+    parse_outcome,
+    read_last_outcome,
+)
 
 MAX_BATCH_URLS = 1000
 """URLs of an event, and events that are appended at once."""
@@ -45,6 +51,14 @@ def add_options(command: argparse.ArgumentParser) -> None:
         f"{FAILURE_NAMES}; reads the whole table of URLs",
     )
     add_crawl(command)
+
+
+def outcome(text: str) -> OutcomeFilter:
+    """Read a status code, a class of status codes, or the name of an outcome."""
+    try:
+        return parse_outcome(text)
+    except BadSettings as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _failure(text: str) -> OutcomeFilter:

@@ -25,8 +25,8 @@ def run_on_loop(backends: Backends) -> None:
     """Run on the runtime's loop, with the URL-seen set on the instance's disk."""
     require_extra("fleet")
     # Imported after the check, so that `run` reports a missing RocksDB in words.
+    from services.dedup.faust.rocksdb import RocksDisk
     from services.dedup.replicated import ReplicatedSeen
-    from services.dedup.rocksdb import RocksDisk
 
     settings = backends.settings
     folder = settings.dedup.folder / settings.service.instance
