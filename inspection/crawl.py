@@ -32,7 +32,7 @@ class OpenCrawl:
     store: Callable[[], Store]
     """Opens the store at its first call: some commands need the log alone."""
     reading: Callable[[], AbstractContextManager[object]] = nullcontext
-    """Gives one consistent view to all reads in its block, in a folder."""
+    """In a folder, all reads in its block have one consistent view."""
     fleet: bool = False
     id: str = DEFAULT_CRAWL
     """The id of the crawl in rows and events."""
@@ -75,7 +75,7 @@ def _open_fleet(settings: "Settings") -> Iterator[OpenCrawl]:
 
 @contextmanager
 def _with_remedy(setting: str) -> Iterator[None]:
-    """Add the remedy to an error if the servers of *setting* do not answer."""
+    """Add the remedy to the error that is raised if the servers of *setting* do not answer."""
     try:
         yield
     except Unavailable as error:

@@ -8,10 +8,11 @@ if TYPE_CHECKING:
     from gossamer.runtime.checkpoints import Alignment
 
 MAX_COUNTS = 10
-"""Parts of a list of counts."""
+"""Items that `largest` returns."""
 MIN_WHOLE_NUMBER = 100
 """Numbers from here on are shown without decimals."""
 MAX_SHOWN_SHARE = 0.999
+"""Shares between this one and 1 are shown as `over 99.9 %`."""
 MAX_INSTANT = 250_000_000_000.0
 """The last instant that has a year of four digits."""
 DAY = 86400.0

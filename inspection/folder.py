@@ -105,7 +105,7 @@ class Opened:
     """Log and store of a folder, on one connection."""
 
     def __init__(self, folder: Folder, settings: "StandaloneSettings | None" = None) -> None:
-        """*settings* limit the retained records; None, for commands: no record is removed."""
+        """*settings* limit the number of retained records. Without settings, none is removed."""
         self.folder = folder
         self.crawl_id = DEFAULT_CRAWL
         """The id of the crawl in rows and events; a folder has one crawl."""

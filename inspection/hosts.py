@@ -1,4 +1,4 @@
-"""Hosts and sites as data: what they wait for, their pace, and what was refused."""
+"""Hosts and sites as data: conditions, queues, delays, settings and refused URLs."""
 
 from heapq import nlargest
 
@@ -124,8 +124,8 @@ def _backoff_reason(row: HostRow) -> str:
 
 
 def _delay(row: HostRow, override: SiteOverridden | None) -> float:
-    """Return the delay after the next visit, as far as it is known: a setting may be newer than the
-    last visit."""
+    """Return the delay that will follow the next visit. A setting of `gossamer site` may be newer
+    than the delay in *row*."""
     delay = row.politeness.delay
     if override is None or override.delay is None or delay < EQUAL:
         return delay

@@ -168,7 +168,7 @@ _CONNECT_ERRORS = {
 
 
 def outcome_label(outcome: str, status: int = 0) -> str:
-    """Return a visit's outcome in words: by its status code if it has one."""
+    """Return a visit's outcome in words, with its status code if it has one."""
     if status and outcome in (Outcome.GONE, Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR):
         return status_label(status)
     if status and outcome == Outcome.BUSY:
@@ -186,7 +186,7 @@ def status_label(status: int) -> str:
 
 
 def is_failure(outcome: str) -> bool:
-    """Return whether *outcome* of a visit, or the refusal of a URL, is a failure to people."""
+    """Return whether reports show *outcome*, of a visit or of a refused URL, as a failure."""
     return outcome not in OUTCOMES or outcome in FAILURES
 
 
@@ -237,7 +237,7 @@ def details(hazards: Mapping[str, int]) -> Counter[str]:
 def conditions_text(conditions: Mapping[str, int], are_idle_done: bool) -> str:
     """Return `2 being fetched, 4 in their delay, 5 done`; `none` without hosts.
 
-    *are_idle_done*: nothing will come back, so an idle host is done.
+    *are_idle_done*: whether idle hosts are done, because the crawl has no revisits.
     """
 
     def words(condition: Condition, count: int) -> str:

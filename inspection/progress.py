@@ -107,7 +107,8 @@ def read_totals(log: Log, store: Store, crawl_id: str) -> Progress:
             for group in topic.consumers:
                 lag = log.lag(group, topic.name)
                 progress.lags.setdefault(group, {})[topic.name] = lag
-    # No group consumes dead letters. The frontier's is asked: a broker may refuse other groups.
+    # No group consumes dead letters. A broker may refuse to report the offsets of an unknown group,
+    # so the query names the frontier's group.
     progress.dead_letters = log.lag("frontier", DEAD_LETTERS.name)
     progress.latest = progress.latest[-10:]
     return progress
@@ -139,7 +140,7 @@ def _add_partition_tally(progress: Progress, row: PartitionTallyRow) -> None:
 
 
 def has_parked_to_evaluate(opened: Opened, crawl: CrawlDefined) -> bool:
-    """Return whether parked URLs are to be evaluated, by a new *crawl* or blocklist."""
+    """Return whether a new *crawl* or blocklist requires a new evaluation of parked URLs."""
     table, blocklist = opened.store.table(ParkedLimitRow), blocklist_of(opened.log)
     return any(
         limit.evaluated_by != limit_state(limit.name, crawl, blocklist)
@@ -150,6 +151,6 @@ def has_parked_to_evaluate(opened: Opened, crawl: CrawlDefined) -> bool:
 
 
 def last_epoch(opened: Opened) -> int:
-    """Return the largest epoch of an order so far."""
+    """Return the largest epoch of a claim so far; 0 without claims."""
     rows = (opened.store.table(ClaimRow).get(str(p)) for p in range(PARTITIONS))
     return max((row.epoch for row in rows if row), default=0)

@@ -53,7 +53,7 @@ class Price(Struct, frozen=True):
 
 
 class RevisitFacts(Struct, frozen=True, kw_only=True):
-    """The observed changes of a page, and the estimates that its next visit follows from."""
+    """The observed changes of a page, and the estimates from which its next visit is planned."""
 
     visits: int
     changes: int
@@ -72,9 +72,9 @@ class RevisitFacts(Struct, frozen=True, kw_only=True):
     age: float | None
     """The expected age of the copy, in seconds."""
     evidence: dict[str, float]
-    """Kind of evidence of the site → how many times likelier it makes a change."""
+    """Kind of evidence at the site → the factor by which it makes a change likelier."""
     validators: tuple[str, ...]
-    """The validators of the last response that requests send back."""
+    """Names of the validators in the last response, which the next request sends back."""
     distrust: str
     """Why the validators are not sent back; "" while they are trusted."""
     weight: float

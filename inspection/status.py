@@ -1,4 +1,4 @@
-"""The status of a crawl as data: its definition, totals, failures with examples, and what waits."""
+"""The status of a crawl as data: definition, totals, failures with examples, and waiting hosts."""
 
 from dataclasses import dataclass, field
 from itertools import islice
@@ -49,13 +49,13 @@ MAX_READ_URLS = 50_000
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A kind of failure that visits, or refusals of URLs, had."""
+    """A kind of failure of visits, or a reason for which URLs were refused."""
 
     label: str
     """The failure in words, by its status code if it has one."""
     count: int
     example: str = ""
-    """A URL or a host that failed so; "" if none was found quickly."""
+    """A URL or a host with this failure; "" if the searched rows have none."""
 
 
 class RevisitReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,11 +96,11 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     overridden_sites: int
     """Sites with settings of `gossamer site`."""
     overridden_hosts: int
-    """Hosts with such settings of their own."""
+    """Hosts with settings of `gossamer site --host`."""
     speeds: tuple[Speed, ...]
     """The speed limits of `gossamer speed`."""
     admitted: int
-    """URLs that were admitted since the beginning of the crawl, as all totals."""
+    """URLs that were admitted. Like all totals, it counts from the beginning of the crawl."""
     queued: int
     pages: int
     received: int
@@ -112,7 +112,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: dict[str, int]
     """Verdict → pages."""
     hazards: dict[str, int]
-    """Hazard → visits or pages that met it."""
+    """Hazard → occurrences."""
     conditions: dict[str, int]
     """Condition → hosts."""
     slowest: dict[str, float]
@@ -129,7 +129,8 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     due_count: int
     """Hosts and URLs that wait for a time."""
     next_due_at: float | None
-    """When the first of them is due; null without one, and in a fleet if not within the hour."""
+    """When the first waiting host or URL is due; null if none waits, and in a fleet if none is due
+    within the hour."""
     failures: tuple[Failure, ...]
     """The most frequent failure first."""
     backing_off: tuple[Host, ...]
@@ -149,14 +150,14 @@ class CrawlStatus:
     definition: CrawlDefined | None
     progress: Progress
     waiting: Waiting
-    """Empty in a fleet: its calendar may be long, and each entry is a read."""
+    """Empty in a fleet, where the calendar may be long, and each of its entries costs a read."""
     failures: tuple[Failure, ...] = ()
     """The most frequent failure first."""
     blocklist_rules: int = 0
     overridden_sites: int = 0
     """Sites with settings of `gossamer site`."""
     overridden_hosts: int = 0
-    """Hosts with such settings of their own."""
+    """Hosts with settings of `gossamer site --host`."""
     speed: SpeedSet = field(default_factory=lambda: SpeedSet(at=0.0))
 
     @property
@@ -168,7 +169,7 @@ class CrawlStatus:
     def due_at(self) -> float | None:
         """When the first waiting host or URL is due.
 
-        None: nothing waits; of a fleet also: nothing is due within the hour.
+        None if nothing waits, and in a fleet if nothing is due within the hour.
         """
         at = self.progress.next_due_at
         return self.waiting.first_at if at is None else at
@@ -248,9 +249,9 @@ def read_failures(
 ) -> tuple[Failure, ...]:
     """Return the failures of *progress*, the most frequent first, with an example URL or host.
 
-    Preferred are URLs that are not retried by themselves, then the latest visits and the hosts of
-    *waiting*. For failures without any, the rows of *store* are searched. In a fleet *store* is
-    None, because the search would read all nodes.
+    The best example is a URL that is not retried, then one of the latest visits, then a host of
+    *waiting*. If there is none, the rows of *store* are searched. In a fleet *store* is None,
+    because the search would read from all nodes.
     """
     counted = failures(progress.outcomes, progress.hazards)
     examples = _find_examples(set(counted), store, crawl_id, progress, waiting)

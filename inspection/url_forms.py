@@ -32,7 +32,7 @@ class CrawlForm(NamedTuple):
     steps: tuple[str, ...]
     """The steps from the typed URL to that form, a sentence each."""
     exclusion: str = ""
-    """Why the crawl excludes the URL, if one of its URL steps does."""
+    """The URL step that excludes the URL from the crawl, with its meaning; "" without one."""
 
 
 def crawl_form(crawl: OpenCrawl, text: str) -> CrawlForm:

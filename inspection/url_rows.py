@@ -79,7 +79,7 @@ class UrlFacts:
 
     url: str
     fleet: bool = False
-    """Whether the crawl is a fleet: its URL-seen set cannot be read from here."""
+    """Whether the crawl is a fleet, whose URL-seen set cannot be read from here."""
     definition: CrawlDefined | None = None
     blocklist: Blocklist = field(default_factory=Blocklist)
     site_override: SiteOverridden | None = None
@@ -101,7 +101,7 @@ class UrlFacts:
     """The inputs of the gates of its host; None if the URL is not queued."""
     site: SiteRow | None = None
     plan: PlanRow | None = None
-    """The plan of the next visit, once the URL was visited."""
+    """The plan of the next visit; None if no visit is planned."""
     shared: PartitionPlansRow | None = None
     """The state that all plans of its partition share."""
     ahead: int | None = None
@@ -109,7 +109,7 @@ class UrlFacts:
     again: bool = False
     """Whether it is in the queue of URLs to visit again."""
     erased: ErasureRow | None = None
-    """The last erasure on request that included it."""
+    """The last erasure that included the URL."""
     is_seen: bool = False
     """Whether the crawl has seen the URL."""
 
@@ -141,7 +141,7 @@ class UrlFacts:
 
     @property
     def closed_gates(self) -> list[tuple[Gate[Any], Closure]]:
-        """The gates that stop its host now."""
+        """The closed gates of its host; empty if the URL is not queued."""
         return [*closed_gates(self.gates)] if self.gates else []
 
     @property

@@ -105,11 +105,11 @@ class DocumentFact(Struct, frozen=True):
     """The state of the document in the topic `pages`."""
 
     gone: str
-    """Why it is not in `pages`; "" while it is."""
+    """Why the document is not in `pages`; "" while it is."""
     gone_reason: str
-    """The same as a sentence."""
+    """The sentence about this reason; "" while the document is in `pages`."""
     gone_at: float | None
-    """When it left `pages`; null while it is there, and if it never was."""
+    """When the document left `pages`; null while it is in `pages`, and if it never was."""
     missed: int
     """Visits in a row that did not find the document."""
     missed_since: float | None
@@ -143,7 +143,7 @@ class Queued(Struct, frozen=True):
     is_ordered: bool
     """Whether a fetcher has an order for it now."""
     seconds: float
-    """About how long the URLs before it take; 0 if that is not known."""
+    """Estimated seconds for the visits to the URLs before it; 0 without an estimate."""
     closed_gates: tuple[ClosedGate, ...]
 
 
@@ -156,12 +156,11 @@ class NextVisit(Struct, frozen=True):
     reason: str
     is_retry: bool
     budget: float
-    """The visits a day that the crawl may make, if the budget decides when the visit is made; 0
-    otherwise."""
+    """The budget of visits a day, if a due visit waits for it; 0 otherwise."""
 
 
 class UrlExplanation(Struct, frozen=True, kw_only=True):
-    """All that is known about a URL; null, or empty: not known, or none."""
+    """The data about a URL. A null or an empty field means that there is none, or none is known."""
 
     url: str
     """The form of the URL that the crawl uses."""
@@ -194,7 +193,8 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
     history: tuple[Visit, ...]
     """The last visits, newest first."""
     refusals: dict[str, int]
-    """Rule → URLs of the site that it refused, if the URL may be one of them without a row."""
+    """Rule → URLs of the site that it refused. Rules that have refused so many URLs that this one
+    may have no row."""
     verdict: VerdictFact | None
     document: DocumentFact | None
     """Null if the document was never published."""
@@ -202,7 +202,8 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
     revisits: RevisitFacts | None
     next_visit: NextVisit | None
     coming_policy: str
-    """The policy by which the next visit is planned again; "" if it is planned by that already."""
+    """The crawl's policy, if the next visit was planned by another one and will be planned again;
+    "" otherwise."""
     is_paused: bool
     robots: str
     """The rule of robots.txt that decides, as a sentence; "" before the file was read."""

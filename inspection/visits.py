@@ -15,7 +15,7 @@ from inspection.folder import Opened
 from services.frontier.rows import HistoryRow, HostRow, UrlRow
 
 READ_ROWS = 100
-"""Rows of a history that are read at once."""
+"""Rows of one read of a history."""
 OUTCOME_NAMES = ", ".join(
     str(outcome).replace("_", "-") for outcome in Outcome if outcome != "other"
 )
@@ -134,8 +134,10 @@ def read_last_outcome(crawl: OpenCrawl, url: str) -> LastOutcome | None:
 def matching_urls(
     crawl: OpenCrawl, chosen: OutcomeFilter | None, among: Container[str], before: float
 ) -> Iterator[LastOutcome]:
-    """Yield the URLs of *crawl* that *chosen* matches (None: any), whose outcome is *among* these,
-    and is not newer than *before*. The whole table of URLs is read."""
+    """Yield the URLs of *crawl* whose last outcome is in *among* and not newer than *before*.
+
+    If *chosen* is given, it must match, too. The whole table of URLs is read.
+    """
     for row in crawl.store().table(UrlRow).everything():
         is_candidate = row.crawl == crawl.id and row.outcome in among and row.at <= before
         if is_candidate and (chosen is None or chosen.matches(row.outcome, row.status)):

@@ -1,7 +1,7 @@
-"""The work that is left: queued URLs by host with the time they take, and hosts and URLs that wait.
+"""The remaining work: hosts with queued URLs, the time that these take, and waiting hosts and URLs.
 
-Read from the directory of hosts with work, from the calendar, and from host rows. The frontier
-counts nothing for it.
+The directory of hosts with work, the calendar, and host rows contain the data. The frontier counts
+nothing for this module.
 """
 
 from collections.abc import Iterator
@@ -31,11 +31,11 @@ from services.frontier.rows import (
 )
 
 MAX_READ_HOSTS = 100
+"""Hosts of a workload."""
 MAX_READ_ENTRIES = 1000
-"""Entries of the directory, or of the calendar, that are read: stale entries stay until they are
-rewritten."""
+"""Entries of the directory, or of the calendar, that are read. Some of them may be stale."""
 MAX_LISTED_ENTRIES = 5
-"""Hosts, and URLs, that wait and are named."""
+"""Waiting hosts, and waiting URLs, that are returned."""
 DIRECTORY = "hosts"
 """The name of the directory's buckets, as `services.frontier.directory` writes them."""
 
@@ -57,7 +57,7 @@ class Workload(Struct, frozen=True):
 
     @property
     def is_waiting_for_delays(self) -> bool:
-        """Whether every host is in its delay or being fetched: more speed changes nothing."""
+        """Whether all hosts are in their delay or being fetched: more speed would not help."""
         return all(host.condition is not Condition.READY for host in self.hosts)
 
 
@@ -102,7 +102,7 @@ def _workload(log: Log, store: Store, now: float) -> Workload:
 
 
 def _listed_hosts(log: Log, store: Store) -> Iterator[HostRow]:
-    """Yield hosts with work, of each partition in turn, in the order of their request numbers."""
+    """Yield hosts with work, partition by partition, in the order of their request numbers."""
     rows = store.table(HostRow)
     for entry in islice(_directory_entries(log, store), MAX_READ_ENTRIES):
         host = rows.get(entry.site, entry.host)
@@ -122,9 +122,10 @@ def _directory_entries(log: Log, store: Store) -> Iterator[ListedHost]:
 
 
 def read_waiting(store: Store, backing_off: int, due_count: int = 0) -> Waiting:
-    """Return the hosts and URLs of a folder that wait.
+    """Return the waiting hosts and URLs of a folder.
 
-    *backing_off* hosts back off; *due_count* hosts and URLs wait in all.
+    *backing_off*: the number of hosts that back off; *due_count*: the number of all waiting hosts
+    and URLs.
     """
     hosts, urls = list[Host](), list[ScheduledUrl]()
     max_hosts = min(MAX_LISTED_ENTRIES, backing_off)
