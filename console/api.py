@@ -61,7 +61,7 @@ class Reader:
 
     @asynccontextmanager
     async def running(self, app: Litestar) -> AsyncIterator[None]:
-        """Own the open crawl within a block."""
+        """Open the crawl, and close it at the end of the block."""
         loop, opened = asyncio.get_running_loop(), self._opening()
         app.state.reader = self
         self._crawl = await loop.run_in_executor(self._thread, opened.__enter__)
@@ -78,7 +78,7 @@ class Reader:
 
 @get("/v1/status", summary="The status of the crawl")
 async def get_status(state: State) -> CrawlReport:
-    """Totals, failures with examples, lags, and what waits."""
+    """Totals, failures with examples, lags, and waiting hosts and URLs."""
     reader: Reader = state.reader
     return await reader.read(lambda crawl: read_status(crawl).report())
 

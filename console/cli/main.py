@@ -1,6 +1,6 @@
 """`gossamer`: runs a command, and turns errors into a message and an exit status.
 
-Abbreviated options are refused, and the option that was meant is named.
+A message about an unknown or abbreviated option names the similar one.
 """
 
 import argparse
@@ -24,10 +24,10 @@ GROUPS = {
         "pages": "write the pages of a crawl, one line a page",
     },
     "inspect": {
-        "status": "show the progress of a crawl, its failures, and what waits",
+        "status": "show the progress of a crawl, its failures, and waiting hosts",
         "why": "explain what happened to a URL, and what happens next",
         "history": "list the visits to a URL, and the changes they found",
-        "hosts": "list hosts: what they wait for, their queues and delays",
+        "hosts": "list hosts: their conditions, queues and delays",
         "sites": "list sites: their hosts, refused URLs and settings",
         "serve": "serve status, hosts, sites and URLs as JSON over HTTP",
         "blocklist": "list the blocklist, or the rule that forbids a URL",
@@ -36,7 +36,7 @@ GROUPS = {
     },
     "change": {
         "retry": "retry hosts that back off, or URLs that failed, now",
-        "refetch": "fetch URLs again now, whatever their next visit is",
+        "refetch": "fetch URLs again now, before their next planned visit",
         "site": "set delay, quiet hours, budget or certificate of a site or host",
         "speed": "limit the pages or bytes a second, by weekday and hour",
         "block": "never request a host, a domain, a URL, a prefix or a network",
@@ -59,7 +59,7 @@ MIN_SIMILARITY = 0.6
 
 
 class Parser(argparse.ArgumentParser):
-    """Options are given in full: an abbreviation of today is ambiguous with an option of tomorrow.
+    """A parser that refuses abbreviated options, because a new option could make one ambiguous.
 
     Parsers of subcommands are of this class, too.
     """
@@ -84,7 +84,7 @@ class Parser(argparse.ArgumentParser):
         command.error(f"option {name} is not allowed here")
 
     def check_name(self, name: str, kind: str, names: Collection[str]) -> None:
-        """Exit with a message unless *name* is one of *names*, which are of a *kind*."""
+        """Exit unless *name* is one of *names*; *kind* is the word for them in the message."""
         if name in names:
             return
         longer = [one for one in names if one.startswith(name)]
@@ -94,7 +94,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2 after *message*, without the usage of all options."""
-        print_error(self.prog, f"{message}\n{self.prog} --help lists what can be given.")
+        print_error(self.prog, f"{message}\n{self.prog} --help shows the usage.")
         self.exit(2)
 
     def option_names(self) -> Iterator[str]:

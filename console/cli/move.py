@@ -10,7 +10,7 @@ other offsets; windows for write timestamps; the list of open WARC files.
 
 **After a failure.** The source records that it was moved when the destination is complete. Until
 then no service can start at the destination, and the crawl can continue at the source. A second
-move drops what the first one has written.
+move drops the rows of the first one.
 """
 
 import argparse
@@ -80,7 +80,7 @@ class Side:
     log: Log
     store: Store
     is_folder: bool
-    """Whether the URL-seen set is a table of the store; else it is on the topic `urls.seen`."""
+    """Whether the URL-seen set is a table of the store, and not on the topic `urls.seen`."""
 
     @property
     def tables(self) -> list[type[Row]]:

@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     require_extra("api")
     with open_from(options):
         pass  # A crawl that cannot be opened is reported here, and not by the server.
-    # Imported here: they are optional.
+    # Imported here, because both are in an optional extra.
     import uvicorn
 
     from console.api import make_app

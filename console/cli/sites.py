@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             say(f"{site.site}  {'; '.join(_parts(site))}")
     if not sites and not options.json:
-        say("No URL was admitted so far.", YELLOW)
+        say("No URL has been admitted.", YELLOW)
     return 0 if sites else 1
 
 

@@ -4,8 +4,8 @@ The command copies the database of a folder. The tables of a fleet are copied by
 tool, while the command keeps the services from writing.
 
 `snapshot.json` describes the copy of a fleet: the id of the fleet, the checkpoints of each group in
-the store, and the WARC files. It is written last, so a snapshot with it is complete. The tables are
-where the operator's tool has put them.
+the store, and the WARC files. It is written last, so a snapshot with it is complete. The tables
+stay where the operator's tool has put them.
 """
 
 import argparse

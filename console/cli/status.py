@@ -1,4 +1,4 @@
-"""`gossamer status`: the progress of a crawl, its definition, its failures, and what waits.
+"""`gossamer status`: the progress of a crawl, its definition, its failures, and waiting hosts.
 
 The health of a fleet's processes is another matter: `scripts/fleet status`, or their `/readyz`.
 """

@@ -71,7 +71,7 @@ class NoView:
 
 
 class Lines(NoView):
-    """A line every ten seconds, for a pipe or a file; as JSON on standard error with JSON logs."""
+    """A line every ten seconds, for a pipe or a file. With JSON logs, it is a JSON log line."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json

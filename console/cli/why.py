@@ -40,7 +40,7 @@ STYLES = {
 }
 """State of a URL → style of the answer; yellow for all others."""
 MIN_LIKELIHOOD_RATIO = 1.5
-"""Evidence that makes a change less than 1.5 times likelier counts as uninformative."""
+"""Evidence that makes a change less than 1.5 times likelier is shown as ignored."""
 MIN_SHOWN_SURCHARGE = 1.01
 
 
@@ -48,7 +48,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_crawl(command)
     command.add_argument("url", metavar="URL")
-    command.add_argument("--verbose", action="store_true", help="print all that is recorded")
+    command.add_argument("--verbose", action="store_true", help="print all details")
     command.add_argument("--json", action="store_true", help="print everything as JSON")
 
 

@@ -76,7 +76,7 @@ def test_bad_usage_returns_2(arguments: list[str], capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert "--help lists what can be given" in capsys.readouterr().err
+    assert "--help shows the usage" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
