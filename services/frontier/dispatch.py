@@ -58,8 +58,10 @@ class ListedEntry(NamedTuple):
 
 
 def check_slots(used: Sequence[int], limit: int) -> list[bool]:
-    """Return for each partition whether one more of its hosts may be checked out; *used*: the
-    slots that each has now; *limit*: all slots."""
+    """Return for each partition whether one more of its hosts may be checked out.
+
+    *used*: the number of slots that each partition uses now; *limit*: the number of all slots.
+    """
     reserved = max(1, limit // (2 * max(1, len(used))))
     common = limit - reserved * len(used) - sum(max(0, slots - reserved) for slots in used)
     return [slots < reserved or common > 0 for slots in used]
@@ -136,8 +138,8 @@ class HostLoader:
             return False
         waiting, host = _first_listed(self._with_slots()), ready.host if ready else None
         if host is None and (late := self._late_ready()) and late.host.waits_for:
-            # No host may be ordered, and this one waits for a name or site. The host that replaces
-            # it may have to wait too, so it replaces it only if its number is lower.
+            # No host may be ordered, and the late one waits for a name or a site. A host in its
+            # place may have to wait as well, so only a host with a lower number replaces it.
             host = late.host
         return waiting is not None and (host is None or waiting.entry.number < host.row.number)
 

@@ -1,8 +1,8 @@
 """Gates: the reasons not to visit a host now, as one ordered table.
 
-The gates of the crawl stop all hosts. Pacing evaluates them before the frontier chooses a host. The
-gates of a host are evaluated by check-out for the first of the ready hosts, and the effect of the
-first closed gate is applied. A new reason not to visit a host is a new row of the table.
+The gates of the crawl stop all hosts. Pacing evaluates them before the frontier chooses a host.
+Check-out evaluates the gates of the first ready host, and applies the effect of the first closed
+one. A new reason not to visit a host is a new row of the table.
 
 `gossamer why` evaluates all gates in another process, with inputs from the store and from the
 control state (`stored_gate_inputs`). Two things are not gates, because they choose among hosts that
@@ -277,7 +277,7 @@ HOST_GATES = (
     ),
     Gate(
         "retry-after",
-        "No Retry-After that was reported late, after the next order, is in force.",
+        "A Retry-After that was reported late, after the next order was made, is over.",
         Effect.BACK_OFF,
         _check_retry_after,
         Trigger.POSTPONED,
@@ -325,8 +325,8 @@ def stored_gate_inputs(
 ) -> GateInputs:
     """Return the inputs of all gates for *host*, in a process that is not the frontier.
 
-    They are read from the store, which has *crawl* in as many *partitions*. *definition*,
-    *overrides* and *speeds* are the control state. *settings* is only called if a gate needs it.
+    *store* has *crawl* in *partitions* partitions. *definition*, *overrides* and *speeds* are the
+    control state. *settings* is called only if a gate needs them.
     """
     number = partition_of(host.site, partitions)
     tally = store.table(PartitionTallyRow).get(partition_key(number, partitions))

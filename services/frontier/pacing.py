@@ -4,14 +4,14 @@
 (`gossamer.speed`). Each frontier gets a share of the speed in proportion to the number of its
 partitions. So all frontiers together keep to the speed, without messages to each other. Visits are
 charged when they are ordered, and the next order waits for the time that they take at the speed.
-The bytes of a visit are unknown until it ends: the average of earlier visits is charged first, and
-the difference when the visit has ended.
+The bytes of a visit are unknown until it ends. The average of earlier visits is charged with the
+order, and the difference to it at the end of the visit.
 
 **Budget.** The budget limits revisits. It limits first visits only if `discovery_share` is set, so
 that a new crawl does not wait for its first pages. Each partition receives a part that depends on
 the demand of its pages. Each frontier reads the totals of all partitions from time to time and
-computes the same allocation; there is no coordinator. A host with both kinds of work splits its
-visits in the same way.
+computes the same allocation; there is no coordinator. A host with first visits and revisits splits
+its visits by `discovery_share`, too.
 """
 
 from collections.abc import Iterator
@@ -205,8 +205,8 @@ class BudgetAllocation:
         ]
 
     def _share_of_new(self, crawls: list[CrawlState]) -> float:
-        """Return the fraction of the budget for first visits: at least what revisits do not
-        need."""
+        """Return the fraction of the budget for first visits, which includes all that revisits do
+        not need."""
         share = self._discovery_share
         if share is None:
             share = revisit.discovery_share(max(crawls, key=lambda crawl: crawl.pages))

@@ -277,13 +277,13 @@ class Plans:
                 count("gossamer_revisits_total", basis=visit.basis)
 
     def refund_excluded(self, visits: Iterable[QueuedUrl]) -> None:
-        """Return the tokens of *visits* that are not made."""
+        """Refund the tokens of *visits* that are not made."""
         for visit in visits:
             if visit.basis and visit.basis != Basis.REQUESTED:
                 self.refund()
 
     def refund(self) -> None:
-        """Return the token of one visit."""
+        """Refund the token of one visit."""
         self.crawl = refund_token(self.crawl)
 
     def count_distrusted(self) -> None:
@@ -348,9 +348,9 @@ class Plans:
     def write(self) -> None:
         """Write the totals and the buckets of the calendars, if they have changed.
 
-        The row still names the buckets that were dropped since the last write. It is written before
-        the rows of the hosts that queued their URLs: after a crash between the two writes, the
-        entries must still be found.
+        The row still includes the buckets that were dropped since the last write. The URLs of their
+        entries were queued at hosts whose rows are written later. After a crash between the two
+        writes, the entries must still be found.
         """
         self._written_totals = self.to_row()
         row = replace(

@@ -1,10 +1,10 @@
 """Politeness: when a host may be visited again, by its settings, its delay and its failures.
 
-**Overrides** of operators hold for a site or a host. A host that an override excludes now backs off
-until the override allows a visit, and its row has the reason. When an override of the host or its
-site changes, the backoff ends (`Partition.end_site_backoffs`).
+**Overrides** of operators hold for a site or a host. While an override excludes a host, the host
+backs off, and its row has the reason. When an override of the host or its site changes, the backoff
+ends (`Partition.end_site_backoffs`).
 
-**Backoffs.** `OUTCOMES` chooses between the waits that follow a failure.
+**Backoffs.** `OUTCOMES` states the wait after each kind of failure.
 
 **Strain.** A server seems strained when it answers with errors, says that it is busy, does not
 answer, or takes much longer than it used to. Each time its delay is doubled, up to a limit. Each
@@ -277,8 +277,10 @@ MAX_UNREADABLE_WAIT = 86400.0
 
 
 def is_unreadable(unreadable: UnreadablePages, settings: "FrontierSettings") -> bool:
-    """Return whether an order of the host has only one page, which tests if its pages are readable
-    again."""
+    """Return whether the limit of consecutive unreadable pages is reached.
+
+    An order of the host then has only one page, which tests whether its pages are readable again.
+    """
     return 0 < settings.unreadable_limit <= unreadable.pages
 
 

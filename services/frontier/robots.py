@@ -344,7 +344,7 @@ def _url_row(row: HostRow, first: QueuedUrl, event: RobotsEvent, now: float) -> 
 
 
 def needs_probe(row: HostRow, after: int) -> bool:
-    """Return whether the host's next visit is a probe: after *after* visits; never if that is 0."""
+    """Return whether the host's next visit is a probe: after *after* visits; 0 means never."""
     return 0 < after <= row.totals.visits and row.signature is None
 
 

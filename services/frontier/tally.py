@@ -86,8 +86,8 @@ class Tally:
         _keep_largest(self.slowest, event.host, max(event.took, self.slowest.get(event.host, 0.0)))
 
     def record_finished(self, event: VisitEnded) -> None:
-        """Record the URL of *event*, which is not retried, as the example of its failure, if its
-        outcome is a failure."""
+        """Make the URL of *event*, which is not retried, the example of its outcome if that is a
+        failure, and of no other failure."""
         url = event.visit.url
         self.failed_urls = {name: one for name, one in self.failed_urls.items() if one != url}
         if event.outcome in FAILURES:

@@ -1,9 +1,8 @@
 """The hosts in memory: the workbench of loaded hosts, and the caches.
 
 **Caches** are bounded by bytes, so a website cannot make them grow without end. All partitions of a
-frontier share them. A value belongs to one `Partition` object. A later claim builds a new object,
-which does not find the values of the old one; the cache evicts them like all values that are not
-used.
+frontier share them. A value belongs to one `Partition` object. A later claim makes a new object,
+which cannot find the values of the old one, and the cache evicts these because nothing uses them.
 
 **Workbench.** It orders the loaded hosts by the time and the order in which they may be visited.
 One invariant makes politeness correct: a loaded host is in exactly one of *ready*, *delayed* and
@@ -310,8 +309,7 @@ class Workbench:
         delays.put(name, max(until, delays.get(name) or until))
 
     def inherit_name_delays(self, former: "Workbench") -> None:
-        """Take the delays of names from *former*, the workbench of the same claim before a
-        reload."""
+        """Use the delays of names of *former*, the workbench of the same claim before a reload."""
         self._name_delays = former._name_delays
 
     def name_delay_until(self, row: HostRow) -> float | None:
