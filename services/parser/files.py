@@ -1,11 +1,10 @@
 """PDF and office files.
 
-PDF is read with PDFium, as Chromium does: text, links and metadata. PDFium is native code and has
-had security holes. It runs in a child process with limits and without files or network.
+PDFium, the library of Chromium, reads text, links and metadata of a PDF. It is native code and has
+had security holes, so it runs in a child process with limits and without files or network.
 
-Of office files, only the metadata are read: title, author, dates and language. Office files are ZIP
-archives with a small XML file of metadata (ECMA-376, part 2, 11; ODF 1.3, part 3, 4.3). Only that
-file is unpacked, up to a limit.
+Office files are ZIP archives with a small XML file of metadata (ECMA-376, part 2, 11; ODF 1.3, part
+3, 4.3). Only this file is unpacked, up to a limit: title, author, dates and language are read.
 
 Encrypted files, and files broken beyond repair, yield nothing.
 """
@@ -33,16 +32,16 @@ from services.parser.text import detect_language
 from services.parser.xml import SAFE_OPTIONS, Element, local_name, text_of
 
 MAX_TEXT_LENGTH = 1_000_000
-"""Most characters of text that are read."""
+"""Maximum characters of text that are read."""
 MAX_PAGES = 2_000
-"""Most pages that are read."""
+"""Maximum pages that are read."""
 MAX_URI_SIZE = 2048
-"""Most bytes of a URI: a longer one cannot be visited."""
+"""Maximum bytes of a URI. A longer one cannot be visited."""
 SOFT_HYPHEN = "\ufffe"
 """PDFium's character for a hyphen at the end of a line."""
 METADATA_FILES = ("docProps/core.xml", "meta.xml")
 MAX_METADATA_SIZE = 1 << 20
-"""Most bytes of the metadata that are unpacked."""
+"""Maximum bytes of metadata that are unpacked."""
 ARCHIVE_ERRORS = (
     BadZipFile,
     zlib.error,

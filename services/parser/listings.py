@@ -40,7 +40,7 @@ from services.parser.xml import (
 )
 
 MAX_ENTRIES_SIZE = 6 << 20
-"""Most bytes of all entries. With the rest of the event, they must fit a message of the log."""
+"""Maximum bytes of all entries. With the rest of the event, they must fit into one message."""
 DEFAULT_PRIORITY = 0.5
 """The priority of an entry without one (sitemaps.org)."""
 HOUR, DAY = 3600.0, 86400.0
@@ -156,7 +156,7 @@ def _add_element(entries: EntryCollector, element: Element) -> None:
 
 def _parse_priority(text: str) -> float:
     try:
-        # NaN passes: it compares false with any number, so its entry is sorted anywhere.
+        # NaN is returned as it is. It compares false with any number: its entry is sorted anywhere.
         return min(max(float(text), 0.0), 1.0) if text else DEFAULT_PRIORITY
     except ValueError:
         return DEFAULT_PRIORITY

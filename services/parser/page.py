@@ -1,7 +1,7 @@
 """Reads one response by the reader of its media type, without the processes around it.
 
-A reader is a function from `ReceivedDocument` to `PageParsed`. Only the headers, the size and the
-digest are known of a document without a reader.
+A reader is a function from `ReceivedDocument` to `PageParsed`. The result for a document without a
+reader contains only the headers, the size and the digest.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ Reader = Callable[[ReceivedDocument], PageParsed]
 def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     """Return the contents of *page*.
 
-    Any bytes are accepted, but some need more time or memory than there is: `pool` limits both.
+    Any bytes are accepted. Some need more time or memory than there is, so `pool` limits both.
     """
     parsed = replace(start_result(page, now), payload_digest=payload_digest(page.body))
     if page.status == 304 and page.visit.conditions:
@@ -138,7 +138,7 @@ def _apply_directives(parsed: PageParsed, options: Options) -> PageParsed:
 
 
 def read_by_type(received: ReceivedDocument) -> PageParsed:
-    """Return the contents of a document; a requested sitemap is read as one whatever its type."""
+    """Return the contents of a document. The type of a requested sitemap is ignored."""
     parsed = received.parsed
     if parsed.visit.purpose is Purpose.SITEMAP:
         return read_sitemap(received)

@@ -1,4 +1,4 @@
-"""A received document, the input of all readers, and results with its links and its text."""
+"""The input of all readers, and functions that add links and text to the result of a reader."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def add_links(parsed: PageParsed, targets: Iterable[str], options: Options) -> P
 
 
 def add_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
-    """Return *parsed* with *text*, all of it visible, and with its hashes and its language."""
+    """Return *parsed* with *text*, which is visible as a whole, its hashes and its language."""
     visible = fold_whitespace(text)
     if not visible:
         return parsed
