@@ -13,10 +13,10 @@ suffix `.open` until it is complete. At the start of a writer, `repair` complete
 | `.open` file with a serial above the row's | crash before its first commit | park, warn         |
 | any other `.open` file                     | store was lost or replaced    | salvage, warn      |
 
-To *salvage* a file is to keep its whole records and truncate the rest. To *park* a file is to
-rename it to `.uncommitted`: its pages are delivered again, unless the store was restored to an
-older state. Then the file is the only copy. A file without a whole capture is removed. A complete
-file is never changed, even if the row lists it as open.
+*Salvage* keeps the whole records of a file, truncates the rest, and completes the file. *Park*
+renames a file to `.uncommitted`. The pages of a parked file are delivered again, unless the store
+was restored to an older state; in that case the file is the only copy. Both remove a file without a
+whole capture. A complete file is never changed, even if the row lists it as open.
 """
 
 import errno
