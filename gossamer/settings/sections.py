@@ -132,8 +132,8 @@ class FrontierSettings(Section):
     """Number of consecutive unreadable pages after which a host backs off (hazard parser_fault). 0
     turns it off."""
     unreadable_wait: Seconds = 600.0
-    """First backoff of a host with unreadable pages. Then one page is visited. The backoff doubles,
-    up to a day, as long as these pages are unreadable, too."""
+    """First backoff of a host with unreadable pages. After each backoff one page is visited. If it
+    is unreadable, too, the backoff doubles, up to a day."""
     hops_limit: Annotated[Natural, unit("redirects")] = 5
     """Maximum number of consecutive redirects that are followed."""
     down_wait: Seconds = 43200.0
@@ -148,8 +148,8 @@ class FrontierSettings(Section):
     """Maximum Retry-After that is obeyed. A longer one is reduced to this."""
     robots_unreachable_limit: Seconds = 2592000.0
     """Time after which an unreachable robots.txt counts as missing, if the server still answers
-    with errors (RFC 9309, 2.3.1.4). Until then the host is visited by the last known copy, or not
-    at all without one."""
+    with errors (RFC 9309, 2.3.1.4). Until then the last rules that were read stay in force. Without
+    such rules, the host is not visited."""
     history_age: Annotated[SecondsOrZero, min_retention(DAY)] = 365 * DAY
     """Retention of a visit in the history of its page (table `page_history`). 0 means no expiry.
     See [limits of growth](operations/sizing.md#limits-of-growth)."""
@@ -160,7 +160,7 @@ class FrontierSettings(Section):
     parked_limit: Annotated[Natural, unit("rows")] = 0
     """Maximum number of rows of `parked` in each of the 96 key groups for each excluding limit: the
     depth, the scope, or one rule of the blocklist. The oldest 50 rows are dropped first. A row has
-    the links of one page. 0 keeps all rows, and values below 100 are refused."""
+    the links of one page. 0 keeps all rows. Other values below 100 are refused."""
 
     @field_validator("parked_limit")
     @classmethod
@@ -287,10 +287,10 @@ class ArchiveSettings(Section):
     """Directives of a page that keep its captures out of the archive. `noindex`, `noai` and others
     may be added. `unavailable_after` has no effect here."""
     segment_age: Seconds = 3600.0
-    """Maximum age of an open WARC file. Then it is completed, whatever its size."""
+    """Maximum age of an open WARC file. An older file is completed, whatever its size."""
     folder: Path = Path("gossamer-data/warc")
     """Folder of the WARC files. In a fleet, each instance has a subfolder with its name. It must
-    outlive the process. (`scripts/crawl` uses its data folder instead.)"""
+    outlive the process. A crawl in one folder uses its data folder instead."""
     captures_age: Annotated[SecondsOrZero, min_retention(DAY)] = 0.0
     """Retention of a capture's position in the store (table `captures`). 0 means no expiry. WARC
     files and `pages.archived` are not affected."""
@@ -345,7 +345,7 @@ class DedupSettings(Section):
 
 
 class StandaloneSettings(Section):
-    """A crawl with everything embedded, as `scripts/crawl` runs it."""
+    """A crawl in one folder, as `gossamer crawl` runs it."""
 
     patience: SecondsOrZero = 300.0
     """Maximum time that a run waits for hosts that back off when no other work is left. Later
