@@ -6,8 +6,8 @@ offset. If it is less, the store was restored from an older backup, and the effe
 between the two offsets would be lost silently. If the checkpoint is beyond the end of the
 partition, the log was restored from an older backup, or has lost records.
 
-`align` moves a group to the checkpoints up to which the store includes its records. Later records
-are handled again, as after a crash. Records that the log no longer has are lost, and reported.
+`align_group` sets the offsets of a group to the checkpoints in the store. Later records are handled
+again, as after a crash. Records that the log no longer has are lost, and reported.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -142,7 +142,7 @@ class Checkpoints:
 
 @dataclass(frozen=True)
 class Alignment:
-    """The result for a group. Everything is empty if store and log agreed."""
+    """The changes that align *group*. All other fields are empty if store and log agree."""
 
     group: str
     moved: Mapping[At, int]

@@ -385,7 +385,7 @@ async def _wait_for(event: asyncio.Event, seconds: float) -> None:
 
 
 def _add(messages: list[Message], *events: Event) -> None:
-    # Encoding first appends either all events, or none if one is too large.
+    # All events are encoded before the first is appended. If one is too large, none is appended.
     messages.extend([encode(event) for event in events])
 
 

@@ -31,8 +31,8 @@ def events_of(decoded: Iterable[Decoded]) -> list[Event]:
 def reads_of(processor: Processor, events: Sequence[Event]) -> Iterator[list[Key]]:
     """Yield the groups of rows that *processor* needs for *events*.
 
-    If the processor cannot state them, no more groups follow. Handlers then read the missing rows
-    themselves. If an event caused the failure, its handler reports that.
+    If `reads_of` fails, no more groups follow, and handlers read the missing rows one by one. If an
+    event caused the failure, its handler fails, too, and reports it.
     """
     try:
         for group in processor.reads_of(events):
