@@ -1,9 +1,9 @@
 """Deletes consumed records from Kafka, and detects records that were lost unconsumed.
 
-Kafka itself deletes records by time or size, whether consumed or not. Topics that are kept until
-read therefore have no such limit. Each member of a group deletes records of its own partitions
-(`Trimmer`): those below the smallest offset that any of the consuming groups has committed. It
-deletes nothing until each of these groups has committed an offset.
+Kafka itself deletes records by time or size, whether consumed or not. Topics whose records are
+retained until consumed therefore have no such limit. Each member of a group deletes records of its
+own partitions, up to the smallest offset that any of the consuming groups has committed
+(`Trimmer`). It deletes nothing until each of these groups has committed an offset.
 
 Records that a frontier has consumed are retained for `kafka.replay_window`, so that it can consume
 them again after its store was restored from a backup.
