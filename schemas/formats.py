@@ -1,7 +1,7 @@
 """The schemas of events: JSON Schema of every event, and Avro and Protobuf of the public ones.
 
-The topics contain JSON. Field names are the same in all three, so that JSON converts directly:
-Protobuf's JSON form reads it, and an Avro writer takes its fields as they are.
+The topics contain JSON. All three formats have the same field names, so JSON converts directly: a
+Protobuf library parses it as the JSON form of the message, and an Avro writer accepts its fields.
 """
 
 import ast
