@@ -12,6 +12,7 @@ from inspection.crawl import OpenCrawl
 from inspection.figures import times
 from inspection.labels import outcome_label, plain_reason
 from services.frontier.conditions import Condition
+from services.frontier.politeness import overridden_delay
 from services.frontier.rows import HostRow, RobotsRow, SiteRow
 
 EQUAL = 1e-6
@@ -127,9 +128,7 @@ def _delay(row: HostRow, override: SiteOverridden | None) -> float:
     """Return the delay that will follow the next visit. A setting of `gossamer site` may be newer
     than the delay in *row*."""
     delay = row.politeness.delay
-    if override is None or override.delay is None or delay < EQUAL:
-        return delay
-    return override.delay if override.ours else max(delay, override.delay)
+    return overridden_delay(override, delay) if override and delay >= EQUAL else delay
 
 
 def _delay_reason(

@@ -44,6 +44,8 @@ OUTCOME_LABELS: dict[Outcome, str] = {
     Outcome.OTHER: "unknown outcome",
 }
 """Outcome → label in reports that have no status code."""
+STATUS_OUTCOMES = (Outcome.GONE, Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR, Outcome.BUSY)
+"""Outcomes that are called by their status code if it is known."""
 
 
 class Kind(Enum):
@@ -169,9 +171,7 @@ _CONNECT_ERRORS = {
 
 def outcome_label(outcome: str, status: int = 0) -> str:
     """Return a visit's outcome in words, with its status code if it has one."""
-    if status and outcome in (Outcome.GONE, Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR):
-        return status_label(status)
-    if status and outcome == Outcome.BUSY:
+    if status and outcome in STATUS_OUTCOMES:
         return status_label(status)
     label = LABELS.get(outcome, outcome)
     return f"{label} ({status})" if status and not label.startswith(str(status)) else label
@@ -183,6 +183,11 @@ def status_label(status: int) -> str:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         return str(status)
+
+
+def hazard_text(rule: str) -> str:
+    """Return the sentence about the hazard that a refusing *rule* is named after; "" for others."""
+    return HAZARDS[Hazard(rule)].text if rule in HAZARDS else ""
 
 
 def is_failure(outcome: str) -> bool:

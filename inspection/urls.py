@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from gossamer import clock
 from gossamer.events import HostOverridden, SiteOverridden
-from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.events.outcomes import OUTCOMES, Outcome
 from gossamer.events.public import GONE_RULES, Gone
 from gossamer.policies import NEVER
@@ -341,7 +340,7 @@ def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
 def _queued(facts: UrlFacts) -> Queued | None:
     if facts.ahead is None or facts.host is None:
         return None
-    seconds = facts.ahead * host_of(facts.host).pace
+    seconds = facts.ahead * host_of(facts.host, facts.robots, facts.override).pace
     closed = () if facts.ordered else tuple(_closed_gates(facts))
     return Queued(facts.ahead, facts.again, facts.ordered, seconds, closed)
 
@@ -454,8 +453,3 @@ def _next_answer(facts: UrlFacts, plan: PlanRow | None, now: float) -> str:
     budget = facts.states.crawl.budget
     waits = f", waiting for the budget of {number(budget)} visits a day" if budget else ""
     return f"Next visit due since {moment(plan.at, now)}{waits}: {plain_reason(plan.reason)}."
-
-
-def hazard_text(rule: str) -> str:
-    """Return the sentence about the hazard that a refusing *rule* is named after; "" for others."""
-    return HAZARDS[Hazard(rule)].text if rule in HAZARDS else ""

@@ -19,6 +19,7 @@ from inspection.hosts import Host, host_of
 from inspection.labels import plain_reason
 from services.frontier.bucketed_log import GroupedLog, RangedLog, merge_ranges
 from services.frontier.conditions import LISTED_CONDITIONS, Condition
+from services.frontier.directory import DIRECTORY
 from services.frontier.plans import HOSTS
 from services.frontier.rows import (
     DueRow,
@@ -36,8 +37,6 @@ MAX_READ_ENTRIES = 1000
 """Entries of the directory, or of the calendar, that are read. Some of them may be stale."""
 MAX_LISTED_ENTRIES = 5
 """Waiting hosts, and waiting URLs, that are returned."""
-DIRECTORY = "hosts"
-"""The name of the directory's buckets, as `services.frontier.directory` writes them."""
 
 
 class Workload(Struct, frozen=True):

@@ -13,7 +13,7 @@ from gossamer.terminal import json_line
 from gossamer.web.validators import UNCONDITIONAL_INTERVAL
 from inspection.figures import instant, moment, number, percent, plural, times
 from inspection.hosts import Host
-from inspection.labels import outcome_label
+from inspection.labels import hazard_text, outcome_label
 from inspection.revisits import RevisitFacts
 from inspection.urls import (
     Capture,
@@ -25,7 +25,6 @@ from inspection.urls import (
     UrlState,
     VerdictFact,
     explain_url,
-    hazard_text,
 )
 from inspection.visits import Visit
 from services.frontier.revisit import format_duration

@@ -31,6 +31,8 @@ PAGE_SIZE = 200
 MAX_STALE_PER_LIVE, MAX_STALE_EXTRA = 4, 100
 """A bucket is rewritten when it has more stale entries than `MAX_STALE_PER_LIVE` for each live
 entry, plus `MAX_STALE_EXTRA`."""
+DIRECTORY = "hosts"
+"""The name of the directory's buckets."""
 
 
 def request_number(priority: int, moment: int) -> int:
@@ -43,7 +45,7 @@ class Directory:
     """The directory of one partition."""
 
     def __init__(self, stored: BucketList, entries: Table[ListedHost]) -> None:
-        self._log = GroupedLog(entries, "hosts", stored.groups)
+        self._log = GroupedLog(entries, DIRECTORY, stored.groups)
         buckets = defaultdict[int, list[int]](list)
         for bucket in stored.buckets:
             buckets[bucket * NUMBERS_PER_BUCKET // NUMBERS_PER_PRIORITY].append(bucket)

@@ -41,6 +41,14 @@ MAX_LOADED_PER_STEP = 500
 """Hosts that are loaded in one step of the loop: the member has to poll between steps."""
 MAX_READS_PER_STEP = 8
 """Reads in one step. Each reads as many hosts as fit in memory, and some entries may be stale."""
+MAX_LOAD_FACTOR, MAX_EXTRA_ORDERS = 1.25, 4
+"""A partition is overloaded if it has more orders than `MAX_LOAD_FACTOR` times the average plus
+`MAX_EXTRA_ORDERS`. The margin keeps chance from moving sites: after a move another fetcher has to
+resolve the site's name and connect to its server again."""
+ORDERS_READ_INTERVAL = 5.0
+"""Seconds between two reads of the orders of other frontiers and of the lagging partitions."""
+FindLagging = Callable[[], Container[int]]
+"""Returns the partitions in which the parser or the archive lag; may raise Unavailable."""
 
 
 class ReadyHost(NamedTuple):
@@ -171,17 +179,6 @@ def _first_listed(partitions: Iterable[Partition]) -> ListedEntry | None:
         if (entry := partition.first_listed())
     ]
     return min(waiting, key=lambda listed: listed.entry.number, default=None)
-
-
-MAX_LOAD_FACTOR, MAX_EXTRA_ORDERS = 1.25, 4
-"""A partition is overloaded if it has more orders than `MAX_LOAD_FACTOR` times the average plus
-`MAX_EXTRA_ORDERS`. The margin keeps chance from moving sites: after a move another fetcher has to
-resolve the site's name and connect to its server again."""
-ORDERS_READ_INTERVAL = 5.0
-"""Seconds between two reads of the orders of other frontiers and of the lagging partitions."""
-
-FindLagging = Callable[[], Container[int]]
-"""Returns the partitions in which the parser or the archive lag; may raise Unavailable."""
 
 
 def choose_partition(home: int, orders: Sequence[int], lagging: Container[int]) -> int:

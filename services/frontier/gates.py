@@ -43,6 +43,8 @@ from services.frontier.rows import (
 if TYPE_CHECKING:
     # `gossamer why` imports this module, and the import of settings takes longer than the command.
     from gossamer.settings import FrontierSettings
+MAX_PORTS = 100
+"""Hosts of one name and scheme, with other ports, whose rows are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +89,6 @@ class GateInputs(NamedTuple):
 
 
 Inputs = TypeVar("Inputs", CrawlInputs, HostInputs)
-
-MAX_PORTS = 100
-"""Hosts of one name and scheme, with other ports, whose rows are read."""
 
 
 class Closure(NamedTuple):

@@ -34,6 +34,8 @@ BURST_SECONDS = 1.0
 """Seconds of unused speed that may be used later."""
 EXPECTED_VISIT_BYTES = 30_000.0
 """The expected bytes of a visit before the first one."""
+ALLOCATION_INTERVAL = 60.0
+"""Seconds between two allocations of the budget."""
 
 
 class Pacing:
@@ -139,10 +141,6 @@ class Pacing:
         visits = sum(partition.tally.outcomes.total() for partition in self._partitions)
         received = sum(partition.tally.received for partition in self._partitions)
         return received / visits if received else EXPECTED_VISIT_BYTES
-
-
-ALLOCATION_INTERVAL = 60.0
-"""Seconds between two allocations of the budget."""
 
 
 class BudgetAllocation:

@@ -46,6 +46,12 @@ MAX_LOADED_ENTRIES = 5000
 
 EntryPosition = tuple[int, str]
 """The number of a bucket, and a key in the bucket."""
+IDLE_READ_AHEAD = 1
+"""The entries that are read ahead while the policy never revisits."""
+DEFAULT_DISCOVERY_SHARE = 0.5
+"""The fraction of visits that are first visits, before the first allocation."""
+MAX_MOVED_BUCKETS = 20
+"""The maximum number of buckets that a step reads to replan their visits."""
 
 
 class Calendar:
@@ -177,14 +183,6 @@ class Calendar:
 
 def _bucket(at: float) -> int:
     return int(at // BUCKET_SECONDS)
-
-
-IDLE_READ_AHEAD = 1
-"""The entries that are read ahead while the policy never revisits."""
-DEFAULT_DISCOVERY_SHARE = 0.5
-"""The fraction of visits that are first visits, before the first allocation."""
-MAX_MOVED_BUCKETS = 20
-"""The maximum number of buckets that a step reads to replan their visits."""
 
 
 class Plans:

@@ -41,6 +41,28 @@ SITE_CAUSE = "site"
 """The `backoff_cause` of a host that is postponed by its site's settings or by unreadable pages."""
 OFF_CHECK_INTERVAL = 3600.0
 """Seconds after which a host that is off is checked again."""
+SHORT_WAIT = 60.0
+"""Seconds before a retry that may soon succeed: after a 429 without Retry-After, or without an
+answer of the name server."""
+RETRY_WAIT = 600.0
+"""Seconds before the first retry of a URL, and of a host after `Wait.MINUTES`."""
+HOUR = 3600.0
+MAX_SPREAD = 0.25
+"""The largest share by which a backoff is lengthened, so that hosts that fail together do not
+return together."""
+MAX_RETURNED_ORDER_DELAY = 300.0
+"""The longest delay of a host whose orders come back without a request, in seconds."""
+MAX_STRAIN = 6
+"""The largest number of times that the delay is doubled."""
+MAX_STRAINED_DELAY, MIN_STRAINED_DELAY = 60.0, 0.1
+"""The limit up to which strain lengthens a delay, and the shortest delay that it starts from, in
+seconds."""
+SLOWDOWN_FACTOR, MIN_SLOW_SECONDS = 3.0, 1.0
+"""A visit is slow if it takes this many times the usual time, and more than this many seconds."""
+VISIT_WEIGHT = 0.05
+"""The weight of one visit in the usual time."""
+MAX_UNREADABLE_WAIT = 86400.0
+"""The longest postponement of a host with unreadable pages, in seconds."""
 
 
 class Postponement(NamedTuple):
@@ -64,7 +86,7 @@ class Overrides(gossamer.overrides.Overrides):
     def delay(self, site: str, host: str, delay: float) -> float:
         """Return the seconds between two visits to *host*; *delay* is the default. An override may
         shorten the delay only for a host of our own."""
-        return _overridden_delay(self.of(site, host), delay)
+        return overridden_delay(self.of(site, host), delay)
 
     def site_delay(self, site: str, host: str, delay: float) -> float:
         """Return the delay from which the gap between starts at the *site* is computed; *delay* is
@@ -74,8 +96,8 @@ class Overrides(gossamer.overrides.Overrides):
         faster than the site's other hosts, and a slower *host* does not delay them.
         """
         return min(
-            _overridden_delay(self.of(site, host), delay),
-            _overridden_delay(self.of_site(site), delay),
+            overridden_delay(self.of(site, host), delay),
+            overridden_delay(self.of_site(site), delay),
         )
 
     def factor(self, site: str, host: str, factor: float) -> float:
@@ -111,23 +133,11 @@ class Overrides(gossamer.overrides.Overrides):
         return None
 
 
-def _overridden_delay(at: SiteOverridden, delay: float) -> float:
+def overridden_delay(at: SiteOverridden, delay: float) -> float:
+    """Return *delay* after the settings of an operator, in seconds."""
     if at.delay is None:
         return delay
     return at.delay if at.ours else max(delay, at.delay)
-
-
-SHORT_WAIT = 60.0
-"""Seconds before a retry that may soon succeed: after a 429 without Retry-After, or without an
-answer of the name server."""
-RETRY_WAIT = 600.0
-"""Seconds before the first retry of a URL, and of a host after `Wait.MINUTES`."""
-HOUR = 3600.0
-MAX_SPREAD = 0.25
-"""The largest share by which a backoff is lengthened, so that hosts that fail together do not
-return together."""
-MAX_RETURNED_ORDER_DELAY = 300.0
-"""The longest delay of a host whose orders come back without a request, in seconds."""
 
 
 def courtesy_delay(
@@ -241,17 +251,6 @@ def retry_wait(attempt: int) -> float:
     return RETRY_WAIT * 4.0 ** (attempt - 1)
 
 
-MAX_STRAIN = 6
-"""The largest number of times that the delay is doubled."""
-MAX_STRAINED_DELAY, MIN_STRAINED_DELAY = 60.0, 0.1
-"""The limit up to which strain lengthens a delay, and the shortest delay that it starts from, in
-seconds."""
-SLOWDOWN_FACTOR, MIN_SLOW_SECONDS = 3.0, 1.0
-"""A visit is slow if it takes this many times the usual time, and more than this many seconds."""
-VISIT_WEIGHT = 0.05
-"""The weight of one visit in the usual time."""
-
-
 def update_strain(row: HostRow, event: VisitEnded) -> HostRow:
     """Return the row of a host with the strain and the usual time after *event*, a visit that sent
     a request."""
@@ -270,10 +269,6 @@ def strained_delay(delay: float, strain: int) -> float:
     if not strain:
         return delay
     return max(delay, min(max(delay, MIN_STRAINED_DELAY) * 2.0**strain, MAX_STRAINED_DELAY))
-
-
-MAX_UNREADABLE_WAIT = 86400.0
-"""The longest postponement of a host with unreadable pages, in seconds."""
 
 
 def is_unreadable(unreadable: UnreadablePages, settings: "FrontierSettings") -> bool:

@@ -35,6 +35,8 @@ from services.frontier.rows import HostRow, QueuedUrl, RobotsRow, SiteRow
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+MAX_STALE_ENTRIES = 64
+"""Stale entries that a heap may have in addition to one for each host."""
 
 
 @dataclass(slots=True)
@@ -148,10 +150,6 @@ def size_of_urls(urls: list[QueuedUrl]) -> int:
 def size_of_cookies(cookies: Iterable[Cookie]) -> int:
     """Estimate the bytes of *cookies* in memory."""
     return sum(ENTRY_BYTES + len(cookie.name) + len(cookie.value) for cookie in cookies)
-
-
-MAX_STALE_ENTRIES = 64
-"""Stale entries that a heap may have in addition to one for each host."""
 
 
 class Schedule:

@@ -277,6 +277,9 @@ def test_new_setting_is_the_pace_before_the_next_visit() -> None:
     faster = replace(slower, delay=0.1)
     assert "one request each 0.3 s" in why(host=quick, site_override=faster)
     assert "one request each 0.1 s" in why(host=quick, site_override=replace(faster, ours=True))
+    assert "behind 12 URLs of its host, about 60 s" in answer(
+        host=quick, ahead=12, site_override=slower
+    )
 
 
 def test_gates_that_are_closed_for_one_reason_are_shown_once() -> None:
