@@ -152,7 +152,7 @@ class Run:
                 "orders_limit": random.choice([2, 20]),
                 "unparsed_limit": random.choice([3, 500]),
             },
-            "parser": {"text": False},
+            "parser": {"text": "off"},
             "dedup": {"folder": str(folder / "dedup")},
             "archive": {
                 "folder": str(folder),

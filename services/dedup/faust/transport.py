@@ -29,6 +29,7 @@ from faust.tables.manager import TableManager
 from faust.transport.drivers import aiokafka
 from faust.types import TP
 from mode import Service, ServiceT
+from mode.threads import ServiceThread
 
 from gossamer.log.kafka.client import ConnectionErrors, client_config, consumer_config
 from gossamer.log.kafka.retention import GapCheck, Trimmer
@@ -57,6 +58,17 @@ class Producer(aiokafka.Producer):
 
 class Thread(aiokafka.AIOKafkaConsumerThread):
     """The thread of aiokafka's consumer."""
+
+    async def stop(self) -> None:
+        """Stop the consumer, and wait for the end of its thread.
+
+        mode waits for it in the event loop. A job in the thread that waits for that loop would then
+        never end.
+        """
+        if self._started.is_set():
+            await super(ServiceThread, self).stop()
+            if self._thread is not None:
+                await asyncio.get_running_loop().run_in_executor(None, self._thread.stop)
 
     def current_assignment(self) -> object:
         """Return the current assignment, a new object after each rebalance."""
