@@ -33,6 +33,8 @@ class OpenCrawl:
     """Opens the store at its first call: some commands need the log alone."""
     reading: Callable[[], AbstractContextManager[object]] = nullcontext
     """In a folder, all reads in its block have one consistent view."""
+    is_running: Callable[[], bool | None] = lambda: None
+    """Returns whether a crawl runs in the folder; None for a fleet, whose processes have probes."""
     fleet: bool = False
     id: str = DEFAULT_CRAWL
     """The id of the crawl in rows and events."""
@@ -95,5 +97,6 @@ def _open_folder(settings: "Settings | None", folder: Folder, create: bool) -> O
         opened.log,
         lambda: opened.store,
         opened.database.reading,
+        folder.is_locked,
         settings=settings,
     )

@@ -72,6 +72,21 @@ class Folder:
         except OSError as error:
             raise self._unwritable(error) from error
 
+    def is_locked(self) -> bool:
+        """Return whether a process has locked the folder: a crawl runs in it."""
+        try:
+            lock = os.open(self._lock, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            # A crawl that locks the folder at this instant tries again.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+        return False
+
     def share(self) -> None:
         """Lock the folder as a child of the crawl that has the lock."""
         if not self._flock(fcntl.LOCK_SH):

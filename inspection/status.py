@@ -90,6 +90,8 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     crawl: str
     """The name of the folder or of the fleet."""
     definition: CrawlDefined | None
+    is_running: bool | None
+    """Whether a crawl runs in the folder; null for a fleet."""
     idle: str
     """Why no page is fetched, and the remedy; "" if the crawl is active."""
     blocklist_rules: int
@@ -147,6 +149,8 @@ class CrawlStatus:
     crawl: str
     """The name of the folder or of the fleet."""
     fleet: bool
+    is_running: bool | None
+    """Whether a crawl runs in the folder; None for a fleet."""
     definition: CrawlDefined | None
     progress: Progress
     waiting: Waiting
@@ -180,6 +184,7 @@ class CrawlStatus:
         return CrawlReport(
             crawl=self.crawl,
             definition=self.definition,
+            is_running=self.is_running,
             idle=self.idle,
             blocklist_rules=self.blocklist_rules,
             overridden_sites=self.overridden_sites,
@@ -233,6 +238,7 @@ def read_status(crawl: OpenCrawl) -> CrawlStatus:
         return CrawlStatus(
             crawl=crawl.name,
             fleet=crawl.fleet,
+            is_running=crawl.is_running(),
             definition=last_definition(crawl.log),
             progress=progress,
             overridden_sites=len(overrides_of(crawl.log)),

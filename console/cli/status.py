@@ -57,6 +57,8 @@ def lines(status: CrawlStatus, now: float, verbose: bool = False) -> Iterator[Li
     if status.idle:
         go_on = "" if status.fleet or not status.definition else ": gossamer crawl continues it"
         yield Line("idle", f"{status.idle}{go_on}", YELLOW)
+    elif status.is_running is False and (progress.active or any(progress.lag.values())):
+        yield Line("idle", "no crawl runs in this folder: gossamer crawl continues it", YELLOW)
     if status.definition:
         yield from _definition(status.definition, verbose)
     yield from _operator_settings(status, now)

@@ -71,6 +71,8 @@ class Tally:
         """Count a visit that ended."""
         if OUTCOMES[event.outcome].fate is Fate.STAY:
             return
+        if event.visit.purpose is not Purpose.PAGE and event.outcome is Outcome.PRIVATE_ADDRESS:
+            return  # No request was made. The URLs of the host get the same outcome, and count.
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         self.pages += page
         # A failed visit to a robots.txt is counted under its outcome, or nobody would see why the

@@ -60,7 +60,7 @@ def show_status(
     verbose: bool = True,
     **fields: Any,
 ) -> str:
-    fields = {"fleet": False, "waiting": Waiting(), **fields}
+    fields = {"fleet": False, "is_running": True, "waiting": Waiting(), **fields}
     fields["failures"] = read_failures(None, DEFAULT_CRAWL, progress, fields["waiting"])
     status = CrawlStatus("there", definition=definition, progress=progress, **fields)
     return "\n".join([summary(status), *map(Output().line, lines(status, NOW, verbose))])
@@ -207,6 +207,21 @@ def test_folder_without_a_definition_returns_0(
 ) -> None:
     assert "no crawl is defined" in run_status(capsys, crawl_folder)
     assert json.loads(run_status(capsys, crawl_folder, "--json"))["definition"] is None
+
+
+def test_unfinished_crawl_that_does_not_run_is_shown_with_the_remedy(
+    crawl_folder: Opened, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queued = TallyRow(DEFAULT_CRAWL, "0/4", queued=1)
+    store_rows(crawl_folder, queued, PartitionTallyRow("0/4", conditions={"checked out": 1}))
+    crawl_folder.log.append([encode(DEFINED)])
+    assert "no crawl runs in this folder: gossamer crawl continues it" in run_status(
+        capsys, crawl_folder
+    )
+    assert json.loads(run_status(capsys, crawl_folder, "--json"))["is_running"] is False
+    crawl_folder.folder.lock()
+    assert "no crawl runs" not in run_status(capsys, crawl_folder)
+    assert json.loads(run_status(capsys, crawl_folder, "--json"))["is_running"] is True
 
 
 def test_calendar_of_a_fleet_is_not_read(crawl_folder: Opened) -> None:

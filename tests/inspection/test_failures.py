@@ -110,6 +110,16 @@ def test_url_without_retries_left_is_the_example_of_its_failure(finished: Simula
     assert lines == [Line("failures", f"5xx       5  {HOST}/always", RED)]
 
 
+def test_robots_txt_at_a_private_address_is_not_counted() -> None:
+    private = {"outcome": Outcome.PRIVATE_ADDRESS, "hazards": (Hazard.PRIVATE_ADDRESS,)}
+    sim = Simulation(lambda url: private)
+    sim.admit(f"{HOST}/")
+    sim.run()
+    progress, failed = read(sim)
+    assert progress.outcomes == {Outcome.PRIVATE_ADDRESS: 1}, "no robots.txt was fetched"
+    assert [(failure.label, failure.count) for failure in failed] == [("private address", 1)]
+
+
 def test_repaired_url_is_not_an_example(finished: Simulation) -> None:
     finished.answer = lambda url: {}
     event = RetryRequested(at=1.0, site="a.example", host=HOST, urls=(f"{HOST}/always",))

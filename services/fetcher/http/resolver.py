@@ -131,7 +131,8 @@ class Resolver(AbstractResolver):
         prefixes = await self._prefixes_for(found)
         permitted = tuple(one for one in found if may_connect(one, self._allowed, prefixes))
         if not permitted:
-            raise PrivateAddress(f"{host} is {', '.join(found)}: not a public address")
+            addresses = "" if found == (bare,) else f" is {', '.join(found)}"
+            raise PrivateAddress(f"{host}{addresses}: not a public address")
         for address in permitted:
             if rule := find_blocklist_rule(address, self._blocklist, prefixes):
                 raise Blocklisted(f"{host} is {address}: {forbidden_by(rule)}")
