@@ -244,8 +244,8 @@ def _offsets(log: Log) -> dict[str, dict[str, dict[int, int]]]:
     found: dict[str, dict[str, dict[int, int]]] = {}
     for group in sorted({name for topic in TOPICS.values() for name in topic.consumers}):
         topics = [topic.name for topic in TOPICS.values() if group in topic.consumers]
-        for (topic, number), standing in sorted(log.group_offsets(group, topics).items()):
-            found.setdefault(group, {}).setdefault(topic, {})[number] = standing.committed
+        for (topic, number), group_offsets in sorted(log.group_offsets(group, topics).items()):
+            found.setdefault(group, {}).setdefault(topic, {})[number] = group_offsets.committed
     return found
 
 

@@ -203,7 +203,7 @@ HAZARDS: dict[Hazard, Counting] = {
         "Elements or attributes would take an HTML parser quadratic time. The rest is cut."),
     Hazard.PARSER_FAULT: Counting(
         ("parser",),
-        ("parser.page_limit", "parser.memory_limit", "parser.letters_limit",
+        ("parser.page_limit", "parser.memory_limit", "parser.dead_letters_limit",
          "frontier.unreadable_limit", "frontier.unreadable_wait"),
         "The parser cannot read the page, or skips it after too many unreadable pages of the "
         "host. The verdict is `unreadable`. The first such pages of a host become dead letters."),

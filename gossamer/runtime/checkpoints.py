@@ -45,10 +45,10 @@ class Checkpoints:
     def __init__(self, log: Log, store: Store, processor: Processor) -> None:
         self._log, self._group = log, processor.name
         self._topics = [topic.name for topic in processor.reads]
-        self._may_lack = processor.has_other_engine
+        self._may_be_missing = processor.has_other_engine
         self._rows = store.table(CheckpointRow)
         self._ours = frozenset[int]()
-        self._known: dict[int, CheckpointRow] = {}
+        self._checkpoints: dict[int, CheckpointRow] = {}
 
     def assign(self, partitions: frozenset[int]) -> None:
         """Read the checkpoints of newly assigned *partitions*, and forget those of revoked ones.
@@ -56,36 +56,40 @@ class Checkpoints:
         Raise GossamerError if the store is older than the log, or the log older than the store.
         """
         gained, self._ours = partitions - self._ours, partitions
-        self._known = {n: row for n, row in self._known.items() if self._home(n) in partitions}
+        self._checkpoints = {
+            n: row for n, row in self._checkpoints.items() if self._home(n) in partitions
+        }
         if not gained:
             return
         # The committed offsets are read before the store's checkpoints. A former owner may flush
         # and commit in between, so the opposite order could find the store behind the log.
-        standing = self._log.group_offsets(self._group, self._topics)
-        fresh = {at: one for at, one in standing.items() if self._home(at[1]) in gained}
+        group_offsets = self._log.group_offsets(self._group, self._topics)
+        fresh = {at: one for at, one in group_offsets.items() if self._home(at[1]) in gained}
         numbers = gained | {number for _, number in fresh}
         keys = [((self._group, str(number)), "") for number in sorted(numbers)]
-        self._known |= {int(row.partition): row for row in self._rows.get_all(keys)}
-        if self._may_lack:
-            self._trust(fresh, numbers - self._known.keys())
+        self._checkpoints |= {int(row.partition): row for row in self._rows.get_all(keys)}
+        if self._may_be_missing:
+            self._adopt_offsets(fresh, numbers - self._checkpoints.keys())
         for at, one in fresh.items():
             self._compare(at, one)
-        self._note(None, numbers & self._known.keys())
+        self._note(None, numbers & self._checkpoints.keys())
 
-    def _trust(self, standing: Mapping[At, GroupOffsets], numbers: Collection[int]) -> None:
+    def _adopt_offsets(
+        self, group_offsets: Mapping[At, GroupOffsets], numbers: Collection[int]
+    ) -> None:
         """Assume that the store includes all records before the committed offsets of *numbers*."""
         for number in numbers:
-            offsets = {at[0]: one.committed for at, one in standing.items() if at[1] == number}
-            self._known[number] = CheckpointRow(self._group, str(number), offsets)
+            offsets = {at[0]: one.committed for at, one in group_offsets.items() if at[1] == number}
+            self._checkpoints[number] = CheckpointRow(self._group, str(number), offsets)
 
     def _home(self, number: int) -> int:
         """Return the partition of a site-keyed topic that determines the owner of partition
         *number*."""
         return number % self._log.partitions
 
-    def _compare(self, at: At, standing: GroupOffsets) -> None:
-        (topic, number), (committed, _, end) = at, standing
-        row = self._known.get(number)
+    def _compare(self, at: At, group_offsets: GroupOffsets) -> None:
+        (topic, number), (committed, _, end) = at, group_offsets
+        row = self._checkpoints.get(number)
         stored = row.offsets.get(topic, 0) if row else 0
         if stored < committed:
             raise GossamerError(
@@ -110,9 +114,9 @@ class Checkpoints:
 
     def _note(self, id: str | None, numbers: Iterable[int]) -> None:
         for number in numbers:
-            known = self._known.get(number) or CheckpointRow(self._group, str(number))
+            known = self._checkpoints.get(number) or CheckpointRow(self._group, str(number))
             if known.quiesced != id:
-                self._known[number] = row = replace(known, quiesced=id)
+                self._checkpoints[number] = row = replace(known, quiesced=id)
                 self._rows.put(row)
 
     def are_quiesced(self, numbers: Iterable[int], id: str) -> bool:
@@ -130,11 +134,11 @@ class Checkpoints:
         for record in records:
             number = record.partition
             if (offsets := changed.get(number)) is None:
-                known = self._known.get(number)
+                known = self._checkpoints.get(number)
                 offsets = changed[number] = dict(known.offsets) if known else {}
             offsets[record.topic] = max(offsets.get(record.topic, 0), record.offset + 1)
         for number, offsets in changed.items():
-            row = self._known[number] = CheckpointRow(self._group, str(number), offsets)
+            row = self._checkpoints[number] = CheckpointRow(self._group, str(number), offsets)
             # Flushed last: a copy that is made during the flush must not have a checkpoint without
             # the rows that the checkpoint includes.
             self._rows.put(row, last=True)
@@ -159,20 +163,23 @@ class Alignment:
 
 
 def align(
-    group: str, standing: Mapping[At, GroupOffsets], rows: Iterable[CheckpointRow], may_lack: bool
+    group: str,
+    group_offsets: Mapping[At, GroupOffsets],
+    rows: Iterable[CheckpointRow],
+    may_be_missing: bool,
 ) -> Alignment:
     """Return the changes that align *group* with the store, whose checkpoints are *rows*.
 
-    *may_lack*: rows may be missing, because the group handles records without storing checkpoints.
-    The committed offset then counts as the checkpoint of a partition without a row.
+    *may_be_missing*: rows may be missing, because the group handles records without storing
+    checkpoints. The committed offset then counts as the checkpoint of a partition without a row.
     """
     rows = [*rows]
     stored = {(topic, int(row.partition)): at for row in rows for topic, at in row.offsets.items()}
     known = {int(row.partition) for row in rows}
     moved, checkpoints = dict[At, int](), dict[At, int]()
     repeated = deleted = lost = 0
-    for at, (committed, start, end) in sorted(standing.items()):
-        checkpoint = committed if may_lack and at[1] not in known else stored.get(at, 0)
+    for at, (committed, start, end) in sorted(group_offsets.items()):
+        checkpoint = committed if may_be_missing and at[1] not in known else stored.get(at, 0)
         target = max(min(committed, max(checkpoint, start), end), min(start, end))
         lost += max(0, max(checkpoint, committed) - end)
         deleted += max(0, start - checkpoint)
@@ -181,7 +188,7 @@ def align(
             moved[at] = target
         if checkpoint < target or checkpoint > end:
             checkpoints[at] = target
-    for at in stored.keys() - standing.keys():
+    for at in stored.keys() - group_offsets.keys():
         # Without committed offsets, the group starts with the oldest record.
         if stored[at]:
             lost += stored[at]
@@ -217,7 +224,7 @@ def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) 
 
 def skip_gaps(log: Log, group: str, topics: Sequence[str]) -> Alignment:
     """Move *group*, which stores nothing, past deleted records."""
-    skipped = align(group, log.group_offsets(group, topics), (), may_lack=True)
+    skipped = align(group, log.group_offsets(group, topics), (), may_be_missing=True)
     if skipped.moved:
         log.move(group, skipped.moved)
     return skipped
@@ -235,5 +242,7 @@ def compare_group(log: Log, store: Store, service: type[Processor], is_new: bool
     numbers = sorted({*range(log.partitions), *(number for _, number in before)})
     rows = store.table(CheckpointRow).get_all([((group, str(number)), "") for number in numbers])
     after = log.group_offsets(group, topics)
-    standing = {at: one._replace(end=after[at].end) for at, one in before.items() if at in after}
-    return align(group, standing, rows, service.has_other_engine and not is_new)
+    group_offsets = {
+        at: one._replace(end=after[at].end) for at, one in before.items() if at in after
+    }
+    return align(group, group_offsets, rows, service.has_other_engine and not is_new)

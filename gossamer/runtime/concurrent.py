@@ -85,7 +85,7 @@ class Concurrent:
         self._idle_timer = IdleTimer()
 
     @property
-    def under_way(self) -> int:
+    def in_progress(self) -> int:
         """Number of records in progress."""
         return len(self._working)
 
@@ -306,7 +306,7 @@ class ConcurrentRunner:
                 if fenced := isinstance(error, Fenced):
                     # Work in progress belongs to no other member, and continues.
                     await self._loop.rejoin_in(self._thread)
-                logger.warning("waiting", reason=str(error), under_way=strategy.under_way)
+                logger.warning("waiting", reason=str(error), in_progress=strategy.in_progress)
                 if strategy.waiting_bytes > MAX_WAITING_BYTES:
                     await strategy.cancel()
                 await _wait_for(stop, next(growing))

@@ -117,7 +117,7 @@ class Health:
             return f"the loop has not completed a step for {self._stuck_after:.0f} s"
         if not self._not_ready_reason:
             self._servers.read()
-        return self._not_ready_reason or self._outdated or self._limitation or self._servers.trouble
+        return self._not_ready_reason or self._outdated or self._limitation or self._servers.problem
 
     def when_ready(self) -> str:
         """Return the text of a ready process."""
@@ -170,7 +170,7 @@ class _LagCache:
         return {} if asking.is_alive() else self._known
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """The failure of the servers, or ""."""
         silent = clock.steady() - self._asked_at
         if self._asking and self._asking.is_alive() and silent > MAX_SILENCE:
@@ -214,8 +214,8 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self._send_text(404, "not found; this port serves /healthz, /readyz and /metrics")
 
-    def _report(self, trouble: str, ok: str) -> None:
-        self._send_text(503 if trouble else 200, trouble or ok)
+    def _report(self, problem: str, ok: str) -> None:
+        self._send_text(503 if problem else 200, problem or ok)
 
     def _send_text(self, status: int, text: str) -> None:
         self._send(status, "text/plain; charset=utf-8", f"{text}\n".encode())

@@ -394,7 +394,7 @@ class ParserSettings(Section):
     elapsed time is ten times as long, so that a busy machine does not fail pages."""
     memory_limit: Bytes = 512 << 20
     """Maximum memory for a page, beyond the memory of the idle parser process."""
-    letters_limit: Annotated[Natural, unit("pages")] = 10
+    dead_letters_limit: Annotated[Natural, unit("pages")] = 10
     """Maximum number of unreadable pages of a host that each process stores as dead letters.
     Further ones are only logged and counted."""
     decoded_limit: Bytes = 2 << 20

@@ -244,7 +244,7 @@ def _make_plans_row(crawl: str, key: str, parts: list[Portion]) -> PartitionPlan
 def _scale_state(state: CrawlState, share: float) -> CrawlState:
     """Return the state of a crawl for a *share* of its pages."""
     sums = {name: getattr(state, name) * share for name in SUMS}
-    curve = {cell: asked * share for cell, asked in state.curve.items()}
+    curve = {cell: rate * share for cell, rate in state.curve.items()}
     return replace(state, visits=round(state.visits * share), curve=curve, **sums)
 
 
@@ -252,8 +252,8 @@ def _merge_states(states: list[CrawlState]) -> CrawlState:
     """Return the state of a crawl for the pages of all *states*."""
     curve = Counter[int]()
     for state in states:
-        for cell, asked in state.curve.items():
-            curve[cell] += asked  # type: ignore[assignment]
+        for cell, rate in state.curve.items():
+            curve[cell] += rate  # type: ignore[assignment]
     sums = {name: sum(getattr(state, name) for state in states) for name in SUMS}
     largest = max(states, key=lambda state: state.pages)
     visits = sum(state.visits for state in states)

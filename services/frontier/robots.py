@@ -177,9 +177,9 @@ class RobotsOnBehalf:
         if event.hops > REDIRECTS:
             rules = RobotsRules(fetched_at=now, expires_at=now + DEFAULT_RULES_AGE)
             yield _make_answer(event, rules, now)
-        elif stored and stored.asked and stored.rules.expires_at > now:
-            site, hops = site_of(stored.asked), event.hops + 1
-            yield replace(event, at=now, site=site, url=stored.asked, hops=hops)
+        elif stored and stored.awaited_url and stored.rules.expires_at > now:
+            site, hops = site_of(stored.awaited_url), event.hops + 1
+            yield replace(event, at=now, site=site, url=stored.awaited_url, hops=hops)
         elif answer := find_cached_answer(event, stored, now):
             yield answer
         else:
@@ -203,7 +203,7 @@ class RobotsOnBehalf:
         dropped."""
         host = partition.find(event.site, event.host)
         stored = partition.robots(host)
-        if not stored or not stored.asked or host.row.condition is not Condition.BACKING_OFF:
+        if not stored or not stored.awaited_url or host.row.condition is not Condition.BACKING_OFF:
             return
         row, until = self._reports.apply(partition, host, host.row, event, now)
         if until is not None:

@@ -292,7 +292,7 @@ class RobotsRow(Row, frozen=True):
     rules: RobotsRules
     unreachable_since: float | None = None
     """Since when the file cannot be read; null if it can."""
-    asked: str | None = None
+    awaited_url: str | None = None
     """The URL of the file at another host, while the answer from there is awaited."""
     copy: RobotsRules | None = None
     """The rules that were last read from the file, while others are in force; null if none were."""

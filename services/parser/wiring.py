@@ -25,7 +25,7 @@ async def serve(
     section = settings.parser
     size = section.workers or os.cpu_count() or 1
     async with Pool(size, section.page_limit, section.memory_limit) as pool:
-        dead_letters = DeadLetterLimiter(section.letters_limit)
+        dead_letters = DeadLetterLimiter(section.dead_letters_limit)
         parser = Parser(pool, options_of(settings), dead_letters, clock.now)
         # Two pages in flight per child, so that no child waits for the log.
         hold = Throttle(log, "parser").partitions

@@ -105,7 +105,7 @@ async def test_dead_letters_are_limited_per_host(log: SqliteLog, store: SqliteSt
     before = hazard_count("parser_fault")
     other = replace(page_response(b"<title>Another"), host="http://other.example.org")
     log.append(map(encode, [*(page(number, HOG) for number in range(4)), other]))
-    given = {"workers": 1, "memory_limit": 32 << 20, "letters_limit": 1}
+    given = {"workers": 1, "memory_limit": 32 << 20, "dead_letters_limit": 1}
     emitted = await run_parser(
         log, store, max_lag=0, settings=load_settings(None, {"parser": given})
     )

@@ -87,9 +87,11 @@ def test_records_of_other_engine_count_as_stored(log: Path, store: Path) -> None
 AT = ("visits.ended", 0)
 
 
-def align_group(standing: GroupOffsets, stored: int | None, may_lack: bool = False) -> Alignment:
+def align_group(
+    group_offsets: GroupOffsets, stored: int | None, may_be_missing: bool = False
+) -> Alignment:
     rows = [] if stored is None else [CheckpointRow("frontier", "0", {AT[0]: stored})]
-    return align("frontier", {AT: standing}, rows, may_lack)
+    return align("frontier", {AT: group_offsets}, rows, may_be_missing)
 
 
 def checkpoints(found: Alignment) -> Mapping[str, int]:
@@ -125,7 +127,9 @@ def test_empty_store_repeats_all_retained_records() -> None:
 
 
 def test_missing_checkpoints_of_other_engine_move_nothing() -> None:
-    assert not align_group(GroupOffsets(committed=70, start=50, end=90), None, may_lack=True).moved
+    assert not align_group(
+        GroupOffsets(committed=70, start=50, end=90), None, may_be_missing=True
+    ).moved
 
 
 def test_group_before_deleted_records_moves_past_them() -> None:
@@ -147,10 +151,12 @@ def test_group_beyond_end_of_older_log_returns_to_the_end() -> None:
 
 
 def test_checkpoints_without_committed_offsets_are_forgotten() -> None:
-    found = align("frontier", {}, [CheckpointRow("frontier", "0", {AT[0]: 95})], may_lack=False)
+    found = align(
+        "frontier", {}, [CheckpointRow("frontier", "0", {AT[0]: 95})], may_be_missing=False
+    )
     assert (found.moved, found.lost) == ({}, 95)
     assert checkpoints(found) == {AT[0]: 0}
-    assert not align("frontier", {}, found.rows, may_lack=False).rows
+    assert not align("frontier", {}, found.rows, may_be_missing=False).rows
 
 
 @given(
@@ -161,21 +167,21 @@ def test_checkpoints_without_committed_offsets_are_forgotten() -> None:
     st.booleans(),
 )
 def test_second_alignment_changes_nothing(
-    start: int, more: int, committed: int, stored: int | None, may_lack: bool
+    start: int, more: int, committed: int, stored: int | None, may_be_missing: bool
 ) -> None:
-    standing = GroupOffsets(start + committed, start, start + more)
-    found = align_group(standing, stored, may_lack)
-    moved = standing._replace(committed=found.moved.get(AT, standing.committed))
+    group_offsets = GroupOffsets(start + committed, start, start + more)
+    found = align_group(group_offsets, stored, may_be_missing)
+    moved = group_offsets._replace(committed=found.moved.get(AT, group_offsets.committed))
     assert moved.start <= moved.committed <= moved.end
     again = checkpoints(found).get(AT[0], stored)
-    assert not align_group(moved, again, may_lack).moved
+    assert not align_group(moved, again, may_be_missing).moved
 
 
 @pytest.mark.parametrize("other", ["urls.admitted", "pages.deduplicated"])
 def test_other_topics_of_partition_keep_their_checkpoints(other: str) -> None:
     row = CheckpointRow("frontier", "0", {AT[0]: 40, other: 7})
-    standing = {AT: GroupOffsets(70, 50, 90), (other, 0): GroupOffsets(7, 0, 9)}
-    (changed,) = align("frontier", standing, [row], may_lack=False).rows
+    group_offsets = {AT: GroupOffsets(70, 50, 90), (other, 0): GroupOffsets(7, 0, 9)}
+    (changed,) = align("frontier", group_offsets, [row], may_be_missing=False).rows
     assert changed.offsets == {AT[0]: 50, other: 7}
 
 

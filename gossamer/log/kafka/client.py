@@ -153,7 +153,7 @@ def _is_fatal(error: KafkaError) -> bool:
     return bool(error.fatal()) or error.code() == KafkaError._FATAL
 
 
-def retry(call: Callable[[], T], trouble: ConnectionErrors, timeout: float) -> T:
+def retry(call: Callable[[], T], errors: ConnectionErrors, timeout: float) -> T:
     """Return the result of *call*, and retry for *timeout* seconds while Kafka is unavailable.
 
     Raise the last error, translated.
@@ -163,13 +163,13 @@ def retry(call: Callable[[], T], trouble: ConnectionErrors, timeout: float) -> T
         try:
             return call()
         except KafkaException as failure:
-            error = trouble.translate_error(error_of(failure))
+            error = errors.translate_error(error_of(failure))
             if not isinstance(error, Unavailable) or clock.steady() > until:
                 raise error from failure
         clock.pause(RETRY_PAUSE)
 
 
-def fetch_topics(asking: Any, trouble: ConnectionErrors, timeout: float) -> dict[str, Any]:
+def fetch_topics(asking: Any, errors: ConnectionErrors, timeout: float) -> dict[str, Any]:
     """Return the brokers' metadata of all topics. *asking* is any client.
 
     Requests are short attempts, since a client with refused credentials would retry for ever.
@@ -183,7 +183,7 @@ def fetch_topics(asking: Any, trouble: ConnectionErrors, timeout: float) -> dict
             raise
         return found
 
-    return retry(ask, trouble, timeout)
+    return retry(ask, errors, timeout)
 
 
 def missing_topics_error(what: str) -> GossamerError:
@@ -198,7 +198,7 @@ def error_of(failure: KafkaException) -> KafkaError:
     return error
 
 
-def client_config(settings: KafkaSettings, trouble: ConnectionErrors) -> dict[str, Any]:
+def client_config(settings: KafkaSettings, errors: ConnectionErrors) -> dict[str, Any]:
     """Return the configuration that all clients share."""
     unanswered = max(1000, int(settings.timeout * 1000 / ATTEMPTS_PER_TIMEOUT))
     return {
@@ -209,7 +209,7 @@ def client_config(settings: KafkaSettings, trouble: ConnectionErrors) -> dict[st
         "socket.connection.setup.timeout.ms": unanswered,
         # Brokers routinely close idle connections.
         "log.connection.close": False,
-        "error_cb": trouble.note,
+        "error_cb": errors.note,
         "logger": LibraryLogger(),
         **_security(settings),
     }
@@ -348,8 +348,8 @@ class Brokers:
     """The brokers of *settings*. All methods raise Unavailable if they do not answer."""
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self._settings, self._trouble = settings, ConnectionErrors(settings.servers)
-        self._admin: Any = AdminClient(client_config(settings, self._trouble))
+        self._settings, self._errors = settings, ConnectionErrors(settings.servers)
+        self._admin: Any = AdminClient(client_config(settings, self._errors))
 
     def old_version(self) -> str | None:
         """Return the version of brokers older than Kafka 4, such as `3.9-IV0`, or None.
@@ -364,7 +364,7 @@ class Brokers:
             version = asked[broker].result().get(PROTOCOL_VERSION)
             return version and str(version.value)
 
-        return retry(ask, self._trouble, self._settings.timeout)
+        return retry(ask, self._errors, self._settings.timeout)
 
     def members(self, groups: Sequence[str]) -> Mapping[str, int]:
         """Return the number of members of each group, by the group's full name."""
@@ -375,7 +375,7 @@ class Brokers:
             )
             return {group: _count(described) for group, described in asked.items()}
 
-        return retry(ask, self._trouble, self._settings.timeout)
+        return retry(ask, self._errors, self._settings.timeout)
 
 
 def _count(described: Any) -> int:

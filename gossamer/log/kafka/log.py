@@ -75,14 +75,14 @@ class KafkaLog:
         self, settings: KafkaSettings, instance: str = "", poll_limit: float = 300.0
     ) -> None:
         self._settings, self._instance, self._poll_limit = settings, instance, poll_limit
-        self._trouble = ConnectionErrors(settings.servers)
+        self._errors = ConnectionErrors(settings.servers)
         self._lock = RLock()
         self._failures: list[tuple[KafkaError, str]] = []
         self._ends: dict[tuple[str, int], int] = {}
         self._offset_clients: dict[str, Consumer] = {}
         self._query_lock = RLock()
         self._opened: WeakSet[KafkaReader | KafkaTail] = WeakSet()
-        common = client_config(settings, self._trouble)
+        common = client_config(settings, self._errors)
         self._producer = Producer(
             {**common, **producer_config(settings), "on_delivery": self._note_delivery}
         )
@@ -93,7 +93,7 @@ class KafkaLog:
         """Return the number of partitions of each topic."""
         until = clock.steady() + timeout
         while True:
-            found = fetch_topics(self._producer, self._trouble, timeout)
+            found = fetch_topics(self._producer, self._errors, timeout)
             missing = [topic for topic in TOPICS if self._name(topic) not in found]
             unready = [topic for topic in TOPICS if not _usable(found.get(self._name(topic)))]
             if missing or (unready and clock.steady() > until):
@@ -131,7 +131,7 @@ class KafkaLog:
                 pass
             for error, topic in self._failures:
                 raise self._translate_error(error, topic)
-            self._trouble.clear()
+            self._errors.clear()
             return self._ends
 
     def _send(self, message: Message) -> None:
@@ -161,7 +161,7 @@ class KafkaLog:
     def _translate_error(self, error: KafkaError, topic: str) -> GossamerError:
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return GossamerError(f"a record is too large for {topic}: {error.str()}")
-        return self._trouble.translate_error(error)
+        return self._errors.translate_error(error)
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> KafkaReader:
         """Join *group*. *store* holds the writes that `advance` flushes."""
@@ -216,7 +216,7 @@ class KafkaLog:
             }
 
         with self._query_lock:
-            return retry(ask, self._trouble, self._settings.timeout)
+            return retry(ask, self._errors, self._settings.timeout)
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:
         """Set the committed offsets of *group*. Raise GossamerError if a member of it is
@@ -228,7 +228,7 @@ class KafkaLog:
         ]
 
         def ask() -> None:
-            admin: Any = AdminClient(client_config(self._settings, self._trouble))
+            admin: Any = AdminClient(client_config(self._settings, self._errors))
             asked = admin.alter_consumer_group_offsets(
                 [ConsumerGroupTopicPartitions(name, partitions)],
                 request_timeout=self._settings.timeout,
@@ -239,7 +239,7 @@ class KafkaLog:
                         raise KafkaException(place.error)
 
         try:
-            retry(ask, self._trouble, self._settings.timeout)
+            retry(ask, self._errors, self._settings.timeout)
         except GossamerError as error:
             failure = error.__cause__
             if (
@@ -291,13 +291,13 @@ class KafkaLog:
 
         # The thread that reports health also queries the lag, with the same clients.
         with self._query_lock:
-            return retry(count, self._trouble, self._settings.timeout)
+            return retry(count, self._errors, self._settings.timeout)
 
     def _offset_client(self, group: str) -> Consumer:
         """Return a consumer that queries offsets of *group*, a full name, without joining it."""
         with self._query_lock:
             if group not in self._offset_clients:
-                common = client_config(self._settings, self._trouble)
+                common = client_config(self._settings, self._errors)
                 self._offset_clients[group] = Consumer({**common, **consumer_config(group)})
             return self._offset_clients[group]
 
@@ -319,16 +319,16 @@ class KafkaTail:
     def __init__(self, settings: KafkaSettings, begin: Mapping[tuple[str, int], int]) -> None:
         self._timeout, self._closed = settings.timeout, False
         self._names = {settings.prefix + topic: topic for topic, _ in begin}
-        self._trouble = ConnectionErrors(settings.servers)
+        self._errors = ConnectionErrors(settings.servers)
         self._consumer: Any = Consumer(
             {
-                **client_config(settings, self._trouble),
+                **client_config(settings, self._errors),
                 **consumer_config(settings.prefix + "tail"),
                 "enable.partition.eof": True,
             }
         )
         # Fetching metadata now finds the leaders at once instead of after half a second.
-        fetch_topics(self._consumer, self._trouble, self._timeout)
+        fetch_topics(self._consumer, self._errors, self._timeout)
         self._behind = {(settings.prefix + topic, number) for topic, number in begin}
         """The partitions that have not been read to their end."""
         self._read_to = dict.fromkeys(self._behind, 0)
@@ -367,7 +367,7 @@ class KafkaTail:
                 raise KafkaException(error)
             return found
 
-        for one in retry(ask, self._trouble, self._timeout):
+        for one in retry(ask, self._errors, self._timeout):
             at = one.topic, one.partition
             self._ends[at] = one.offset
             if self._read_to[at] < one.offset:
@@ -376,7 +376,7 @@ class KafkaTail:
     def _wait(self, began: float, timeout: float) -> float:
         waited = clock.steady() - began
         if self._behind and waited > self._timeout:
-            raise self._trouble.translate_error(KafkaError(KafkaError._TIMED_OUT))
+            raise self._errors.translate_error(KafkaError(KafkaError._TIMED_OUT))
         return MAX_WAIT if self._behind else max(0.0, timeout - waited)
 
     def _read(self, message: Any) -> Record | None:
@@ -391,7 +391,7 @@ class KafkaTail:
             if self._read_to[at] >= self._ends[at]:
                 self._behind.discard(at)
         else:
-            self._trouble.raise_if_lasting(error)
+            self._errors.raise_if_lasting(error)
         return None
 
     def close(self) -> None:

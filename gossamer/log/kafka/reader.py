@@ -89,7 +89,7 @@ class KafkaReader:
         self._log, self._settings, self._store = log, settings, store
         self._names = {settings.prefix + topic: topic for topic in topics}
         self._counts = {settings.prefix + topic: count for topic, count in topics.items()}
-        self._trouble = ConnectionErrors(settings.servers)
+        self._errors = ConnectionErrors(settings.servers)
         self._partitions: frozenset[int] = frozenset()
         self._positions: dict[At, ReadOffsets] = {}
         self._buffered: list[Record] = []
@@ -109,7 +109,7 @@ class KafkaReader:
         self._trimmer = Trimmer(settings)
         self._consumer: Any = GroupConsumer(self._configuration(member))
         group = settings.prefix + member.group
-        self._gaps = GapCheck(settings, group, self._consumer, self._trouble)
+        self._gaps = GapCheck(settings, group, self._consumer, self._errors)
         keyed = [name for name, topic in self._names.items() if topic in SITE_KEYED]
         subscribed = (keyed or [*self._names])[0]
         self._shared = self._counts[subscribed]
@@ -118,7 +118,7 @@ class KafkaReader:
     def _configuration(self, member: Member) -> dict[str, Any]:
         session = int(self._settings.session * 1000)
         return {
-            **client_config(self._settings, self._trouble),
+            **client_config(self._settings, self._errors),
             **consumer_config(self._settings.prefix + member.group),
             **({"group.instance.id": member.instance} if member.instance else {}),
             "partition.assignment.strategy": "cooperative-sticky",
@@ -159,7 +159,7 @@ class KafkaReader:
             self._fill(0, len(self._buffered) + 1)
         elif self._has_room(most):
             self._fill(timeout, most)
-        self._trouble.check()
+        self._errors.check()
         found, self._buffered = self._buffered[:most], self._buffered[most:]
         self._bytes -= sum(len(one.value) for one in found)
         return found
@@ -205,7 +205,7 @@ class KafkaReader:
 
     def _accept(self, message: Any) -> None:
         if error := message.error():
-            self._trouble.raise_if_lasting(error)
+            self._errors.raise_if_lasting(error)
             return
         one = record_of(message, self._names[message.topic()])
         if self._home(one.partition) not in self._partitions:
@@ -236,7 +236,7 @@ class KafkaReader:
         try:
             self._consumer.seek(TopicPartition(self._settings.prefix + at[0], at[1], offset))
         except KafkaException as failure:
-            raise self._trouble.translate_error(error_of(failure)) from failure
+            raise self._errors.translate_error(error_of(failure)) from failure
 
     def _of_all_topics(self, partitions: Iterable[int]) -> list[TopicPartition]:
         chosen = frozenset(partitions)
@@ -307,9 +307,9 @@ class KafkaReader:
     def _check_committed(self) -> None:
         """Check newly assigned partitions for gaps, and start their positions at the committed
         offsets, before any of their records is returned."""
-        standing = self._gaps.start_offsets(self._of_all_topics(self._unchecked))
+        first_offsets = self._gaps.start_offsets(self._of_all_topics(self._unchecked))
         self._unchecked = frozenset()
-        for (name, number), offset in standing.items():
+        for (name, number), offset in first_offsets.items():
             self._positions.setdefault((self._names[name], number), ReadOffsets(offset))
 
     def _confirm_positions(self) -> None:
@@ -354,7 +354,7 @@ class KafkaReader:
             stale += error.code() == KafkaError.ILLEGAL_GENERATION
             if error.code() in FENCED_ERRORS or stale > MAX_STALE_COMMITS:
                 return False
-            failure = self._trouble.translate_error(error)
+            failure = self._errors.translate_error(error)
             if not (stale or isinstance(failure, Unavailable)) or clock.steady() > until:
                 raise failure
             clock.pause(COMMIT_RETRY_PAUSE)

@@ -54,7 +54,7 @@ class Trimmer:
     """Deletes records that all consumers of a partition have moved past."""
 
     def __init__(self, settings: KafkaSettings) -> None:
-        self._settings, self._trouble = settings, ConnectionErrors(settings.servers)
+        self._settings, self._errors = settings, ConnectionErrors(settings.servers)
         self._due = clock.steady() + TRIM_INTERVAL
         self._admin: Any = None
         self._consumers: dict[str, Any] = {}
@@ -126,14 +126,14 @@ class Trimmer:
 
     def _query_committed(self, group: str, partitions: list[tuple[str, int]]) -> list[int]:
         if group not in self._consumers:
-            common = client_config(self._settings, self._trouble)
+            common = client_config(self._settings, self._errors)
             self._consumers[group] = Consumer({**common, **consumer_config(group)})
         prefix = self._settings.prefix
         asked = [TopicPartition(prefix + topic, number) for topic, number in partitions]
         return [one.offset for one in self._consumers[group].committed(asked, REQUEST_TIMEOUT)]
 
     def _admin_client(self) -> Any:
-        self._admin = self._admin or AdminClient(client_config(self._settings, self._trouble))
+        self._admin = self._admin or AdminClient(client_config(self._settings, self._errors))
         return self._admin
 
     def _log_failure(self, failure: KafkaException) -> None:
@@ -160,10 +160,10 @@ class GapCheck:
     """
 
     def __init__(
-        self, settings: KafkaSettings, group: str, asking: Any, trouble: ConnectionErrors
+        self, settings: KafkaSettings, group: str, asking: Any, errors: ConnectionErrors
     ) -> None:
         self._settings, self._group = settings, group
-        self._consumer, self._trouble = asking, trouble
+        self._consumer, self._errors = asking, errors
 
     def start_offsets(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
         """Return the offsets at which the group continues, by topic and partition.
@@ -230,7 +230,7 @@ class GapCheck:
                 self._consumer.list_topics(timeout=timeout)
                 raise
 
-        return retry(attempt, self._trouble, self._settings.timeout)
+        return retry(attempt, self._errors, self._settings.timeout)
 
     def _gap(self, at: tuple[str, int], first: int, end: int, how: str) -> Gap:
         topic, partition = at

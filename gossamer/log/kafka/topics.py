@@ -137,14 +137,14 @@ class Topics:
                 f"kafka.partitions is {settings.partitions}, but must divide {KEY_GROUPS}"
             )
         self._settings = settings
-        self._trouble = ConnectionErrors(settings.servers)
-        self._admin: Any = AdminClient(client_config(settings, self._trouble))
+        self._errors = ConnectionErrors(settings.servers)
+        self._admin: Any = AdminClient(client_config(settings, self._errors))
         self.refused: list[str] = []
         """A sentence for each difference that `apply` did not change."""
 
     def counts(self) -> dict[str, int]:
         """Return the number of partitions of each topic, by its name without the prefix."""
-        found = fetch_topics(self._admin, self._trouble, self._settings.timeout)
+        found = fetch_topics(self._admin, self._errors, self._settings.timeout)
         names = {one.name: one.topic.name for one in topic_specs(self._settings)}
         return {names[name]: len(one.partitions) for name, one in found.items() if name in names}
 
@@ -199,7 +199,7 @@ class Topics:
         """
         topics = topic_specs(self._settings)
         try:
-            found = fetch_topics(self._admin, self._trouble, self._settings.timeout)
+            found = fetch_topics(self._admin, self._errors, self._settings.timeout)
             there = [topic for topic in topics if _is_usable(found.get(topic.name))]
             configs = self._configs(there) if there else {}
         except KafkaException as failure:
@@ -244,10 +244,10 @@ class Topics:
                 f"Kafka at {self._settings.servers} has too few brokers for the replication factor "
                 f"({error.str()}): set kafka.replication"
             )
-        return self._trouble.translate_error(error)
+        return self._errors.translate_error(error)
 
     def _create(self, topics: list[TopicSpec]) -> Iterator[str]:
-        there = fetch_topics(self._admin, self._trouble, self._settings.timeout)
+        there = fetch_topics(self._admin, self._errors, self._settings.timeout)
         new = [topic for topic in topics if topic.name not in there]
         made = (
             self._admin.create_topics(
@@ -266,7 +266,7 @@ class Topics:
         """Return the brokers' metadata of the topics, once all of them have it."""
         until = clock.steady() + self._settings.timeout
         while True:
-            found = fetch_topics(self._admin, self._trouble, self._settings.timeout)
+            found = fetch_topics(self._admin, self._errors, self._settings.timeout)
             usable = [name for name, topic in found.items() if _is_usable(topic)]
             unknown = [topic.name for topic in topics if topic.name not in usable]
             if not unknown:

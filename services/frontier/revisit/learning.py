@@ -98,8 +98,8 @@ def remove_from_prior(states: States) -> States:
         return states
     unseen = 0 if page.expected else -1
     less = -page.expected, -page.log_expected
-    own = move_page(site.curve, (page.site_cell, page.site_asked), (0, 0.0))
-    curve = move_page(crawl.curve, (page.cell, page.asked), (0, 0.0))
+    own = move_page(site.curve, (page.site_cell, page.site_curve_rate), (0, 0.0))
+    curve = move_page(crawl.curve, (page.cell, page.curve_rate), (0, 0.0))
     return States(
         replace(page, expected=0.0, log_expected=0.0),
         replace(_add_to_sums(site, -1, unseen, *less), curve=own),
@@ -130,10 +130,10 @@ MIN_REQUESTS = 0.01
 
 def weight_of(depth: int, priority: int) -> float:
     """Return the weight of a page *depth* links from a seed; a seed of priority 0 has weight 1."""
-    asked = (
+    doublings = (
         -min(max(priority, -MAX_PRIORITY_STEPS), MAX_PRIORITY_STEPS) / PRIORITY_STEPS_PER_DOUBLING
     )
-    return float(FOLLOW_PROBABILITY ** min(max(depth, 0), MAX_WEIGHT_DEPTH) * 2**asked)
+    return float(FOLLOW_PROBABILITY ** min(max(depth, 0), MAX_WEIGHT_DEPTH) * 2**doublings)
 
 
 MAX_LINK_FACTOR, MAX_REQUEST_FACTOR = 16.0, 4.0
@@ -238,9 +238,9 @@ def update_demand_curves(states: States, belief: Belief) -> States:
     rate = to_single(unannounced_belief(belief, site).mean if shape else 1 / page.clock.period)
     cell, site_cell = cell_of(rate, shape, weight / site.surcharge), cell_of(rate, shape, weight)
     site_rate = rate if site.limit else 0.0
-    own = move_page(site.curve, (page.site_cell, page.site_asked), (site_cell, site_rate))
-    curve = move_page(crawl.curve, (page.cell, page.asked), (cell, rate))
-    page = replace(page, cell=cell, asked=rate, site_cell=site_cell, site_asked=site_rate)
+    own = move_page(site.curve, (page.site_cell, page.site_curve_rate), (site_cell, site_rate))
+    curve = move_page(crawl.curve, (page.cell, page.curve_rate), (cell, rate))
+    page = replace(page, cell=cell, curve_rate=rate, site_cell=site_cell, site_curve_rate=site_rate)
     return States(page, replace(site, curve=own), replace(crawl, curve=curve))
 
 

@@ -162,7 +162,7 @@ class PageState(msgspec.Struct, frozen=True, array_like=True):
     """The logarithm of the rate that the sums of the site and of the crawl contain."""
     cell: Cell = 0
     """The page's cell in the crawl's demand curve."""
-    asked: Amount = 0.0
+    curve_rate: Amount = 0.0
     """The changes a day that the crawl's demand curve counts for the page."""
     lead: Real = 0.0
     """How much better than `rate` the rate `recent` predicted recent visits, in nats."""
@@ -185,7 +185,7 @@ class PageState(msgspec.Struct, frozen=True, array_like=True):
     """Why the last visit found no document; None if it found one."""
     site_cell: Cell = 0
     """The page's cell in its site's demand curve."""
-    site_asked: Amount = 0.0
+    site_curve_rate: Amount = 0.0
     """The changes a day that the site's demand curve counts; 0 if the site has no limit."""
     expires_at: Amount = 0.0
     """The time until which the last response claimed to be fresh; 0 if it did not claim any."""

@@ -103,6 +103,8 @@ def test_totals_match_the_pages_after_any_events(
     assert crawl.fresh == pytest.approx(sum(page.weight * page.fresh for page in pages), abs=1e-6)
     assert crawl.age == pytest.approx(sum(page.weight * page.age for page in pages), abs=1e-6)
     assert crawl.rates == pytest.approx(sum(page.expected for page in pages), rel=1e-5)
-    assert sum(crawl.curve.values()) == pytest.approx(sum(page.asked for page in pages), rel=1e-5)
-    own = sum(page.site_asked for page in pages)
+    assert sum(crawl.curve.values()) == pytest.approx(
+        sum(page.curve_rate for page in pages), rel=1e-5
+    )
+    own = sum(page.site_curve_rate for page in pages)
     assert sum(site.curve.values()) == pytest.approx(own, rel=1e-5)
