@@ -161,12 +161,15 @@ def _all_if_any(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
 
 
 def _in_step(
-    group: str, standing: Mapping[At, GroupOffsets], rows: Iterable[CheckpointRow], may_lack: bool
+    group: str,
+    group_offsets: Mapping[At, GroupOffsets],
+    rows: Iterable[CheckpointRow],
+    may_be_missing: bool,
 ) -> Alignment:
     return Alignment(group, {})
 
 
-def _never_compares(self: Checkpoints, at: At, standing: GroupOffsets) -> None:
+def _never_compares(self: Checkpoints, at: At, group_offsets: GroupOffsets) -> None:
     pass
 
 
