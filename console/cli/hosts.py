@@ -5,15 +5,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from console.cli.options import add_crawl, open_from, positive
+from console.cli.options import add_crawl, add_listing, open_from
 from console.output import RED, YELLOW, say
 from gossamer import clock
 from gossamer.terminal import json_line
 from inspection.figures import about, moment, plural
 from inspection.hosts import Host, read_hosts
 from services.frontier.conditions import Condition
-
-DEFAULT_LIMIT = 50
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -24,14 +22,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         choices=[condition.value for condition in Condition],
         help="only hosts in this condition",
     )
-    command.add_argument(
-        "--limit",
-        type=positive,
-        default=DEFAULT_LIMIT,
-        metavar="N",
-        help=f"at most N hosts (default: {DEFAULT_LIMIT})",
-    )
-    command.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_listing(command, "hosts")
     add_crawl(command)
 
 

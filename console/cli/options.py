@@ -55,6 +55,8 @@ PAGE_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
 )
 """Options for relevant pages and external links, of `crawl` and `seed`."""
+LISTED_ITEMS = 50
+"""Items that a command lists by default."""
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _duration = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
@@ -96,6 +98,18 @@ def add_crawl(command: argparse.ArgumentParser) -> None:
         help="the crawl's folder (default: the fleet of kafka.servers, if that is set, or else "
         "gossamer-data)",
     )
+
+
+def add_listing(command: argparse.ArgumentParser, items: str) -> None:
+    """Add the options of a command that lists *items*."""
+    command.add_argument(
+        "--limit",
+        type=positive,
+        default=LISTED_ITEMS,
+        metavar="N",
+        help=f"at most N {items} (default: {LISTED_ITEMS})",
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
 def open_from(

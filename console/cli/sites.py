@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from console.cli.options import add_crawl, open_from, positive
+from console.cli.options import add_crawl, add_listing, open_from
 from console.cli.site import override_text
 from console.output import YELLOW, say
 from gossamer.terminal import json_line
@@ -13,19 +13,10 @@ from inspection.figures import plural
 from inspection.hosts import Site, read_sites
 from inspection.labels import LABELS
 
-DEFAULT_LIMIT = 50
-
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    command.add_argument(
-        "--limit",
-        type=positive,
-        default=DEFAULT_LIMIT,
-        metavar="N",
-        help=f"at most N sites (default: {DEFAULT_LIMIT})",
-    )
-    command.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_listing(command, "sites")
     add_crawl(command)
 
 
