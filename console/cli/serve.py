@@ -1,6 +1,7 @@
 """`gossamer serve`: the HTTP API of a crawl, at 127.0.0.1."""
 
 import argparse
+import os
 import socket
 
 from console.cli.options import add_crawl, open_from, port
@@ -47,4 +48,5 @@ def _listen(number: int) -> socket.socket:
     try:
         return socket.create_server(("127.0.0.1", number))
     except OSError as error:
-        raise BadSettings(f"--port {number}: {error.strerror}; name another port") from error
+        reason = os.strerror(error.errno or 0)
+        raise BadSettings(f"--port {number}: {reason}; name another port") from error

@@ -1,6 +1,7 @@
 """The HTTP API: the same data as the commands, for this machine alone."""
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,23 @@ def test_bad_request_is_answered_with_the_reason(client: Client) -> None:
 def test_other_names_of_this_machine_are_refused(client: Client) -> None:
     refused = client.get("/v1/status", headers={"host": f"evil.example:{PORT}"})
     assert refused.status_code == 400 and "definition" not in refused.text
+
+
+def test_port_in_use_is_reported_with_the_remedy(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", "--data", str(data), "--port", str(port)]) == 2
+    assert f"--port {port}: Address already in use; name another port" in capsys.readouterr().err
+
+
+def test_settings_of_a_site_are_served_at_once(
+    client: Client, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["site", SITE, "--data", str(data), "--delay", "20"]) == 0
+    (site,) = client.get("/v1/sites").json()
+    assert site["override"]["delay"] == 20.0
 
 
 def test_every_path_is_described(client: Client) -> None:
