@@ -356,4 +356,5 @@ def link_discovery(link: Link, visit: Visit) -> Discovery:
         duplicates=visit.duplicates,
         party=visit.party,
         guess=link.kind == LinkKind.SCRIPT,
+        position=link.position,
     )

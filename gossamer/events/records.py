@@ -76,6 +76,10 @@ class Discovery(Struct, frozen=True, gc=False):
     linked_at: float = 0.0
     """Epoch seconds of the visit to a page of the same site on which the link is new, or has a new
     text. 0 means that this is not known."""
+    score: float | None = None
+    """The score of the page with the link, from 0 to 1. None means that no page links to it."""
+    position: str = ""
+    """The part of the page with the link, as in `gossamer.events.pages.Link`."""
 
 
 class SeedAdded(Event, frozen=True, kw_only=True, tag="seed_added"):
@@ -157,6 +161,9 @@ class Visit(Struct, frozen=True, gc=False):
     statistics: bytes = b""
     """The revisit scheduler's statistics of the page. Only the scheduler reads them, when the
     verdict returns them."""
+    priority: Priority = 0
+    score: float | None = None
+    position: str = ""
 
     @property
     def conditions(self) -> Headers:
@@ -280,6 +287,8 @@ class PageDeduplicated(Event, frozen=True, kw_only=True, tag="page_deduplicated"
     words). None means that there was no document before."""
     links: int = 0
     """Number of links that were released."""
+    score: float = 0.0
+    """The score of the page, from 0 (worthless) to 1."""
     reason: str = ""
     """Which rule excluded the document or its links, as text for people."""
     fetched_at: float = 0.0

@@ -100,6 +100,12 @@ class Origin(ColumnGroup, frozen=True):
     """The purpose of visits to the URL."""
     party: str = ""
     """The party that the URL belongs to; "" without one."""
+    priority: int = 0
+    """The priority of the URL, from -100 (visited first) to 100."""
+    score: float | None = None
+    """The score of the page that linked to the URL; null without such a page."""
+    position: str = ""
+    """The part of that page with the link; "" if its markup does not say."""
 
     @staticmethod
     def of(found: Visit | Discovery, via: str) -> "Origin":
@@ -112,6 +118,9 @@ class Origin(ColumnGroup, frozen=True):
             found.duplicates,
             found.purpose,
             found.party,
+            found.priority,
+            found.score,
+            found.position,
         )
 
     def discovery(self, url: str) -> Discovery:
