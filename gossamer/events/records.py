@@ -289,6 +289,9 @@ class PageDeduplicated(Event, frozen=True, kw_only=True, tag="page_deduplicated"
     """Number of links that were released."""
     score: float = 0.0
     """The score of the page, from 0 (worthless) to 1."""
+    novelty: float | None = None
+    """The share of the text that no earlier page of the site had, from 0 to 1. None means that
+    there is no text, or too little of it."""
     reason: str = ""
     """Which rule excluded the document or its links, as text for people."""
     fetched_at: float = 0.0

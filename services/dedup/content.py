@@ -60,6 +60,10 @@ class DigestRow(Row, frozen=True):
     """Canonical URL that the leader's page names. Rows of texts only."""
 
 
+MIN_NOVELTY = 0.1
+"""The share of new words up to which a page counts as a page without a new text."""
+
+
 class ContentVerdict(NamedTuple):
     """The result of the content test for a page."""
 
@@ -133,19 +137,27 @@ class Content:
         self._linked, self._leaders = {}, {}
 
     def decide(
-        self, page: PageParsed, change: float | None, crawl: CrawlDefined | None, now: float
+        self,
+        page: PageParsed,
+        change: float | None,
+        novelty: float | None,
+        crawl: CrawlDefined | None,
+        now: float,
     ) -> ContentVerdict:
         """Decide the verdict on *page*, and release or withhold its links.
 
-        *change*: the change since the last visit; None if there was no document before.
+        *change*: the change since the last visit; None if there was no document before. *novelty*:
+        the share of the text that is new at the site; None if it is not known.
         """
         linked = self.attach_links(page, crawl)
         links, digest = linked.links, linked.digest
         is_unchanged = change == 0.0
         leader = self._find_leader(linked, is_unchanged)
         verdict, original = self._decide_verdict(page, leader, change)
-        duplicates = page.visit.duplicates + 1 if original else 0
-        is_trap = bool(links.followed) and duplicates > self._limit
+        has_new_text = not original and (novelty is None or novelty > MIN_NOVELTY)
+        duplicates = 0 if has_new_text else page.visit.duplicates + 1
+        # A list of known pages has no new text, but it may lead to new pages.
+        is_trap = bool(links.followed and original) and duplicates > self._limit
         if is_trap:
             reason = f"more than {self._limit} duplicates in a row led here"
         else:

@@ -46,6 +46,7 @@ from services.dedup.links import (
     release_rewritten,
 )
 from services.dedup.listings import Listings
+from services.dedup.novelty import Novelty
 from services.dedup.rows import DocumentRow
 
 NAME = "dedup"
@@ -92,6 +93,7 @@ class Pages:
         hints_limit: int,
     ) -> None:
         self._content, self._documents = Content(settings, store), Documents(settings, store)
+        self._novelty = Novelty()
         self._listings, self._host_steps, self._host_names = listings, host_steps, host_names
         self._url_limit, self._hints_limit = settings.url_limit, hints_limit
         self.blocklist = self._content.blocklist
@@ -204,7 +206,8 @@ class Pages:
     def _compare(self, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page
         version = self._documents.compare(page)
-        content = self._content.decide(page, version.change, self._crawl, now)
+        novelty = self._measure_novelty(page)
+        content = self._content.decide(page, version.change, novelty, self._crawl, now)
         verdict, original = content.verdict, content.original
         yield from mark_new(content.released, version.new_links, page.fetched_at)
         yield from content.parked
@@ -220,6 +223,7 @@ class Pages:
             now,
             duplicate_of=leader,
             change=version.change,
+            novelty=novelty,
             near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
             links=sum(len(event.urls) for event in content.released),
             reason="; ".join(filter(None, (content.reason, evaluated.reason))),
@@ -230,6 +234,12 @@ class Pages:
             yield from self._documents.hide(page, version, evaluated.hidden)
         else:
             yield from self._documents.publish(page, version, verdict, original, now)
+
+    def _measure_novelty(self, page: PageParsed) -> float | None:
+        novelty = self._novelty.measure(page)
+        if page.kind is PageKind.SOFT_404:
+            return 0.0
+        return None if page.visit.earlier else novelty
 
     def _read_listing(self, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page

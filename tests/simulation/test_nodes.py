@@ -133,7 +133,9 @@ def test_new_leader_replaces_the_former_one_for_any_clocks_of_the_nodes(
         content = Content(DedupSettings(), store)
 
         def leader(url: str, canonical: str = "") -> str:
-            found = content.decide(page(url, nodes.sim.now, canonical), None, None, nodes.sim.now)
+            found = content.decide(
+                page(url, nodes.sim.now, canonical), None, None, None, nodes.sim.now
+            )
             store.flush()
             return found.original
 
@@ -153,12 +155,14 @@ def test_leader_that_is_gone_is_replaced_by_one_url(ahead: float) -> None:
     def body(store: CassandraStore) -> None:
         content, documents = Content(DedupSettings(), store), store.table(DocumentRow)
         started_at = nodes.sim.now
-        content.decide(page(A, started_at), None, None, started_at)
+        content.decide(page(A, started_at), None, None, None, started_at)
         documents.put(DocumentRow(DEFAULT_CRAWL, A, started_at + 1.0, "another text"))
         store.flush()
         for url, of in ((B, ""), (C, B)):
             assert (
-                content.decide(page(url, started_at + 2.0), None, None, started_at + 2.0).original
+                content.decide(
+                    page(url, started_at + 2.0), None, None, None, started_at + 2.0
+                ).original
                 == of
             )
             store.flush()

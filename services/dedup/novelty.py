@@ -1,0 +1,98 @@
+"""Novelty: the share of a page's words that no earlier page of its site had.
+
+A calendar, or a list of goods in another order, has a text of its own on each page, and yet nothing
+new. So a text is compared with all texts of the site, in runs of `RUN_WORDS` words, and not with
+one other page. Each site has two Bloom filters of the runs that were seen (Bloom, *Space/time
+trade-offs in hash coding with allowable errors*, 1970): when the newer one is a quarter full, it
+replaces the older one. An all new text of a large site has a novelty of about 0.88, since filters
+err.
+
+The filters are in memory only. A restart, or an instance that takes over, begins empty: the first
+pages then seem new, as on a new site.
+"""
+
+from zlib import crc32
+
+from gossamer.cache import ENTRY_BYTES, ByteCache
+from gossamer.events import PageParsed
+
+RUN_WORDS = 3
+MAX_WORDS = 600
+"""Words of a text that are compared."""
+MIN_RUNS = 8
+"""Runs below which a text is too short for a share."""
+MIN_BYTES, MAX_BYTES = 1 << 10, 1 << 14
+"""Size of the first and of the largest filter of a site."""
+BITS_PER_RUN = 8
+CACHE_BYTES, SITE_CACHE_BYTES = 64 << 20, 1 << 20
+"""Size of the cache of filters, and of the part of one site."""
+
+
+class SeenRuns:
+    """The runs of words of a site's last pages."""
+
+    def __init__(self) -> None:
+        self._former, self._current = bytearray(MIN_BYTES), bytearray(MIN_BYTES)
+        self._added = 0
+
+    @property
+    def size(self) -> int:
+        """The bytes of both filters."""
+        return len(self._former) + len(self._current)
+
+    def add(self, runs: list[int]) -> int:
+        """Add *runs*; return the number of those that are new."""
+        new = 0
+        for run in runs:
+            if not self._contains(self._current, run):
+                new += not self._contains(self._former, run)
+                self._set(run)
+        return new
+
+    def _contains(self, bits: bytearray, run: int) -> bool:
+        first, second = _places(run, len(bits))
+        return bool(bits[first >> 3] >> (first & 7) & bits[second >> 3] >> (second & 7) & 1)
+
+    def _set(self, run: int) -> None:
+        if self._added * BITS_PER_RUN >= 8 * len(self._current):
+            self._former, size = self._current, min(2 * len(self._current), MAX_BYTES)
+            self._current, self._added = bytearray(size), 0
+        for place in _places(run, len(self._current)):
+            self._current[place >> 3] |= 1 << (place & 7)
+        self._added += 1
+
+
+def _places(run: int, size: int) -> tuple[int, int]:
+    bits = 8 * size
+    return run % bits, (run * 0x9E3779B1 >> 16) % bits
+
+
+def runs_of(text: str) -> list[int]:
+    """Return hashes of all runs of `RUN_WORDS` words of *text*."""
+    words = text.split(None, MAX_WORDS)[:MAX_WORDS]
+    return [
+        crc32(" ".join(words[at : at + RUN_WORDS]).encode(errors="replace"))
+        for at in range(len(words) - RUN_WORDS + 1)
+    ]
+
+
+class Novelty:
+    """Measures the novelty of the pages of all sites."""
+
+    def __init__(self) -> None:
+        self._sites = ByteCache[str, SeenRuns](
+            CACHE_BYTES, lambda seen: seen.size + 2 * ENTRY_BYTES, SITE_CACHE_BYTES
+        )
+
+    def measure(self, page: PageParsed) -> float | None:
+        """Return the share of the words of *page* that are new at its site, from 0 to 1.
+
+        None if the page has no text, or too short a one. A second visit finds its own words.
+        """
+        runs = runs_of(page.text) if page.text else []
+        if len(runs) < MIN_RUNS:
+            return None
+        seen = self._sites.get(page.site) or SeenRuns()
+        new = seen.add(runs)
+        self._sites.put(page.site, seen, page.site)
+        return round(new / len(runs), 3)
