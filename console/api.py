@@ -24,6 +24,7 @@ from litestar.params import QueryParameter
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from inspection.crawl import OpenCrawl
 from inspection.hosts import Host, Site, read_hosts, read_sites
+from inspection.parts import SiteParts, read_parts
 from inspection.status import CrawlReport, read_status
 from inspection.url_forms import crawl_form
 from inspection.urls import UrlExplanation, explain_url
@@ -117,6 +118,13 @@ async def get_sites(state: State, site: OfSite = "", limit: Limit = 100) -> list
     return await reader.read(lambda crawl: read_sites(crawl, site, limit))
 
 
+@get("/v1/parts", summary="The parts of a site")
+async def get_parts(state: State, site: str) -> SiteParts:
+    """What the visits to the parts of a site brought, its budgets, and its parked URLs."""
+    reader: Reader = state.reader
+    return await reader.read(lambda crawl: read_parts(crawl, site))
+
+
 def _error_response(_: Request[Any, Any, Any], error: GossamerError) -> Response[dict[str, Any]]:
     status = next(status for kind, status in STATUSES if isinstance(error, kind))
     return Response({"status_code": status, "detail": str(error)}, status_code=status)
@@ -125,7 +133,7 @@ def _error_response(_: Request[Any, Any, Any], error: GossamerError) -> Response
 def make_app(opening: Callable[[], AbstractContextManager[OpenCrawl]], port: int) -> Litestar:
     """Return the application for the crawl that *opening* opens, to be served at *port*."""
     return Litestar(
-        [get_status, get_url, get_history, get_hosts, get_sites],
+        [get_status, get_url, get_history, get_hosts, get_sites, get_parts],
         lifespan=[Reader(opening).running],
         allowed_hosts=AllowedHostsConfig([f"127.0.0.1:{port}", f"localhost:{port}"]),
         exception_handlers={GossamerError: _error_response},

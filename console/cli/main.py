@@ -28,7 +28,7 @@ GROUPS = {
         "why": "explain what happened to a URL, and what happens next",
         "history": "list the visits to a URL, and the changes they found",
         "hosts": "list hosts: their conditions, queues and delays",
-        "sites": "list sites: their hosts, refused URLs and settings",
+        "sites": "list sites, or the parts of one: their worth, budgets and parked URLs",
         "serve": "serve status, hosts, sites and URLs as JSON over HTTP",
         "blocklist": "list the blocklist, or the rule that forbids a URL",
         "doctor": "check a folder or a fleet, and name the remedy for each problem",
@@ -36,6 +36,7 @@ GROUPS = {
     },
     "change": {
         "retry": "retry hosts that back off, or URLs that failed, now",
+        "release": "visit parked URLs of a site, whatever they are worth",
         "refetch": "fetch URLs again now, before their next planned visit",
         "site": "set delay, quiet hours, budget or certificate of a site or host",
         "speed": "limit the pages or bytes a second, by weekday and hour",

@@ -1,4 +1,4 @@
-"""`gossamer sites`: the sites of a crawl, the one with the most hosts first."""
+"""`gossamer sites`: the sites with the most hosts first, or the parts of one site."""
 
 import argparse
 from collections.abc import Iterator
@@ -9,20 +9,29 @@ from console.cli.options import add_crawl, add_listing, open_from
 from console.cli.site import override_text
 from console.output import YELLOW, say
 from gossamer.terminal import json_line
-from inspection.figures import plural
+from inspection.figures import plural, size
 from inspection.hosts import Site, read_sites
 from inspection.labels import LABELS
+from inspection.parts import SiteBudget, SiteParts, read_parts, site_of_typed
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
+    command.add_argument(
+        "site",
+        nargs="?",
+        metavar="SITE",
+        help="show the parts of this site: what their visits brought, and what is parked",
+    )
     add_listing(command, "sites")
     add_crawl(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the sites. Return 1 if the list is empty."""
+    """List the sites, or the parts of one. Return 1 if the list is empty."""
     with open_from(options) as crawl:
+        if options.site:
+            return _show_parts(read_parts(crawl, site_of_typed(options.site)), options)
         sites = read_sites(crawl, limit=options.limit)
     for site in sites:
         if options.json:
@@ -32,6 +41,46 @@ def run(options: argparse.Namespace) -> int:
     if not sites and not options.json:
         say("No URL has been admitted.", YELLOW)
     return 0 if sites else 1
+
+
+def _show_parts(found: SiteParts, options: argparse.Namespace) -> int:
+    if options.json:
+        print(json_line(msgspec.json.encode(found)))
+    elif found.visits or found.parked:
+        for line in _lines(found, options.limit):
+            say(line)
+    else:
+        say(f"No page of {found.site} was visited.", YELLOW)
+    return 0 if found.visits or found.parked else 1
+
+
+def _lines(found: SiteParts, limit: int) -> Iterator[str]:
+    """Yield the answer, the budgets, and the tree of parts."""
+    yield (
+        f"{found.site}: {found.new:,.0f} new texts in {plural(found.visits, 'first visit')}; "
+        f"{plural(found.parked, 'URL')} parked."
+    )
+    for budget in found.budgets:
+        limit_text = "no limit" if budget.limit is None else f"of {_amount(budget, budget.limit)}"
+        waiting = f"; {plural(budget.parked, 'URL')} parked" if budget.parked else ""
+        name = f"  ({budget.name})" if budget.parked else ""
+        yield f"  budget: {_amount(budget, budget.used)} {limit_text}{waiting}{name}"
+    shown = found.parts[:limit]
+    if shown:
+        yield "  worth  visits  new texts  parked  part"
+    for part in shown:
+        parked = f"{part.parked:,}" if part.parked else ""
+        copies = " (links of pages without a new text)" if part.name.startswith("~") else ""
+        yield (
+            f"  {part.worth:5.2f}  {part.visits:6.0f}  {part.new:9.0f}  {parked:>6}  "
+            f"{'  ' * part.level}{part.text}{copies}"
+        )
+    if len(found.parts) > limit:
+        yield f"  … and {plural(len(found.parts) - limit, 'part')} more (--limit)"
+
+
+def _amount(budget: SiteBudget, value: float) -> str:
+    return f"{size(value) if budget.unit == 'bytes' else f'{value:,.0f} {budget.unit}'}"
 
 
 def _parts(site: Site) -> Iterator[str]:

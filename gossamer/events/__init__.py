@@ -142,6 +142,9 @@ from gossamer.events.requests import (
     RefetchRequested as RefetchRequested,
 )
 from gossamer.events.requests import (
+    ReleaseRequested as ReleaseRequested,
+)
+from gossamer.events.requests import (
     RetryRequested as RetryRequested,
 )
 from gossamer.events.requests import (

@@ -54,6 +54,10 @@ class Hazard(StrEnum):
     SCRIPT_LINKS = "script_links"
     TRAP_HOSTS = "trap_hosts"
     TRAP_URLS = "trap_urls"
+    TRAP_BYTES = "trap_bytes"
+    TRAP_SECONDS = "trap_seconds"
+    TRAP_SITE_DEPTH = "trap_site_depth"
+    LOW_WORTH = "low_worth"
     TRAP_DEPTH = "trap_depth"
     OUT_OF_SCOPE = "out_of_scope"
     BLACKLISTED = "blacklisted"
@@ -182,11 +186,25 @@ HAZARDS: dict[Hazard, Counting] = {
         "A page has text that looks like URLs of its site in scripts or event handlers. These "
         "guesses are visited last. A host whose guesses do not exist soon gets no more such "
         "visits. Counted once for each page."),
-    Hazard.TRAP_HOSTS: Counting(("frontier",), ("frontier.host_budget",),
-        "The site has reached its maximum number of hosts. Another host's URL, which is not a "
-        "seed, is refused."),
-    Hazard.TRAP_URLS: Counting(("frontier",), ("frontier.url_budget",),
-        "The host has reached its maximum number of URLs, and a further URL is refused."),
+    Hazard.LOW_WORTH: Counting(("frontier",), ("frontier.worth_parking",),
+        "The last visits to a part of the site brought no new text. A further URL of the part is "
+        "parked; a probe now and then shows whether the part has recovered."),
+    Hazard.TRAP_HOSTS: Counting(
+        ("frontier",), ("frontier.host_budget", "frontier.budget_growth"),
+        "The site has used up its budget of hosts. The URL of another host, which is not a seed, "
+        "is parked until the budget grows."),
+    Hazard.TRAP_URLS: Counting(
+        ("frontier",), ("frontier.url_budget", "frontier.budget_growth"),
+        "The site has used up its budget of URLs. A further URL is parked until it grows."),
+    Hazard.TRAP_BYTES: Counting(
+        ("frontier",), ("frontier.byte_budget", "frontier.budget_growth"),
+        "The site has used up its budget of bytes. A further URL is parked until it grows."),
+    Hazard.TRAP_SECONDS: Counting(
+        ("frontier",), ("frontier.second_budget", "frontier.budget_growth"),
+        "The visits to the site have used up its budget of time. A further URL is parked until it "
+        "grows."),
+    Hazard.TRAP_SITE_DEPTH: Counting(("frontier",), ("frontier.depth_budget",),
+        "The URL is much deeper than all pages of its site with a new text. It is parked."),
     Hazard.TRAP_DEPTH: Counting(("frontier",), ("crawl.max_depth",),
         "An admitted URL is deeper than the crawl's current maximum depth."),
     Hazard.OUT_OF_SCOPE: Counting(("frontier",), ("crawl.scope",),

@@ -28,6 +28,16 @@ class RefetchRequested(Event, frozen=True, kw_only=True, tag="refetch_requested"
     """Canonical URLs of the host. URLs that were never admitted are ignored."""
 
 
+class ReleaseRequested(Event, frozen=True, kw_only=True, tag="release_requested"):
+    """An operator requests that parked URLs of a site are visited, although their part brought no
+    new text lately, or their budget is used up."""
+
+    site: str
+    parts: tuple[str, ...] = ()
+    """The names of the parts, as `gossamer sites SITE` shows them. None means all parts of the
+    site."""
+
+
 class Erasure(Struct, frozen=True):
     """The target of an erasure, its requester, and the visits that it invalidates."""
 

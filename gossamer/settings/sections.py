@@ -119,11 +119,29 @@ class FrontierSettings(Section):
     """Maximum number of hosts in a frontier's memory. Other hosts wait in the store. It should not
     be below `checked_out_limit`, or the hosts of a stalled partition may use all of the memory
     budget."""
-    url_budget: Annotated[Positive, unit("URLs")] = 5000
-    """Maximum number of URLs that are admitted to a host (hazard trap_urls)."""
-    host_budget: Hosts = 1000
-    """Maximum number of hosts that are admitted to a site (hazard trap_hosts). Seeds are always
-    admitted."""
+    worth_parking: bool = True
+    """Whether URLs of parts of a site are parked whose last visits brought no new text (hazard
+    low_worth)."""
+    url_budget: Annotated[Natural, unit("URLs")] = 2000
+    """Budget of URLs of a site that has earned nothing yet (hazard trap_urls). It grows with new
+    texts, and with the number of other sites that link to the site. URLs over a budget are parked.
+    0 turns the budget off."""
+    host_budget: Annotated[Natural, unit("hosts")] = 100
+    """Budget of hosts of a site that has earned nothing yet (hazard trap_hosts). Seeds are always
+    admitted. 0 turns the budget off."""
+    byte_budget: Annotated[Natural, unit("bytes")] = 256 << 20
+    """Budget of received bytes of a site that has earned nothing yet (hazard trap_bytes). 0 turns
+    the budget off."""
+    second_budget: SecondsOrZero = 3600.0
+    """Budget of time that visits to a site take, if it has earned nothing yet (hazard
+    trap_seconds). 0 turns the budget off."""
+    depth_budget: Annotated[Natural, unit("links")] = 10
+    """Budget of links from a seed to a page of a site that has earned nothing yet (hazard
+    trap_site_depth). It grows to four links more than the deepest page with a new text. 0 turns the
+    budget off."""
+    budget_growth: Factor = 4.0
+    """URLs, hosts, sizes of a page and spans of 30 seconds by which the budgets of a site grow with
+    each new text, or each host with new texts. 0 keeps the budgets constant."""
     probe_after: Annotated[Natural, unit("visits")] = 10
     """Number of visits to a host after which one probe requests a path that cannot exist, to learn
     how the host answers for a missing page. Responses like that are not pages (hazard soft_404). 0

@@ -11,6 +11,7 @@ between an admission and the commit of the record that caused it. Dedup marks su
 `repeated`. The frontier checks the URLs of marked events, and of no others, before it queues them.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -22,6 +23,7 @@ from gossamer.events import (
     Discovery,
     Outcome,
     RefetchRequested,
+    ReleaseRequested,
     RetryRequested,
     UrlsAdmitted,
 )
@@ -34,6 +36,7 @@ from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_co
 from services.frontier import revisit
 from services.frontier.conditions import Condition
 from services.frontier.directory import request_number
+from services.frontier.parked import ParkedRow
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.refusals import PARKING_RULES, AdmissionCandidate, Refusals, find_refusal
@@ -80,13 +83,18 @@ class Admission:
         crawl: CrawlDefined | None,
         now: float,
         record: OffsetAndTime | None = None,
-    ) -> None:
-        """Queue the URLs of *event* in their order, or record why they are refused.
+        is_again: bool = False,
+    ) -> int:
+        """Queue the URLs of *event* in their order, or record why they are refused; return the
+        number of queued URLs.
 
         *record* is the offset and the time of *event* on the log. Hosts that have applied it are
-        not changed.
+        not changed. *is_again*: the URLs were parked at their site.
         """
         partition.sites.begin(event.site, record)
+        if not is_again and not partition.sites.is_counted:
+            _count_links(partition, event)
+        queued = 0
         has_applied = dict[str, bool]()
         for key, group in groupby(event.urls, _host_of_discovery):
             host = partition.find(event.site, key)
@@ -103,13 +111,54 @@ class Admission:
                 if refused := find_refusal(candidate):
                     origin = Origin.of(found, event.via)
                     self._refusals.record(
-                        partition, event.site, found, origin, 0, refused, crawl, now
+                        partition, event.site, found, origin, 0, refused, crawl, now, is_again
                     )
                 else:
                     accepted.append(found)
             if accepted:
                 self._accept(partition, host, accepted, event, now, record)
+                queued += len(accepted)
         partition.sites.begin(event.site, None)
+        return queued
+
+    def release_parked(
+        self, partition: Partition, site: str, crawl: CrawlDefined | None, now: float
+    ) -> None:
+        """Admit one more bucket of each part of *site* that is being released."""
+        for name, rows in partition.parts.step(site, now):
+            queued = self._admit_parked(partition, site, rows, crawl, now)
+            partition.parts.end_bucket(site, name, queued)
+
+    def _admit_parked(
+        self,
+        partition: Partition,
+        site: str,
+        rows: Sequence[ParkedRow],
+        crawl: CrawlDefined | None,
+        now: float,
+    ) -> int:
+        """Admit the URLs of *rows*, which were parked at *site*; return the number of queued
+        ones."""
+        of_hosts = defaultdict[str, list[Discovery]](list)
+        for row in rows:
+            for found in row.urls:
+                of_hosts[host_key(found.url)].append(found)
+        unseen = set[str]()
+        for key, urls in of_hosts.items():
+            host = partition.find(site, key)
+            for found in self._select_unseen(partition, host, self._partitions.crawl, urls):
+                unseen.add(found.url)
+        queued = 0
+        for row in rows:
+            # A crash may have parked a URL twice.
+            left = tuple(found for found in row.urls if found.url in unseen)
+            unseen.difference_update(found.url for found in left)
+            if left:
+                event = UrlsAdmitted(
+                    crawl=self._partitions.crawl, at=now, site=site, via=row.via, urls=left
+                )
+                queued += self.admit(partition, event, crawl, now, is_again=True)
+        return queued
 
     def _select_unseen(
         self, partition: Partition, host: Host, crawl: str, repeated: Sequence[Discovery]
@@ -141,6 +190,7 @@ class Admission:
         record: OffsetAndTime | None,
     ) -> None:
         partition.count_admitted(len(accepted))
+        partition.parts.count_admitted(host.row.site, len(accepted))
         applied = host.row.applied.through(record) if record else host.row.applied
         totals = host.row.totals
         totals = replace(totals, admitted=totals.admitted + len(accepted))
@@ -257,6 +307,14 @@ class Admission:
         return True
 
 
+def _count_links(partition: Partition, event: UrlsAdmitted) -> None:
+    """Count the links of *event* for the page that has them, and for the site they lead to."""
+    if linking := linking_site(event.via, event.site):
+        partition.parts.record_in_link(event.site, linking)
+    else:
+        partition.parts.record_links(event.site, event.via, event.urls)
+
+
 def _host_of_discovery(found: Discovery) -> str:
     return host_key(found.url)
 
@@ -276,7 +334,7 @@ def _pack_new_page(depth: int, priority: int, in_links: Sketch, every: float) ->
 
 
 class OperatorRequests:
-    """Applies the requests of `gossamer retry` and `gossamer refetch`."""
+    """Applies the requests of `gossamer retry`, `gossamer refetch` and `gossamer release`."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
@@ -289,6 +347,13 @@ class OperatorRequests:
         _reset_failures(partition, host, now)
         for url in event.urls:
             self._admission.retry(partition, event, url, now)
+
+    def release(self, partition: Partition, event: ReleaseRequested, now: float) -> None:
+        """Admit the parked URLs of parts of a site, whatever their worth and the site's budgets."""
+        parked = partition.parts.parked(event.site)
+        for name in event.parts or [*parked]:
+            if part := parked.get(name):
+                partition.parts.release(event.site, name, now, urls=max(1, part.urls))
 
     def refetch(self, partition: Partition, event: RefetchRequested, now: float) -> None:
         """Queue URLs that were visited before."""

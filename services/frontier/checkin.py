@@ -21,6 +21,7 @@ from gossamer.web.http import GONE, NOT_MODIFIED
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.dispatch import Balance
 from services.frontier.partition import Partition
+from services.frontier.parts import new_texts_of
 from services.frontier.politeness import (
     DAY,
     count_unreadable,
@@ -92,6 +93,8 @@ class CheckIn:
         if partition.erasures.covers(event.visit):
             partition.tally.erase(event.visit.url)
         partition.sites.record_hazards(event.site, event.hazards)
+        if event.started_at and event.visit.purpose is Purpose.PAGE:
+            partition.parts.record_transfer(event.site, event.visit, event.received, event.took)
         row, backoff_until = self._choose_handler(partition, event)(
             partition, host, row, event, now
         )
@@ -224,6 +227,7 @@ class CheckIn:
             self._store_outcome(event, earlier, attempt, now, queued=True)
         elif fate is not Fate.STAY:
             partition.tally.record_finished(event)
+            self._count_worthless(partition, event, now)
             if self._store_outcome(event, earlier + 1, 0, now):
                 at = event.started_at or now
                 self._revisits.record_absence(partition, event, event.visit, at)
@@ -231,6 +235,15 @@ class CheckIn:
             row = partition.queues.advance(row)
         backs_off = fate is Fate.WAIT or (fate is Fate.RETRY and given_up)
         return row, now + wait if backs_off else None
+
+    def _count_worthless(self, partition: Partition, event: VisitEnded, now: float) -> None:
+        """Count the first visit to a URL without a document as one without a new text. A redirect
+        does not count: it may lead to one."""
+        meaning, visit = OUTCOMES[event.outcome], event.visit
+        is_first = not visit.earlier and visit.purpose is Purpose.PAGE and event.started_at > 0
+        has_document = meaning.verdict_subject is VerdictSubject.DOCUMENT
+        if is_first and not has_document and event.outcome is not Outcome.REDIRECT:
+            partition.parts.record_visit(event.site, visit, 0.0, 0, now)
 
     def _store_outcome(
         self, event: VisitEnded, earlier: int, attempt: int, now: float, queued: bool = False
@@ -281,8 +294,12 @@ class CheckIn:
                 row = replace(row, verdict=last.verdict, redirects_to=to)
         return row
 
-    def record_verdict(self, partition: Partition, event: PageDeduplicated) -> None:
-        """Store a verdict, and count consecutive unreadable pages."""
+    def record_verdict(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
+        """Store a verdict, and count consecutive unreadable pages and the worth of the visit."""
+        if (new := new_texts_of(event)) is not None:
+            site = event.site
+            partition.parts.record_visit(site, event.visit, new, event.size, now)
+            partition.parts.release_budgets(site, partition.sites.hosts(site), self._settings, now)
         if event.verdict not in GONE_VERDICTS:
             sites = partition.sites
             before = sites.unreadable(event.site, event.host)

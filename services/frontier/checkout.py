@@ -1,5 +1,6 @@
 """Check-out: makes an order for a ready host, with all data that its visits need."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -156,13 +157,16 @@ class CheckOut:
         It skips URLs that *crawl* excludes, because it was wider at their admission; URLs that were
         blocklisted since; and robots.txt visits on behalf of other hosts whose answer is cached.
         """
-        queues, robots = partition.queues, partition.robots(host)
+        queues, robots, site = partition.queues, partition.robots(host), host.row.site
         while queued := queues.first(host.row, count):
             answers = [
                 find_cached_answer(url, robots, now) if url.on_behalf_of else None for url in queued
             ]
+            probed = Counter[str]()
             exclusions = [
-                None if answer or not url.url else self._refusals.find_exclusion(url, crawl)
+                None
+                if answer or not url.url
+                else self._refusals.find_exclusion(partition, site, url, crawl, probed)
                 for answer, url in zip(answers, queued, strict=True)
             ]
             skipped = [
@@ -173,7 +177,11 @@ class CheckOut:
             other = not skipped[0]
             run = skipped.index(other) if other in skipped else len(skipped)
             if not skipped[0]:
-                return queued[:run]
+                ordered = queued[:run]
+                partition.parts.count_orders(
+                    site, ((url.url, url.origin.duplicates) for url in ordered)
+                )
+                return ordered
             self._answers += [answer for answer in answers[:run] if answer]
             readmitted = sum(
                 self._exclude(partition, host.row, url, exclusion, crawl, now)
@@ -183,6 +191,8 @@ class CheckOut:
             partition.plans.refund_excluded(queued[:run])
             row = queues.skip(host.row, run)
             totals = replace(row.totals, admitted=max(0, row.totals.admitted - readmitted))
+            if readmitted:
+                partition.parts.count_admitted(row.site, -readmitted)
             partition.update(host, replace(row, totals=totals))
         return []
 

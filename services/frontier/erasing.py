@@ -71,8 +71,11 @@ class ErasureHandler:
                 urls |= dict.fromkeys(one.url for one in partition.queues.iter_cleared(host.row))
                 hosts.append(host.row.host)
             rows["hosts"] = len(hosts)
+        if event.host:
+            partition.parts.erase_host(event.site, event.host)
         if not (event.url or event.host):
             partition.sites.erase(event.site)
+            partition.parts.erase(event.site)
             rows["sites"] = 1
         partition.tally.erase(event.target)
         partition.erasures.add(erasure, rows, ended=False)

@@ -35,6 +35,7 @@ from services.frontier.conditions import (
 )
 from services.frontier.directory import Directory, is_outdated
 from services.frontier.parked import ParkedUrls
+from services.frontier.parts import Parts
 from services.frontier.plans import HOSTS, Calendar, Plans
 from services.frontier.politeness import SITE_CAUSE, Overrides, was_visited_before_claim
 from services.frontier.queue import HostQueues
@@ -52,6 +53,11 @@ from services.frontier.rows import (
 from services.frontier.sites import Sites
 from services.frontier.tally import Tally
 from services.frontier.workbench import CachedRobots, Host, PartitionCaches, Workbench
+
+PARTS = "parts"
+"""The key of a site's entry in the calendar, after its name."""
+NO_HOST = "-"
+"""The host of an entry that is about a site."""
 
 
 class Partition:
@@ -90,6 +96,7 @@ class Partition:
         self.sites = Sites(store, settings.site_at_once, overrides, caches.sites)
         self._directory = Directory(stored.directory, store.table(ListedHost))
         self._calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
+        self.parts = Parts(crawl, store, caches, self._schedule_site)
         self.parked = ParkedUrls(crawl, stored.parked, store, settings.parked_limit)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store)
@@ -155,7 +162,7 @@ class Partition:
             sites[site] = None
             if key:
                 hosts[key] = site
-        yield self.sites.reads_of(sites)
+        yield [*self.sites.reads_of(sites), *self.parts.reads_of(sites)]
         cached = {key: self.bench.hosts.get(key) or self._caches.hosts.get(key) for key in hosts}
         missing = [(hosts[key], key) for key, host in cached.items() if not host]
         # A site without hosts has no host rows, so `find` reads none. After a step has added the
@@ -279,6 +286,10 @@ class Partition:
         """Schedule the end of a host's backoff."""
         self._add_to_calendar(row)
         self.tally.due_count += 1
+
+    def _schedule_site(self, site: str, at: float) -> None:
+        """Schedule the parked parts of *site* for *at*."""
+        self._calendar.add(DueRow("", f"{site} {PARTS}", at, site, NO_HOST))
 
     def _add_to_calendar(self, row: HostRow) -> None:
         self._calendar.add(DueRow("", row.host, row.ready_at, row.site, row.host))

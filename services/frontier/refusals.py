@@ -1,22 +1,27 @@
 """The rules that refuse admitted URLs, as a table, and the records of refusals."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.bounds import Exclusion, exclusion_of, limit_state
-from gossamer.events import CrawlDefined, Discovery, LinksParked, UrlsDiscovered
+from gossamer.events import CrawlDefined, Discovery, LinksParked, Purpose, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.pages import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.url import host_key
+from services.frontier.budgets import BUDGETS, Usage, find_exceeded
 from services.frontier.parked import limit_name, split_by_limit
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
+from services.frontier.parts import part_name
 from services.frontier.rows import HostRow, Origin, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
+from services.frontier.worth import low_worth_reason
 
 
 class AdmissionCandidate(NamedTuple):
@@ -74,22 +79,35 @@ def _check_redirects(one: AdmissionCandidate) -> str:
     return f"more than {limit} redirects in a row" if one.found.hops > limit else ""
 
 
-def _check_host_budget(one: AdmissionCandidate) -> str:
-    budget, is_seed = one.settings.host_budget, one.found.depth == 0 and one.found.hops == 0
-    if (
-        one.host.stored
-        or one.ahead
-        or is_seed
-        or one.partition.sites.hosts(one.host.row.site) < budget
-    ):
+def _check_worth(one: AdmissionCandidate) -> str:
+    if not one.settings.worth_parking or _is_free(one):
         return ""
-    return f"the site's budget of {budget} hosts is used up"
+    found = one.found
+    parts, site = one.partition.parts, one.host.row.site
+    low_part = parts.estimate(site, found.url, found.duplicates).low_part
+    if low_part is None or parts.may_admit(site, part_name(low_part, found.duplicates)):
+        return ""
+    return low_worth_reason(low_part, site)
 
 
-def _check_url_budget(one: AdmissionCandidate) -> str:
-    budget = one.settings.url_budget
-    used_up = one.host.row.totals.admitted + one.ahead >= budget
-    return f"the host's budget of {budget} URLs is used up" if used_up else ""
+def _is_free(one: AdmissionCandidate) -> bool:
+    """Return whether neither worth nor budgets apply: to a seed, and to a sitemap."""
+    found = one.found
+    return (found.depth == 0 and found.hops == 0) or found.purpose is not Purpose.PAGE
+
+
+def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str:
+    row, found = one.host.row, one.found
+    if _is_free(one) or (hazard is Hazard.TRAP_HOSTS and (one.host.stored or one.ahead)):
+        return ""
+    totals = one.partition.parts.worth(row.site).totals
+    usage = Usage(
+        one.partition.sites.hosts(row.site), totals.admitted + one.ahead, found.depth, totals
+    )
+    reason = find_exceeded(hazard, usage, one.settings)
+    if reason and one.partition.parts.may_admit(row.site, hazard):
+        return ""
+    return reason
 
 
 def _check_robots(one: AdmissionCandidate) -> str:
@@ -105,32 +123,65 @@ RULES: dict[Hazard, Callable[[AdmissionCandidate], str]] = {
     Hazard.TRAP_DEPTH: _check_depth,
     Hazard.OUT_OF_SCOPE: _check_scope,
     Hazard.REDIRECT: _check_redirects,
-    Hazard.TRAP_HOSTS: _check_host_budget,
-    Hazard.TRAP_URLS: _check_url_budget,
+    Hazard.LOW_WORTH: _check_worth,
+    **{hazard: partial(_check_budget, hazard) for hazard in BUDGETS},
     Hazard.ROBOTS_EXCLUDED: _check_robots,
 }
 """The hazard that a refusal is counted as → a function that returns the reason, or "" for no
 refusal."""
 
-PARKING_RULES = (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE, Hazard.BLACKLISTED)
-"""The rules whose refused URLs are parked: a wider definition, or a shorter blocklist, admits them
-again."""
+SITE_RULES = (Hazard.LOW_WORTH, *BUDGETS)
+"""The rules whose refused URLs are parked at their site, until the site earns more."""
+PARKING_RULES = (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE, Hazard.BLACKLISTED, *SITE_RULES)
+"""The rules whose refused URLs are parked: a wider definition, a shorter blocklist, or new texts of
+the site admit them again."""
 
 
 class Refusals:
     """Records refusals, has the *blocklist*, and evaluates parked URLs."""
 
-    def __init__(self, partitions: Partitions, store: Store) -> None:
+    def __init__(self, partitions: Partitions, store: Store, settings: FrontierSettings) -> None:
         self._partitions, self._urls = partitions, store.table(UrlRow)
+        self._settings = settings
         self.blocklist = Blocklist()
 
-    def find_exclusion(self, url: QueuedUrl, crawl: CrawlDefined) -> Exclusion | None:
-        """Return the reason why the admitted *url* must not be visited now; None if nothing
-        excludes it."""
-        if not url.on_behalf_of:
-            return exclusion_of(crawl, self.blocklist, url.origin.discovery(url.url))
-        rule = self.blocklist.of_url(url.url)
-        return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
+    def find_exclusion(
+        self,
+        partition: Partition,
+        site: str,
+        url: QueuedUrl,
+        crawl: CrawlDefined,
+        probed: Counter[str],
+    ) -> Exclusion | None:
+        """Return the reason why the admitted *url* of *site* must not be visited now; None if
+        nothing excludes it.
+
+        *probed*: the parked parts of which URLs before it are visited nevertheless. It is updated.
+        """
+        if url.on_behalf_of:
+            rule = self.blocklist.of_url(url.url)
+            return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
+        if found := exclusion_of(crawl, self.blocklist, url.origin.discovery(url.url)):
+            return found
+        return self._find_low_worth(partition, site, url, probed)
+
+    def _find_low_worth(
+        self, partition: Partition, site: str, url: QueuedUrl, probed: Counter[str]
+    ) -> Exclusion | None:
+        """Return the reason why *url*, which was never visited, is parked; None if it is not."""
+        origin = url.origin
+        is_seed = origin.depth == 0 and origin.hops == 0
+        is_new = not url.earlier and not url.attempt and origin.purpose is Purpose.PAGE
+        if is_seed or not is_new or not self._settings.worth_parking:
+            return None
+        low_part = partition.parts.estimate(site, url.url, origin.duplicates).low_part
+        if low_part is None:
+            return None
+        name = part_name(low_part, origin.duplicates)
+        if partition.parts.may_order(site, name, probed[name]):
+            probed[name] += 1
+            return None
+        return Exclusion(Hazard.LOW_WORTH, low_worth_reason(low_part, site))
 
     def refuse_queued(
         self,
@@ -188,16 +239,25 @@ class Refusals:
         refused: Refusal,
         crawl: CrawlDefined | None,
         now: float,
+        is_again: bool = False,
     ) -> None:
         """Record that *crawl* refuses *found*, a URL of *site*; *earlier*: visits to it that have
-        ended."""
+        ended. *is_again*: the URL was parked at its site and counted before."""
         if partition.sites.is_counted:
             return
         rule, reason = refused
+        if rule in SITE_RULES and not earlier:
+            name = str(rule)
+            if rule is Hazard.LOW_WORTH:
+                low = partition.parts.estimate(site, found.url, found.duplicates).low_part or ""
+                name = part_name(low, found.duplicates)
+            partition.parts.park(site, name, rule, origin.via, found, now)
+        if is_again:
+            return
         count("gossamer_urls_refused_total", rule=rule)
         count_hazards("frontier", [rule])
         partition.count_refused(rule)
-        if rule in PARKING_RULES and not earlier:
+        if rule in PARKING_RULES and rule not in SITE_RULES and not earlier:
             limit = limit_name(rule, found.url, self.blocklist)
             state = limit_state(limit, crawl, self.blocklist)
             partition.parked.add(site, origin.via, [found], limit, state)

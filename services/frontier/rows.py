@@ -291,6 +291,66 @@ class SiteRow(Row, frozen=True):
     """The records of `urls.admitted` that are in `hosts` and `refused`."""
 
 
+class SiteWorthRow(Row, frozen=True):
+    """The counters of the parts of a site, from which the worth of its URLs is estimated.
+
+    A site with many visits is stored at each sixteenth of them. A crash forgets the later ones.
+    """
+
+    table = "site_worth"
+    partition_key = "crawl", "site"
+
+    crawl: str
+    site: str
+    counters: bytes = b""
+    """As `services.frontier.worth` packs them."""
+
+
+class ParkedPart(NamedTuple):
+    """The parked URLs of a part of a site, or of one of its budgets."""
+
+    rule: str
+    """The hazard that the URLs were refused by."""
+    since: float
+    head: int = 0
+    """The first bucket of `parked` with URLs of the part."""
+    tail: int = 0
+    """The bucket that URLs are appended to."""
+    tail_size: int = 0
+    """Rows of the tail bucket."""
+    urls: int = 0
+    """URLs of the part, about."""
+    probes: int = 0
+    """Probes so far: visits that show whether the part has recovered."""
+    probe_at: float = 0.0
+    """The time of the next probe."""
+    probe_visits: int = 0
+    """The number of the site's visits at which the next probe is made before its time."""
+    to_admit: int = 0
+    """URLs of the part that may be queued now, although it is parked."""
+    to_order: int = 0
+    """URLs of the part that may be visited now, although it is parked."""
+    releasing: bool = False
+    """Whether its URLs are admitted again, a bucket at a time."""
+    released_at: float | None = None
+    """The limit of the budget at the last release; null before."""
+    is_limited: bool = False
+    """Whether the release ends when `to_admit` is used up."""
+
+
+class ParkedPartsRow(Row, frozen=True):
+    """The parts of a site with parked URLs."""
+
+    table = "parked_parts"
+    partition_key = "crawl", "site"
+
+    crawl: str
+    site: str
+    parts: dict[str, ParkedPart] = field(default_factory=dict)
+    """The name of a part, as in `services.frontier.worth`, with `~` before it for URLs that were
+    found on pages without a new text; or the hazard of a budget."""
+
+
 class RobotsRow(Row, frozen=True):
     """The rules of a host's robots.txt, and since when it cannot be read."""
 

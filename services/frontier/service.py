@@ -21,6 +21,7 @@ from gossamer.events import (
     MissingPageRead,
     PageDeduplicated,
     RefetchRequested,
+    ReleaseRequested,
     RetryRequested,
     RobotsAnswered,
     RobotsRequested,
@@ -46,7 +47,7 @@ from services.frontier.checkout import CheckOut
 from services.frontier.dispatch import Balance, FindLagging, HostLoader, ReadyHost
 from services.frontier.erasing import ErasureHandler
 from services.frontier.pacing import Pacing
-from services.frontier.partition import Partition
+from services.frontier.partition import NO_HOST, Partition
 from services.frontier.partitions import Gauges, Partitions
 from services.frontier.politeness import Overrides
 from services.frontier.refusals import Refusals
@@ -85,7 +86,7 @@ class Frontier(Processor):
         self._balance = Balance(self._partitions, store, settings.site_gap, find_lagging)
         self._loading = HostLoader(self._partitions, settings, store)
         self._revisits = Revisits(self._partitions, store)
-        self._refusals = Refusals(self._partitions, store)
+        self._refusals = Refusals(self._partitions, store, settings)
         self._admission = Admission(
             settings, self._partitions, self._refusals, self._revisits, store
         )
@@ -238,6 +239,7 @@ class Frontier(Processor):
             RobotsAnswered: self._apply_robots_answer,
             RetryRequested: self._operator_requests.retry,
             RefetchRequested: self._operator_requests.refetch,
+            ReleaseRequested: self._operator_requests.release,
             ChangesHinted: self._revisits.record_hints,
             ErasureRequested: lambda partition, event, now: [
                 *self._erasures.begin(partition, event, now)
@@ -261,7 +263,7 @@ class Frontier(Processor):
         if partition.erasures.covers(event.visit):
             return
         if partition.count_verdict(event, self._offset_and_time(event)):
-            self._check_in.record_verdict(partition, event)
+            self._check_in.record_verdict(partition, event, now)
             self._revisits.record_verdict(partition, event)
 
     def _apply_robots_answer(
@@ -315,14 +317,19 @@ class Frontier(Processor):
         """Queue at most *limit* due URLs, and end the backoff of due hosts."""
         self._revisits.follow(now, limit)
         popped = list[tuple[Partition, list[DueRow], list[DueRow]]]()
+        woken = list[tuple[Partition, str]]()
         for partition in self._partitions:
             due = partition.pop_due(now, limit)
+            sites = dict.fromkeys(entry.site for entry in due if entry.host == NO_HOST)
+            due = [entry for entry in due if entry.host != NO_HOST]
+            woken += [(partition, site) for site in sites]
             visits = partition.plans.pop_due(now, limit := limit - len(due))
             limit -= len(visits)
             if due or visits:
                 popped.append((partition, due, visits))
         entries = [entry for _, due, visits in popped for entry in (*due, *visits)]
-        places = [(entry.site, entry.host) for entry in entries]
+        places: list[tuple[str, str | None]] = [(entry.site, entry.host) for entry in entries]
+        places += [(site, None) for _, site in woken]
         read_ahead(self._store, chain([plans_of(entries)], self._reads_of(places)))
         for partition, due, visits in popped:
             partition.end_backoffs([entry for entry in due if not entry.url])
@@ -331,6 +338,8 @@ class Frontier(Processor):
                     self._admission.queue_due_retry(partition, entry, now)
             for entry in visits:
                 self._admission.queue_due_plan(partition, entry, now)
+        for partition, site in woken:
+            self._admission.release_parked(partition, site, self._crawl, now)
 
     def _load_hosts(self, now: float) -> None:
         self._loading.load_hosts(now)

@@ -23,9 +23,7 @@ from services.frontier.workbench import CachePart
 
 MAX_REFUSED_ROWS = 100
 """The number of URLs of a site that get a row, for each rule that refuses URLs permanently."""
-PERMANENT_RULES = frozenset(
-    {Hazard.REDIRECT, Hazard.TRAP_HOSTS, Hazard.TRAP_URLS, Hazard.ROBOTS_EXCLUDED}
-)
+PERMANENT_RULES = frozenset({Hazard.REDIRECT, Hazard.ROBOTS_EXCLUDED})
 """The admission rules whose refusals are permanent: no later change admits the URLs."""
 DAY = 86400.0
 MIN_LIMIT_CHANGE = 0.1

@@ -31,7 +31,8 @@ from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.web.cookies import Cookie
 from gossamer.web.url import host_name
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, QueuedUrl, RobotsRow, SiteRow
+from services.frontier.rows import HostRow, ParkedPartsRow, QueuedUrl, RobotsRow, SiteRow
+from services.frontier.worth import SiteWorth
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -86,6 +87,8 @@ class PartitionCaches(NamedTuple):
     robots: CachePart[str, CachedRobots]
     """Host key → robots rules."""
     sites: CachePart[str, SiteRow]
+    worth: CachePart[str, SiteWorth]
+    parts: CachePart[str, ParkedPartsRow]
     queue_heads: CachePart[str, list[QueuedUrl]]
     """Bucket → consecutive rows, from the cursor on or from before it."""
 
@@ -97,6 +100,8 @@ class FrontierCaches:
         self._hosts = _cache(64, 4, size_of_host)
         self._robots = _cache(128, 8, size_of_robots)
         self._sites = _cache(64, 4, size_of_site)
+        self._worth = _cache(96, 4, size_of_worth)
+        self._parts = _cache(32, 4, size_of_parts)
         self._queue_heads = _cache(64, 4, size_of_urls)
         self._owners = count()
 
@@ -107,6 +112,8 @@ class FrontierCaches:
             CachePart(self._hosts, owner),
             CachePart(self._robots, owner),
             CachePart(self._sites, owner),
+            CachePart(self._worth, owner),
+            CachePart(self._parts, owner),
             CachePart(self._queue_heads, owner),
         )
 
@@ -122,6 +129,17 @@ def size_of_host(host: Host) -> int:
     row = host.row
     texts = len(row.host) + len(row.backoff_reason or "")
     return 6 * ENTRY_BYTES + texts + size_of_cookies(row.cookies)
+
+
+def size_of_worth(worth: SiteWorth) -> int:
+    """Estimate the bytes of *worth* in memory: each counter has five numbers."""
+    parts = len(worth.of_new) + len(worth.of_copies) + len(worth.positions) + len(worth.depths)
+    return (2 + 2 * parts) * ENTRY_BYTES
+
+
+def size_of_parts(row: ParkedPartsRow) -> int:
+    """Estimate the bytes of *row* in memory."""
+    return (1 + 3 * len(row.parts)) * ENTRY_BYTES
 
 
 def size_of_robots(cached: CachedRobots) -> int:

@@ -232,7 +232,7 @@ def test_depth_and_budget_refusals_have_reasons() -> None:
     sim = Simulation(url_budget=2)
     sim.handle(crawl(max_depth=3))
     sim.admit("http://a.test/deep", depth=4)
-    sim.admit(*urls("a.test", 3))
+    sim.admit(*urls("a.test", 3), depth=1)
     sim.run()
     assert sim.pages() == urls("a.test", 2)
     visits = sim.store.table(UrlRow)

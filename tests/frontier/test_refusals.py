@@ -1,7 +1,6 @@
 """Each rule of admission refuses URLs beyond its limit, with a reason, and no others."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -9,6 +8,7 @@ from gossamer.events import (
     DEFAULT_CRAWL,
     BlocklistChanged,
     Discovery,
+    Outcome,
     RobotsRequested,
     UrlsAdmitted,
 )
@@ -25,10 +25,10 @@ PRIVATE = RobotsRules(lines="3 - /private/", fetched_at=START, expires_at=START 
 
 
 def admit(sim: Simulation, path: str, depth: int = 0, hops: int = 0, host: str = HOST) -> str:
-    """Admit the URL, and run the simulation to its end."""
+    """Admit the URL, and run the simulation for ten minutes: no parked part is probed yet."""
     found = Discovery(f"{host}{path}", depth=depth, hops=hops)
     sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=(found,)))
-    sim.run()
+    sim.run(until=sim.now + 600.0)
     return found.url
 
 
@@ -59,8 +59,32 @@ def too_many_hosts(sim: Simulation) -> tuple[str, str]:
 
 
 def over_budget(sim: Simulation) -> tuple[str, str]:
-    *_, last = [admit(sim, f"/{n}") for n in range(sim.settings.url_budget)]
-    return last, admit(sim, "/more")
+    *_, last = [admit(sim, f"/{n}", depth=1) for n in range(sim.settings.url_budget)]
+    return last, admit(sim, "/more", depth=1)
+
+
+def too_many_bytes(sim: Simulation) -> tuple[str, str]:
+    passed = admit(sim, "/", depth=1)
+    sim.partition("a.test").parts.worth("a.test").totals.received = sim.settings.byte_budget
+    return passed, admit(sim, "/more", depth=1)
+
+
+def too_many_seconds(sim: Simulation) -> tuple[str, str]:
+    passed = admit(sim, "/", depth=1)
+    sim.partition("a.test").parts.worth("a.test").totals.seconds = sim.settings.second_budget
+    return passed, admit(sim, "/more", depth=1)
+
+
+def much_deeper_than_new_texts(sim: Simulation) -> tuple[str, str]:
+    limit = sim.settings.depth_budget
+    return admit(sim, "/", depth=limit), admit(sim, "/deep", depth=limit + 1)
+
+
+def without_new_texts(sim: Simulation) -> tuple[str, str]:
+    sim.answer = lambda url: {"outcome": Outcome.GONE} if "/cal/" in url else {}
+    for n in range(8):
+        admit(sim, f"/cal/{n}", depth=1)
+    return admit(sim, "/", depth=1), admit(sim, "/cal/more", depth=1)
 
 
 def exclude_by_robots(sim: Simulation) -> tuple[str, str]:
@@ -72,6 +96,10 @@ REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
     Hazard.TRAP_DEPTH: (too_deep, "limit of 3"),
     Hazard.OUT_OF_SCOPE: (out_of_scope, "not prefix("),
     Hazard.REDIRECT: (too_many_redirects, "redirects in a row"),
+    Hazard.LOW_WORTH: (without_new_texts, "visits to http://a.test/cal/ brought no new text"),
+    Hazard.TRAP_BYTES: (too_many_bytes, "budget of 1,000,000 bytes"),
+    Hazard.TRAP_SECONDS: (too_many_seconds, "budget of 3,600 seconds"),
+    Hazard.TRAP_SITE_DEPTH: (much_deeper_than_new_texts, "budget of 10 links"),
     Hazard.TRAP_HOSTS: (too_many_hosts, "budget of 7 hosts"),
     Hazard.TRAP_URLS: (over_budget, "budget of 5 URLs"),
     Hazard.ROBOTS_EXCLUDED: (exclude_by_robots, "line 3"),
@@ -83,7 +111,11 @@ REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
 def test_rule_refuses_with_reason(rule: Hazard) -> None:
     robots = {"robots": PRIVATE}
     sim = Simulation(
-        lambda url: robots if url.endswith("/robots.txt") else {}, url_budget=5, host_budget=7
+        lambda url: robots if url.endswith("/robots.txt") else {},
+        url_budget=5 if rule is Hazard.TRAP_URLS else 100,
+        host_budget=7,
+        byte_budget=1_000_000,
+        budget_growth=0.0,
     )
     scenario, sentence = REFUSED[rule]
     passed, refused = scenario(sim)
@@ -103,8 +135,6 @@ def count_rows(sim: Simulation, table: str) -> int:
 def traps(rule: Hazard, count: int) -> list[Discovery]:
     """Return URLs that *rule* refuses after the first five were admitted."""
     match rule:
-        case Hazard.TRAP_HOSTS:
-            return [Discovery(f"http://{n}.a.test/", depth=1) for n in range(count)]
         case Hazard.REDIRECT:
             return [Discovery(f"{HOST}/{n}", depth=1, hops=99) for n in range(count)]
         case Hazard.ROBOTS_EXCLUDED:
@@ -116,11 +146,7 @@ def traps(rule: Hazard, count: int) -> list[Discovery]:
 @pytest.mark.parametrize("rule", sorted(PERMANENT_RULES))
 def test_trap_has_bounded_rows(rule: Hazard) -> None:
     robots = {"robots": PRIVATE}
-    budgets: dict[str, Any] = {
-        "url_budget": 2 if rule is Hazard.TRAP_URLS else 1_000_000,
-        "host_budget": 2,
-    }
-    sim = Simulation(lambda url: robots if url.endswith("/robots.txt") else {}, **budgets)
+    sim = Simulation(lambda url: robots if url.endswith("/robots.txt") else {})
     admit(sim, "/first")
     found = traps(rule, 10 * MAX_REFUSED_ROWS)
     for start in range(0, len(found), 50):

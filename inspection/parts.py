@@ -1,0 +1,182 @@
+"""The parts of a site as data: what their visits brought, and which URLs are parked."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from gossamer.crawl import canonical_of_typed
+from gossamer.errors import BadSettings
+from gossamer.web.url import BadUrl, site_of
+from inspection.crawl import OpenCrawl
+from services.frontier.budgets import BUDGETS, Usage, limit_of
+from services.frontier.parts import OF_COPIES
+from services.frontier.rows import ParkedPart, ParkedPartsRow, SiteRow, SiteWorthRow
+from services.frontier.worth import (
+    LOW_WORTH,
+    OTHERS,
+    SITE,
+    Counts,
+    SiteWorth,
+    Trie,
+    describe_part,
+    estimate_part,
+    unpack_worth,
+)
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """A part of a site: a host, a directory, or a path with parameters."""
+
+    name: str
+    """The name of the part, for `gossamer release`."""
+    text: str
+    """The name of the part, for people."""
+    level: int
+    """0 for the whole site, 1 for a host, and so on."""
+    worth: float
+    """The new texts that a visit is expected to bring, from 0 to 1."""
+    visits: float
+    """The last first visits to URLs of the part; older ones count less."""
+    new: float
+    """New texts of these visits."""
+    links: float
+    """New links of these visits."""
+    received: float
+    """Bytes of these visits."""
+    seconds: float
+    """Seconds that these visits took."""
+    parked: int = 0
+    """Parked URLs of the part, about."""
+    next_probe_at: float | None = None
+    """The time of the next visit that shows whether the part has recovered; null if it is not
+    parked."""
+
+
+class SiteBudget(Struct, frozen=True, kw_only=True):
+    """A budget of a site."""
+
+    name: str
+    """The hazard that URLs over the budget are refused by, for `gossamer release`."""
+    unit: str
+    setting: str
+    """The setting with the budget of a site that has earned nothing."""
+    used: float
+    limit: float | None
+    """The present limit; null if the budget is off."""
+    parked: int = 0
+    """Parked URLs that wait for the budget, about."""
+
+
+class SiteParts(Struct, frozen=True, kw_only=True):
+    """What the visits to a site brought, its budgets, and its parts."""
+
+    site: str
+    visits: int
+    """First visits to URLs."""
+    new: float
+    """New texts of these visits."""
+    linking_sites: float
+    """Other sites that link to the site, about."""
+    parked: int
+    """Parked URLs of the site, about."""
+    budgets: tuple[SiteBudget, ...]
+    parts: tuple[Part, ...]
+    """The parts in the order of a tree. Those with `~` before their names have the URLs that pages
+    without a new text link to."""
+
+    @property
+    def parked_urls(self) -> dict[str, int]:
+        """Name of a part or budget → its parked URLs, about."""
+        found = {budget.name: budget.parked for budget in self.budgets if budget.parked}
+        return found | {part.name: part.parked for part in self.parts if part.parked}
+
+
+def site_of_typed(text: str) -> str:
+    """Return the site of a typed host or URL. Raise BadSettings if it is neither."""
+    try:
+        return site_of(canonical_of_typed(text))
+    except BadUrl as error:
+        raise BadSettings(str(error)) from error
+
+
+def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
+    """Return the parts and budgets of *site*."""
+    store = crawl.store()
+    with crawl.reading():
+        row = store.table(SiteWorthRow).get((crawl.id, site))
+        parked = store.table(ParkedPartsRow).get((crawl.id, site))
+        hosts = (store.table(SiteRow).get(site) or SiteRow(site)).hosts
+    worth = unpack_worth(row.counters if row else b"")
+    parts = dict(parked.parts) if parked else {}
+    return SiteParts(
+        site=site,
+        visits=worth.totals.visits,
+        new=worth.totals.new,
+        linking_sites=worth.totals.linking_sites,
+        parked=sum(part.urls for part in parts.values()),
+        budgets=tuple(_budgets(crawl, worth, hosts, parts)),
+        parts=(
+            *_parts(site, worth.of_new, "", parts),
+            *_parts(site, worth.of_copies, OF_COPIES, parts),
+        ),
+    )
+
+
+def _budgets(
+    crawl: OpenCrawl, worth: SiteWorth, hosts: int, parts: dict[str, ParkedPart]
+) -> Iterator[SiteBudget]:
+    # Importing settings takes longer than the other commands.
+    from gossamer.settings import FrontierSettings
+
+    settings = crawl.settings.frontier if crawl.settings else FrontierSettings()
+    totals = worth.totals
+    usage = Usage(hosts, totals.admitted, totals.new_depth + 1, totals)
+    for hazard, budget in BUDGETS.items():
+        waiting = parts.get(hazard)
+        yield SiteBudget(
+            name=hazard,
+            unit=budget.unit,
+            setting=f"frontier.{budget.setting}",
+            used=budget.used(usage),
+            limit=limit_of(hazard, usage, settings),
+            parked=waiting.urls if waiting else 0,
+        )
+
+
+def _parts(site: str, trie: Trie, before: str, parked: dict[str, ParkedPart]) -> Iterator[Part]:
+    names = {name[len(before) :] for name in parked if _is_in(name, before)}
+    for name in sorted({*trie, *names}):
+        waiting = parked.get(f"{before}{name}")
+        counts = trie.get(name, Counts())
+        yield Part(
+            name=f"{before}{name}",
+            text=describe_part(name, site),
+            level=_level(name),
+            worth=round(estimate_part(trie, name), 3),
+            visits=round(counts.visits, 1),
+            new=round(counts.new, 1),
+            links=round(counts.links, 1),
+            received=round(counts.received),
+            seconds=round(counts.seconds, 3),
+            parked=waiting.urls if waiting else 0,
+            next_probe_at=waiting.probe_at if waiting else None,
+        )
+
+
+def _is_in(name: str, before: str) -> bool:
+    """Return whether the parked part *name* is of the trie with this prefix."""
+    if name in BUDGETS:
+        return False
+    return name.startswith(OF_COPIES) == bool(before)
+
+
+def _level(name: str) -> int:
+    if name in (SITE, OTHERS):
+        return 0 if name == SITE else 1
+    path = name.partition("://")[2]
+    return 1 + path.rstrip("/").count("/") + path.count("?") + path.endswith("?")
+
+
+def is_low(part: Part) -> bool:
+    """Return whether URLs of *part* are parked."""
+    return part.worth < LOW_WORTH

@@ -1,0 +1,376 @@
+"""The parts of sites in the store: their counters, and their parked URLs.
+
+`worth.py` estimates which parts of a site bring new texts, and `budgets.py` limits how much of a
+site is crawled. This module stores their counters, and the URLs that they refuse.
+
+**Parking.** Each parked part, and each budget, has its URLs in buckets of its own, and their ends
+in one row of the site. So the memory of a frontier does not grow with the number of parked parts:
+rows of sites are cached, and read with the site.
+
+**Release.** A part is released when a visit to it brings a new text, when its budget grows, or when
+an operator asks for it. Its URLs are then admitted again, a bucket in each step: they pass the
+rules of admission, which may park them again. A release ends with the first bucket of which no URL
+is admitted.
+
+**Probes.** Now and then one URL of a parked part is visited nevertheless. The first probe is due an
+hour after the part was parked, or when the site has had `PROBE_VISITS` visits more, and each
+further one after twice as long, so a trap costs a few visits in a year.
+
+**Crashes.** A bucket is dropped in the step after its URLs were admitted, when the rows of their
+hosts are stored. After a crash it is admitted again, as `repeated`: URLs that are queued, planned
+or visited are left out. An entry of the calendar wakes a site that has a part to release.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
+
+from msgspec.structs import replace
+
+from gossamer.events import Discovery, PageDeduplicated, Purpose, Verdict, Visit
+from gossamer.events.hazards import Hazard
+from gossamer.events.outcomes import GONE_VERDICTS
+from gossamer.runtime.processor import Key
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from services.frontier.bucketed_log import BucketedLog
+from services.frontier.budgets import BUDGETS, Usage, limit_of
+from services.frontier.parked import BUCKET_ROWS, ParkedRow
+from services.frontier.rows import Origin, ParkedPart, ParkedPartsRow, SiteWorthRow
+from services.frontier.workbench import PartitionCaches
+from services.frontier.worth import (
+    LOW_WORTH,
+    OTHERS,
+    Estimate,
+    SiteWorth,
+    expect,
+    forget,
+    must_store,
+    pack_worth,
+    parts_of,
+    rank_worth,
+    record_in_link,
+    record_links,
+    record_transfer,
+    record_visit,
+    unpack_worth,
+    value_of_novelty,
+)
+
+MAX_PARKED_PARTS = 60
+"""Parked parts of a site. URLs of further ones are parked together, under `*`."""
+OF_COPIES = "~"
+"""Before the name of a part: URLs that were found on pages without a new text."""
+PROBE_WAIT, MAX_PROBE_WAIT = 3600.0, 30 * 86400.0
+"""Seconds before the first probe of a part, and before any other."""
+PROBE_VISITS = 50
+"""Visits to the site before the first probe of a part, if its time comes later."""
+MAX_DOUBLINGS = 20
+RELEASE_URLS = 50
+"""Room in a budget for which its URLs are released, unless fewer are parked, or half of the budget
+that a site starts with is less."""
+Schedule = Callable[[str, float], None]
+"""Wakes a site at a time."""
+
+
+def part_name(part: str, duplicates: int) -> str:
+    """Return the name under which *part* is parked, for URLs with this number of pages without a
+    new text before them."""
+    return f"{OF_COPIES}{part}" if duplicates else part
+
+
+class Parts:
+    """The parts of all sites of a partition, in one *crawl*; *schedule* wakes a site."""
+
+    def __init__(
+        self, crawl: str, store: Store, caches: PartitionCaches, schedule: Schedule
+    ) -> None:
+        self._crawl, self._schedule = crawl, schedule
+        self._worth_rows, self._rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
+        self._parked = store.table(ParkedRow)
+        self._worth, self._parts = caches.worth, caches.parts
+        self._read = dict[tuple[str, str], int]()
+        """Site and part → the bucket whose URLs were admitted in the last step."""
+
+    def reads_of(self, sites: Iterable[str]) -> list[Key]:
+        """Return the keys of the rows of *sites* that are not cached."""
+        found: list[Key] = []
+        for site in sites:
+            if site not in self._worth:
+                found.append((SiteWorthRow, (self._crawl, site), ""))
+            if site not in self._parts:
+                found.append((ParkedPartsRow, (self._crawl, site), ""))
+        return found
+
+    # Counters.
+
+    def worth(self, site: str) -> SiteWorth:
+        """Return the counters of *site*. Only the methods of this class change them."""
+        if (worth := self._worth.get(site)) is None:
+            row = self._worth_rows.get((self._crawl, site))
+            worth = unpack_worth(row.counters if row else b"")
+            self._worth.put(site, worth, site)
+        return worth
+
+    def estimate(self, site: str, url: str, duplicates: int) -> Estimate:
+        """Return the estimated worth of a visit to *url*."""
+        return expect(self.worth(site), url, duplicates)
+
+    def rank_worth(self, site: str, url: str, origin: Origin | Discovery) -> float:
+        """Return the worth by which *url* is ordered in its host's queue."""
+        worth = self.worth(site)
+        found = expect(worth, url, origin.duplicates)
+        return rank_worth(found, worth, origin.position, origin.depth)
+
+    def count_admitted(self, site: str, urls: int) -> None:
+        """Count *urls* that were queued; a negative number if they were parked again."""
+        worth = self.worth(site)
+        worth.totals.admitted = max(0, worth.totals.admitted + urls)
+        self._store_worth(site, worth)
+
+    def record_in_link(self, site: str, linking_site: str) -> None:
+        """Count a link from a page of another site."""
+        worth = self.worth(site)
+        record_in_link(worth, linking_site, site)
+        self._store_worth(site, worth)
+
+    def record_links(self, site: str, via: str, urls: Iterable[Discovery]) -> None:
+        """Count new links on the page of the visit *via* to *urls* of its site."""
+        page = via.partition("@")[2]
+        if "://" not in page:
+            return
+        found = [(one.url, one.duplicates) for one in urls]
+        if found and parts_of(page)[1] in {parts_of(url)[1] for url, _ in found}:
+            record_links(self.worth(site), page, max(0, found[0][1] - 1), found)
+
+    def record_transfer(self, site: str, visit: Visit, received: int, seconds: float) -> None:
+        """Count the bytes and the seconds of *visit*."""
+        worth = self.worth(site)
+        record_transfer(worth, visit.url, visit.duplicates, received, seconds)
+        worth.unsaved += 1
+        self._store_worth(site, worth)
+
+    def record_visit(self, site: str, visit: Visit, new: float, size: int, now: float) -> None:
+        """Count the first *visit* to a URL, which brought *new* texts, from 0 to 1, and *size*
+        bytes. A part that brings new texts again is released."""
+        worth = self.worth(site)
+        before = expect(worth, visit.url, visit.duplicates)
+        record_visit(worth, visit.url, visit.duplicates, visit.position, visit.depth, new)
+        if new >= LOW_WORTH:
+            worth.totals.new_received += size
+            if before.low_part is not None:
+                self._recover(site, worth, visit, before.low_part, now)
+        self._store_worth(site, worth)
+        self._start_probes(site, worth, now)
+
+    def _recover(
+        self, site: str, worth: SiteWorth, visit: Visit, low_part: str, now: float
+    ) -> None:
+        """Release the part of *visit*: its former visits are forgotten."""
+        trie, parts = worth.trie(visit.duplicates), parts_of(visit.url)
+        for part in (low_part, *parts[2:]):
+            forget(trie, part)
+        self.release(site, part_name(low_part, visit.duplicates), now)
+
+    def _store_worth(self, site: str, worth: SiteWorth) -> None:
+        self._worth.put(site, worth, site)
+        if must_store(worth):
+            self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
+
+    # Parked URLs.
+
+    def parked(self, site: str) -> dict[str, ParkedPart]:
+        """Return the parked parts of *site*, by name."""
+        return self._row(site).parts
+
+    def park(
+        self, site: str, name: str, rule: Hazard, via: str, found: Discovery, now: float
+    ) -> None:
+        """Park *found*, which the visit *via* discovered, in the part *name*."""
+        parts = self.parked(site)
+        if name not in parts and len(parts) >= MAX_PARKED_PARTS:
+            name = OTHERS
+        if (part := parts.get(name)) is None:
+            part = ParkedPart(rule, now)
+            if not _is_budget(name):
+                part = _with_next_probe(part, self.worth(site).totals.visits, now)
+                self._schedule(site, part.probe_at)
+        log, size = self._log(site, name), part.tail_size
+        if size >= BUCKET_ROWS:
+            part, size = part._replace(tail=part.tail + 1), 0
+        log.put(part.tail, ParkedRow(self._crawl, "", size, via, (found,)))
+        self._put(site, name, part._replace(tail_size=size + 1, urls=part.urls + 1))
+
+    def may_admit(self, site: str, name: str) -> bool:
+        """Return whether a URL of the parked part *name* is queued as a probe or by an operator's
+        request, which is used up then."""
+        part = self.parked(site).get(name)
+        if part is None or part.to_admit <= 0:
+            return False
+        self._put(site, name, part._replace(to_admit=part.to_admit - 1))
+        return True
+
+    def may_order(self, site: str, name: str, ahead: int) -> bool:
+        """Return whether a URL of the parked part *name* is visited as a probe or by an operator's
+        request. *ahead*: URLs of the part that are visited before it in the same order."""
+        part = self.parked(site).get(name)
+        return part is not None and part.to_order > ahead
+
+    def count_orders(self, site: str, urls: Iterable[tuple[str, int]]) -> None:
+        """Count probes and requested visits among ordered *urls*, each with its number of pages
+        without a new text before it."""
+        parked = self.parked(site)
+        if not any(part.to_order for part in parked.values()):
+            return
+        for url, copies in urls:
+            low_part = self.estimate(site, url, copies).low_part
+            part = None if low_part is None else self.parked(site).get(part_name(low_part, copies))
+            if part and part.to_order and low_part is not None:
+                name = part_name(low_part, copies)
+                self._put(site, name, part._replace(to_order=part.to_order - 1))
+
+    def release(self, site: str, name: str, now: float, urls: int = 0) -> bool:
+        """Begin to release the part *name*; return whether it has parked URLs.
+
+        *urls*: the number of its URLs that are queued even if the part is still parked.
+        """
+        part = self.parked(site).get(name)
+        if part is None:
+            return False
+        part = part._replace(
+            releasing=True,
+            is_limited=urls > 0,
+            to_admit=urls,
+            to_order=part.to_order + urls,
+        )
+        self._put(site, name, part)
+        self._schedule(site, now)
+        return True
+
+    def _start_probes(self, site: str, worth: SiteWorth, now: float) -> None:
+        visits = worth.totals.visits
+        for name, part in [*self.parked(site).items()]:
+            is_due = part.probe_at <= now or part.probe_visits <= visits
+            if is_due and not part.releasing and not _is_budget(name):
+                part = _with_next_probe(part._replace(probes=part.probes + 1), visits, now)
+                self._put(site, name, part)
+                self._schedule(site, part.probe_at)
+                self.release(site, name, now, urls=1)
+
+    def release_budgets(
+        self, site: str, hosts: int, settings: FrontierSettings, now: float
+    ) -> None:
+        """Release the URLs of budgets that have grown since their last release, and have room for
+        many URLs."""
+        totals = self.worth(site).totals
+        usage = Usage(hosts, totals.admitted, totals.new_depth, totals)
+        for name, part in [*self.parked(site).items()]:
+            if part.releasing or not _is_budget(name):
+                continue
+            hazard = Hazard(name)
+            budget, limit = BUDGETS[hazard], limit_of(hazard, usage, settings)
+            room = inf if limit is None else limit - budget.used(usage)
+            start = getattr(settings, budget.setting)
+            urls = min(part.urls, RELEASE_URLS, max(1.0, start / 2))
+            has_grown = room >= budget.per_url(totals) * urls
+            if has_grown and limit != part.released_at:
+                self._put(site, name, part._replace(released_at=limit or 0.0))
+                self.release(site, name, now)
+
+    def step(self, site: str, now: float) -> Iterator[tuple[str, list[ParkedRow]]]:
+        """Start the probes of *site* that are due. Yield the name of each part that is being
+        released, with the rows of one bucket of it, whose URLs are to be admitted."""
+        self._start_probes(site, self.worth(site), now)
+        for name, part in [*self.parked(site).items()]:
+            part = self._drop_read(site, name, part)
+            if not part.releasing:
+                continue
+            if (part.head, part.tail_size) == (part.tail, 0):
+                self._remove(site, name)
+                continue
+            if part.head == part.tail:
+                part = part._replace(tail=part.tail + 1, tail_size=0)
+            self._put(site, name, part)
+            self._read[site, name] = part.head
+            yield name, self._log(site, name).page(part.head)
+            self._schedule(site, now)
+
+    def end_bucket(self, site: str, name: str, queued: int) -> None:
+        """Go on with the release of the part *name*, or end it: none of the URLs of its last bucket
+        was *queued*, or all that were to be queued are."""
+        part = self.parked(site).get(name)
+        if part and (not queued or (part.to_admit == 0 and part.is_limited)):
+            self._put(site, name, part._replace(releasing=False, is_limited=False, to_admit=0))
+
+    def _drop_read(self, site: str, name: str, part: ParkedPart) -> ParkedPart:
+        """Drop the bucket whose URLs were admitted in the last step."""
+        if (bucket := self._read.pop((site, name), None)) is None or bucket != part.head:
+            return part
+        log = self._log(site, name)
+        urls = sum(len(row.urls) for row in log.page(bucket))
+        log.drop(bucket)
+        part = part._replace(head=bucket + 1, urls=max(0, part.urls - urls))
+        self._put(site, name, part)
+        return part
+
+    def erase_host(self, site: str, host: str) -> None:
+        """Erase the counters of the parts of *host*."""
+        worth = self.worth(site)
+        for trie in (worth.of_new, worth.of_copies):
+            for part in [one for one in trie if one == host or one.startswith(f"{host}/")]:
+                del trie[part]
+        self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
+
+    def erase(self, site: str) -> None:
+        """Erase the counters and the parked URLs of *site*."""
+        for name, part in self.parked(site).items():
+            for bucket in range(part.head, part.tail + 1):
+                self._log(site, name).drop(bucket)
+        for rows, cache in ((self._worth_rows, self._worth), (self._rows, self._parts)):
+            rows.erase((self._crawl, site))
+            cache.remove(site)
+
+    def _log(self, site: str, name: str) -> BucketedLog[ParkedRow]:
+        return BucketedLog(self._parked, f"{site} {name}", self._crawl)
+
+    def _row(self, site: str) -> ParkedPartsRow:
+        if (row := self._parts.get(site)) is None:
+            row = self._rows.get((self._crawl, site)) or ParkedPartsRow(self._crawl, site)
+            self._parts.put(site, row, site)
+        return row
+
+    def _put(self, site: str, name: str, part: ParkedPart) -> None:
+        row = self._row(site)
+        self._put_row(replace(row, parts={**row.parts, name: part}))
+
+    def _remove(self, site: str, name: str) -> None:
+        row = self._row(site)
+        parts = {other: part for other, part in row.parts.items() if other != name}
+        self._put_row(replace(row, parts=parts))
+
+    def _put_row(self, row: ParkedPartsRow) -> None:
+        self._parts.put(row.site, row, row.site)
+        self._rows.put(row)
+
+
+def new_texts_of(event: PageDeduplicated) -> float | None:
+    """Return how many new texts the visit of *event* brought, from 0 to 1; None if it does not
+    count: it was not the first visit to a page, or it found no document."""
+    if event.visit.earlier or event.visit.purpose is not Purpose.PAGE:
+        return None
+    if event.verdict in GONE_VERDICTS:
+        return None
+    is_copy = event.verdict in (Verdict.DUPLICATE, Verdict.NEAR_DUPLICATE, Verdict.UNREADABLE)
+    if is_copy or Hazard.SOFT_404 in event.hazards:
+        return 0.0
+    return 1.0 if event.novelty is None else value_of_novelty(event.novelty)
+
+
+def _is_budget(name: str) -> bool:
+    return name.startswith("trap_")
+
+
+def _with_next_probe(part: ParkedPart, visits: int, now: float) -> ParkedPart:
+    """Return *part* with the time, and the number of the site's *visits*, of its next probe."""
+    factor = 1 << min(part.probes, MAX_DOUBLINGS)
+    wait = min(PROBE_WAIT * factor, MAX_PROBE_WAIT)
+    return part._replace(probe_at=now + wait, probe_visits=visits + PROBE_VISITS * factor)

@@ -1,0 +1,213 @@
+"""Parked URLs of a site: kept, probed, and released when their part brings new texts again."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from gossamer.events import (
+    DEFAULT_CRAWL,
+    Discovery,
+    Outcome,
+    PageDeduplicated,
+    ReleaseRequested,
+    UrlsAdmitted,
+    Verdict,
+    VisitEnded,
+)
+from services.frontier.parts import PROBE_WAIT
+from services.frontier.rows import ParkedPartsRow, UrlRow
+from tests.frontier.simulation import Simulation
+
+HOST, SITE = "http://a.test", "a.test"
+
+
+class TrapSite:
+    """A host with honest pages and a calendar, whose pages are new only while `has_news`."""
+
+    def __init__(self, **settings: object) -> None:
+        self.has_news = False
+        self.sim = Simulation(self._answer, **settings)  # type: ignore[arg-type]
+        self.sim.give_verdict = self._give_verdict
+
+    def _answer(self, url: str) -> Mapping[str, object]:
+        return {}
+
+    def _give_verdict(self, ended: VisitEnded) -> PageDeduplicated:
+        is_new = self.has_news or "/cal/" not in ended.visit.url
+        return PageDeduplicated(
+            at=ended.started_at,
+            site=ended.site,
+            host=ended.host,
+            visit=ended.visit,
+            verdict=Verdict.FIRST if is_new else Verdict.DUPLICATE,
+            digest=ended.visit.url,
+            size=1000,
+        )
+
+    def discover(self, *paths: str, repeated: bool = False) -> None:
+        """Admit URLs that a page of the site links to."""
+        found = tuple(Discovery(f"{HOST}{path}", depth=1) for path in paths)
+        self.sim.handle(
+            UrlsAdmitted(
+                at=self.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found, repeated=repeated
+            )
+        )
+
+    def run(self, seconds: float) -> None:
+        """Run for *seconds*."""
+        self.sim.run(until=self.sim.now + seconds)
+
+    def visited(self, prefix: str) -> list[str]:
+        """Return the visited pages under the path *prefix*."""
+        return [url for url in self.sim.pages() if url.startswith(f"{HOST}{prefix}")]
+
+    def parked(self) -> dict[str, int]:
+        """Return the parked parts and their URLs."""
+        row = self.sim.store.table(ParkedPartsRow).get((DEFAULT_CRAWL, SITE))
+        return {name: part.urls for name, part in (row.parts if row else {}).items() if part.urls}
+
+    def outcome(self, path: str) -> str:
+        """Return the last outcome of a URL."""
+        row = self.sim.store.table(UrlRow).get((DEFAULT_CRAWL, HOST), f"{HOST}{path}")
+        return row.outcome if row else ""
+
+
+def calendar(count: int, start: int = 0) -> list[str]:
+    return [f"/cal/{n}" for n in range(start, start + count)]
+
+
+def parked_calendar(**settings: object) -> TrapSite:
+    """Return a site that has visited ten honest pages, and has parked most of its calendar."""
+    site = TrapSite(**settings)
+    site.discover(*(f"/page/{n}" for n in range(10)))
+    site.run(300.0)
+    site.discover(*calendar(8))
+    site.run(300.0)
+    site.discover(*calendar(40, 8))
+    site.run(300.0)
+    return site
+
+
+def test_urls_of_a_part_without_new_texts_are_parked_with_their_reason() -> None:
+    site = parked_calendar()
+    assert len(site.visited("/cal/")) <= 8
+    (name,) = site.parked()
+    assert name == f"{HOST}/cal/"
+    assert site.parked()[name] == 48 - len(site.visited("/cal/"))
+    assert site.outcome("/cal/47") == "low_worth"
+
+
+def test_other_parts_are_visited_while_one_is_parked() -> None:
+    site = parked_calendar()
+    site.discover("/page/new", "/other/new", "/new")
+    site.run(300.0)
+    assert {f"{HOST}/page/new", f"{HOST}/other/new", f"{HOST}/new"} <= {*site.sim.pages()}
+
+
+def test_queued_urls_are_parked_when_their_part_brings_nothing() -> None:
+    site = TrapSite(batch=4)
+    site.discover(*(f"/page/{n}" for n in range(5)), *calendar(100))
+    site.run(3000.0)
+    assert len(site.visited("/cal/")) <= 12
+    assert sum(site.parked().values()) == 100 - len(site.visited("/cal/"))
+
+
+def test_probes_are_rare_and_rarer() -> None:
+    site = parked_calendar()
+    before = len(site.visited("/cal/"))
+    site.run(PROBE_WAIT + 600.0)
+    assert len(site.visited("/cal/")) == before + 1
+    site.run(15 * PROBE_WAIT)
+    assert before + 3 <= len(site.visited("/cal/")) <= before + 5
+    assert sum(site.parked().values()) == 48 - len(site.visited("/cal/"))
+
+
+def test_site_with_many_visits_is_probed_before_the_time() -> None:
+    site = parked_calendar()
+    before = len(site.visited("/cal/"))
+    site.discover(*(f"/page/more-{n}" for n in range(60)))
+    site.run(600.0)
+    assert len(site.visited("/cal/")) == before + 1
+
+
+def test_probe_that_brings_a_new_text_releases_the_part() -> None:
+    site = parked_calendar()
+    site.has_news = True
+    site.run(PROBE_WAIT + 3600.0)
+    assert len(site.visited("/cal/")) == 48
+    assert not site.parked()
+
+
+def test_operator_releases_a_part() -> None:
+    site = parked_calendar()
+    event = ReleaseRequested(at=site.sim.now, site=SITE, parts=(f"{HOST}/cal/",))
+    site.sim.handle(event)
+    site.run(600.0)
+    assert len(site.visited("/cal/")) == 48
+    assert not site.parked()
+
+
+def test_each_url_is_visited_once_whatever_is_released_and_when_the_frontier_crashes() -> None:
+    site = parked_calendar()
+    for _ in range(5):
+        site.sim.handle(ReleaseRequested(at=site.sim.now, site=SITE))
+        site.run(3.0)
+        site.sim.start()
+        site.run(20.0)
+    site.run(1200.0)
+    assert sorted(site.visited("/cal/")) == sorted({*site.visited("/cal/")})
+    assert len(site.visited("/cal/")) + sum(site.parked().values()) == 48
+
+
+def test_counters_and_parked_urls_survive_a_restart() -> None:
+    site = parked_calendar()
+    parked = site.parked()
+    site.sim.start()
+    site.discover("/cal/99")
+    site.run(300.0)
+    assert site.parked()[f"{HOST}/cal/"] == parked[f"{HOST}/cal/"] + 1
+    assert site.outcome("/cal/99") == "low_worth"
+
+
+def test_budget_of_urls_grows_with_new_texts() -> None:
+    site = TrapSite(url_budget=10, budget_growth=1.0)
+    site.discover(*(f"/page/{n}" for n in range(200)))
+    assert site.parked() == {"trap_urls": 190}
+    site.run(3600.0)
+    assert len(site.visited("/page/")) == 200
+    assert not site.parked()
+
+
+def test_urls_over_the_budget_of_a_site_without_new_texts_wait() -> None:
+    site = TrapSite(url_budget=10, worth_parking=False)
+    site.discover(*calendar(50))
+    site.run(20_000.0)
+    assert len(site.visited("/cal/")) == 10
+    assert site.parked() == {"trap_urls": 40}
+    assert site.outcome("/cal/49") == "trap_urls"
+
+
+def test_links_of_other_sites_raise_the_budgets() -> None:
+    site = TrapSite(url_budget=10, worth_parking=False, budget_growth=0.0)
+    for n in range(40):
+        found = (Discovery(f"{HOST}/cal/{n}", depth=1),)
+        via = f"1.1.0@http://site-{n % 8}.test/"
+        site.sim.handle(UrlsAdmitted(at=site.sim.now, site=SITE, via=via, urls=found))
+    site.run(600.0)
+    assert len(site.visited("/cal/")) > 20
+
+
+@pytest.mark.parametrize("outcome", [Outcome.GONE, Outcome.UNWANTED_TYPE, Outcome.CLIENT_ERROR])
+def test_visits_without_a_document_bring_nothing(outcome: Outcome) -> None:
+    sim = Simulation(lambda url: {"outcome": outcome} if "/cal/" in url else {})
+    for n in range(30):
+        sim.admit(f"{HOST}/cal/{n}", depth=1)
+        sim.run(until=sim.now + 10.0)
+    assert len(sim.pages()) <= 8
+
+
+def test_seeds_are_visited_whatever_their_part_is_worth() -> None:
+    site = parked_calendar()
+    site.sim.admit(f"{HOST}/cal/seed")
+    site.run(60.0)
+    assert f"{HOST}/cal/seed" in site.sim.pages()
