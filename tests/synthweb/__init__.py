@@ -17,8 +17,8 @@ record:
 Nothing here imports the crawler, so that an error of the crawler cannot become the expected result.
 """
 
-from .client import SynthWeb
+from .client import RunningWeb, SynthWeb
 from .truth import Scope, Truth
 from .world import World
 
-__all__ = ["Scope", "SynthWeb", "Truth", "World"]
+__all__ = ["RunningWeb", "Scope", "SynthWeb", "Truth", "World"]

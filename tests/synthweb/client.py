@@ -1,10 +1,11 @@
-"""A world for a test: a process of its own, its addresses, its truth and its record."""
+"""A web for a test: a process of its own, its addresses, its truth and its record."""
 
 import json
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from http.client import HTTPConnection
 from pathlib import Path
@@ -22,26 +23,25 @@ PROCESS_TIMEOUT = 30.0
 """Seconds for the process to answer or end; only a broken one needs them."""
 
 
-class SynthWeb:
-    """A running world. The record is in the folder `record`, by default a temporary one."""
+class RunningWeb:
+    """A web that a process of its own serves. The record is in the folder `record`, by default a
+    temporary one."""
 
-    def __init__(self, world: World, record: Path | None = None) -> None:
-        self.world = world
+    port: int
+    nameserver: str
+    seeds: list[str]
+
+    def __init__(self, command: Sequence[str], record: Path | None = None) -> None:
+        """*command* is the module that serves the web, and its options."""
+        self._command = command
         self._folder = None if record else tempfile.TemporaryDirectory(prefix="synthweb-")
         self.record = record or Path(self._folder.name if self._folder else "")
         self._process: subprocess.Popen[str] | None = None
 
-    @classmethod
-    def of_record(cls, world: World, record: Path, port: int, seeds: list[str]) -> Self:
-        """Return a world whose process has ended: its truth and its record."""
-        web = cls(world, record)
-        web.port, web.seeds, web.nameserver = port, seeds, ""
-        return web
-
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "tests.synthweb", f"--record={self.record.resolve()}"]
+        record = f"--record={self.record.resolve()}"
         self._process = subprocess.Popen(
-            [*command, *self.world.flags()],
+            [sys.executable, "-m", *self._command, record],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -49,9 +49,9 @@ class SynthWeb:
         )
         assert self._process.stdout
         ready = json.loads(self._process.stdout.readline())
-        self.port: int = ready["http"]
+        self.port = ready["http"]
         self.nameserver = f"127.0.0.1:{ready['dns']}"
-        self.seeds: list[str] = ready["seeds"]
+        self.seeds = ready["seeds"]
         return self
 
     def __exit__(
@@ -69,19 +69,6 @@ class SynthWeb:
         if self._process:
             self._process.terminate()
             self._process.communicate(timeout=PROCESS_TIMEOUT)
-
-    @cached_property
-    def atlas(self) -> Atlas:
-        """Return the world without its process: names, pages, conditions."""
-        return Atlas(self.world, self.port)
-
-    @cached_property
-    def truth(self) -> Truth:
-        """Return the truth for a crawl of everything from the seeds."""
-        return self.truth_for()
-
-    def truth_for(self, scope: Scope | None = None, seeds: list[str] | None = None) -> Truth:
-        return truth_of(self.atlas, self.seeds if seeds is None else seeds, scope)
 
     def requests(self) -> list[Request]:
         """Return all finished requests, in the order in which they started."""
@@ -105,3 +92,31 @@ class SynthWeb:
             connection.request("GET", "/", headers={"Host": PING})
             connection.getresponse().read()
             connection.close()
+
+
+class SynthWeb(RunningWeb):
+    """A running world."""
+
+    def __init__(self, world: World, record: Path | None = None) -> None:
+        super().__init__(["tests.synthweb", *world.flags()], record)
+        self.world = world
+
+    @classmethod
+    def of_record(cls, world: World, record: Path, port: int, seeds: list[str]) -> Self:
+        """Return a world whose process has ended: its truth and its record."""
+        web = cls(world, record)
+        web.port, web.seeds, web.nameserver = port, seeds, ""
+        return web
+
+    @cached_property
+    def atlas(self) -> Atlas:
+        """Return the world without its process: names, pages, conditions."""
+        return Atlas(self.world, self.port)
+
+    @cached_property
+    def truth(self) -> Truth:
+        """Return the truth for a crawl of everything from the seeds."""
+        return self.truth_for()
+
+    def truth_for(self, scope: Scope | None = None, seeds: list[str] | None = None) -> Truth:
+        return truth_of(self.atlas, self.seeds if seeds is None else seeds, scope)

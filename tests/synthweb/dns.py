@@ -1,7 +1,8 @@
-"""The name server: the addresses of all names of the world, except those that must fail."""
+"""The name server: the addresses of all names of a web, except those that must fail."""
 
 import asyncio
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -39,20 +40,17 @@ def addresses_of(world: World) -> list[str]:
 
 
 class Zone:
-    """Names and their addresses. Sites exist as names even if no host has the name."""
+    """Answers queries for the names of a web."""
 
-    def __init__(self, atlas: Atlas, address: str = "") -> None:
-        """*address* is the address of the whole world, if it has only one."""
-        self._ttl, crowd = atlas.world.ttl, atlas.world.crowd
-        here = IPv4Address(address).packed if address else b""
-        self._addresses = {
-            name: REFUSING
-            if atlas.condition(host) == "refused"
-            else here or (FIRST + host // crowd).packed
-            for name, host in atlas.numbers.items()
-            if atlas.condition(host) != "unresolved"
-        }
-        self._sites = {site_of(name) for name in self._addresses}
+    def __init__(
+        self,
+        address_of: Callable[[str], bytes | None],
+        exists: Callable[[str], bool],
+        ttl: int = 60,
+    ) -> None:
+        """*address_of* returns the packed address of a name. A name without an address may
+        *exist*, as sites do whose only host has another name."""
+        self._address_of, self._exists, self._ttl = address_of, exists, ttl
 
     def reply(self, query: bytes) -> tuple[bytes, Question | None, int]:
         """Return the answer, with its question and code for the record."""
@@ -60,14 +58,30 @@ class Zone:
             question = parse_question(query)
         except (IndexError, struct.error, UnicodeError, ValueError):
             return _message(query, 0, FORMAT_ERROR, b""), None, FORMAT_ERROR
-        address = self._addresses.get(question.name)
-        known = address is not None or question.name in self._sites
+        address = self._address_of(question.name)
+        known = address is not None or self._exists(question.name)
         code = NO_ERROR if known else NO_SUCH_NAME
         answer = b""
         if address is not None and question.type == TYPE_A:
             fields = struct.pack(">HHIH", TYPE_A, CLASS_IN, self._ttl, len(address))
             answer = _POINTER_TO_QUESTION + fields + address
         return _message(query, question.end, code, answer), question, code
+
+
+def zone_of(atlas: Atlas, address: str = "") -> Zone:
+    """Return the names of a world. *address* is the address of the whole world, if it has only
+    one."""
+    crowd = atlas.world.crowd
+    here = IPv4Address(address).packed if address else b""
+    addresses = {
+        name: REFUSING
+        if atlas.condition(host) == "refused"
+        else here or (FIRST + host // crowd).packed
+        for name, host in atlas.numbers.items()
+        if atlas.condition(host) != "unresolved"
+    }
+    sites = {site_of(name) for name in addresses}
+    return Zone(addresses.get, sites.__contains__, atlas.world.ttl)
 
 
 def parse_question(query: bytes) -> Question:

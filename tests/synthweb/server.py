@@ -5,9 +5,9 @@ import random
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import cast
+from typing import Protocol, cast
 
-from .answers import MUTE, Answer, Answers
+from .answers import MUTE, Answer
 from .manners import send
 from .record import Journal, Request, now, to_line
 
@@ -35,13 +35,20 @@ class Head:
         return self.authority.partition(":")[0]
 
 
+class Responder(Protocol):
+    """Decides the answers of a web."""
+
+    def to(self, name: str, path: str) -> Answer:
+        """Return the answer of the host *name* to a request for *path*."""
+
+
 class Server:
-    """Serves a world over HTTP/1.1, each connection until either side closes it."""
+    """Serves a web over HTTP/1.1, each connection until either side closes it."""
 
     def __init__(
-        self, answers: Answers, begun: Journal, ended: Journal, jitter: float, slowness: float
+        self, responder: Responder, begun: Journal, ended: Journal, jitter: float, slowness: float
     ) -> None:
-        self._answers = answers
+        self._responder = responder
         self._begun, self._ended = begun, ended
         self._jitter = jitter
         self._slowness = slowness
@@ -86,7 +93,7 @@ class Server:
         if head.host == PING:
             return await send(Answer(204), head.method, writer)
         self._begun.write({"at": at, "conn": number, "url": _url(head)})
-        answer = self._answers.to(head.host, head.target)
+        answer = self._responder.to(head.host, head.target)
         status = 0
         try:
             if answer.manner in _WORDLESS:

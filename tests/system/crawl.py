@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.support.commands import Done, clean_environment, run_command
 from tests.support.waiting import HANG_TIMEOUT
-from tests.synthweb import SynthWeb
+from tests.synthweb import RunningWeb, SynthWeb
 
 BIN = Path(sys.executable).parent
 GOSSAMER = str(BIN / "gossamer")
@@ -102,12 +102,12 @@ def _environ(folder: Path) -> bytes:
         return b""
 
 
-class Crawl:
-    """The crawls of one data folder over one world."""
+class WebCrawl:
+    """The crawls of one data folder over one web."""
 
     def __init__(
         self,
-        web: SynthWeb,
+        web: RunningWeb,
         data: Path,
         delay: float = 0.1,
         scope: str = "any",
@@ -155,6 +155,12 @@ class Crawl:
         """Return the logs of the crawl's processes, for a failed test."""
         path = self.data / "gossamer.log"
         return path.read_text() if path.exists() else ""
+
+
+class Crawl(WebCrawl):
+    """The crawls of one data folder over one world."""
+
+    web: SynthWeb
 
 
 @contextmanager
