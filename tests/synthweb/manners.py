@@ -1,4 +1,4 @@
-"""Ways to send an answer: whole, in chunks, too short, too long, or without end.
+"""Ways to send an answer: whole, in chunks, slowly, too short, too long, or without end.
 
 Each function returns whether the connection may be used again.
 """
@@ -10,6 +10,8 @@ from .answers import Answer, reason
 
 CHUNK = 700
 TORRENT = 16384
+DRIP_PIECES, DRIP_PAUSE = 10, 0.1
+"""The pieces of a body that drips, and the seconds before each."""
 
 
 async def send(answer: Answer, method: str, writer: asyncio.StreamWriter) -> bool:
@@ -52,6 +54,17 @@ async def _send_chunked(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     return await _out(writer, head + data + _chunk(b""), True)
 
 
+async def _send_drip(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+    """Send the body in small pieces."""
+    body = answer.body
+    await _out(writer, _head(answer, Content_Length=len(body)), True)
+    size = -(-len(body) // DRIP_PIECES)
+    for at in range(0, len(body), size):
+        await asyncio.sleep(DRIP_PAUSE)
+        await _out(writer, body[at : at + size], True)
+    return True
+
+
 async def _send_cut(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     """Close the connection half way through the announced length."""
     head = _head(answer, Content_Length=len(answer.body))
@@ -85,6 +98,7 @@ def _chunk(data: bytes) -> bytes:
 _Sender = Callable[[Answer, asyncio.StreamWriter], Awaitable[bool]]
 _SENDERS: dict[str, _Sender] = {
     "chunked": _send_chunked,
+    "drip": _send_drip,
     "cut": _send_cut,
     "short": _send_short,
     "overlong": _send_overlong,

@@ -1,0 +1,126 @@
+"""Traps of paths: growing paths, relative links that loop, and forced session ids."""
+
+import hashlib
+import re
+from typing import ClassVar
+
+from tests.synthweb.answers import Answer
+
+from .page import Link, Page
+from .site import Plan, Site
+
+
+class GrowingPaths(Site):
+    """Folders that contain each other: each page links to the next folder with a relative link."""
+
+    folders: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("a", "b"),
+        ("old", "new"),
+        ("north", "south"),
+        ("in", "out"),
+    )
+
+    def add_entries(self, page: Page, host: str, target: str, path: str) -> None:
+        page.footer += [Link(f"/tree/{names[0]}/", names[0]) for names in self.folders]
+
+    def trap(self, host: str, target: str) -> Answer:
+        root, *parts = target.strip("/").split("/")
+        following = [
+            names[(names.index(parts[-1]) + 1) % len(names)]
+            for names in self.folders
+            if parts and parts[-1] in names
+        ]
+        if root != "tree" or not following:
+            return super().trap(host, target)
+        page = self.framed(host, target, f"Folder {parts[-1]}", ["The contents of this folder."])
+        page.lists = [Link(f"{name}/", name) for name in following]
+        return page.answer()
+
+
+class RepeatedBlocks(GrowingPaths):
+    """Paths of three folders that repeat."""
+
+    folders = (("x", "y", "z"), ("red", "green", "blue"), ("one", "two", "three"))
+
+
+class RelativeLoop(Site):
+    """Pages link to other pages with relative links that should begin at the root. The server
+    ignores folders that it does not know, so that each link finds a page."""
+
+    def page_of(self, host: str, target: str) -> str | None:
+        if host != self.name:
+            return None
+        parts = target.split("/")
+        ends = ("/" + "/".join(parts[at:]) for at in range(1, len(parts)))
+        return next((end for end in ends if end in self.honest and end != "/"), None) or (
+            target if target == "/" else None
+        )
+
+    def add_entries(self, page: Page, host: str, target: str, path: str) -> None:
+        paths = [to for to in self.paths if to.count("/") == 2]
+        chosen = self.rng("relative", path).sample(paths, min(3, len(paths)))
+        page.footer += [Link(to.removeprefix("/"), self.headline(to)) for to in chosen]
+
+
+class Sessions(Site):
+    """Each link contains a session id, which is new at each visit to a page without one."""
+
+    parameter = "PHPSESSID"
+    renewed = False
+    """Whether each visit has a new id."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self._sessions = 0
+
+    def page_of(self, host: str, target: str) -> str | None:
+        path = self.without_id(target)
+        return path if host == self.name and path in self.honest else None
+
+    def page(self, host: str, target: str, path: str) -> Page:
+        here = target
+        if self.renewed or target == path:
+            self._sessions += 1
+            digest = hashlib.md5(f"{self.seed}/{self.name}/{self._sessions}".encode())
+            here = self.with_id(path, digest.hexdigest())
+        return super().page(host, here, path)
+
+    def href(self, host: str, here: str, to: str) -> str:
+        return self.with_id(to, self.id_of(here))
+
+    def id_of(self, target: str) -> str:
+        return target.rpartition("=")[2]
+
+    def with_id(self, path: str, session: str) -> str:
+        return f"{path}?{self.parameter}={session}"
+
+    def without_id(self, target: str) -> str:
+        return re.sub(rf"\?{self.parameter}=[0-9a-f]{{32}}$", "", target)
+
+
+class RenewedSessions(Sessions):
+    """The parameter is known, and each visit has a new id."""
+
+    renewed = True
+
+
+class UnknownSessions(Sessions):
+    """The name of the parameter is not known, and each visit has a new id."""
+
+    parameter = "zk"
+    renewed = True
+
+
+class PathSessions(Sessions):
+    """The session id is the first folder of the path, and each visit has a new one."""
+
+    renewed = True
+
+    def id_of(self, target: str) -> str:
+        return target.split("/")[1].removeprefix("s-")
+
+    def with_id(self, path: str, session: str) -> str:
+        return f"/s-{session}{path}"
+
+    def without_id(self, target: str) -> str:
+        return re.sub(r"^/s-[0-9a-f]{32}/", "/", target)
