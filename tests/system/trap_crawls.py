@@ -37,7 +37,6 @@ ESCAPED: dict[str, bool] = {
     "blocks": False,
     "relative": False,
     "session": False,
-    "session-renewed": False,
     "session-unknown": False,
     "session-path": False,
     "soft404": False,

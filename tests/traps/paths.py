@@ -63,11 +63,9 @@ class RelativeLoop(Site):
 
 
 class Sessions(Site):
-    """Each link contains a session id, which is new at each visit to a page without one."""
+    """Each link contains a session id, which is new at each visit."""
 
     parameter = "PHPSESSID"
-    renewed = False
-    """Whether each visit has a new id."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -78,12 +76,9 @@ class Sessions(Site):
         return path if host == self.name and path in self.honest else None
 
     def page(self, host: str, target: str, path: str) -> Page:
-        here = target
-        if self.renewed or target == path:
-            self._sessions += 1
-            digest = hashlib.md5(f"{self.seed}/{self.name}/{self._sessions}".encode())
-            here = self.with_id(path, digest.hexdigest())
-        return super().page(host, here, path)
+        self._sessions += 1
+        digest = hashlib.md5(f"{self.seed}/{self.name}/{self._sessions}".encode())
+        return super().page(host, self.with_id(path, digest.hexdigest()), path)
 
     def href(self, host: str, here: str, to: str) -> str:
         return self.with_id(to, self.id_of(here))
@@ -98,23 +93,14 @@ class Sessions(Site):
         return re.sub(rf"\?{self.parameter}=[0-9a-f]{{32}}$", "", target)
 
 
-class RenewedSessions(Sessions):
-    """The parameter is known, and each visit has a new id."""
-
-    renewed = True
-
-
 class UnknownSessions(Sessions):
-    """The name of the parameter is not known, and each visit has a new id."""
+    """The parameter has a name that no list of session ids has."""
 
     parameter = "zk"
-    renewed = True
 
 
 class PathSessions(Sessions):
-    """The session id is the first folder of the path, and each visit has a new one."""
-
-    renewed = True
+    """The session id is the first folder of the path."""
 
     def id_of(self, target: str) -> str:
         return target.split("/")[1].removeprefix("s-")
