@@ -3,12 +3,13 @@
     .venv/bin/python -m bench.traps [--traps calendar,facets] [--seconds 60] [--json FILE]
 
 Each trap is a site with honest pages next to an endless or duplicate part, with two honest sites
-beside it. A crawl of everything starts from all home pages and is stopped after `--seconds`. A
-request is in excess unless it is the first one for an honest page or a list that honest pages need,
-for a robots.txt, or for the probe of a host. The aims are 99 % of the honest pages, at most 5 %
-requests in excess, and an end before the time limit.
+beside it. The last kinds are honest sites that look like traps. A crawl of everything starts from
+all home pages and is stopped after `--seconds`. A request is in excess unless it is the first one
+for an honest page or for a list that honest pages need, for a robots.txt, or for the probe of a
+host. The aims are 99 % of the honest pages, at most 5 % requests in excess, and an end before the
+time limit.
 
-The last row is the hostile web: all traps among `--sites` honest sites. Its aims are at most 1.6
+The last row is the hostile web: all kinds among `--sites` honest sites. Its aims are at most 1.6
 requests for each honest page, and an end within ten minutes.
 """
 
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.system.trap_crawls import TrapCrawl, crawl_traps
-from tests.traps import TRAPS, TrapWeb
+from tests.traps import KINDS, TrapWeb
 
 HOSTILE = "hostile"
 HEADINGS = ("trap", "honest", "fetched", "requests", "excess", "share", "cost", "hosts", "end", "s")
@@ -28,7 +29,7 @@ FORMAT = "{:<17} {:>7} {:>8} {:>9} {:>7} {:>7} {:>6} {:>6} {:>5} {:>6}"
 def main() -> None:
     """Print one row for each trap and one for the hostile web, then the requests in excess."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--traps", default=",".join([*TRAPS, HOSTILE]))
+    parser.add_argument("--traps", default=",".join([*KINDS, HOSTILE]))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pages", type=int, default=48, help="honest pages of each trap")
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit for each trap")
@@ -42,7 +43,7 @@ def main() -> None:
         web = TrapWeb(options.seed, (name,), options.pages)
         seconds = options.seconds
         if name == HOSTILE:
-            web = TrapWeb(options.seed, tuple(TRAPS), options.pages // 2, options.sites)
+            web = TrapWeb(options.seed, tuple(KINDS), options.pages // 2, options.sites)
             seconds = options.hostile_seconds
         crawls[name] = crawl_traps(web, seconds)
         print(_row(name, crawls[name]), flush=True)

@@ -1,10 +1,10 @@
 """A web of traps for crawlers: sites with honest pages next to endless or duplicate parts.
 
 Structure: a `TrapWeb` is a set of numbers; all sites, pages and links follow from it. `site` is a
-small honest site. Each trap is a subclass that adds links on honest pages and answers further
-URLs: `hosts`, `lists`, `paths`, `missing` and `mazes`. `web` has the table of traps, and knows the
-truth: which honest page a URL shows, and which other URLs are worth a request. `measure` evaluates
-the recorded requests of a crawler.
+small honest site. Each trap is a subclass that adds links on honest pages and answers further URLs:
+`hosts`, `lists`, `paths`, `missing` and `mazes`. `lookalikes` are honest sites that look like
+traps. `web` has the tables of both and knows the truth: which honest page a URL shows, and which
+other URLs are worth a request. `measure` evaluates the recorded requests of a crawler.
 
 The web is served by `tests.synthweb`, in a process of its own:
 
@@ -19,6 +19,15 @@ expected result.
 
 from .client import RunningTraps
 from .measure import Harvest, harvest_of
-from .web import TRAPS, Sites, TrapWeb
+from .web import KINDS, LOOKALIKES, TRAPS, Sites, TrapWeb
 
-__all__ = ["TRAPS", "Harvest", "RunningTraps", "Sites", "TrapWeb", "harvest_of"]
+__all__ = [
+    "KINDS",
+    "LOOKALIKES",
+    "TRAPS",
+    "Harvest",
+    "RunningTraps",
+    "Sites",
+    "TrapWeb",
+    "harvest_of",
+]

@@ -71,6 +71,14 @@ class Site:
         """Return the path of the honest page that a URL shows, or None."""
         return target if host == self.name and target in self.honest else None
 
+    def canonical_url(self, host: str, path: str) -> str:
+        """Return the URL that stands for the honest page *path* of *host*."""
+        return self.url(self.name, path)
+
+    def honest_urls(self) -> set[str]:
+        """Return the canonical URLs of all honest pages."""
+        return {self.canonical_url(self.name, path) for path in self.paths}
+
     def is_needed(self, host: str, target: str) -> bool:
         """Return whether a URL without an honest page is worth a request: honest pages can only be
         found through it, or nothing shows beforehand that it is missing."""

@@ -18,6 +18,7 @@ from .hosts import (
     WwwAlias,
 )
 from .lists import Calendar, Facets, NearDuplicates, SortOrders
+from .lookalikes import Archive, Blogs, Categories, DatedArchive, DeepSite, QuerySite
 from .mazes import Babble, Tarpit
 from .missing import AlwaysFailing, AlwaysMissing, EchoingNotFound, OneAnswer, SoftNotFound
 from .paths import (
@@ -56,6 +57,16 @@ TRAPS: dict[str, type[Site]] = {
     "babble": Babble,
     "doorways": Doorways,
 }
+LOOKALIKES: dict[str, type[Site]] = {
+    "query": QuerySite,
+    "deep": DeepSite,
+    "archive": Archive,
+    "dated": DatedArchive,
+    "categories": Categories,
+    "blogs": Blogs,
+}
+"""Honest sites that look like traps."""
+KINDS = TRAPS | LOOKALIKES
 FIRST = IPv4Address("127.2.0.1")
 """The address of the first site; the other sites have the following ones."""
 
@@ -66,6 +77,7 @@ class TrapWeb:
 
     seed: int = 1
     traps: tuple[str, ...] = ()
+    """Names of traps and of honest sites that look like traps."""
     pages: int = 48
     """Honest pages of each site with a trap, without events and products."""
     sites: int = 2
@@ -91,7 +103,7 @@ class Sites:
 
     def __init__(self, web: TrapWeb, port: int) -> None:
         trapped = [
-            TRAPS[name](Plan(f"{name}.test", port, web.seed, web.pages)) for name in web.traps
+            KINDS[name](Plan(f"{name}.test", port, web.seed, web.pages)) for name in web.traps
         ]
         honest = [
             Site(Plan(_honest_name(number), port, web.seed, web.site_pages))
@@ -150,14 +162,14 @@ class Sites:
     def honest_pages(self, number: int | None = None) -> set[str]:
         """Return the URLs of all honest pages, or those of one site, one for each page."""
         sites = self.sites if number is None else [self.sites[number]]
-        return {site.url(site.name, path) for site in sites for path in site.paths}
+        return {url for site in sites for url in site.honest_urls()}
 
     def page_of(self, url: str) -> str | None:
         """Return the URL of the honest page that *url* shows, or None."""
         host, target = split_url(url)
         site = self.site(host)
         path = site.page_of(host, target) if site else None
-        return None if site is None or path is None else site.url(site.name, path)
+        return None if site is None or path is None else site.canonical_url(host, path)
 
     def is_needed(self, url: str) -> bool:
         """Return whether a URL without an honest page is worth a request."""
