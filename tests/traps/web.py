@@ -29,7 +29,7 @@ from .paths import (
     Sessions,
     UnknownSessions,
 )
-from .site import Plan, Site
+from .site import ROBOTS, Plan, Site
 
 TRAPS: dict[str, type[Site]] = {
     "wildcard": Wildcard,
@@ -176,6 +176,11 @@ class Sites:
         host, target = split_url(url)
         site = self.site(host)
         return site is not None and site.is_needed(host, target)
+
+    def is_trap(self, url: str) -> bool:
+        """Return whether a URL is a page of a trap: not honest, not needed, and no robots.txt."""
+        target = split_url(url)[1]
+        return target != ROBOTS and self.page_of(url) is None and not self.is_needed(url)
 
 
 PUBLIC_SUFFIXES = frozenset(
