@@ -183,9 +183,10 @@ class NearDuplicates(Site):
             return self._list(host, int(found[1] or 0))
         if found := re.fullmatch(r"/town/([a-z]+)-\d+\.html", target):
             town = found[1].capitalize()
-            text = words.paragraphs(f"{self.seed}/{self.name}/town")
+            key = f"{self.seed}/{self.name}/town"
+            text = [*words.paragraphs(key), *words.paragraphs(f"{key}/more")]
             text[0] = f"Have a look at our offers in {town}. {text[0]}"
-            return self.framed(host, target, f"Offers in {town}", text).answer()
+            return self.framed(host, target, "Our offers", text).answer()
         return super().trap(host, target)
 
     def _list(self, host: str, number: int) -> Answer:

@@ -47,6 +47,11 @@ CLAUSES = (
     "as {name} explains in {number} pages about the {thing}",
     "until a {noun} burned down",
 )
+NAMES = [
+    *dict.fromkeys(
+        word.capitalize() for n in range(1500) for word in invented_words(str(n)).split()
+    )
+]
 SENTENCES, PARAGRAPHS = 4, 3
 HEADLINES = 20_000
 """The number of cached headlines."""
@@ -54,7 +59,7 @@ HEADLINES = 20_000
 
 def name(rng: random.Random) -> str:
     """Return an invented proper name."""
-    return invented_words(str(rng.getrandbits(40))).split()[0].capitalize()
+    return rng.choice(NAMES)
 
 
 @lru_cache(HEADLINES)
