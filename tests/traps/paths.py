@@ -11,7 +11,8 @@ from .site import Plan, Site
 
 
 class GrowingPaths(Site):
-    """Folders that contain each other: each page links to the next folder with a relative link."""
+    """Folders that contain each other: each page shows its path, and links to the next folder with
+    a relative link."""
 
     folders: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("a", "b"),
@@ -32,7 +33,7 @@ class GrowingPaths(Site):
         ]
         if root != "tree" or not following:
             return super().trap(host, target)
-        page = self.framed(host, target, f"Folder {parts[-1]}", ["The contents of this folder."])
+        page = self.framed(host, target, "Folder", [f"The contents of {' / '.join(parts)}."])
         page.lists = [Link(f"{name}/", name) for name in following]
         return page.answer()
 
