@@ -6,19 +6,17 @@ from typing import ClassVar
 
 from tests.synthweb.answers import Answer
 
+from . import words
 from .page import Link, Page
 from .site import Plan, Site
 
 
-class GrowingPaths(Site):
-    """Folders that contain each other: each page shows its path, and links to the next folder with
-    a relative link."""
+class RepeatedBlocks(Site):
+    """Folders that contain each other in turn: each page shows its path, and links to the next
+    folder with a relative link."""
 
-    folders: ClassVar[tuple[tuple[str, ...], ...]] = (
-        ("a", "b"),
-        ("old", "new"),
-        ("north", "south"),
-        ("in", "out"),
+    folders: ClassVar[tuple[tuple[str, ...], ...]] = tuple(
+        tuple(words.NOUNS[at : at + 3]) for at in range(0, 36, 3)
     )
 
     def add_entries(self, page: Page, host: str, target: str, path: str) -> None:
@@ -26,22 +24,30 @@ class GrowingPaths(Site):
 
     def trap(self, host: str, target: str) -> Answer:
         root, *parts = target.strip("/").split("/")
-        following = [
-            names[(names.index(parts[-1]) + 1) % len(names)]
-            for names in self.folders
-            if parts and parts[-1] in names
-        ]
-        if root != "tree" or not following:
+        if root != "tree" or not parts or not (following := self.following(parts[-1])):
             return super().trap(host, target)
         page = self.framed(host, target, "Folder", [f"The contents of {' / '.join(parts)}."])
         page.lists = [Link(f"{name}/", name) for name in following]
         return page.answer()
 
+    def following(self, folder: str) -> list[str]:
+        """Return the folders to which a page of *folder* links."""
+        return [
+            names[(names.index(folder) + 1) % len(names)]
+            for names in self.folders
+            if folder in names
+        ]
 
-class RepeatedBlocks(GrowingPaths):
-    """Paths of three folders that repeat."""
 
-    folders = (("x", "y", "z"), ("red", "green", "blue"), ("one", "two", "three"))
+class GrowingPaths(RepeatedBlocks):
+    """Pairs of folders that contain each other, and the first folder of the next pair."""
+
+    folders = (("a", "b"), ("old", "new"), ("north", "south"), ("in", "out"))
+
+    def following(self, folder: str) -> list[str]:
+        pairs = [number for number, names in enumerate(self.folders) if folder in names]
+        nexts = [self.folders[(number + 1) % len(self.folders)][0] for number in pairs]
+        return [*super().following(folder), *nexts]
 
 
 class RelativeLoop(Site):
