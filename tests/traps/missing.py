@@ -81,9 +81,12 @@ class AlwaysMissing(OneAnswer):
 
 
 class AlwaysFailing(OneAnswer):
-    """Every URL of the host is answered with 500."""
+    """Every URL of the host but robots.txt is answered with 500."""
 
     status = 500
+
+    def robots(self, host: str) -> Answer:
+        return Site.robots(self, host)
 
 
 def _slug(site: Site, key: str) -> str:

@@ -110,14 +110,13 @@ def test_missing_pages_of_soft_404s_are_found_and_link_to_others() -> None:
     assert "/nothing" in text_of("soft404-echo", "soft404-echo.test", "/nothing")
 
 
-def test_hosts_with_one_answer_give_it_for_robots_txt_also() -> None:
-    for status in (200, 404, 500):
+def test_hosts_with_one_answer_give_it_for_every_path() -> None:
+    for status, robots in ((200, 200), (404, 404), (500, 200)):
         trap = f"always-{status}"
         sites = Sites(TrapWeb(traps=(trap,)), 80)
-        found = {
-            sites.to(f"broken-{trap}.test", path).status for path in ("/robots.txt", "/", "/x")
-        }
+        found = {sites.to(f"broken-{trap}.test", path).status for path in ("/", "/x", "/x/y?z")}
         assert found == {status}
+        assert sites.to(f"broken-{trap}.test", "/robots.txt").status == robots
         assert sites.to(f"{trap}.test", "/").status == 200
 
 
