@@ -36,7 +36,7 @@ ESCAPED: dict[str, bool] = {
     "growing": False,
     "blocks": False,
     "relative": False,
-    "session": False,
+    "session": True,
     "session-unknown": False,
     "session-path": False,
     "soft404": False,
