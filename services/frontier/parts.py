@@ -259,8 +259,7 @@ class Parts:
     def release_budgets(
         self, site: str, hosts: int, settings: FrontierSettings, now: float
     ) -> None:
-        """Release the URLs of budgets that have grown since their last release, and have room for
-        many URLs."""
+        """Release a bucket of URLs of each budget that has room for many, in their order."""
         totals = self.worth(site).totals
         usage = Usage(hosts, totals.admitted, totals.new_depth, totals)
         for name, part in [*self.parked(site).items()]:
@@ -271,10 +270,13 @@ class Parts:
             room = inf if limit is None else limit - budget.used(usage)
             start = getattr(settings, budget.setting)
             urls = min(part.urls, RELEASE_URLS, max(1.0, start / 2))
-            has_grown = room >= budget.per_url(totals) * urls
-            if has_grown and limit != part.released_at:
-                self._put(site, name, part._replace(released_at=limit or 0.0))
-                self.release(site, name, now)
+            per_url = budget.per_url(totals)
+            # The depth of parked URLs is not known: they are tried again when the budget grows.
+            has_grown = room >= per_url * urls if per_url else limit != part.released_at
+            if has_grown:
+                part = part._replace(released_at=limit, is_limited=True, releasing=True)
+                self._put(site, name, part)
+                self._schedule(site, now)
 
     def step(self, site: str, now: float) -> Iterator[tuple[str, list[ParkedRow]]]:
         """Start the probes of *site* that are due. Yield the name of each part that is being

@@ -335,7 +335,7 @@ class ParkedPart(NamedTuple):
     released_at: float | None = None
     """The limit of the budget at the last release; null before."""
     is_limited: bool = False
-    """Whether the release ends when `to_admit` is used up."""
+    """Whether the release ends with the bucket after which `to_admit` is used up."""
 
 
 class ParkedPartsRow(Row, frozen=True):

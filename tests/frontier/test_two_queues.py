@@ -18,7 +18,7 @@ KNOWN = 300
 def hourly(**fields: object) -> Simulation:
     """A host with a visit each ten seconds, a page that changes each hour, and pages that never
     change."""
-    sim, quick, slow = Simulation(delay=10.0), Changing(HOUR), Changing()
+    sim, quick, slow = Simulation(delay=10.0, url_budget=0), Changing(HOUR), Changing()
     sim.give_verdict = lambda ended: (quick if ended.visit.url == QUICK else slow)(ended)
     define(sim, **{"revisit": "optimal", **fields})
     sim.admit(QUICK, priority=-8)
@@ -63,7 +63,7 @@ def test_hourly_page_is_revisited_while_thousands_of_new_urls_wait(
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2, 0.7])
 def test_new_urls_get_configured_share_while_both_queues_wait(share: float) -> None:
-    sim = Simulation(delay=10.0)
+    sim = Simulation(delay=10.0, url_budget=0)
     sim.give_verdict = Changing()
     # Each page is due again before all pages were visited once more.
     define(sim, revisit="fixed:30m", discovery_share=share)
