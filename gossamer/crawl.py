@@ -21,7 +21,7 @@ from gossamer.events import (
 )
 from gossamer.log import Log
 from gossamer.log.control import newest_events
-from gossamer.policies import parse_policy
+from gossamer.policies import parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
@@ -29,7 +29,7 @@ from gossamer.web.url_steps import ALL_STEPS, check_steps, merge_url
 
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 SCOPES = ("host", "site", "any")
-CHOICES = ("url_steps", "external_links", "relevant", "follow_irrelevant")
+CHOICES = ("url_steps", "external_links", "relevant", "follow_irrelevant", "strategy")
 """Settings of the crawl with the same names in its definition."""
 
 
@@ -185,12 +185,13 @@ def check_crawl(event: Event) -> None:
 
 
 def accept(event: CrawlDefined | SeedAdded) -> None:
-    """Raise Poison if *event* has another crawl, or an invalid scope or policy."""
+    """Raise Poison if *event* has another crawl, or an invalid scope, policy or strategy."""
     check_crawl(event)
     if isinstance(event, CrawlDefined):
         try:
             parse_scope(event.scope)
             parse_policy(event.revisit)
+            parse_strategy(event.strategy)
             check_steps(event.url_steps)
             for party in event.parties.values():
                 parse_scope(party.scope or ANYWHERE)
@@ -198,6 +199,11 @@ def accept(event: CrawlDefined | SeedAdded) -> None:
                 parse_relevance(event.relevant)
         except (BadSettings, ValueError) as error:
             raise Poison(str(error)) from error
+
+
+def strategy_of(crawl: CrawlDefined) -> str:
+    """Return the strategy of *crawl*: by default `best` if its scope is open, else `breadth`."""
+    return crawl.strategy or ("best" if crawl.scope == ANYWHERE else "breadth")
 
 
 def crawl_url(crawl: CrawlDefined, url: str) -> str:

@@ -1,4 +1,5 @@
-"""The names of the revisit policies, as they are typed: `optimal`, `fixed:1d`."""
+"""The names of the revisit policies (`optimal`, `fixed:1d`) and of the strategies, as they are
+typed."""
 
 import re
 
@@ -16,6 +17,8 @@ POLICIES = {
     "optimal": False,
 }
 """Name → whether the policy takes an interval after a colon."""
+STRATEGIES = ("breadth", "best", "seeds-first", "focused", "sample")
+"""The orders in which a crawl visits new URLs."""
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY, "w": 7 * DAY}
 _duration = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 
@@ -32,6 +35,15 @@ def parse_policy(text: str) -> tuple[str, float]:
             f"{text!r} is not a revisit policy: choose from {names}; fixed:12h sets an interval"
         )
     return name, duration_of(duration) if colon else 0.0
+
+
+def parse_strategy(text: str) -> str:
+    """Return the name of a strategy; "" stays. Raise ValueError, with the valid names, for an
+    unknown one."""
+    name = text.replace("_", "-")
+    if name and name not in STRATEGIES:
+        raise ValueError(f"{text!r} is not a strategy: choose from {', '.join(STRATEGIES)}")
+    return name
 
 
 def uses_hints(policy: str) -> bool:

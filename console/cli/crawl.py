@@ -46,6 +46,7 @@ INTO_SETTINGS = {
     "external_links": ("crawl", "external_links"),
     "relevant": ("crawl", "relevant"),
     "follow_irrelevant": ("crawl", "follow_irrelevant"),
+    "strategy": ("crawl", "strategy"),
 }
 """Option → section and name of the setting that it overrides."""
 NO_PAGE_STATUS = 3

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gossamer.errors import BadSettings
-from gossamer.policies import POLICIES
+from gossamer.policies import POLICIES, STRATEGIES
 from gossamer.telemetry import configure_logs
 from inspection.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
 from inspection.folder import Folder
@@ -53,8 +53,16 @@ PAGE_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
             "help": "follow links on pages that are not relevant",
         },
     ),
+    (
+        "--strategy",
+        {
+            "metavar": "NAME",
+            "help": f"order of new URLs: {', '.join(STRATEGIES)} "
+            "(default: best if the scope is any, else breadth)",
+        },
+    ),
 )
-"""Options for relevant pages and external links, of `crawl` and `seed`."""
+"""Options for the pages, the external links and the order of URLs, of `crawl` and `seed`."""
 LISTED_ITEMS = 50
 """Items that a command lists by default."""
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}

@@ -38,7 +38,7 @@ from gossamer.web.scope import parse_scope
 from inspection.figures import number, percent, plural
 
 REVISIT_FIELDS = ("revisit", "budget", "discovery_share")
-PAGE_FIELDS = ("external_links", "relevant", "follow_irrelevant")
+PAGE_FIELDS = ("external_links", "relevant", "follow_irrelevant", "strategy")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

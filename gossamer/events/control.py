@@ -52,6 +52,9 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     all pages."""
     follow_irrelevant: bool = True
     """Whether the links of irrelevant pages are followed."""
+    strategy: str = ""
+    """The order in which new URLs are visited: `breadth`, `best`, `seeds-first`, `focused` or
+    `sample`. "" means `best` if the scope is `any()`, else `breadth`."""
     parties: dict[str, Party] = field(default_factory=dict)
     """The limits of each party, by its name. Parties without limits of their own are not listed."""
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 
 from gossamer.errors import BadSettings
-from gossamer.policies import parse_policy
+from gossamer.policies import parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
 from gossamer.settings.units import (
     DAY,
@@ -63,6 +63,11 @@ class CrawlSettings(Section):
     Empty means all pages."""
     follow_irrelevant: bool = True
     """Whether the links of irrelevant pages are followed."""
+    strategy: Annotated[str, unit("strategy")] = ""
+    """Order in which new URLs are visited: `breadth` (by priority, then arrival), `best` (by
+    expected worth, the score of the linking page, links from other sites, and depth), `seeds-first`
+    (sites of seeds before others), `focused` (by the score of the linking page) or `sample` (a
+    random walk with restarts). Empty means `best` if the scope is `any()`, else `breadth`."""
 
     def model_post_init(self, context: Any) -> None:
         """Raise an error for an expression, a step or a policy that is invalid."""
@@ -76,6 +81,10 @@ class CrawlSettings(Section):
                 parse_policy(self.revisit)
             except ValueError as error:
                 raise BadSettings(f"crawl.revisit: {error}") from error
+        try:
+            parse_strategy(self.strategy)
+        except ValueError as error:
+            raise BadSettings(f"crawl.strategy: {error}") from error
 
 
 DOCUMENTS = (
