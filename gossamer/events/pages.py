@@ -2,9 +2,9 @@
 
 Links and seeds pass their origin on to the URLs that they lead to (`link_discovery`,
 `seed_discovery`). A URL carries its origin on all its events and rows
-(`services.frontier.rows.Origin`). The priority is not a part of the origin: it is encoded in the
-request number, which orders the queue. A retried URL is queued behind the URLs that were admitted
-before its retry.
+(`services.frontier.rows.Origin`). A link has half the priority of its page, a redirect all of it:
+what an operator puts first stays first for a few links, and no crawl is put first as a whole. A
+retried URL is queued behind the URLs of its rank that were admitted before its retry.
 """
 
 from collections import defaultdict
@@ -61,6 +61,8 @@ class LinkPosition(StrEnum):
     HEADER = "header"
     FOOTER = "footer"
     ASIDE = "aside"
+    SCRIPT = "script"
+    """A guess from the text of a script."""
 
 
 class Link(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -352,9 +354,15 @@ def link_discovery(link: Link, visit: Visit) -> Discovery:
         link.url,
         visit.depth if link.redirect else visit.depth + 1,
         visit.hops + 1 if link.redirect else 0,
+        visit.priority if link.redirect else link_priority(visit.priority),
         trace=fingerprint(link.url),
         duplicates=visit.duplicates,
         party=visit.party,
         guess=link.kind == LinkKind.SCRIPT,
-        position=link.position,
+        position=LinkPosition.SCRIPT if link.kind == LinkKind.SCRIPT else link.position,
     )
+
+
+def link_priority(priority: int) -> int:
+    """Return the priority of the links of a page with *priority*: half of it, towards 0."""
+    return int(priority / 2)

@@ -217,7 +217,14 @@ def release_rewritten(
     visit, duplicates = page.visit, page.visit.duplicates + 1
     rewritten = [
         Discovery(
-            url, visit.depth, trace=fingerprint(url), duplicates=duplicates, party=visit.party
+            url,
+            visit.depth,
+            priority=visit.priority,
+            trace=fingerprint(url),
+            duplicates=duplicates,
+            party=visit.party,
+            score=visit.score,
+            position=visit.position,
         )
         for url in urls
     ]

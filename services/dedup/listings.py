@@ -29,6 +29,7 @@ from gossamer.events import (
     Purpose,
     UrlsDiscovered,
 )
+from gossamer.events.pages import link_priority
 from gossamer.runtime.processor import Key
 from gossamer.store import Row, Store
 from gossamer.web.links import linking_site
@@ -165,6 +166,7 @@ def _find_entry_links(
         found = Discovery(
             url,
             depth,
+            priority=link_priority(page.visit.priority),
             trace=fingerprint(url),
             purpose=purpose,
             party=page.visit.party,
