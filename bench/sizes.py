@@ -130,7 +130,7 @@ def rows(count: int) -> Iterator[Row]:
             yield NearRow(DEFAULT_CRAWL, band, (NearCandidate(url, simhash, at),))
         yield QueuedUrl(
             DEFAULT_CRAWL,
-            f"{host} new/0",
+            f"{host} new/0/0",
             n % A_HOST,
             url,
             int(at * 1e6),

@@ -29,8 +29,9 @@ from services.frontier.gates import (
     closed_gates,
     stored_gate_inputs,
 )
+from services.frontier.ordering import rank_of_number
 from services.frontier.politeness import Overrides
-from services.frontier.queue import HostQueues, is_revisit
+from services.frontier.queue import FoundUrl, HostQueues, is_revisit
 from services.frontier.revisit import States, unpack_crawl, unpack_page, unpack_site
 from services.frontier.rows import (
     HistoryRow,
@@ -104,10 +105,8 @@ class UrlFacts:
     """The plan of the next visit; None if no visit is planned."""
     shared: PartitionPlansRow | None = None
     """The state that all plans of its partition share."""
-    ahead: int | None = None
-    """URLs before it in its host's queue; None if it is not queued."""
-    again: bool = False
-    """Whether it is in the queue of URLs to visit again."""
+    queued: FoundUrl | None = None
+    """The URL in a queue of its host; None if it is not queued."""
     erased: ErasureRow | None = None
     """The last erasure that included the URL."""
     is_seen: bool = False
@@ -150,12 +149,30 @@ class UrlFacts:
         return effective_override(site_of(self.url), self.site_override, self.host_override)
 
     @property
+    def ahead(self) -> int | None:
+        """URLs of its host before it; None if it is not queued."""
+        return self.queued.ahead if self.queued else None
+
+    @property
+    def again(self) -> bool:
+        """Whether it is in the queue of URLs to visit again."""
+        return self.queued is not None and is_revisit(self.queued.url)
+
+    @property
+    def rank(self) -> int | None:
+        """Its rank among the URLs that were never visited; None if it is not one of them."""
+        if self.queued is None or self.again:
+            return None
+        return rank_of_number(self.queued.url.number)
+
+    @property
     def ordered(self) -> bool:
         """Whether a fetcher has an order for it now."""
-        if self.host is None or self.ahead is None:
+        if self.host is None or self.queued is None:
             return False
-        is_ordered_queue = self.again == self.host.is_again_next
-        is_in_order = is_ordered_queue and self.ahead < self.host.lease.outstanding
+        ordered = None if self.host.is_again_next else self.host.new.ordered
+        is_ordered_queue = self.again == self.host.is_again_next and self.queued.rank == ordered
+        is_in_order = is_ordered_queue and self.queued.position < self.host.lease.outstanding
         return self.host.condition is Condition.CHECKED_OUT and is_in_order
 
 
@@ -175,7 +192,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
     is_seen = not crawl.fleet and SeenTable(store).contains(crawl.id, site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
     queues = HostQueues(store.table(QueuedUrl), crawl.id)
-    ahead, queued = (row and queues.find(row, url)) or (None, None)
+    queued = queues.find(row, url) if row else None
     partitions = crawl.log.partitions
     partition = partition_key(partition_of(site, partitions), partitions)
     visits = store.table(HistoryRow)
@@ -189,7 +206,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         blocklist=blocklist_of(crawl.log),
         site_override=overridden[0],
         host_override=overridden[1],
-        via=visit.origin.via if visit else queued.origin.via if queued else "",
+        via=visit.origin.via if visit else queued.url.origin.via if queued else "",
         visit=visit,
         history=tuple(visits.scan((crawl.id, url), limit=MAX_VISITS)) if visit else (),
         verdict=store.table(VerdictRow).get((crawl.id, host), url) if visit else None,
@@ -201,9 +218,8 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         site=store.table(SiteRow).get(site),
         plan=store.table(PlanRow).get((crawl.id, host), url),
         shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
-        ahead=ahead,
-        again=queued is not None and is_revisit(queued),
-        is_seen=bool(is_seen or visit or ahead is not None),
+        queued=queued,
+        is_seen=bool(is_seen or visit or queued),
     )
 
 

@@ -133,10 +133,13 @@ class ClosedGate(Struct, frozen=True):
 
 
 class Queued(Struct, frozen=True):
-    """The position of the URL in the queue of its host."""
+    """The position of the URL in the queues of its host."""
 
     ahead: int
-    """URLs before it."""
+    """URLs before it: of its rank, and of better ranks."""
+    rank: int | None
+    """Its rank, from -100 (first) to 120: its priority, and a penalty for poor prospects; null if
+    it is to be fetched again."""
     is_revisit: bool
     """Whether it is to be fetched again."""
     is_ordered: bool
@@ -342,7 +345,7 @@ def _queued(facts: UrlFacts) -> Queued | None:
         return None
     seconds = facts.ahead * host_of(facts.host, facts.robots, facts.override).pace
     closed = () if facts.ordered else tuple(_closed_gates(facts))
-    return Queued(facts.ahead, facts.again, facts.ordered, seconds, closed)
+    return Queued(facts.ahead, facts.rank, facts.again, facts.ordered, seconds, closed)
 
 
 def _closed_gates(facts: UrlFacts) -> Iterator[ClosedGate]:
@@ -389,7 +392,8 @@ def _queued_answer(queued: Queued, now: float) -> str:
     ahead = queued.ahead
     place = f"behind {plural(ahead, 'URL')} of its host" if ahead else "the next URL of its host"
     estimate = f", {about(queued.seconds)}" if queued.seconds else ""
-    text = f"Queued, {purpose}: {place}{estimate}."
+    rank = f", rank {queued.rank}" if queued.rank else ""
+    text = f"Queued, {purpose}: {place}{rank}{estimate}."
     if not queued.closed_gates:
         return text
     gate = queued.closed_gates[0]

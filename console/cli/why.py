@@ -214,7 +214,8 @@ def _queue(found: UrlExplanation, host: Host, queued: Queued) -> Iterator[str]:
         yield f"in flight: order {host.order}, lease until {until}"
         return
     kind = "to be visited again" if queued.is_revisit else "never visited"
-    yield f"queued: behind {plural(queued.ahead, 'URL')} of its host, {kind}"
+    rank = "" if queued.rank is None else f", rank {queued.rank}"
+    yield f"queued: behind {plural(queued.ahead, 'URL')} of its host, {kind}{rank}"
     yield f"host: {host.condition}"
     for gate in queued.closed_gates:
         until = f" until {instant(gate.until)}" if gate.until else ""

@@ -13,8 +13,9 @@ Reading order
 4. `admission.py`, `checkout.py`, `checkin.py`: the three steps of a URL. They use `refusals.py`
    (rules that refuse a URL), `robots.py` (robots.txt, and probes for soft 404) and `politeness.py`
    (settings of sites, delays and backoffs).
-5. `dispatch.py`, `pacing.py`: choices over all partitions. Which host is ordered next, and which
-   fetcher gets its order; the speed of the crawl and the budget of its revisits.
+5. `ordering.py`: the strategies of a crawl, and the rank of a URL. `dispatch.py`, `pacing.py`:
+   choices over all partitions. Which host is ordered next, and which fetcher gets its order; the
+   speed of the crawl and the budget of its revisits.
 6. `revisits.py` and `revisit/`: when a page is visited again.
 7. `erasing.py` (`gossamer forget`), `resizing.py` (another number of partitions).
 8. `rows.py`: all tables. `bucketed_log.py`: rows in buckets.
@@ -23,8 +24,9 @@ Theory of operation
 -------------------
 **Hosts.** A host exists from the admission of its first URL, and its row (`rows.HostRow`) is never
 deleted, except by an erasure. Ready hosts are ordered by request number, the number of the first
-URL in their queue. Delayed hosts become ready when their courtesy delay is over. PolyBot calls
-these its ready queue and waiting queue (section 3.4); here they are the workbench.
+URL in their queues: its rank, then the moment of its admission. Delayed hosts become ready when
+their courtesy delay is over. PolyBot calls these its ready queue and waiting queue (section 3.4);
+here they are the workbench.
 
 **Partitions.** Politeness, budgets and order concern a host, or the site of the host. All events
 about a site have the same partition number on all topics, so one frontier decides about a site
@@ -44,7 +46,7 @@ hosts at once; in a fleet their leases must expire first. In both, a frontier ap
 outcomes before it ends a lease or makes an order: an outcome may have ended the lease, or contain a
 Retry-After of an hour.
 
-**Cursors.** The queue of a host is append-only buckets of rows, with a cursor in the host's row.
+**Cursors.** A queue of a host is append-only buckets of rows, with a cursor in the host's row.
 The cursor moves with each outcome, not with the order, so a crash repeats at most the batch that
 was checked out. PolyBot restarts from snapshots, and leaves duplicate fetches to the application
 (section 2.1).
@@ -58,10 +60,15 @@ still the time of the plan. Then the URL is appended to its queue.
 with work wait in the directory, ordered by request number, and are loaded in that order. A loaded
 host is unloaded for a waiting host with a lower number. PolyBot bounds its memory by reading its
 request files late, which keeps the order (section 3.5). Here a loaded host may also return to the
-directory. Two URLs of one host are fetched in the order of their requests. So are URLs of different
-hosts, unless politeness, a failing host, or a partition without free slots delays one of them.
-`tests/frontier/test_order.py` checks each order. The guarantee covers first visits: revisits have a
-queue of their own at each host, or they would wait for all new URLs of the host.
+directory.
+
+**Order.** Each new URL has a rank: its priority, and a penalty for poor prospects (`ordering.py`).
+Among equals the order is that of the requests: two URLs of one host and rank are fetched in the
+order of their requests. So are URLs of one rank of different hosts, unless politeness, a failing
+host, or a partition without free slots delays one of them. Under the strategy `breadth`, which
+predicts nothing, `tests/frontier/test_order.py` checks each order. Other strategies give every
+tenth order to poorer prospects, and move a URL to another queue when its rank changes. Revisits
+have a queue of their own at each host, or they would wait for all new URLs of the host.
 
 **Neighbours.** A hundred host names may be one machine. So few hosts of a site are checked out at
 once, and hosts of one name, with other schemes and ports, take turns (`workbench.py`). Only
@@ -111,6 +118,8 @@ messages; the log's commit.
 
     after the crash the store has …         and the frontier …
     a checked-out host without an order     orders it again when its lease expires
+    URLs that were moved to another rank,   reads them in their old queue
+      without the host's row
     queued URLs whose record of             skips them: the host's row has the last applied record
       `urls.admitted` is not committed
     a URL's outcome without the host's      applies the outcome again: no lease ends before all

@@ -35,7 +35,7 @@ from gossamer.web.url import host_key
 from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_conditional
 from services.frontier import revisit
 from services.frontier.conditions import Condition
-from services.frontier.directory import request_number
+from services.frontier.ordering import BREADTH, next_of_walk, request_number
 from services.frontier.parked import ParkedRow
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
@@ -195,11 +195,18 @@ class Admission:
         totals = host.row.totals
         totals = replace(totals, admitted=totals.admitted + len(accepted))
         row = replace(host.row, totals=totals, applied=applied)
-        first = self._partitions.next_moment(partition, now, len(accepted))
+        moment = self._partitions.next_moment(partition, now, len(accepted))
         linking = linking_site(event.via, event.site)
-        urls = [
-            _make_queued_url(found, event, linking, first + n) for n, found in enumerate(accepted)
-        ]
+        strategy = self._partitions.strategy
+        following = next_of_walk(event.urls, event.via) if strategy.is_walk else None
+        if any(found.depth == 0 for found in accepted):
+            partition.sites.record_seed(event.site)
+        urls = list[QueuedUrl]()
+        for found in accepted:
+            origin = Origin.of(found, event.via)
+            is_next = found.url == following
+            rank = partition.rank(event.site, found.url, origin, strategy, bool(linking), is_next)
+            urls.append(_make_queued_url(found, origin, event, linking, rank, moment + len(urls)))
         if self._revisits.allocation.limited:
             partition.update(host, row)
             for url in urls:
@@ -284,7 +291,10 @@ class Admission:
             return False
         number = plan.number
         if number is None:
-            number = self._partitions.next_number(partition, now)
+            strategy = BREADTH if plan.earlier else self._partitions.strategy
+            is_linked = bool(linking_site(plan.origin.via, site))
+            rank = partition.rank(site, plan.url, plan.origin, strategy, is_linked)
+            number = self._partitions.next_number(partition, now, rank)
         url = QueuedUrl(
             crawl=plan.crawl,
             bucket="",
@@ -319,11 +329,13 @@ def _host_of_discovery(found: Discovery) -> str:
     return host_key(found.url)
 
 
-def _make_queued_url(found: Discovery, event: UrlsAdmitted, linking: str, moment: int) -> QueuedUrl:
+def _make_queued_url(
+    found: Discovery, origin: Origin, event: UrlsAdmitted, linking: str, rank: int, moment: int
+) -> QueuedUrl:
     """Return the queue entry of *found*; *linking*: the site of the page that links to it."""
     in_links = add_link(0, linking, found.url) if linking else 0
     statistics = _pack_new_page(found.depth, found.priority, in_links, found.every)
-    number, origin = request_number(found.priority, moment), Origin.of(found, event.via)
+    number = request_number(rank, moment)
     return QueuedUrl(event.crawl, "", 0, found.url, number, origin, statistics=statistics)
 
 

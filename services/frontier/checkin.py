@@ -125,7 +125,7 @@ class CheckIn:
         if not event.last and row.condition is Condition.CHECKED_OUT:
             partition.update(host, row)
         elif row.queued:
-            row = partition.queues.update_number(row)
+            row = partition.queues.end_order(row)
             (partition.back_off if wait else partition.delay)(host, row)
         else:
             partition.unload(host, row, Trigger.EMPTIED)
@@ -331,7 +331,11 @@ class CheckIn:
         backoff_until: float | None,
         event: VisitEnded,
     ) -> None:
-        row = partition.queues.update_number(self._choose_next_queue(partition, row, event))
+        if event.last:
+            row = partition.queues.end_order(self._choose_next_queue(partition, row, event))
+        else:
+            # The lease has expired, and outcomes of the order may follow: its queue stays next.
+            row = partition.queues.update_number(row)
         if backoff_until is not None:
             until = max(row.ready_at, backoff_until)
             row = replace(
@@ -348,7 +352,7 @@ class CheckIn:
             partition.delay(host, row)
 
     def _choose_next_queue(self, partition: Partition, row: HostRow, event: VisitEnded) -> HostRow:
-        """Return the row with the queue of the next order, chosen if both queues have URLs.
+        """Return the row with the queue of the next order, chosen if new URLs and revisits wait.
 
         The site's share of visits to new URLs is updated too.
         """

@@ -1,8 +1,10 @@
 """Check-out: makes an order for a ready host, with all data that its visits need."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
 
@@ -16,12 +18,14 @@ from gossamer.web.soft_404 import NO_SIGNATURE
 from services.frontier.conditions import Trigger
 from services.frontier.dispatch import Balance
 from services.frontier.gates import Closure, Effect, Gate, HostInputs, closed_host_gates
+from services.frontier.ordering import Strategy, rank_of_number, strategy_row, with_rank
 from services.frontier.partition import Partition
 from services.frontier.politeness import (
     is_unreadable,
     next_delay,
     unreadable_until,
 )
+from services.frontier.queue import BUCKET_URLS, is_revisit
 from services.frontier.refusals import Refusals
 from services.frontier.revisits import Revisits
 from services.frontier.robots import (
@@ -35,6 +39,37 @@ from services.frontier.workbench import Host
 
 MAX_BATCH_SECONDS = 600.0
 """Seconds of pauses in one order: with a long delay the batch is short."""
+
+
+MAX_MOVED = 2 * BUCKET_URLS
+"""URLs that one check-out moves to the queue of another rank."""
+
+
+class Fate(Enum):
+    """What a check-out does with a URL at the head of a queue."""
+
+    VISIT = auto()
+    SKIP = auto()
+    MOVE = auto()
+    """Move it to the queue of its rank, which has changed."""
+
+
+class QueueHead(NamedTuple):
+    """A URL at the head of a queue, and its fate."""
+
+    fate: Fate
+    url: QueuedUrl
+    answer: RobotsAnswered | None = None
+    """The cached answer for which a robots.txt is not visited."""
+    exclusion: Exclusion | None = None
+    """Why the URL is skipped; None if nothing excludes it."""
+    rank: int = 0
+    """The new rank of a URL that is moved."""
+
+    @property
+    def ranked_url(self) -> QueuedUrl:
+        """The URL with its new rank, and its age."""
+        return replace(self.url, number=with_rank(self.url.number, self.rank))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +118,12 @@ class CheckOut:
             return None
         rules = self._politeness_rules(partition, host, now)
         size = self._batch_size(partition, host, rules.delay, limit, now)
-        queued = self._next_batch(partition, host, size, crawl, now)
+        row, queued = self._next_batch(partition, host, size, crawl, now)
         if not queued:
-            partition.unload(host, host.row, Trigger.EXCLUDED)
+            partition.unload(host, row, Trigger.EXCLUDED)
             return None
-        event = self._make_order(partition, host.row, queued, rules, now)
-        partition.update(host, _with_lease(host.row, event), Trigger.ORDERED)
+        event = self._make_order(partition, row, queued, rules, now)
+        partition.update(host, _with_lease(row, event), Trigger.ORDERED)
         count("gossamer_orders_total")
         if host.row.lease.sent_to is not None:
             count("gossamer_orders_moved_total")
@@ -151,50 +186,92 @@ class CheckOut:
 
     def _next_batch(
         self, partition: Partition, host: Host, count: int, crawl: CrawlDefined, now: float
-    ) -> list[QueuedUrl]:
-        """Return at most *count* URLs from the head of the queue, to visit in one order.
+    ) -> tuple[HostRow, list[QueuedUrl]]:
+        """Return at most *count* URLs from the head of a queue, to visit in one order, and the row
+        of *host* without the URLs that were skipped.
 
-        It skips URLs that *crawl* excludes, because it was wider at their admission; URLs that were
-        blocklisted since; and robots.txt visits on behalf of other hosts whose answer is cached.
+        The URLs at the head are examined in runs of one fate, until the head is to be visited. At
+        most `MAX_MOVED` URLs are moved to the queue of another rank; the next ones are visited
+        under their old rank.
         """
-        queues, robots, site = partition.queues, partition.robots(host), host.row.site
-        while queued := queues.first(host.row, count):
-            answers = [
-                find_cached_answer(url, robots, now) if url.on_behalf_of else None for url in queued
-            ]
-            probed = Counter[str]()
-            exclusions = [
-                None
-                if answer or not url.url
-                else self._refusals.find_exclusion(partition, site, url, crawl, probed)
-                for answer, url in zip(answers, queued, strict=True)
-            ]
-            skipped = [
-                not url.url or bool(exclusion or answer)
-                for url, exclusion, answer in zip(queued, exclusions, answers, strict=True)
-            ]
-            # The run of URLs at the head that are all visited, or all skipped.
-            other = not skipped[0]
-            run = skipped.index(other) if other in skipped else len(skipped)
-            if not skipped[0]:
-                ordered = queued[:run]
+        queues, strategy, movable = partition.queues, strategy_row(crawl), MAX_MOVED
+        row, explores = queues.choose_queue(host.row)
+        while queued := queues.first(row, BUCKET_URLS if explores else count):
+            run, probed = list[QueueHead](), Counter[str]()
+            for url in queued:
+                head = self._examine(partition, host, url, crawl, probed, now)
+                if head.fate is Fate.VISIT and movable > 0:
+                    head = _examine_rank(partition, row, head, strategy, explores)
+                if run and head.fate is not run[0].fate:
+                    break
+                run.append(head)
+            fate = run[0].fate
+            if fate is Fate.VISIT and (strategy.predicts or not explores):
+                ordered = queued[: min(len(run), count)]
                 partition.parts.count_orders(
-                    site, ((url.url, url.origin.duplicates) for url in ordered)
+                    row.site, ((url.url, url.origin.duplicates) for url in ordered)
                 )
-                return ordered
-            self._answers += [answer for answer in answers[:run] if answer]
-            readmitted = sum(
-                self._exclude(partition, host.row, url, exclusion, crawl, now)
-                for url, exclusion in zip(queued[:run], exclusions, strict=False)
-                if exclusion
-            )
-            partition.plans.refund_excluded(queued[:run])
-            row = queues.skip(host.row, run)
-            totals = replace(row.totals, admitted=max(0, row.totals.admitted - readmitted))
-            if readmitted:
-                partition.parts.count_admitted(row.site, -readmitted)
-            partition.update(host, replace(row, totals=totals))
-        return []
+                return queues.hold_queue(row), ordered
+            if fate is Fate.SKIP:
+                row = self._skip(partition, host, row, run, crawl, now)
+                continue
+            if fate is Fate.MOVE:
+                movable -= len(run)
+                row = queues.move(row, [one.ranked_url for one in run])
+            if explores:
+                explores, row = False, queues.choose_best(row)
+        return row, []
+
+    def _examine(
+        self,
+        partition: Partition,
+        host: Host,
+        url: QueuedUrl,
+        crawl: CrawlDefined,
+        probed: Counter[str],
+        now: float,
+    ) -> QueueHead:
+        """Return whether *url*, at the head of a queue of *host*, is visited.
+
+        It is skipped if *crawl* excludes it, because it was wider at its admission; if it was
+        blocklisted since; if its part of the site brings nothing new; if it was erased; and if it
+        is a robots.txt visit on behalf of another host whose answer is cached. *probed*: the parked
+        parts of which URLs before it are visited nevertheless. It is updated.
+        """
+        if not url.url:
+            return QueueHead(Fate.SKIP, url)
+        if url.on_behalf_of and (answer := find_cached_answer(url, partition.robots(host), now)):
+            return QueueHead(Fate.SKIP, url, answer=answer)
+        if exclusion := self._refusals.find_exclusion(
+            partition, host.row.site, url, crawl, probed
+        ):
+            return QueueHead(Fate.SKIP, url, exclusion=exclusion)
+        return QueueHead(Fate.VISIT, url)
+
+    def _skip(
+        self,
+        partition: Partition,
+        host: Host,
+        row: HostRow,
+        run: Sequence[QueueHead],
+        crawl: CrawlDefined,
+        now: float,
+    ) -> HostRow:
+        """Return *row* without the URLs of *run*, at the head of the queue that is next."""
+        self._answers += [head.answer for head in run if head.answer]
+        readmitted = sum(
+            self._exclude(partition, row, head.url, head.exclusion, crawl, now)
+            for head in run
+            if head.exclusion
+        )
+        partition.plans.refund_excluded([head.url for head in run])
+        row = partition.queues.skip(row, len(run))
+        totals = replace(row.totals, admitted=max(0, row.totals.admitted - readmitted))
+        row = replace(row, totals=totals)
+        if readmitted:
+            partition.parts.count_admitted(row.site, -readmitted)
+        partition.update(host, row)
+        return row
 
     def _exclude(
         self,
@@ -273,6 +350,20 @@ class CheckOut:
             return (make_probe_visit(order, row.host),)
         partition.plans.count_ordered(queued)
         return _make_visits(order, queued)
+
+
+def _examine_rank(
+    partition: Partition, row: HostRow, head: QueueHead, strategy: Strategy, explores: bool
+) -> QueueHead:
+    """Return whether the URL of *head* is moved: its rank is worse now, or has changed in any
+    direction while its queue is explored."""
+    url = head.url
+    if is_revisit(url):
+        return head
+    before, rank = rank_of_number(url.number), partition.rank_again(row.site, url, strategy)
+    if rank > before or (explores and rank < before):
+        return QueueHead(Fate.MOVE, url, rank=rank)
+    return head
 
 
 def _max_requests(visit: Visit) -> int:

@@ -1,14 +1,14 @@
 """The directory: hosts with queued URLs, in the store, ordered by the request number of their first
 URL.
 
-Every host that gets work is listed here first. Each priority has a list of its own. A position
+Every host that gets work is listed here first. Each rank has a list of its own. A position
 moves forward through the list: hosts before the position were loaded, hosts after it wait for
 memory.
 
 Entries are never deleted one by one. An entry is stale when the host's row names another number. A
 bucket that was read to its end is rewritten when few of its entries are live, and dropped whole
 when none is. The existing buckets are listed in the partition's row, so nothing searches for them.
-A priority without hosts costs no reads, nor does a time without hosts after a wrong clock. After a
+A rank without hosts costs no reads, nor does a time without hosts after a wrong clock. After a
 crash all buckets are read again, so every host with work is found.
 """
 
@@ -16,29 +16,20 @@ from bisect import bisect_right, insort
 from collections import Counter, defaultdict
 from operator import attrgetter
 
-from gossamer.events import PRIORITY_LIMIT
 from gossamer.store import Table
 from services.frontier.bucketed_log import BucketList, GroupedLog
+from services.frontier.ordering import MAX_PENALTY, NUMBERS_PER_RANK, moment_of, rank_of_number
 from services.frontier.rows import ListedHost
 
-NUMBERS_PER_PRIORITY = 10**16
-"""Request numbers of one priority: microseconds of 300 years. The largest number fits in 64 bits.
-"""
 NUMBERS_PER_BUCKET = 4_000_000_000
-"""Request numbers of one bucket: a little more than one hour of admissions. No two priorities share
-a bucket."""
+"""Request numbers of one bucket: a little more than one hour of admissions. No two ranks share a
+bucket."""
 PAGE_SIZE = 200
 MAX_STALE_PER_LIVE, MAX_STALE_EXTRA = 4, 100
 """A bucket is rewritten when it has more stale entries than `MAX_STALE_PER_LIVE` for each live
 entry, plus `MAX_STALE_EXTRA`."""
 DIRECTORY = "hosts"
 """The name of the directory's buckets."""
-
-
-def request_number(priority: int, moment: int) -> int:
-    """Return the request number of a URL that was requested at *moment*, in microseconds: it sorts
-    by priority, then age."""
-    return (priority + PRIORITY_LIMIT) * NUMBERS_PER_PRIORITY + moment
 
 
 class Directory:
@@ -48,8 +39,8 @@ class Directory:
         self._log = GroupedLog(entries, DIRECTORY, stored.groups)
         buckets = defaultdict[int, list[int]](list)
         for bucket in stored.buckets:
-            buckets[bucket * NUMBERS_PER_BUCKET // NUMBERS_PER_PRIORITY].append(bucket)
-        self._lists = {at: PriorityList(self._log, buckets[at]) for at in sorted(buckets)}
+            buckets[bucket * NUMBERS_PER_BUCKET // NUMBERS_PER_RANK].append(bucket)
+        self._lists = {at: RankList(self._log, buckets[at]) for at in sorted(buckets)}
 
     @property
     def buckets(self) -> tuple[int, ...]:
@@ -71,43 +62,54 @@ class Directory:
 
     def enlist(self, site: str, host: str, number: int) -> int:
         """List a host after the position; return its number, which is at least *number*."""
-        at = number // NUMBERS_PER_PRIORITY
+        at = number // NUMBERS_PER_RANK
         if at not in self._lists:
-            self._lists = dict(sorted([*self._lists.items(), (at, PriorityList(self._log, []))]))
+            self._lists = dict(sorted([*self._lists.items(), (at, RankList(self._log, []))]))
         return self._lists[at].enlist(site, host, number)
 
     def relist(self, site: str, host: str, number: int) -> int:
         """List a host again that is unloaded in favour of another. It keeps its *number*."""
-        of_priority = self._lists.get(number // NUMBERS_PER_PRIORITY)
-        if of_priority and of_priority.has_passed(number):
-            return of_priority.relist(site, host, number)
+        of_rank = self._lists.get(number // NUMBERS_PER_RANK)
+        if of_rank and of_rank.has_passed(number):
+            return of_rank.relist(site, host, number)
         return self.enlist(site, host, number)
 
     def holds(self, host: str, number: int | None) -> bool:
         """Return whether *host* has a live or waiting entry under *number*."""
         if number is None:
             return False
-        of_priority = self._lists.get(number // NUMBERS_PER_PRIORITY)
-        return of_priority is not None and of_priority.holds(host, number)
+        of_rank = self._lists.get(number // NUMBERS_PER_RANK)
+        return of_rank is not None and of_rank.holds(host, number)
 
     def peek(self) -> ListedHost | None:
         """Return the first waiting entry, which may be stale; None if no host waits."""
         return next((entry for one in self._lists.values() if (entry := one.peek())), None)
 
+    def peek_oldest(self) -> ListedHost | None:
+        """Return the oldest of the first waiting entries of the best rank, and of the ranks that
+        are worse by at most a penalty; None if no host waits."""
+        first = self.peek()
+        if first is None:
+            return None
+        best = first.number // NUMBERS_PER_RANK
+        lists = [one for at, one in self._lists.items() if best <= at <= best + MAX_PENALTY]
+        entries = [entry for one in lists if (entry := one.peek())]
+        return min(entries, key=lambda entry: moment_of(entry.number))
+
     def pop(self, entry: ListedHost) -> None:
-        """Remove *entry*, which `peek` returned, from the waiting ones. It is live until it is
-        delisted."""
-        self._lists[entry.number // NUMBERS_PER_PRIORITY].pop()
+        """Remove *entry*, which `peek` or `peek_oldest` returned, from the waiting ones. It is live
+        until it is delisted."""
+        self._lists[entry.number // NUMBERS_PER_RANK].pop()
 
     def delist(self, host: str, number: int | None) -> None:
         """Mark the entry of *host* under *number* as stale; None if it has no entry."""
         # An entry after the position is found stale when the position reaches it.
-        if number is not None and (of_priority := self._lists.get(number // NUMBERS_PER_PRIORITY)):
-            of_priority.delist(host, number)
+        if number is not None and (of_rank := self._lists.get(number // NUMBERS_PER_RANK)):
+            of_rank.delist(host, number)
 
 
-class PriorityList:
-    """The entries of one priority."""
+class RankList:
+    """The entries of one rank."""
 
     def __init__(self, log: GroupedLog[ListedHost], buckets: list[int]) -> None:
         self.buckets = buckets
@@ -261,11 +263,12 @@ def _key(host: str, number: int) -> str:
 def is_outdated(listed: int | None, number: int) -> bool:
     """Return whether a host with the request number *number* needs a new entry.
 
-    It does if it has none (*listed* is None), or if the entry under *listed* has another priority
-    or would keep an old bucket from being dropped.
+    It does if it has none (*listed* is None), or if the entry under *listed* has a worse rank or
+    would keep an old bucket from being dropped. An entry with a better rank may stay: the host is
+    only loaded sooner.
     """
     return (
         listed is None
-        or number - listed > NUMBERS_PER_BUCKET
-        or number // NUMBERS_PER_PRIORITY != listed // NUMBERS_PER_PRIORITY
+        or moment_of(number) - moment_of(listed) > NUMBERS_PER_BUCKET
+        or rank_of_number(number) < rank_of_number(listed)
     )

@@ -2,7 +2,8 @@
 
 **Loading.** Hosts are loaded from the directories of all partitions in the order of their request
 numbers, while memory has capacity. A loaded host is unloaded for a waiting one that should be
-ordered first.
+ordered first. If the strategy of the crawl predicts ranks, every tenth host is loaded, and every
+tenth is ordered, for its age: a host with poor prospects waits long, but not for ever.
 
 **Slots.** The number of hosts that are checked out at once is limited. While the parser or the
 archive lag in a partition, fetchers start no visits of it, and its hosts stay checked out. If these
@@ -32,6 +33,12 @@ from typing import NamedTuple
 from gossamer.runtime.handling import read_ahead
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
+from services.frontier.ordering import (
+    EXPLORATION_INTERVAL,
+    MAX_PENALTY,
+    moment_of,
+    rank_of_number,
+)
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.rows import HostRow, ListedHost, PartitionTallyRow, partition_key
@@ -81,6 +88,8 @@ class HostLoader:
     def __init__(self, partitions: Partitions, settings: FrontierSettings, store: Store) -> None:
         self._partitions, self._store = partitions, store
         self._limit, self._slots = settings.loaded_limit, settings.checked_out_limit
+        self._chosen = self._popped = 0
+        """Hosts that were chosen for an order, and loaded."""
 
     def __len__(self) -> int:
         return sum(len(partition.bench) for partition in self._partitions)
@@ -109,11 +118,34 @@ class HostLoader:
         # Hosts of a partition without slots are loaded only if no other host waits.
         popped, with_slots = list[ListedEntry](), self._with_slots()
         while len(popped) < limit and (
-            first := _first_listed(with_slots) or _first_listed(self._partitions)
+            first := self._next_listed(with_slots) or self._next_listed(self._partitions)
         ):
             first.partition.pop_listed(first.entry)
             popped.append(first)
+            self._popped += 1
         return popped
+
+    def _next_listed(self, partitions: Iterable[Partition]) -> ListedEntry | None:
+        """Return the first waiting entry, or the oldest one at every `EXPLORATION_INTERVAL`-th
+        host if the strategy predicts."""
+        explores = self._partitions.strategy.predicts
+        if explores and self._popped % EXPLORATION_INTERVAL == EXPLORATION_INTERVAL - 1:
+            return _oldest_listed(partitions)
+        return _first_listed(partitions)
+
+    def explore(self, ready: ReadyHost) -> ReadyHost:
+        """Return *ready*, the first host, or the one with the oldest URL at every
+        `EXPLORATION_INTERVAL`-th order if the strategy predicts."""
+        self._chosen += 1
+        if not self._partitions.strategy.predicts or self._chosen % EXPLORATION_INTERVAL:
+            return ready
+        worst = rank_of_number(ready.host.row.number) + MAX_PENALTY
+        oldest = [
+            ReadyHost(partition, host)
+            for partition in self._with_slots()
+            if (host := partition.bench.oldest_ready()) and rank_of_number(host.row.number) <= worst
+        ]
+        return min(oldest, key=lambda one: moment_of(one.host.row.number), default=ready)
 
     def first_ready(self) -> ReadyHost | None:
         """Return the ready host with the lowest request number whose partition has a free slot;
@@ -179,6 +211,15 @@ def _first_listed(partitions: Iterable[Partition]) -> ListedEntry | None:
         if (entry := partition.first_listed())
     ]
     return min(waiting, key=lambda listed: listed.entry.number, default=None)
+
+
+def _oldest_listed(partitions: Iterable[Partition]) -> ListedEntry | None:
+    waiting = [
+        ListedEntry(partition, entry)
+        for partition in partitions
+        if (entry := partition.oldest_listed())
+    ]
+    return min(waiting, key=lambda listed: moment_of(listed.entry.number), default=None)
 
 
 def choose_partition(home: int, orders: Sequence[int], lagging: Container[int]) -> int:

@@ -26,6 +26,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.cookies import Cookie
+from gossamer.web.links import linking_site
 from services.frontier.conditions import (
     LISTED_CONDITIONS,
     Condition,
@@ -34,6 +35,7 @@ from services.frontier.conditions import (
     condition_after,
 )
 from services.frontier.directory import Directory, is_outdated
+from services.frontier.ordering import Prospect, Strategy, rank_of, rank_of_number
 from services.frontier.parked import ParkedUrls
 from services.frontier.parts import Parts
 from services.frontier.plans import HOSTS, Calendar, Plans
@@ -44,6 +46,7 @@ from services.frontier.rows import (
     HostRow,
     ListedHost,
     OffsetAndTime,
+    Origin,
     PartitionRow,
     Politeness,
     QueuedUrl,
@@ -221,17 +224,58 @@ class Partition:
     def _cache_host(self, host: Host) -> None:
         self._caches.hosts.put(host.row.host, host, host.row.site)
 
+    # The rank of URLs that were never visited.
+
+    def expected_worth(self, site: str, url: str, origin: Origin) -> float:
+        """Return the expected worth of a visit, from 0 to 1: 1 means that it surely yields a new
+        text."""
+        return 1.0
+
+    def rank(
+        self,
+        site: str,
+        url: str,
+        origin: Origin,
+        strategy: Strategy,
+        is_linked: bool,
+        is_next: bool = False,
+    ) -> int:
+        """Return the rank of a URL of *site*.
+
+        *is_linked*: a page of another site linked to it; *is_next*: the random walk goes on with
+        it.
+        """
+        if not strategy.predicts:
+            return rank_of(strategy, url, origin, Prospect())
+        worth = self.expected_worth(site, url, origin) if strategy.worth else 1.0
+        has_seed = not strategy.expansion or self.sites.has_seed(site)
+        return rank_of(strategy, url, origin, Prospect(worth, is_linked, has_seed, is_next))
+
+    def rank_again(self, site: str, url: QueuedUrl, strategy: Strategy) -> int:
+        """Return the present rank of a queued URL. A random walk does not change it."""
+        if strategy.is_walk or url.on_behalf_of:
+            return rank_of_number(url.number)
+        is_linked = bool(strategy.in_links and linking_site(url.origin.via, site))
+        return self.rank(site, url.url, url.origin, strategy, is_linked)
+
     # The life of a host; `docs/host-conditions.md` draws it.
 
     def queue(self, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float) -> None:
-        """Update *host* to *row*, with *urls* appended to one of its queues."""
+        """Update *host* to *row*, with *urls* appended to its queues.
+
+        A host that waits in the directory is listed again if one of *urls* gives it a better rank.
+        """
         row = self.queues.append(row, urls)
         if row.is_erased and row.condition is not Condition.CHECKED_OUT:
             row = replace(row, is_erased=False)
         if row.condition is Condition.IDLE:
             self._start_work(host, row, now)
-        else:
-            self.update(host, row)
+            return
+        if row.condition in LISTED_CONDITIONS and is_outdated(row.listed, row.number):
+            self._directory.delist(row.host, row.listed)
+            listed = self._directory.enlist(row.site, row.host, row.number)
+            row = replace(row, listed=listed)
+        self.update(host, row)
 
     def _start_work(self, host: Host, row: HostRow, now: float) -> None:
         """Update an idle host that has work now: list it, or schedule the end of its backoff."""
@@ -500,8 +544,21 @@ class Partition:
                 self._directory.delist(entry.host, entry.number)
         return entry
 
+    def oldest_listed(self) -> ListedHost | None:
+        """Return the oldest waiting entry of the best ranks, as `first_listed` does."""
+        if self.first_listed() is None:
+            return None
+        while (entry := self._directory.peek_oldest()) and (
+            host := self.bench.hosts.get(entry.host)
+        ):
+            self._directory.pop(entry)
+            if host.row.listed != entry.number:
+                self._directory.delist(entry.host, entry.number)
+        return entry
+
     def pop_listed(self, entry: ListedHost) -> None:
-        """Remove *entry*, which `first_listed` returned, from the waiting ones."""
+        """Remove *entry*, which `first_listed` or `oldest_listed` returned, from the waiting
+        ones."""
         self._directory.pop(entry)
 
     def load_listed(self, entries: Sequence[ListedHost], now: float) -> None:

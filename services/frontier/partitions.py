@@ -17,7 +17,8 @@ from gossamer.store import Row, Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import set_age_gauge, set_gauge, set_gauges
 from services.frontier.conditions import Condition
-from services.frontier.directory import NUMBERS_PER_BUCKET, request_number
+from services.frontier.directory import NUMBERS_PER_BUCKET
+from services.frontier.ordering import BREADTH, request_number
 from services.frontier.partition import Partition
 from services.frontier.politeness import Overrides
 from services.frontier.rows import (
@@ -41,6 +42,8 @@ class Partitions:
         self.total = total
         self.crawl = DEFAULT_CRAWL
         """The crawl of the partitions' queues, plans and totals. There is one crawl at present."""
+        self.strategy = BREADTH
+        """The strategy of the crawl."""
         self._claimed: dict[int, Partition] = {}
         self._claimant, self._caches = Claimant(store), FrontierCaches()
         self._ahead = 0
@@ -127,9 +130,9 @@ class Partitions:
         """Return the partition of *site*; None if it is not claimed."""
         return self._claimed.get(self.number_of(site))
 
-    def next_number(self, partition: Partition, now: float) -> int:
+    def next_number(self, partition: Partition, now: float, rank: int = 0) -> int:
         """Return the request number of a URL of *partition* that is requested now."""
-        return request_number(0, self.next_moment(partition, now))
+        return request_number(rank, self.next_moment(partition, now))
 
     def next_moment(self, partition: Partition, now: float, count: int = 1) -> int:
         """Return the first of *count* consecutive microseconds, for request numbers of *partition*.

@@ -1,19 +1,32 @@
-"""The two queues of a host: append-only buckets in the store, with cursors in the host's row.
+"""The queues of a host: append-only buckets in the store, with cursors in the host's row.
 
-One queue has the URLs that were never visited, the other the URLs to visit again. So a revisit does
-not wait behind a million new URLs of its host. While both queues have URLs they take turns, an
-order at a time, so that new URLs get their share of the visits (`choose_next_queue`). Each crawl
-has buckets of its own. A bucket is dropped whole when the cursor has passed it.
+URLs that were never visited have a queue for each rank in use (`ordering.py`), and the URLs to
+visit again have one queue. So a revisit does not wait behind a million new URLs of its host. While
+both kinds have URLs they take turns, an order at a time, so that new URLs get their share of the
+visits (`choose_next_queue`). Each crawl has buckets of its own. A bucket is dropped whole when the
+cursor has passed it.
+
+All URLs of an order come from one queue, which the host's row names until the order has ended
+(`NewQueues.ordered`, `HostRow.is_again_next`). So each outcome moves the cursor of its URL's queue,
+although better URLs may have arrived in the meantime.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from gossamer.store import Table
 from gossamer.web.validators import NO_VALIDATORS
 from services.frontier.bucketed_log import BucketedLog
-from services.frontier.rows import ErasedQueues, HostRow, Origin, QueuedUrl, QueueEnds
+from services.frontier.conditions import Condition
+from services.frontier.ordering import (
+    EXPLORATION_INTERVAL,
+    MAX_RANKS,
+    choose_explored_rank,
+    rank_of_number,
+)
+from services.frontier.rows import ErasedQueues, HostRow, NewQueues, Origin, QueuedUrl, QueueEnds
 from services.frontier.workbench import CachePart, FrontierCaches
 
 BUCKET_URLS = 100
@@ -63,6 +76,18 @@ class QueueHeads:
         self._rows.remove(bucket)
 
 
+class FoundUrl(NamedTuple):
+    """A URL in a queue of its host."""
+
+    url: QueuedUrl
+    ahead: int
+    """URLs before it: of its queue, and of the queues of better ranks."""
+    rank: int | None
+    """The rank of its queue; None for the queue of URLs to visit again."""
+    position: int
+    """URLs before it in its queue."""
+
+
 class HostQueues:
     """The queues of a partition's hosts in one *crawl*. Methods that change a queue return the
     host's new row."""
@@ -79,35 +104,111 @@ class HostQueues:
         self._heads = QueueHeads(heads or FrontierCaches().open_partition().queue_heads)
 
     def append(self, host: HostRow, urls: Sequence[QueuedUrl]) -> HostRow:
-        """Append *urls*, all of one queue, in their order.
+        """Append *urls*, all to be visited again or all new, in their order.
 
-        The buckets and positions of *urls* are set here.
+        The buckets and positions of *urls* are set here. A new URL of a better rank than the
+        host's request number gives the host its number, unless the host is checked out.
         """
         again = is_revisit(urls[0])
-        ends = _ends(host, again)
-        log, queued = self._log(host, again), ends.queued
+        first = urls[0] if again else min(urls, key=_number)
         if not host.queued:
-            host = replace(host, number=urls[0].number, is_again_next=again)
+            host = replace(host, number=first.number, is_again_next=again)
+        elif _has_better_rank(first, host) and not again:
+            host = replace(host, number=first.number)
+        if again:
+            ends = self._append(host.site, self._log(host, None), host.again, urls)
+            return replace(host, again=ends)
+        by_rank = dict[int, list[QueuedUrl]]()
+        for url in urls:
+            by_rank.setdefault(rank_of_number(url.number), []).append(url)
+        new = host.new
+        for rank, group in by_rank.items():
+            new, rank = self._add_rank(host, new, rank)
+            ends = self._append(host.site, self._log(host, rank), new.ranks[rank], group)
+            queued = new.queued + len(group)
+            new = replace(new, ranks={**new.ranks, rank: ends}, queued=queued)
+        return replace(host, new=new)
+
+    def _append(
+        self, site: str, log: BucketedLog[QueuedUrl], ends: QueueEnds, urls: Sequence[QueuedUrl]
+    ) -> QueueEnds:
+        queued = ends.queued
         for url in urls:
             url, ends = log.append(ends, url, BUCKET_URLS)
-            self._heads.append(host.site, url, is_first=not queued)
+            self._heads.append(site, url, is_first=not queued)
             queued += 1
-        return _with_ends(host, again, replace(ends, queued=queued))
+        return replace(ends, queued=queued)
 
-    def _log(self, host: HostRow, again: bool) -> BucketedLog[QueuedUrl]:
-        which = "again" if again else "new"
+    def _add_rank(self, host: HostRow, new: NewQueues, rank: int) -> tuple[NewQueues, int]:
+        """Return *new* with a queue for *rank*, and the rank of that queue: the nearest rank in
+        use, if too many are in use.
+
+        The queue begins in a bucket that no earlier queue of the rank has used. Rows of an earlier
+        queue that are dropped late are therefore never rows of this one.
+        """
+        if rank in new.ranks:
+            return new, rank
+        ranks = new.ranks
+        if len(ranks) >= MAX_RANKS:
+            empty = [one for one, ends in ranks.items() if not ends.queued]
+            if not empty:
+                return new, min(ranks, key=lambda one: (abs(one - rank), one))
+            for one in empty:
+                log, tail = self._log(host, one), ranks[one].tail
+                log.drop(tail)
+                self._heads.drop(log.bucket(tail))
+            new = _without_ranks(new, empty)
+        begin = QueueEnds(head=new.next_bucket, tail=new.next_bucket)
+        return replace(new, ranks={**new.ranks, rank: begin}), rank
+
+    def _log(self, host: HostRow, rank: int | None) -> BucketedLog[QueuedUrl]:
+        """Return the buckets of the queue of *rank*; None: of the queue of URLs to visit again."""
+        which = "again" if rank is None else f"new/{rank}"
         return BucketedLog(self._urls, f"{host.host} {which}", self._crawl)
+
+    def choose_queue(self, host: HostRow) -> tuple[HostRow, bool]:
+        """Choose the queue of the host's next order. Return also whether a rank is explored that
+        is worse than the best: one of `EXPLORATION_INTERVAL` orders does.
+
+        A new URL whose better rank gave the host its request number precedes the queue of URLs to
+        visit again.
+        """
+        new = replace(host.new, ordered=None)
+        if host.is_again_next:
+            rank = rank_of_number(host.number)
+            if not (new.queued and min(new.waiting) <= rank) or rank >= rank_of_number(
+                self.first(host, 1)[0].number
+            ):
+                return replace(host, new=new), False
+            host = replace(host, is_again_next=False)
+        if not new.queued:
+            return replace(host, new=new), False
+        waiting = new.waiting
+        rank, explored, orders = min(waiting), None, 0
+        if len(waiting) > 1:
+            orders = min(new.orders + 1, EXPLORATION_INTERVAL)
+            if orders == EXPLORATION_INTERVAL:
+                explored = choose_explored_rank(waiting, new.explored)
+        if explored is None:
+            new = replace(new, ordered=rank, orders=orders)
+        else:
+            new = replace(new, ordered=explored, explored=explored, orders=0)
+        return replace(host, new=new), explored is not None
+
+    def choose_best(self, host: HostRow) -> HostRow:
+        """Choose the best rank for the host's next order, instead of an explored one."""
+        return replace(host, new=replace(host.new, ordered=min(host.new.waiting)))
 
     def first(self, host: HostRow, count: int) -> list[QueuedUrl]:
         """Return the first *count* URLs of the queue that is next, or fewer at the end of a bucket.
 
-        The result is empty only if both queues are.
+        The result is empty only if all queues are.
         """
         if not host.queued:
             return []
-        ends = _ends(host, host.is_again_next)
+        rank = _next_rank(host)
+        ends, log = _ends(host, rank), self._log(host, rank)
         limit = ends.readable(count)
-        log = self._log(host, host.is_again_next)
         if found := self._heads.first(log.bucket(ends.head), ends.cursor, limit):
             return found
         found = log.page(ends.head, ends.cursor - 1, limit)
@@ -121,20 +222,50 @@ class HostQueues:
         return host
 
     def advance(self, host: HostRow) -> HostRow:
-        """Move the cursor past the first URL. After the last URL of a queue the other queue is
+        """Move the cursor past the first URL. After the last URL of a queue another queue is
         next."""
-        again = host.is_again_next
-        ends = _ends(host, again)
+        rank = _next_rank(host)
+        ends = _ends(host, rank)
         head, cursor = ends.head, ends.cursor + 1
         if cursor >= BUCKET_URLS:
-            log = self._log(host, again)
+            log = self._log(host, rank)
             log.drop(head)
             self._heads.drop(log.bucket(head))
             head, cursor = head + 1, 0
             # If this was the last bucket, it is full, so the next append begins the new first one.
         ends = replace(ends, head=head, cursor=cursor, queued=ends.queued - 1)
-        host = _with_ends(host, again, ends)
-        return host if ends.queued else replace(host, is_again_next=host.again.queued > 0)
+        if rank is None:
+            is_next = ends.queued > 0
+            return replace(host, again=ends, is_again_next=is_next)
+        new = replace(
+            host.new,
+            ranks={**host.new.ranks, rank: ends},
+            queued=host.new.queued - 1,
+            ordered=host.new.ordered if ends.queued else None,
+        )
+        return replace(host, new=new, is_again_next=not new.queued and host.again.queued > 0)
+
+    def move(self, host: HostRow, urls: Sequence[QueuedUrl]) -> HostRow:
+        """Move *urls*, the first ones of the queue that is next, to the queues of the ranks in
+        their request numbers, which have changed.
+
+        A crash leaves them in the old queue, or in the new ones: the row of the host decides.
+        """
+        return replace(self.append(self.skip(host, len(urls)), urls), is_again_next=False)
+
+    def hold_queue(self, host: HostRow) -> HostRow:
+        """Return the row at a check-out: the queue that is next stays next until the order
+        ends."""
+        if host.is_again_next or host.new.ordered is not None:
+            return host
+        return replace(host, new=replace(host.new, ordered=host.new.rank))
+
+    def end_order(self, host: HostRow) -> HostRow:
+        """Return the row after the last outcome of its order: the best rank is next, and the
+        request number is that of the URL that is now first."""
+        if host.new.ordered is not None:
+            host = replace(host, new=replace(host.new, ordered=None))
+        return self.update_number(host)
 
     def update_number(self, host: HostRow) -> HostRow:
         """Return the row with the request number of the URL that is now first."""
@@ -143,8 +274,13 @@ class HostQueues:
 
     def new_urls(self, host: HostRow) -> set[str]:
         """Return the URLs that were never visited, without visits on behalf of other hosts. It
-        reads the whole queue of new URLs."""
-        return {queued.url for queued in self._iter_queued(host, False) if not queued.on_behalf_of}
+        reads all queues of new URLs."""
+        return {
+            queued.url
+            for rank in host.new.ranks
+            for queued in self._iter_queued(host, rank)
+            if not queued.on_behalf_of
+        }
 
     def is_recently_queued(self, host: HostRow, url: str, again: bool) -> bool:
         """Return whether *url* is among the last URLs of a queue: at least those that one step of
@@ -152,22 +288,27 @@ class HostQueues:
 
         Visits on behalf of other hosts do not count, because they are not visits to the page.
         """
-        tail = _ends(host, again).tail
         return any(
             queued.url == url and not queued.on_behalf_of
-            for queued in self._iter_queued(host, again, tail - RECENT_BUCKETS)
+            for rank in ((None,) if again else host.new.ranks)
+            for queued in self._iter_queued(host, rank, _ends(host, rank).tail - RECENT_BUCKETS)
         )
 
-    def find(self, host: HostRow, url: str) -> tuple[int, QueuedUrl] | None:
-        """Return the number of URLs before *url* in its queue, and its entry; None if it is not
-        queued."""
-        return self._find(host, True, url) or self._find(host, False, url)
+    def find(self, host: HostRow, url: str) -> FoundUrl | None:
+        """Return *url* in its queue; None if it is not queued."""
+        ahead = 0
+        for rank in (None, *sorted(host.new.ranks)):
+            for position, queued in enumerate(self._iter_queued(host, rank)):
+                if queued.url == url:
+                    return FoundUrl(queued, ahead + position, rank, position)
+            ahead += 0 if rank is None else _ends(host, rank).queued
+        return None
 
     def erase(self, host: HostRow, url: str) -> int:
         """Erase the URL from the entries of *url*; return the number of entries."""
         count = 0
-        for again in (True, False):
-            ends, log = _ends(host, again), self._log(host, again)
+        for rank in (None, *host.new.ranks):
+            ends, log = _ends(host, rank), self._log(host, rank)
             # Entries before the cursor stay in the store until their bucket is dropped.
             queued = [*log.rows(ends.head, ends.tail, end=ends.tail_size)]
             for one in [one for one in queued if one.url == url]:
@@ -178,45 +319,45 @@ class HostQueues:
         return count
 
     def clear(self, host: HostRow) -> HostRow:
-        """Empty both queues. Their rows stay until `drop_cleared`, so that `iter_cleared`
+        """Empty all queues. Their rows stay until `drop_cleared`, so that `iter_cleared`
         finds them."""
-        erased = host.erased
-        if erased.new is None or erased.again is None:
-            erased = ErasedQueues(host.new.head, host.again.head)
+        cleared = dict(host.erased.new)
+        for rank, ends in host.new.ranks.items():
+            cleared[rank] = (cleared.get(rank, (ends.head, 0))[0], ends.tail)
+        again = host.again.head if host.erased.again is None else host.erased.again
         # The queues go on in new buckets, so that `drop_cleared` drops no URL that is queued later.
-        new, again = (
-            QueueEnds(head=ends.tail + 1, tail=ends.tail + 1) for ends in (host.new, host.again)
+        following = QueueEnds(head=host.again.tail + 1, tail=host.again.tail + 1)
+        return replace(
+            host,
+            new=NewQueues(next_bucket=_without_ranks(host.new, host.new.ranks).next_bucket),
+            again=following,
+            erased=ErasedQueues(cleared, again),
+            is_again_next=False,
+            owed=0.0,
         )
-        return replace(host, new=new, again=again, erased=erased, is_again_next=False, owed=0.0)
 
     def iter_cleared(self, host: HostRow) -> Iterator[QueuedUrl]:
         """Yield the URLs that `clear` removed from the queues. It reads all of them."""
-        for again, first, last in _cleared_buckets(host):
-            yield from self._log(host, again).rows(first, last)
+        for rank, first, last in _cleared_buckets(host):
+            yield from self._log(host, rank).rows(first, last)
 
     def drop_cleared(self, host: HostRow) -> HostRow:
         """Drop the rows that `clear` removed from the queues."""
-        for again, first, last in _cleared_buckets(host):
-            log = self._log(host, again)
+        for rank, first, last in _cleared_buckets(host):
+            log = self._log(host, rank)
             for number in range(first, last + 1):
                 log.drop(number)
                 self._heads.drop(log.bucket(number))
         return replace(host, erased=ErasedQueues())
 
-    def _find(self, host: HostRow, again: bool, url: str) -> tuple[int, QueuedUrl] | None:
-        for ahead, queued in enumerate(self._iter_queued(host, again)):
-            if queued.url == url:
-                return ahead, queued
-        return None
-
-    def _iter_queued(self, host: HostRow, again: bool, first: int = 0) -> Iterator[QueuedUrl]:
+    def _iter_queued(self, host: HostRow, rank: int | None, first: int = 0) -> Iterator[QueuedUrl]:
         """Yield the URLs of a queue, from the bucket *first* on."""
-        ends = _ends(host, again)
+        ends = _ends(host, rank)
         if not ends.queued:
             return iter(())
         after = ends.cursor - 1 if first <= ends.head else None
         first = max(first, ends.head)
-        return self._log(host, again).rows(first, ends.tail, after, ends.tail_size)
+        return self._log(host, rank).rows(first, ends.tail, after, ends.tail_size)
 
 
 def is_revisit(url: QueuedUrl) -> bool:
@@ -225,15 +366,32 @@ def is_revisit(url: QueuedUrl) -> bool:
     return url.earlier > 0
 
 
-def _cleared_buckets(host: HostRow) -> Iterator[tuple[bool, int, int]]:
-    """Yield for each queue whether it is `again`, and its first and last cleared bucket."""
-    if host.erased.new is not None and host.erased.again is not None:
-        yield False, host.erased.new, host.new.head - 1
-        yield True, host.erased.again, host.again.head - 1
+def _number(url: QueuedUrl) -> int:
+    return url.number
+
+
+def _has_better_rank(url: QueuedUrl, host: HostRow) -> bool:
+    is_checked_out = host.condition is Condition.CHECKED_OUT
+    return not is_checked_out and rank_of_number(url.number) < rank_of_number(host.number)
+
+
+def _without_ranks(new: NewQueues, gone: Collection[int]) -> NewQueues:
+    """Return *new* without the queues of the ranks *gone*."""
+    next_bucket = max([new.next_bucket, *(new.ranks[rank].tail + 1 for rank in gone)])
+    ranks = {rank: ends for rank, ends in new.ranks.items() if rank not in gone}
+    return replace(new, ranks=ranks, next_bucket=next_bucket)
+
+
+def _cleared_buckets(host: HostRow) -> Iterator[tuple[int | None, int, int]]:
+    """Yield the rank of each queue, and its first and last cleared bucket."""
+    for rank, (first, last) in host.erased.new.items():
+        yield rank, first, last
+    if host.erased.again is not None:
+        yield None, host.erased.again, host.again.head - 1
 
 
 def choose_next_queue(host: HostRow, made: int, share: float) -> HostRow:
-    """Return the row of *host*, whose queues both have URLs, with the queue of the next order.
+    """Return the row of *host*, with URLs of both kinds, with the queue of the next order.
 
     *made*: visits of the last order; *share*: the share of all visits that goes to new URLs.
     Revisits are next while `owed`, the number of visits that they are behind their share, is above
@@ -243,9 +401,10 @@ def choose_next_queue(host: HostRow, made: int, share: float) -> HostRow:
     return replace(host, owed=owed, is_again_next=owed > 0)
 
 
-def _ends(host: HostRow, again: bool) -> QueueEnds:
-    return host.again if again else host.new
+def _next_rank(host: HostRow) -> int | None:
+    """Return the rank of the queue that is next; None for the queue of URLs to visit again."""
+    return None if host.is_again_next else host.new.rank
 
 
-def _with_ends(host: HostRow, again: bool, ends: QueueEnds) -> HostRow:
-    return replace(host, again=ends) if again else replace(host, new=ends)
+def _ends(host: HostRow, rank: int | None) -> QueueEnds:
+    return host.again if rank is None else host.new.ranks[rank]

@@ -130,8 +130,8 @@ class Origin(ColumnGroup, frozen=True):
         return Discovery(url, **found)
 
 
-class QueueEnds(BucketEnds, frozen=True):
-    """The first and the last URL of one of a host's two queues, as positions in its buckets."""
+class QueueEnds(BucketEnds, frozen=True, array_like=True):
+    """The first and the last URL of one of a host's queues, as positions in its buckets."""
 
     cursor: int = 0
     """The position of the first waiting URL of this queue, in the head bucket."""
@@ -146,15 +146,43 @@ class QueueEnds(BucketEnds, frozen=True):
         return min(count, self.queued)
 
 
-class ErasedQueues(ColumnGroup, frozen=True):
-    """The first buckets of an erased host's queues that are still to be dropped. The last ones are
-    before the head."""
+class NewQueues(ColumnGroup, frozen=True):
+    """A host's URLs that were never visited: a queue for each rank (`ordering.py`)."""
 
-    new: int | None = None
-    """The first bucket of the queue of URLs that were never visited; null if none is to be dropped.
-    """
+    ranks: dict[int, QueueEnds] = field(default_factory=dict)
+    """Rank → its queue. Empty queues stay while few ranks are in use."""
+    queued: int = 0
+    """URLs that wait in these queues."""
+    next_bucket: int = 0
+    """The first bucket of the next new queue. Earlier queues of its rank have not used it."""
+    ordered: int | None = None
+    """The rank of the last order's URLs, until the order has ended or its last URL left the queue;
+    null if its URLs came from the queue `again`."""
+    orders: int = 0
+    """Orders since a worse rank than the best was explored."""
+    explored: int | None = None
+    """The worse rank that was explored last."""
+
+    @property
+    def waiting(self) -> list[int]:
+        """The ranks in which URLs wait."""
+        return [rank for rank, ends in self.ranks.items() if ends.queued]
+
+    @property
+    def rank(self) -> int:
+        """The rank that the next URLs are taken from: that of the last order, or the best one.
+        Some URL must wait."""
+        return min(self.waiting) if self.ordered is None else self.ordered
+
+
+class ErasedQueues(ColumnGroup, frozen=True):
+    """The buckets of an erased host's queues that are still to be dropped."""
+
+    new: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Rank → the first and the last bucket of its queue of URLs that were never visited."""
     again: int | None = None
-    """The first bucket of the queue of URLs to visit again; null if none is to be dropped."""
+    """The first bucket of the queue of URLs to visit again; null if no queue is to be dropped. The
+    last one is before the head."""
 
 
 class HostTotals(ColumnGroup, frozen=True):
@@ -200,7 +228,7 @@ class Politeness(ColumnGroup, frozen=True):
 
 
 class HostRow(Row, frozen=True):
-    """A host: its condition, its two queues, its last order, its totals and its politeness."""
+    """A host: its condition, its queues, its last order, its totals and its politeness."""
 
     table = "hosts"
     partition_key, sort_key = "site", "host"
@@ -219,16 +247,16 @@ class HostRow(Row, frozen=True):
     backoff_cause: str | None = None
     """The outcome that caused the backoff or returned the last order; `site` if its site's settings
     or unreadable pages did."""
-    new: QueueEnds = QueueEnds()
-    """The queue of URLs that were never visited."""
+    new: NewQueues = NewQueues()
+    """The queues of URLs that were never visited."""
     again: QueueEnds = QueueEnds()
     """The queue of URLs to visit again."""
     is_again_next: bool = False
     """Whether the next order takes its URLs from the queue `again`."""
     owed: float = 0.0
-    """Visits that the queue `again` is behind its share; 0 unless URLs wait in both queues."""
+    """Visits that the queue `again` is behind its share; 0 unless new URLs wait, too."""
     number: int = 0
-    """The request number of the first URL of the next order."""
+    """The request number of the first URL of the next order: its rank, then its age."""
     listed: int | None = None
     """The request number of the host's entry in the directory; null if it is not listed."""
 
@@ -256,12 +284,12 @@ class HostRow(Row, frozen=True):
     @property
     def is_removable(self) -> bool:
         """Whether the row of an erased host may be erased when its delay is over."""
-        waits = self.condition is not Condition.IDLE or self.queued or self.erased.new is not None
+        waits = self.condition is not Condition.IDLE or self.queued or self.erased.again is not None
         return self.is_erased and not waits
 
     @property
     def queued(self) -> int:
-        """URLs that wait in both queues."""
+        """URLs that wait in all queues."""
         return self.new.queued + self.again.queued
 
 
@@ -285,6 +313,8 @@ class SiteRow(Row, frozen=True):
     """The revisit policies' state of the site, as `services.frontier.revisit` packs it."""
     wildcard: bool = False
     """Whether any name below the site resolves, as a made-up name showed."""
+    has_seed: bool = False
+    """Whether a seed of the site was admitted."""
     cookies: tuple[Cookie, ...] = ()
     """Cookies that go to all hosts of the site, or of a domain in it."""
     applied: AppliedRecords = AppliedRecords()
@@ -368,7 +398,7 @@ class RobotsRow(Row, frozen=True):
 
 
 class QueuedUrl(Row, frozen=True):
-    """A URL in one of a host's two queues."""
+    """A URL in one of a host's queues."""
 
     table = "queues"
     partition_key, sort_key = ("crawl", "bucket"), "bucket_index"

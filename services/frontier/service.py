@@ -46,6 +46,7 @@ from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
 from services.frontier.dispatch import Balance, FindLagging, HostLoader, ReadyHost
 from services.frontier.erasing import ErasureHandler
+from services.frontier.ordering import strategy_row
 from services.frontier.pacing import Pacing
 from services.frontier.partition import NO_HOST, Partition
 from services.frontier.partitions import Gauges, Partitions
@@ -282,6 +283,7 @@ class Frontier(Processor):
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
         accept(event)
         self._revisits.define(event)
+        self._partitions.strategy = strategy_row(event)
         self._crawl = event
 
     def due(self) -> float | None:
@@ -370,7 +372,7 @@ class Frontier(Processor):
         first_ready = self._loading.first_ready
         while self._loading.is_preceded(ready := first_ready()) and self._loading.unload_one():
             self._load_hosts(now)
-        return ready
+        return ready and self._loading.explore(ready)
 
     def _may_order(self) -> bool:
         """Return whether an order may be made, if the speed of the crawl allows it."""

@@ -66,6 +66,15 @@ class Sites:
         """Return the number of admitted hosts of *site*."""
         return self._row(site).hosts
 
+    def has_seed(self, site: str) -> bool:
+        """Return whether a seed of *site* was admitted."""
+        return self._row(site).has_seed
+
+    def record_seed(self, site: str) -> None:
+        """Record that a seed of *site* was admitted."""
+        if not (row := self._row(site)).has_seed:
+            self._put(replace(row, has_seed=True))
+
     def count_host(self, site: str) -> None:
         """Count one more host of *site*."""
         row = self._row(site)

@@ -31,6 +31,7 @@ from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.web.cookies import Cookie
 from gossamer.web.url import host_name
 from services.frontier.conditions import Condition
+from services.frontier.ordering import moment_of
 from services.frontier.rows import HostRow, ParkedPartsRow, QueuedUrl, RobotsRow, SiteRow
 from services.frontier.worth import SiteWorth
 
@@ -128,7 +129,7 @@ def size_of_host(host: Host) -> int:
     """Estimate the bytes of *host* in memory."""
     row = host.row
     texts = len(row.host) + len(row.backoff_reason or "")
-    return 6 * ENTRY_BYTES + texts + size_of_cookies(row.cookies)
+    return (6 + len(row.new.ranks)) * ENTRY_BYTES + texts + size_of_cookies(row.cookies)
 
 
 def size_of_worth(worth: SiteWorth) -> int:
@@ -225,6 +226,29 @@ class Schedule:
         return len(self._heap)
 
 
+class ReadySchedule(Schedule):
+    """The ready hosts by request number, and by the moment in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_age = Schedule()
+
+    def put(self, host: str, key: float) -> None:
+        """Insert *host* with the request number *key*, or change its number."""
+        super().put(host, key)
+        self._by_age.put(host, moment_of(int(key)))
+
+    def remove(self, host: str) -> None:
+        """Remove *host*, if it is in the queue."""
+        super().remove(host)
+        self._by_age.remove(host)
+
+    def oldest_host(self) -> str | None:
+        """Return the host whose first URL is the oldest; None if the queue is empty."""
+        first = self._by_age.first()
+        return first[1] if first else None
+
+
 class Workbench:
     """The loaded hosts of one partition."""
 
@@ -237,7 +261,7 @@ class Workbench:
         self.orders_at = Counter[int | None]()
         """Partition of `visits.ordered` → unanswered orders; None stands for the partition of the
         site."""
-        self._ready = Schedule()
+        self._ready = ReadySchedule()
         """Ready hosts that do not wait for another host."""
         self._waiting = defaultdict[str, Schedule](Schedule)
         """Name or site → the ready hosts that wait for it."""
@@ -373,6 +397,11 @@ class Workbench:
         """Return the ready host with the lowest request number; None if no host is ready."""
         first = self._ready.first()
         return self.hosts[first[1]] if first else None
+
+    def oldest_ready(self) -> Host | None:
+        """Return the ready host whose first URL is the oldest; None if no host is ready."""
+        oldest = self._ready.oldest_host()
+        return self.hosts[oldest] if oldest else None
 
     def late_ready(self) -> Host | None:
         """Return a ready host whose request number is higher than most; None if no host is

@@ -17,6 +17,7 @@ from inspection.folder import Folder, Opened
 from inspection.url_rows import UrlFacts, read_facts
 from inspection.urls import explain
 from services.dedup.rows import DocumentRow
+from services.frontier.queue import FoundUrl
 from services.frontier.revisit import (
     CrawlState,
     PageState,
@@ -26,7 +27,14 @@ from services.frontier.revisit import (
     make_policy,
     pack,
 )
-from services.frontier.rows import HostRow, PartitionPlansRow, PlanRow, SiteRow, partition_key
+from services.frontier.rows import (
+    HostRow,
+    PartitionPlansRow,
+    PlanRow,
+    QueuedUrl,
+    SiteRow,
+    partition_key,
+)
 
 HOST, SITE = "http://a.example", "a.example"
 URL = f"{HOST}/page"
@@ -128,7 +136,8 @@ def test_next_visit_is_shown_with_its_reason() -> None:
     assert facts.plan
     late = replace(facts, plan=changed(facts.plan, at=NOW - 60))
     assert "due since 2033-05-18 03:32:20 UTC, within the budget of 5 visits a day" in why(late)
-    assert "next visit: now, due since" in why(late, ahead=0, host=HostRow(SITE, HOST))
+    queued = FoundUrl(QueuedUrl(DEFAULT_CRAWL, "", 0, URL, 0), 0, None, 0)
+    assert "next visit: now, due since" in why(late, queued=queued, host=HostRow(SITE, HOST))
     retry = PlanRow(
         DEFAULT_CRAWL,
         HOST,

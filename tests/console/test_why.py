@@ -34,8 +34,9 @@ from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, hash_finder
 from services.frontier.conditions import Condition
 from services.frontier.gates import CrawlInputs, GateInputs, HostInputs
+from services.frontier.ordering import request_number
 from services.frontier.politeness import Overrides
-from services.frontier.queue import HostQueues
+from services.frontier.queue import FoundUrl, HostQueues
 from services.frontier.rows import (
     HistoryRow,
     HostRow,
@@ -57,6 +58,12 @@ HOST = "http://a.example"
 URL = f"{HOST}/page"
 NOW = 2_000_000_000.0
 DEFINED = CrawlDefined(at=1.0, scope='domain("a.example")', max_depth=3)
+
+
+def behind(ahead: int) -> FoundUrl:
+    """Return URL as found behind *ahead* others in the queue of its host."""
+    queued = QueuedUrl(DEFAULT_CRAWL, "", 0, URL, request_number(0, 1))
+    return FoundUrl(queued, ahead, None, ahead)
 
 
 def why(**facts: object) -> str:
@@ -152,7 +159,7 @@ def test_refusals_without_a_row_are_explained_by_their_rule() -> None:
     assert "perhaps refused: by trap_urls" in why(site=trapped, definition=DEFINED, fleet=True)
     two = SiteRow("a.example", refused={"trap_urls": 5000, "robots_excluded": 7000})
     assert why(site=two, is_seen=True).count("perhaps refused: by") == 2
-    assert "refused" not in why(site=trapped, ahead=1, host=host(), is_seen=True)
+    assert "refused" not in why(site=trapped, queued=behind(1), host=host(), is_seen=True)
     assert "trap_urls" not in why(site=trapped, visit=visit(), is_seen=True)
 
 
@@ -245,14 +252,14 @@ def test_answer_for_a_url_that_was_not_fetched_has_the_rule() -> None:
 
 def test_answer_for_a_queued_url_has_its_position_and_the_closed_gate() -> None:
     delayed = host(condition=Condition.DELAYED, ready_at=NOW + 5, politeness=Politeness(delay=5.0))
-    facts = {"host": delayed, "ahead": 12, "definition": DEFINED, "gates": gates(delayed)}
+    facts = {"host": delayed, "queued": behind(12), "definition": DEFINED, "gates": gates(delayed)}
     assert answer(**facts) == (
         "Queued, not fetched yet: behind 12 URLs of its host, about 60 s. Its host is not visited "
         "before 03:33:25 UTC: the courtesy delay is 5 s."
     )
     lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1)
     out = host(condition=Condition.CHECKED_OUT, lease=lease)
-    assert answer(host=out, ahead=1) == "Being fetched now."
+    assert answer(host=out, queued=behind(1)) == "Being fetched now."
 
 
 def test_pace_of_a_host_names_the_crawl_delay() -> None:
@@ -278,7 +285,7 @@ def test_new_setting_is_the_pace_before_the_next_visit() -> None:
     assert "one request each 0.3 s" in why(host=quick, site_override=faster)
     assert "one request each 0.1 s" in why(host=quick, site_override=replace(faster, ours=True))
     assert "behind 12 URLs of its host, about 60 s" in answer(
-        host=quick, ahead=12, site_override=slower
+        host=quick, queued=behind(12), site_override=slower
     )
 
 
@@ -289,7 +296,7 @@ def test_gates_that_are_closed_for_one_reason_are_shown_once() -> None:
         condition=Condition.BACKING_OFF, ready_at=end, backoff_reason="quiet hours of the site"
     )
     closed = gates(backing_off, overrides=quiet)
-    found = explain(UrlFacts(url=URL, host=backing_off, ahead=0, gates=closed), NOW)
+    found = explain(UrlFacts(url=URL, host=backing_off, queued=behind(0), gates=closed), NOW)
     assert found.queued and len(found.queued.closed_gates) == 2
     assert [*brief_details(found)] == []
 
@@ -301,25 +308,33 @@ def host(**fields: object) -> HostRow:
 @pytest.mark.parametrize(("ahead", "words"), [(0, "0 URLs"), (1, "1 URL "), (7, "7 URLs")])
 def test_details_of_a_queued_url_have_its_position(ahead: int, words: str) -> None:
     delayed = host(condition=Condition.DELAYED, ready_at=NOW + 5, backoff_reason="it was slow")
-    shown = why(host=delayed, ahead=ahead, is_seen=True, gates=gates(delayed))
+    shown = why(host=delayed, queued=behind(ahead), is_seen=True, gates=gates(delayed))
     assert f"queued: behind {words}" in shown
     assert "host: delayed\n" in shown
     assert "not visited now until 2033-05-18 03:33:25 UTC: it was slow (delay)" in shown
     ready = host(condition=Condition.READY)
-    shown = why(host=ready, ahead=ahead, is_seen=True, definition=DEFINED, gates=gates(ready))
+    shown = why(
+        host=ready,
+        queued=behind(ahead),
+        is_seen=True,
+        definition=DEFINED,
+        gates=gates(ready),
+    )
     assert "not visited" not in shown
 
 
 def test_urls_of_an_order_are_in_flight_and_later_ones_queued() -> None:
     lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1)
     out = host(condition=Condition.CHECKED_OUT, lease=lease)
-    assert why(host=out, ahead=1, is_seen=True).startswith("in flight: order 1.7, lease until 2033")
-    assert why(host=out, ahead=2, is_seen=True).startswith("queued: behind 2 URLs")
+    assert why(host=out, queued=behind(1), is_seen=True).startswith(
+        "in flight: order 1.7, lease until 2033"
+    )
+    assert why(host=out, queued=behind(2), is_seen=True).startswith("queued: behind 2 URLs")
 
 
 def test_ready_host_names_the_neighbours_it_waits_for() -> None:
     ready, out = host(condition=Condition.READY), ("https://a.example", "http://www.a.example")
-    shown = why(host=ready, ahead=0, is_seen=True, gates=gates(ready, neighbours=out))
+    shown = why(host=ready, queued=behind(0), is_seen=True, gates=gates(ready, neighbours=out))
     assert (
         "not visited now: https://a.example, on the same server, is being visited (name)" in shown
     )
@@ -333,7 +348,7 @@ def test_all_closed_gates_are_shown() -> None:
     ready, paused, off = host(condition=Condition.READY), replace(DEFINED, paused=True), Overrides()
     off.change(SiteOverridden(at=NOW, site="a.example", off=True))
     closed = gates(ready, paused, Speed("", pages=0.0), off)
-    shown = why(host=ready, ahead=0, is_seen=True, definition=paused, gates=closed)
+    shown = why(host=ready, queued=behind(0), is_seen=True, definition=paused, gates=closed)
     assert "not visited now: the crawl is paused (crawl)" in shown
     assert "not visited now: the crawl's speed is 0 (speed)" in shown
     assert "UTC: the site is off (overrides)" in shown

@@ -64,7 +64,7 @@ def host_cells(row: HostRow, now: float) -> tuple[str, ...]:
     return (
         f"{now - START:.1f}",
         str(row.condition),
-        str(row.new.cursor),
+        str(row.new.ranks[0].cursor if row.new.ranks else 0),
         str(row.new.queued),
         f"`{lease.order}`" if lease.order else "none",
         f"{lease.done} of {lease.ordered}" if lease.order else "none",

@@ -53,9 +53,11 @@ def page(url: str) -> Mapping[str, object]:
 class Simulation:
     """Steps a frontier from one point of interest to the next."""
 
-    def __init__(self, answer: Answer = page, alone: bool = True, **settings: object) -> None:
+    def __init__(
+        self, answer: Answer = page, alone: bool = True, strategy: str = "", **settings: object
+    ) -> None:
         self.give_verdict: GiveVerdict | None = None
-        self.definition = crawl()
+        self.definition = crawl(strategy=strategy)
         self.unread = False
         """Whether the log has unread outcomes when a frontier starts."""
         self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]

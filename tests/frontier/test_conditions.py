@@ -21,7 +21,7 @@ from services.frontier.conditions import (
     Transition,
     Trigger,
 )
-from services.frontier.rows import HostRow, QueueEnds
+from services.frontier.rows import HostRow, NewQueues, QueueEnds
 from services.frontier.workbench import Host
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import Simulation, crawl
@@ -183,7 +183,9 @@ def test_transition_outside_the_table_raises_and_changes_nothing() -> None:
             row = HostRow(SITE, HOST, before)
             host = Host(row)
             with pytest.raises(ForbiddenTransition, match=f"{before}.*{trigger}"):
-                partition.update(host, replace(row, new=QueueEnds(queued=1)), trigger)
+                partition.update(
+                    host, replace(row, new=NewQueues({0: QueueEnds(queued=1)}, 1)), trigger
+                )
             assert host.row == row and partition.find(SITE, HOST).row == HostRow(SITE, HOST)
 
 

@@ -1,4 +1,5 @@
-"""PolyBot's ordering guarantee (section 3.5), as a property of every order that goes out.
+"""PolyBot's ordering guarantee (section 3.5) among URLs of one rank, as a property of every order
+that goes out.
 
 "Any two requests for pages from the same host will be downloaded in the order they were issued by
 the application. Any two requests for pages from different hosts will be downloaded in the order
@@ -7,7 +8,8 @@ host being down, or a delay occurred during robot exclusion, DNS resolution, or 
 of downloading from a host."
 """
 
-from collections import Counter, defaultdict, deque
+from bisect import insort
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import pytest
@@ -32,9 +34,10 @@ class Model:
     """A model of each host: its URLs, its orders, and the time of its next visit."""
 
     limit: int
-    asked: dict[str, deque[tuple[tuple[int, int], str]]] = field(
-        default_factory=lambda: defaultdict(deque)
+    asked: dict[str, list[tuple[tuple[int, int], str]]] = field(
+        default_factory=lambda: defaultdict(list)
     )
+    """Host → its URLs, by priority and number."""
     free_at: dict[str, float] = field(default_factory=lambda: defaultdict(lambda: START))
     out: dict[str, float] = field(default_factory=dict)
     """Checked-out host → the end of its lease."""
@@ -43,7 +46,7 @@ class Model:
 
     def ask(self, url: str, priority: int) -> None:
         self.count += 1
-        self.asked[host_key(url)].append(((priority, self.count), url))
+        insort(self.asked[host_key(url)], ((priority, self.count), url))
 
     def first_available(self, now: float) -> tuple[int, int]:
         """Priority and number of the first URL of the hosts that may be visited, in partitions with
@@ -71,7 +74,7 @@ class Model:
     def order(self, order: HostCheckedOut, took: float, delay: float, now: float) -> None:
         visits = [v for v in order.visits if v.purpose is Purpose.PAGE]
         for visit in visits:
-            _, url = self.asked[order.host].popleft()
+            _, url = self.asked[order.host].pop(0)
             assert visit.url == url, "two URLs of a host were ordered out of order"
         self.ordered.add(order.host)
         pauses = delay * (len(order.visits) - 1)
@@ -114,6 +117,7 @@ def test_urls_are_ordered_by_request_number(
         batch=batch,
         loaded_limit=loaded,
         checked_out_limit=out,
+        strategy="breadth",
     )
     model, seen = Model(out), 0
 
@@ -154,7 +158,7 @@ def _coming(sim: Simulation, until: float) -> bool:
 
 @pytest.mark.slow
 def test_hosts_beyond_memory_limit_are_visited_in_order() -> None:
-    sim = Simulation(loaded_limit=20, checked_out_limit=10, batch=3)
+    sim = Simulation(loaded_limit=20, checked_out_limit=10, batch=3, strategy="breadth")
     wanted = [f"http://h{h}.test/{n}" for n in range(4) for h in range(300)]
     sim.admit(*wanted)
     largest = 0

@@ -15,9 +15,9 @@ from services.frontier.conditions import Condition
 from services.frontier.rows import (
     HostRow,
     ListedHost,
+    NewQueues,
     PartitionRow,
     Politeness,
-    QueueEnds,
 )
 
 SITE, NOW = "a.example", 2_000_000_000.0
@@ -36,7 +36,7 @@ def busy(name: str, queued: int, condition: Condition = Condition.DELAYED) -> Ho
         SITE,
         f"http://{name}.{SITE}",
         condition,
-        new=QueueEnds(queued=queued),
+        new=NewQueues(queued=queued),
         listed=queued,
         politeness=Politeness(delay=2.0, last_took=0.5),
     )
