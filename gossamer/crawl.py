@@ -203,7 +203,7 @@ def accept(event: CrawlDefined | SeedAdded) -> None:
 
 def strategy_of(crawl: CrawlDefined) -> str:
     """Return the strategy of *crawl*: by default `best` if its scope is open, else `breadth`."""
-    return crawl.strategy or ("best" if crawl.scope == ANYWHERE else "breadth")
+    return parse_strategy(crawl.strategy) or ("best" if crawl.scope == ANYWHERE else "breadth")
 
 
 def crawl_url(crawl: CrawlDefined, url: str) -> str:

@@ -79,7 +79,8 @@ class Discovery(Struct, frozen=True, gc=False):
     score: float | None = None
     """The score of the page with the link, from 0 to 1. None means that no page links to it."""
     position: str = ""
-    """The part of the page with the link, as in `gossamer.events.pages.Link`."""
+    """The part of the page with the link, as in `gossamer.events.pages.Link`, or `script` for a
+    guess."""
 
 
 class SeedAdded(Event, frozen=True, kw_only=True, tag="seed_added"):
