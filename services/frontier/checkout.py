@@ -25,7 +25,7 @@ from services.frontier.politeness import (
     next_delay,
     unreadable_until,
 )
-from services.frontier.queue import BUCKET_URLS, is_revisit
+from services.frontier.queue import is_revisit
 from services.frontier.refusals import Refusals
 from services.frontier.revisits import Revisits
 from services.frontier.robots import (
@@ -41,7 +41,7 @@ MAX_BATCH_SECONDS = 600.0
 """Seconds of pauses in one order: with a long delay the batch is short."""
 
 
-MAX_MOVED = 2 * BUCKET_URLS
+MAX_MOVED = 200
 """URLs that one check-out moves to the queue of another rank."""
 
 
@@ -194,32 +194,36 @@ class CheckOut:
         most `MAX_MOVED` URLs are moved to the queue of another rank; the next ones are visited
         under their old rank.
         """
-        queues, strategy, movable = partition.queues, strategy_row(crawl), MAX_MOVED
+        queues, strategy, moved = partition.queues, strategy_row(crawl), 0
         row, explores = queues.choose_queue(host.row)
-        while queued := queues.first(row, BUCKET_URLS if explores else count):
+        while queued := queues.first(row, count):
             run, probed = list[QueueHead](), Counter[str]()
             for url in queued:
                 head = self._examine(partition, host, url, crawl, probed, now)
-                if head.fate is Fate.VISIT and movable > 0:
+                if head.fate is Fate.VISIT and moved < MAX_MOVED:
                     head = _examine_rank(partition, row, head, strategy, explores)
                 if run and head.fate is not run[0].fate:
                     break
                 run.append(head)
-            fate = run[0].fate
-            if fate is Fate.VISIT and (strategy.predicts or not explores):
-                ordered = queued[: min(len(run), count)]
-                partition.parts.count_orders(
-                    row.site, ((url.url, url.origin.duplicates) for url in ordered)
-                )
-                return queues.hold_queue(row), ordered
-            if fate is Fate.SKIP:
-                row = self._skip(partition, host, row, run, crawl, now)
-                continue
-            if fate is Fate.MOVE:
-                movable -= len(run)
-                row = queues.move(row, [one.ranked_url for one in run])
-            if explores:
-                explores, row = False, queues.choose_best(row)
+            match run[0].fate:
+                case Fate.SKIP:
+                    row = self._skip(partition, host, row, run, crawl, now)
+                    explores = explores and row.new.ordered is not None
+                case Fate.MOVE:
+                    moved += len(run)
+                    row = queues.move(row, [one.ranked_url for one in run])
+                    if explores and row.new.ordered is None:
+                        explores = False
+                case Fate.VISIT if explores and (moved or not strategy.predicts):
+                    # Better URLs of the explored rank were moved forward, or it is explored for
+                    # such URLs alone.
+                    explores, row = False, queues.choose_best(row)
+                case Fate.VISIT:
+                    ordered = queued[: len(run)]
+                    partition.parts.count_orders(
+                        row.site, ((url.url, url.origin.duplicates) for url in ordered)
+                    )
+                    return queues.hold_queue(row), ordered
         return row, []
 
     def _examine(

@@ -100,7 +100,7 @@ def test_random_walk_goes_on_with_one_link_of_a_page() -> None:
 def test_default_strategy_is_best_in_an_open_crawl() -> None:
     assert strategy_of(crawl(scope="any()")) == "best"
     assert strategy_of(crawl(scope="domain('a.test')")) == "breadth"
-    assert strategy_of(crawl(scope="any()", strategy="sample")) == "sample"
+    assert strategy_of(crawl(scope="any()", strategy="seeds_first")) == "seeds-first"
 
 
 def test_priority_is_halved_at_each_link_and_kept_by_redirects() -> None:
