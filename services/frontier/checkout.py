@@ -246,9 +246,7 @@ class CheckOut:
             return QueueHead(Fate.SKIP, url)
         if url.on_behalf_of and (answer := find_cached_answer(url, partition.robots(host), now)):
             return QueueHead(Fate.SKIP, url, answer=answer)
-        if exclusion := self._refusals.find_exclusion(
-            partition, host.row.site, url, crawl, probed
-        ):
+        if exclusion := self._refusals.find_exclusion(partition, host.row.site, url, crawl, probed):
             return QueueHead(Fate.SKIP, url, exclusion=exclusion)
         return QueueHead(Fate.VISIT, url)
 

@@ -226,11 +226,6 @@ class Partition:
 
     # The rank of URLs that were never visited.
 
-    def expected_worth(self, site: str, url: str, origin: Origin) -> float:
-        """Return the expected worth of a visit, from 0 to 1: 1 means that it surely yields a new
-        text."""
-        return 1.0
-
     def rank(
         self,
         site: str,
@@ -247,7 +242,7 @@ class Partition:
         """
         if not strategy.predicts:
             return rank_of(strategy, url, origin, Prospect())
-        worth = self.expected_worth(site, url, origin) if strategy.worth else 1.0
+        worth = self.parts.rank_worth(site, url, origin) if strategy.worth else 1.0
         has_seed = not strategy.expansion or self.sites.has_seed(site)
         return rank_of(strategy, url, origin, Prospect(worth, is_linked, has_seed, is_next))
 
