@@ -19,19 +19,16 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
-from importlib.metadata import entry_points
+from functools import lru_cache
 
 import structlog
 
-from gossamer.errors import BadSettings
 from gossamer.events.pages import PageParsed
+from gossamer.hooks import check_hook, describe_error, load_hook
 from gossamer.web.scope import RULES as SCOPE_RULES
 from gossamer.web.scope import Expression, Found, Holds, parse_expression, require_texts
 
 GROUP = "gossamer.relevance"
-MAX_REASON = 300
-"""Maximum number of characters of a classifier's reported error."""
 Classifier = Callable[[PageParsed], bool]
 """Returns whether a page is relevant, from its whole parsed contents."""
 
@@ -98,7 +95,7 @@ def _classify(name: str, facts: Facts) -> bool | None:
         return bool(_load_classifier(name)(facts.page))
     except Exception as error:
         # Errors of external code must not stop the service.
-        reason = f"{type(error).__name__}: {error}"[:MAX_REASON].encode("utf-8", "replace").decode()
+        reason = describe_error(error)
         facts.failures[name] = reason
         logger.warning(
             "classifier failed", classifier=name, url=facts.page.visit.url, reason=reason
@@ -108,30 +105,30 @@ def _classify(name: str, facts: Facts) -> bool | None:
 
 def check_classifiers(text: str) -> None:
     """Raise BadSettings if a classifier in the expression *text* cannot be loaded."""
+    for name in _arguments_of("classifier", text):
+        check_hook(GROUP, name, "relevant", "classifier")
+
+
+@lru_cache(maxsize=64)
+def languages_of(text: str) -> frozenset[str]:
+    """Return the languages that the expression *text* names; empty if it names none."""
+    return frozenset(_arguments_of("language", text)) if text else frozenset()
+
+
+def _arguments_of(rule: str, text: str) -> list[str]:
+    """Return the arguments of all uses of *rule* in the expression *text*."""
     parse_relevance(text)
-    for node in ast.walk(ast.parse(text.strip(), mode="eval")):
-        match node:
-            case ast.Call(func=ast.Name(id="classifier"), args=[ast.Constant(value=str(name))]):
-                _check_classifier(name)
+    uses = [
+        node
+        for node in ast.walk(ast.parse(text.strip(), mode="eval"))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == rule
+    ]
+    arguments = [node.value for use in uses for node in use.args if isinstance(node, ast.Constant)]
+    return [value for value in arguments if isinstance(value, str)]
 
 
-def _check_classifier(name: str) -> None:
-    try:
-        _load_classifier(name)
-    except Exception as error:
-        there = ", ".join(sorted({repr(one.name) for one in entry_points(group=GROUP)}))
-        raise BadSettings(
-            f"relevant: the classifier {name!r} cannot be loaded "
-            f"({type(error).__name__}: {error}); installed classifiers: {there or 'none'}"
-        ) from error
-
-
-@cache
 def _load_classifier(name: str) -> Classifier:
-    found = entry_points(group=GROUP, name=name)
-    if not found:
-        raise LookupError(f"{GROUP} has no entry point of this name")
-    classifier: Classifier = next(iter(found)).load()
+    classifier: Classifier = load_hook(GROUP, name)
     return classifier
 
 
