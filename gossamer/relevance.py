@@ -105,26 +105,50 @@ def _classify(name: str, facts: Facts) -> bool | None:
 
 def check_classifiers(text: str) -> None:
     """Raise BadSettings if a classifier in the expression *text* cannot be loaded."""
-    for name in _arguments_of("classifier", text):
+    for name in _arguments_of("classifier", text, with_negated=True):
         check_hook(GROUP, name, "relevant", "classifier")
 
 
 @lru_cache(maxsize=64)
 def languages_of(text: str) -> frozenset[str]:
-    """Return the languages that the expression *text* names; empty if it names none."""
+    """Return the languages that the expression *text* asks for; empty if it names none."""
     return frozenset(_arguments_of("language", text)) if text else frozenset()
 
 
-def _arguments_of(rule: str, text: str) -> list[str]:
-    """Return the arguments of all uses of *rule* in the expression *text*."""
+@lru_cache(maxsize=64)
+def find_mentions(text: str) -> Callable[[str], bool] | None:
+    """Return the function that says whether a pattern that the expression *text* asks for is found
+    in a text of any case; None if the expression asks for no pattern."""
+    patterns = _arguments_of("pattern", text) if text else []
+    if not patterns:
+        return None
+    # Imported here: most crawls have no pattern.
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = False
+    search = re2.compile("|".join(f"(?:{one})" for one in patterns), options).search
+    return lambda found: search(found) is not None
+
+
+def _arguments_of(rule: str, text: str, with_negated: bool = False) -> list[str]:
+    """Return the texts that uses of *rule* in the expression *text* have as arguments.
+
+    Uses within a `not` are left out, unless *with_negated* is set.
+    """
     parse_relevance(text)
-    uses = [
-        node
-        for node in ast.walk(ast.parse(text.strip(), mode="eval"))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == rule
-    ]
-    arguments = [node.value for use in uses for node in use.args if isinstance(node, ast.Constant)]
-    return [value for value in arguments if isinstance(value, str)]
+    remaining: list[ast.AST] = [ast.parse(text.strip(), mode="eval")]
+    found = list[str]()
+    while remaining:
+        match remaining.pop(0):
+            case ast.UnaryOp(op=ast.Not()) if not with_negated:
+                continue
+            case ast.Call(func=ast.Name(id=name), args=args) if name == rule:
+                values = [one.value for one in args if isinstance(one, ast.Constant)]
+                found += [value for value in values if isinstance(value, str)]
+            case node:
+                remaining += ast.iter_child_nodes(node)
+    return found
 
 
 def _load_classifier(name: str) -> Classifier:

@@ -120,6 +120,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.TRAP_DUPLICATES: HazardLabel("too many duplicates in a row", F),
     Hazard.IRRELEVANT: HazardLabel("not relevant (--relevant)", F),
     Hazard.CLASSIFIER_FAILED: HazardLabel("classifier failed", F),
+    Hazard.SCORER_FAILED: HazardLabel("scorer failed", F),
 }
 """Hazard → its label, and the part of a report that shows it."""
 # fmt: on

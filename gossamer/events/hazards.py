@@ -72,6 +72,7 @@ class Hazard(StrEnum):
     TRAP_DUPLICATES = "trap_duplicates"
     IRRELEVANT = "irrelevant"
     CLASSIFIER_FAILED = "classifier_failed"
+    SCORER_FAILED = "scorer_failed"
 
 
 @dataclass(frozen=True)
@@ -243,6 +244,9 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.CLASSIFIER_FAILED: Counting(("dedup",), ("crawl.relevant",),
         "A classifier raised an error or is not installed. Its page counts as relevant unless "
         "another rule decides."),
+    Hazard.SCORER_FAILED: Counting(("dedup",), ("dedup.scorer",),
+        "A scorer raised an error, or returned anything but a number from 0 to 1. Its page has the "
+        "default score."),
 }
 # fmt: on
 

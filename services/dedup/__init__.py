@@ -3,9 +3,10 @@
 **Reading order.** `service` dispatches events and runs the URL-seen test. `seen` defines the
 URL-seen set; `replicated` and `rocksdb` are its storage in a fleet. `pages` has one handler for
 each kind of page. `links` finds, rewrites and releases links, and marks new ones. `content`
-decides which page leads a text. `documents` compares versions and publishes. `host_facts` learns
-about hosts, `guesses` limits guesses at URLs, `listings` reads sitemaps and feeds, `erasing`
-erases. `rows` has the rows that the console reads. `faust` is the other engine.
+decides which page leads a text, and `scores` how much a page is worth. `documents` compares
+versions and publishes. `host_facts` learns about hosts, `guesses` limits guesses at URLs,
+`listings` reads sitemaps and feeds, `erasing` erases. `rows` has the rows that the console reads.
+`faust` is the other engine.
 
 **How a URL passes.** A seed, or a link that the crawl follows, is keyed by its site on
 `urls.discovered`. The instance that owns the site's partition consumes it. The URL-seen test stores
@@ -48,6 +49,10 @@ enough. The page that released the links is stored like the leader of a text, so
 record releases its links again. A trap that generates folders without end has one text in all of
 them. So each URL carries the number of consecutive duplicates on the path of links that led to it.
 If the number exceeds `dedup.duplicates_limit`, links are not followed (`trap_duplicates`).
+
+**Scores.** Each document that is compared has a score, which its verdict and its links carry to the
+frontier (`scores`). The target of a redirect, and a URL that was rewritten, have the score of the
+link that led to them.
 
 **Near duplicates.** A page is a near duplicate if it is not a duplicate, and its simhash differs in
 at most `dedup.near_distance` bits from an earlier page of its site (`content.Near`). It is

@@ -16,7 +16,7 @@ other bands. A near duplicate is not added to the rows, so a family of pages has
 there.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -26,13 +26,14 @@ from simhash import Simhash
 from gossamer.blocklist import Blocklist
 from gossamer.events import CrawlDefined, LinksParked, PageParsed, UrlsDiscovered, Verdict
 from gossamer.events.hazards import Hazard
-from gossamer.events.pages import LinkKind
+from gossamer.events.pages import LinkKind, PageKind
 from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.web.url import site_of
 from services.dedup.links import LinkParking, Links, digest_text_and_links, find_links, release
 from services.dedup.rows import DocumentRow
+from services.dedup.scores import PageScore
 
 MAX_LEADER_ATTEMPTS = 5
 """Attempts to replace a leader while other instances do the same."""
@@ -75,6 +76,7 @@ class ContentVerdict(NamedTuple):
     reason: str
     """Why links were withheld; "" if they were released."""
     hazards: tuple[Hazard, ...]
+    score: PageScore
 
 
 class LinkedPage(NamedTuple):
@@ -142,18 +144,21 @@ class Content:
         change: float | None,
         novelty: float | None,
         crawl: CrawlDefined | None,
+        score_by: Callable[[Verdict], PageScore],
         now: float,
     ) -> ContentVerdict:
-        """Decide the verdict on *page*, and release or withhold its links.
+        """Decide the verdict on *page*, score it, and release or withhold its links.
 
         *change*: the change since the last visit; None if there was no document before. *novelty*:
-        the share of the text that is new at the site; None if it is not known.
+        the share of the text that is new at the site; None if it is not known. *score_by*: scores
+        the page with the verdict on it.
         """
         linked = self.attach_links(page, crawl)
         links, digest = linked.links, linked.digest
         is_unchanged = change == 0.0
         leader = self._find_leader(linked, is_unchanged)
         verdict, original = self._decide_verdict(page, leader, change)
+        score = score_by(verdict)
         has_new_text = not original and (novelty is None or novelty > MIN_NOVELTY)
         duplicates = 0 if has_new_text else page.visit.duplicates + 1
         # A list of known pages has no new text, but it may lead to new pages.
@@ -166,23 +171,32 @@ class Content:
             Hazard.EXACT_DUPLICATE: verdict is Verdict.DUPLICATE,
             Hazard.TRAP_DUPLICATES: is_trap,
             Hazard.BLACKLISTED: not reason and Hazard.BLACKLISTED in links.hazards,
+            Hazard.SCORER_FAILED: bool(score.failure),
         }
         return ContentVerdict(
             verdict,
             original,
-            [] if reason else release(page, links.followed, duplicates, now),
-            [] if reason else [*self._parking.park(page, links.excluded, duplicates, now)],
+            [] if reason else release(page, links.followed, duplicates, score.of_link, now),
+            []
+            if reason
+            else [*self._parking.park(page, links.excluded, duplicates, score.of_link, now)],
             reason,
             tuple(hazard for hazard, applies in hazards.items() if applies),
+            score,
         )
 
     def follow(
         self, page: PageParsed, links: Links, now: float
     ) -> Iterator[UrlsDiscovered | LinksParked]:
-        """Release the *links* of *page*, which has no text to compare, and park excluded links."""
+        """Release the *links* of *page*, which has no text to compare, and park excluded links.
+
+        The target of a redirect has the score of the link that led to the redirect. No page links
+        to the entries of a listing.
+        """
         duplicates = page.visit.duplicates
-        yield from release(page, links.followed, duplicates, now)
-        yield from self._parking.park(page, links.excluded, duplicates, now)
+        score = None if page.kind is PageKind.LISTING else page.visit.score
+        yield from release(page, links.followed, duplicates, lambda url: score, now)
+        yield from self._parking.park(page, links.excluded, duplicates, lambda url: score, now)
 
     def attach_links(self, page: PageParsed, crawl: CrawlDefined | None) -> LinkedPage:
         """Return *page* with the links that *crawl* follows and excludes."""

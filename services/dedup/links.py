@@ -25,7 +25,7 @@ allowable errors*, 1970). A crash may lose the hints of a visit, if the sketch i
 hints are not. Hints from sitemaps and feeds come from `listings`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import groupby, islice
 from typing import NamedTuple
@@ -69,6 +69,9 @@ PARKED_CACHE_BYTES, SITE_PARKED_CACHE_BYTES = 16 << 20, 4 << 20
 """Maximum size of the cache of parked links, and of one site's entries in it."""
 IN_LINKS_CACHE_BYTES, SITE_IN_LINKS_CACHE_BYTES = 16 << 20, 2 << 20
 """Maximum size of the cache of sketches, and of one linking site's entries in it."""
+
+ScoreOf = Callable[[str], float | None]
+"""Returns the score of the link to a URL; None if no page links to it."""
 
 
 def apply_url_steps(page: PageParsed, crawl: CrawlDefined | None, limit: int) -> PageParsed:
@@ -193,13 +196,13 @@ def _remove_host(host: str, url: str) -> str:
 
 
 def release(
-    page: PageParsed, found: Sequence[Discovery], duplicates: int, now: float
+    page: PageParsed, found: Sequence[Discovery], duplicates: int, score_of: ScoreOf, now: float
 ) -> list[UrlsDiscovered]:
     """Return one event for each site that the links *found* on *page* lead to.
 
     *duplicates*: the number of duplicates in a row on the way to these links.
     """
-    links = [replace(one, duplicates=duplicates) for one in found]
+    links = [replace(one, duplicates=duplicates, score=score_of(one.url)) for one in found]
     return group_by_site(links, page.visit.id, page.crawl, now)
 
 
@@ -246,12 +249,17 @@ class LinkParking:
         """Trace and depth of a link → the page that parked it (`hash_finder`)."""
 
     def park(
-        self, page: PageParsed, excluded: Sequence[Discovery], duplicates: int, now: float
+        self,
+        page: PageParsed,
+        excluded: Sequence[Discovery],
+        duplicates: int,
+        score_of: ScoreOf,
+        now: float,
     ) -> Iterator[LinksParked]:
         """Yield the *excluded* links of *page*, in events of a limited size."""
         finder = hash_finder(page.visit.id)
         links = [
-            replace(one, duplicates=duplicates)
+            replace(one, duplicates=duplicates, score=score_of(one.url))
             for one in excluded
             if not one.guess and self._first_finder(page.site, one, finder) == finder
         ]

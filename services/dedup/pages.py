@@ -48,6 +48,7 @@ from services.dedup.links import (
 from services.dedup.listings import Listings
 from services.dedup.novelty import Novelty
 from services.dedup.rows import DocumentRow
+from services.dedup.scores import PageScore, ScoredPage, Scores
 
 NAME = "dedup"
 NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.SOFT_404)
@@ -95,6 +96,7 @@ class Pages:
         self._content, self._documents = Content(settings, store), Documents(settings, store)
         self._novelty = Novelty()
         self._listings, self._host_steps, self._host_names = listings, host_steps, host_names
+        self._scores = Scores(settings.scorer)
         self._url_limit, self._hints_limit = settings.url_limit, hints_limit
         self.blocklist = self._content.blocklist
         self._crawl: CrawlDefined | None = None
@@ -207,7 +209,15 @@ class Pages:
         page = evaluated.page
         version = self._documents.compare(page)
         novelty = self._measure_novelty(page)
-        content = self._content.decide(page, version.change, novelty, self._crawl, now)
+
+        def score_by(verdict: Verdict) -> PageScore:
+            relevant = self._crawl.relevant if self._crawl else ""
+            scored = ScoredPage(page, verdict, version.change, novelty, evaluated.hidden, relevant)
+            return self._scores.score(scored, strategy="")
+
+        content = self._content.decide(
+            page, version.change, novelty, self._crawl, score_by, now
+        )
         verdict, original = content.verdict, content.original
         yield from mark_new(content.released, version.new_links, page.fetched_at)
         yield from content.parked
@@ -226,7 +236,10 @@ class Pages:
             novelty=novelty,
             near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
             links=sum(len(event.urls) for event in content.released),
-            reason="; ".join(filter(None, (content.reason, evaluated.reason))),
+            score=content.score.value,
+            reason="; ".join(
+                filter(None, (content.reason, evaluated.reason, content.score.failure))
+            ),
             hazards=page.hazards + hazards,
             internal_links=self._sample(page),
         )

@@ -1,0 +1,211 @@
+"""Scores of pages and links, and scorers of other packages."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.errors import BadSettings
+from gossamer.events import (
+    CrawlDefined,
+    Discovery,
+    Link,
+    LinksParked,
+    PageDeduplicated,
+    PageParsed,
+    UrlsDiscovered,
+    Verdict,
+    Visit,
+)
+from gossamer.events.hazards import Hazard
+from gossamer.events.pages import Listing, PageKind
+from gossamer.events.public import Gone
+from gossamer.settings import DedupSettings
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.dedup.scores import NOVELTY, ScoredPage, Scores, score_links, score_page
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+
+URL = "http://a.test/"
+TEXT = "Some words of a page that nobody has read before. " * 40
+
+
+def page(url: str = URL, text: str | None = TEXT, *links: Link, **fields: object) -> PageParsed:
+    given = {"digest": text or url, "kind": PageKind.DOCUMENT, "status": 200, **fields}
+    visit = Visit(id=f"1.1.0@{url}", url=url, score=0.7)
+    return PageParsed(
+        at=1.0,
+        site="a.test",
+        host="http://a.test",
+        visit=visit,
+        fetched_at=1.0,
+        text=text,
+        links=links,
+        **given,  # type: ignore[arg-type]
+    )
+
+
+def score(
+    found: PageParsed,
+    verdict: Verdict = Verdict.FIRST,
+    change: float | None = None,
+    hidden: Gone | None = None,
+    relevant: str = "",
+) -> float:
+    return score_page(ScoredPage(found, verdict, change, hidden, relevant))
+
+
+def test_long_new_text_is_good_and_other_pages_are_not() -> None:
+    assert score(page()) > 0.8
+    assert score(page(text="Two words.")) < 0.3
+    assert score(page(text=None)) == 0.2
+    assert score(page(text=None, blocks=b"1234" * 100)) > 0.8
+    assert score(page(), Verdict.NEAR_DUPLICATE) < 0.2
+    assert score(page(), Verdict.DUPLICATE) == 0.0
+    assert score(page(), hidden=Gone.NOINDEX) < 0.5
+    assert score(page(), hidden=Gone.IRRELEVANT) < 0.1
+    assert score(page(), hidden=Gone.SOFT_404) == 0.0
+
+
+def test_changed_page_has_a_better_score_the_more_it_has_changed() -> None:
+    unchanged = score(page(), Verdict.UNCHANGED, 0.0)
+    little, much, all_new = (score(page(), Verdict.CHANGED, one) for one in (0.1, 0.6, 1.0))
+    assert 0 < unchanged < little < much < all_new == score(page())
+
+
+def test_page_in_another_language_than_the_expression_names_has_half_the_score() -> None:
+    found = page(language="en")
+    assert score(found, relevant='language("pt") or pattern("x")') == score(found) / 2
+    assert score(found, relevant='language("pt", "en")') == score(found)
+    assert score(found, relevant='not language("pt")') == score(found)
+
+
+@given(
+    st.integers(0, 10**6) | st.none(),
+    st.sampled_from([*Verdict]),
+    st.none() | st.floats(0, 1),
+    st.none() | st.sampled_from([*Gone]),
+    st.sampled_from(["", 'language("pt")', 'not language("en")']),
+)
+def test_default_score_is_between_zero_and_one(
+    chars: int | None, verdict: Verdict, change: float | None, hidden: Gone | None, relevant: str
+) -> None:
+    found = page(text=None if chars is None else "x" * chars)
+    assert 0.0 <= score(found, verdict, change, hidden, relevant) <= 1.0
+    if verdict not in NOVELTY:
+        assert score(found, verdict, change, hidden, relevant) == 0.0
+
+
+LINKS = (Link("http://a.test/1", "Old Ships"), Link("http://a.test/ships"), Link("http://a.test/2"))
+
+
+def test_focused_link_has_the_mean_of_its_page_and_its_words() -> None:
+    relevant = 'pattern("ship") and not pattern("2$")'
+    scored = ScoredPage(page(URL, TEXT, *LINKS), Verdict.FIRST, None, None, relevant)
+    assert score_links(scored, 0.5, "focused") == {
+        "http://a.test/1": 0.75,
+        "http://a.test/ships": 0.75,
+        "http://a.test/2": 0.25,
+    }
+    assert score_links(scored, 0.5, "best") == {}
+    assert score_links(scored._replace(relevant='language("pt")'), 0.5, "focused") == {}
+
+
+def make_dedup(**settings: object) -> Dedup:
+    store = SqliteStore(Database(":memory:"))
+    dedup = Dedup(SeenTable(store), store, DedupSettings(**settings))  # type: ignore[arg-type]
+    list(dedup.handle(CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=9), 0.0))
+    return dedup
+
+
+def discoveries(events: Iterable[object]) -> list[Discovery]:
+    kinds = (UrlsDiscovered, LinksParked)
+    return [found for event in events if isinstance(event, kinds) for found in event.urls]
+
+
+def verdict_of(events: Iterable[object]) -> PageDeduplicated:
+    [verdict] = [event for event in events if isinstance(event, PageDeduplicated)]
+    return verdict
+
+
+def test_released_and_parked_links_have_the_score_of_their_page() -> None:
+    found = page(URL, TEXT, Link("http://a.test/1"), Link("http://out.test/"))
+    events = [*make_dedup().handle(found, 1.0)]
+    assert verdict_of(events).score == score(found)
+    assert [one.score for one in discoveries(events)] == [score(found)] * 2
+
+
+def test_redirect_passes_its_score_on_and_a_listing_has_none() -> None:
+    moved = page(URL, None, Link("http://a.test/1", redirect=True), kind=PageKind.MOVED, status=301)
+    [target] = discoveries(make_dedup().handle(moved, 1.0))
+    assert target.score == moved.visit.score == 0.7
+    feed = page(URL, None, Link("http://a.test/1"), kind=PageKind.LISTING, listing=Listing.FEED)
+    [entry] = discoveries(make_dedup().handle(feed, 1.0))
+    assert entry.score is None
+
+
+def fixed(scored: ScoredPage) -> float:
+    """Return a score, as the scorer of another package."""
+    return 0.25 if scored.verdict is Verdict.FIRST else 0.0
+
+
+def failing(scored: ScoredPage) -> float:
+    """Fail like the scorer of another package."""
+    raise RuntimeError("no model")
+
+
+def excessive(scored: ScoredPage) -> float:
+    """Return a number that is not a score."""
+    return 7.0
+
+
+@pytest.fixture
+def scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install the three scorers as entry points of a package."""
+    info = tmp_path / "somebodys-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys\nVersion: 1.0\n")
+    names = "".join(f"{name} = {__name__}:{name}\n" for name in ("fixed", "failing", "excessive"))
+    (info / "entry_points.txt").write_text(f"[gossamer.scores]\n{names}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("scorers")
+def test_installed_scorer_scores_pages_and_their_links() -> None:
+    events = [*make_dedup(scorer="fixed").handle(page(URL, TEXT, Link("http://a.test/1")), 1.0)]
+    assert verdict_of(events).score == 0.25
+    assert [one.score for one in discoveries(events)] == [0.25]
+
+
+@pytest.mark.usefixtures("scorers")
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("failing", "RuntimeError: no model"),
+        ("excessive", "ValueError: the score 7.0 is not between 0 and 1"),
+    ],
+)
+def test_page_has_the_default_score_if_its_scorer_fails(name: str, reason: str) -> None:
+    found = page(URL, TEXT, Link("http://a.test/1"))
+    verdict = verdict_of(make_dedup(scorer=name).handle(found, 1.0))
+    assert verdict.score == score(found) and verdict.links == 1
+    assert verdict.reason == f"the scorer '{name}' failed: {reason}"
+    assert Hazard.SCORER_FAILED in verdict.hazards
+
+
+def test_scorer_that_is_not_installed_is_refused() -> None:
+    expected = "dedup.scorer: the scorer 'missing' cannot be loaded .*; installed scorers: none"
+    with pytest.raises(BadSettings, match=expected):
+        Scores("missing")
+
+
+def test_redelivered_page_has_its_score_again() -> None:
+    dedup, found = make_dedup(), page()
+    once, again = (verdict_of(dedup.handle(found, 1.0)) for _ in range(2))
+    assert once == again
+    later = replace(found, fetched_at=2.0, visit=replace(found.visit, id="1.2.0@x"))
+    assert verdict_of(dedup.handle(later, 2.0)).score < once.score
