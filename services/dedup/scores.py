@@ -23,7 +23,7 @@ GROUP = "gossamer.scores"
 HALF_TEXT_CHARS = 400
 """Characters of text that give half of the score for the amount of text: some 65 words."""
 BLOCK_CHARS = 40
-"""Assumed characters of a visible block, if the parser's settings omit texts."""
+"""Assumed characters of a visible block without a link, if the parser's settings omit texts."""
 NO_TEXT = 0.2
 """Score of a new page without text. Its links may lead to good pages, so it is not 0."""
 KNOWN_TEXT, FULL_NOVELTY = 0.2, 0.5
@@ -96,7 +96,8 @@ class PageScore(NamedTuple):
 def score_page(scored: ScoredPage) -> float:
     """Return the product of the amount of text, its novelty, its publication and its language."""
     page, change = scored.page, scored.change or 0.0
-    blocks = len(page.blocks) // 4
+    # The text of a link is mostly a block of its own.
+    blocks = max(0, len(page.blocks) // 4 - len(page.links))
     chars = BLOCK_CHARS * blocks if page.text is None else len(page.text)
     amount = NO_TEXT + (1 - NO_TEXT) * chars / (chars + HALF_TEXT_CHARS)
     novelty = NOVELTY.get(scored.verdict, 0.0)

@@ -13,8 +13,9 @@ from gossamer.settings import DedupSettings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
 from gossamer.store.cassandra.store import CassandraStore
-from services.dedup.content import Content, DigestRow
+from services.dedup.content import Content, ContentVerdict, DigestRow
 from services.dedup.rows import DocumentRow
+from services.dedup.scores import PageScore
 from tests.simulation.kernel import Process, Sim
 from tests.simulation.nodes import COPIES, Nodes, SimCassandra
 
@@ -28,6 +29,11 @@ def page(url: str, at: float, canonical: str = "") -> PageParsed:
         at=at, site="a.test", host="http://a.test", visit=visit, status=200, title="T",
         fetched_at=at, digest="text", links=(), canonical=canonical,
     )  # fmt: skip
+
+
+def decide(content: Content, page: PageParsed) -> ContentVerdict:
+    """Return the verdict on *page*, which is handled when it is fetched."""
+    return content.decide(page, None, None, None, lambda verdict: PageScore(0.0), page.fetched_at)
 
 
 @contextmanager
@@ -133,9 +139,7 @@ def test_new_leader_replaces_the_former_one_for_any_clocks_of_the_nodes(
         content = Content(DedupSettings(), store)
 
         def leader(url: str, canonical: str = "") -> str:
-            found = content.decide(
-                page(url, nodes.sim.now, canonical), None, None, None, nodes.sim.now
-            )
+            found = decide(content, page(url, nodes.sim.now, canonical))
             store.flush()
             return found.original
 
@@ -155,16 +159,11 @@ def test_leader_that_is_gone_is_replaced_by_one_url(ahead: float) -> None:
     def body(store: CassandraStore) -> None:
         content, documents = Content(DedupSettings(), store), store.table(DocumentRow)
         started_at = nodes.sim.now
-        content.decide(page(A, started_at), None, None, None, started_at)
+        decide(content, page(A, started_at))
         documents.put(DocumentRow(DEFAULT_CRAWL, A, started_at + 1.0, "another text"))
         store.flush()
         for url, of in ((B, ""), (C, B)):
-            assert (
-                content.decide(
-                    page(url, started_at + 2.0), None, None, None, started_at + 2.0
-                ).original
-                == of
-            )
+            assert decide(content, page(url, started_at + 2.0)).original == of
             store.flush()
         row = store.table(DigestRow).get((DEFAULT_CRAWL, "text"))
         assert row and row.url == B
