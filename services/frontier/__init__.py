@@ -8,7 +8,8 @@ Reading order
    `docs/host-conditions.md` is generated from both.
 3. `partition.py`: a claimed partition. It alone changes its hosts and its totals. Its parts:
    `workbench.py` (hosts in memory), `queue.py` (URLs of a host), `directory.py` (hosts that wait),
-   `plans.py` (later visits), `parked.py` (excluded URLs), `sites.py`, `tally.py` (totals).
+   `plans.py` (later visits), `parked.py` (excluded URLs), `sites.py`, `tally.py` (totals) with
+   `harvest.py` (what visits have brought; `completeness.py` estimates from it how much is found).
    `partitions.py` claims partitions under epochs.
 4. `admission.py`, `checkout.py`, `checkin.py`: the three steps of a URL. They use `refusals.py`
    (rules that refuse a URL), `robots.py` (robots.txt, and probes for soft 404) and `politeness.py`

@@ -189,7 +189,7 @@ class Admission:
         now: float,
         record: OffsetAndTime | None,
     ) -> None:
-        partition.count_admitted(len(accepted))
+        partition.count_admitted(accepted, now)
         partition.parts.count_admitted(host.row.site, len(accepted))
         applied = host.row.applied.through(record) if record else host.row.applied
         totals = host.row.totals

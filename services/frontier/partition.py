@@ -18,7 +18,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from gossamer.erasures import Erasures
-from gossamer.events import OrderId, Outcome, PageDeduplicated, VisitEnded
+from gossamer.events import Discovery, OrderId, Outcome, PageDeduplicated, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
@@ -576,9 +576,9 @@ class Partition:
 
     # Totals.
 
-    def count_admitted(self, urls: int) -> None:
+    def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
         """Count *urls* that were admitted."""
-        self.tally.admitted += urls
+        self.tally.count_admitted(urls, now)
 
     def count_wait_over(self) -> None:
         """Count the end of a scheduled wait of a URL or host."""

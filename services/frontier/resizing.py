@@ -21,6 +21,7 @@ from services.frontier.bucketed_log import (
     RangedLog,
     merge_ranges,
 )
+from services.frontier.harvest import merge_curves
 from services.frontier.plans import calendar_name
 from services.frontier.revisit import CrawlState
 from services.frontier.rows import (
@@ -211,6 +212,7 @@ def _make_tally(crawl: str, key: str, parts: list[Portion]) -> TallyRow:
         latest=tuple(visit for row in rows for visit in row.latest)[-10:],
         failed_urls={name: url for row in rows for name, url in row.failed_urls.items()},
         hours=hours,
+        harvest=merge_curves(row.harvest for row in rows),
     )
 
 

@@ -13,6 +13,7 @@ from gossamer.web.soft_404 import Signature
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 from services.frontier.bucketed_log import BucketEnds, BucketList, BucketRange
 from services.frontier.conditions import Condition
+from services.frontier.harvest import HarvestPoint
 
 BUCKETS = 16
 """Cassandra partitions of one host's URLs: a million URLs are 16 partitions of some 20 MB."""
@@ -596,6 +597,8 @@ class TallyRow(Row, frozen=True):
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Hour since 1970 → pages fetched in it that were new, changed, unchanged; the last 24 hours.
     """
+    harvest: tuple[HarvestPoint, ...] = ()
+    """The harvest curve: what the visits have brought, over time. At most 64 points."""
     applied_verdicts: AppliedRecords = AppliedRecords()
     """The records of `pages.deduplicated` that are in the totals."""
 

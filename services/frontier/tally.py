@@ -5,16 +5,18 @@ read them from the store, summed over all partitions.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gossamer.erasures import is_about
-from gossamer.events import Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
+from gossamer.events import Discovery, Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard, counted_by
 from gossamer.events.outcomes import FAILURES, GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.policies import NEVER
 from gossamer.store import Store
 from services.frontier import revisit
 from services.frontier.conditions import Condition
+from services.frontier.harvest import Harvest
 from services.frontier.revisit import CrawlState
 from services.frontier.rows import (
     HostRow,
@@ -47,7 +49,7 @@ class Tally:
         self.verdicts, self.hazards = Counter(row.verdicts), Counter(row.hazards)
         self.latest, self.hours = list(row.latest), dict(row.hours)
         self.failed_urls = dict(row.failed_urls)
-        self.applied_verdicts = row.applied_verdicts
+        self.harvest, self.applied_verdicts = Harvest(row.harvest), row.applied_verdicts
         self.last_number, self.orders = shared.last_number, shared.orders
         self.orders_before_claim = shared.orders_before_claim
         self.conditions = Counter(shared.conditions)
@@ -67,12 +69,19 @@ class Tally:
         else:
             self.checked_out.pop(row.host, None)
 
+    def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
+        """Count *urls* that were admitted."""
+        self.admitted += len(urls)
+        # The URLs of seeds and of sitemaps have no page with a score.
+        self.harvest.count_found(sum(url.score is not None for url in urls), now)
+
     def count_visit(self, event: VisitEnded) -> None:
         """Count a visit that ended."""
         if OUTCOMES[event.outcome].fate is Fate.STAY:
             return
         if event.visit.purpose is not Purpose.PAGE and event.outcome is Outcome.PRIVATE_ADDRESS:
             return  # No request was made. The URLs of the host get the same outcome, and count.
+        self.harvest.count_visit(event.at)
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         self.pages += page
         # A failed visit to a robots.txt is counted under its outcome, or nobody would see why the
@@ -88,9 +97,11 @@ class Tally:
         _keep_largest(self.slowest, event.host, max(event.took, self.slowest.get(event.host, 0.0)))
 
     def record_finished(self, event: VisitEnded) -> None:
-        """Make the URL of *event*, which is not retried, the example of its outcome if that is a
-        failure, and of no other failure."""
+        """Count the URL of *event*, which is not retried. Make it the example of its outcome if
+        that is a failure, and of no other failure."""
         url = event.visit.url
+        if not event.visit.earlier:
+            self.harvest.count_first_visit(event.at)
         self.failed_urls = {name: one for name, one in self.failed_urls.items() if one != url}
         if event.outcome in FAILURES:
             self.failed_urls[str(event.outcome)] = url
@@ -106,6 +117,7 @@ class Tally:
         if record:
             self.applied_verdicts = self.applied_verdicts.through(record)
         self.verdicts[event.verdict] += 1
+        self.harvest.count_verdict(event)
         hazards = event.hazards
         self.hazards.update({*counted_by("parser", hazards), *counted_by("dedup", hazards)})
         if event.verdict not in GONE_VERDICTS and event.verdict is not Verdict.UNREADABLE:
@@ -158,6 +170,7 @@ class Tally:
             latest=tuple(self.latest),
             failed_urls=dict(self.failed_urls),
             hours=dict(self.hours),
+            harvest=self.harvest.points,
             applied_verdicts=self.applied_verdicts,
         )
         if row != self._row:
