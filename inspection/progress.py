@@ -13,7 +13,9 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from inspection.folder import Opened
+from services.frontier.completeness import Completeness, estimate
 from services.frontier.conditions import LISTED_CONDITIONS, Condition
+from services.frontier.harvest import HarvestPoint, merge_curves
 from services.frontier.parked import ParkedLimitRow
 from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow, partition_keys
 from services.frontier.tally import RevisitTotals
@@ -52,6 +54,8 @@ class Progress:
     due_count: int = 0
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Hours since 1970 → new, changed and unchanged pages; at least the last 24 hours."""
+    harvest: tuple[HarvestPoint, ...] = ()
+    """The harvest curve of all partitions."""
     revisiting: RevisitTotals = field(default_factory=RevisitTotals)
     lags: dict[str, dict[str, int]] = field(default_factory=dict)
     """Group → topic → records that the group has not consumed."""
@@ -77,6 +81,21 @@ class Progress:
         return self.conditions[Condition.CHECKED_OUT]
 
     @property
+    def unvisited(self) -> int:
+        """Admitted URLs that will be visited for the first time. Some of them may be due again, if
+        no more URLs than these wait."""
+        waiting = self.queued + self.revisiting.waiting + self.due_count
+        first_visits = sum(point.first_visits for point in self.harvest)
+        return max(0, min(waiting, self.admitted - first_visits))
+
+    def completeness(self) -> Completeness | None:
+        """Return how much of the crawl has been found; None if it cannot be estimated yet.
+
+        This takes some 0.05 s.
+        """
+        return estimate(self.harvest, self.admitted, self.unvisited)
+
+    @property
     def drained(self) -> bool:
         """Whether every topic is consumed to its end and no host is checked out."""
         return not any(self.lag.values()) and not self.checked_out
@@ -95,8 +114,10 @@ def read_totals(log: Log, store: Store, crawl_id: str) -> Progress:
     progress = Progress()
     partitions = partition_keys(log.partitions)
     keys = [((crawl_id, partition), "") for partition in partitions]
-    for row in store.table(TallyRow).get_all(keys):
+    tallies = store.table(TallyRow).get_all(keys)
+    for row in tallies:
         _add_tally(progress, row)
+    progress.harvest = merge_curves(row.harvest for row in tallies)
     shared = store.table(PartitionTallyRow)
     for tally in shared.get_all([(partition, "") for partition in partitions]):
         _add_partition_tally(progress, tally)

@@ -20,6 +20,7 @@ from inspection.hosts import Host
 from inspection.labels import LABELS, failures
 from inspection.progress import Progress, read_totals
 from inspection.workload import ScheduledUrl, Waiting, read_waiting
+from services.frontier.completeness import Completeness
 from services.frontier.conditions import Condition
 from services.frontier.rows import (
     DueRow,
@@ -84,6 +85,19 @@ class RevisitReport(msgspec.Struct, frozen=True, kw_only=True):
     """The mean price of a visit, in seconds of freshness; null without a price."""
 
 
+class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the harvest curve. The numbers are of this part alone."""
+
+    until: float
+    """When the part ended, in epoch seconds."""
+    visits: int
+    """Visits of any purpose and outcome."""
+    new: int
+    """Pages with a new text."""
+    good: int
+    """Pages with a new text and a score of at least 0.5."""
+
+
 class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     """The status of a crawl for programs: `gossamer status --json`, and `/v1/status`."""
 
@@ -125,6 +139,12 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     """The last few visits: URL and outcome."""
     hours: dict[str, tuple[int, int, int]]
     """Hours since 1970 → new, changed and unchanged pages; at least the last 24 hours."""
+    harvest: tuple[HarvestReport, ...]
+    """What the visits have brought, from the first to the last: at most 64 parts with about as many
+    visits."""
+    completeness: Completeness | None
+    """How much of the crawl has been found and visited, within its scope and limits; null if there
+    are too few visits to estimate it."""
     lags: dict[str, dict[str, int]]
     """Group → topic → records that the group has not consumed."""
     dead_letters: int
@@ -203,6 +223,13 @@ class CrawlStatus:
             largest=progress.largest,
             latest=progress.latest,
             hours=progress.hours,
+            harvest=tuple(
+                HarvestReport(
+                    until=point.until, visits=point.visits, new=point.new, good=point.good
+                )
+                for point in progress.harvest
+            ),
+            completeness=progress.completeness(),
             lags=progress.lags,
             dead_letters=progress.dead_letters,
             due_count=progress.due_count,

@@ -22,6 +22,7 @@ from inspection.figures import (
     percent,
     plural,
     size,
+    whole_percent,
 )
 from inspection.folder import Folder
 from inspection.hosts import Host
@@ -38,7 +39,9 @@ from inspection.progress import End, Progress
 from inspection.status import Failure
 from inspection.visits import SeedFailure
 from inspection.workload import Waiting, Workload
+from services.frontier.completeness import Completeness
 from services.frontier.conditions import Condition
+from services.frontier.harvest import late_points, rates
 from services.frontier.revisit import Basis, format_duration
 
 MAX_NAMED_SEEDS = 3
@@ -206,6 +209,7 @@ def totals(
     """Yield the lines about all visits and hosts: of failures and extremes only those found."""
     yield Line("received", size(progress.received))
     yield from visits(progress)
+    yield from harvest(progress)
     yield from revisits(progress)
     yield from failure_table(failed, verbose)
     yield Line("hosts", hosts_text(progress))
@@ -240,6 +244,32 @@ def visits(progress: Progress) -> Iterator[Line]:
     ]
     if parts:
         yield Line("also fetched", ", ".join(parts))
+
+
+def harvest(progress: Progress) -> Iterator[Line]:
+    """Yield the harvest lately and overall, and how much of the crawl has been found."""
+    overall, lately = rates(progress.harvest), rates(late_points(progress.harvest))
+    if overall and lately:
+        yield Line(
+            "harvest",
+            f"{lately.new:.0f} new pages per 100 visits lately, {lately.good:.0f} of them good; "
+            f"overall {overall.new:.0f}, {overall.good:.0f} of them good",
+        )
+    if estimated := progress.completeness():
+        yield Line("found", completeness_text(estimated))
+
+
+def completeness_text(estimated: Completeness) -> str:
+    """Return how much of a crawl is found and visited, in one line."""
+    found, visited = estimated.found, estimated.visited
+    if found.low == 1:
+        return f"everything within the limits: {plural(estimated.total, 'URL')}"
+    low, high = whole_percent(found.low), whole_percent(found.high)
+    return (
+        f"about {whole_percent(found.value)} % of the URLs within the limits (90 % interval: "
+        f"{low} to {high} %), {whole_percent(visited.value)} % visited; in all about "
+        f"{plural(estimated.total, 'URL')}"
+    )
 
 
 def failure_table(failed: tuple[Failure, ...], verbose: bool) -> Iterator[Line]:

@@ -1,0 +1,88 @@
+"""A crawl shows its harvest and its completeness, also after crashes."""
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from console.cli.status import lines
+from console.output import Output
+from gossamer.settings import DedupSettings
+from inspection.crawl import OpenCrawl
+from inspection.status import CrawlStatus, read_status
+from services.fetcher.outcome import Reply
+from tests.flow.test_flow import HTML
+from tests.flow.virtual import START, VirtualCrawl
+from tests.frontier.generated_web import find_reachable, generate
+
+HOST = "http://a.test"
+PAGES = 120
+GRAPH = generate(5, PAGES, links=5)
+EXACT = DedupSettings(near_distance=0)
+BARREN = range(0, PAGES, 3)
+"""Pages with a text of two words."""
+
+
+def web(url: str, now: float) -> tuple[float, Reply]:
+    path = url.removeprefix(HOST).strip("/")
+    if path == "robots.txt":
+        return 0.1, Reply(status=404, started_at=now, took=0.1)
+    page = int(path or 0)
+    links = "".join(f"<p><a href='/{target or ''}'>to {target}</a>" for target in GRAPH[page])
+    words = 2 if page in BARREN else 200
+    text = "".join(f"<p>word{page}x{word} and others of this page." for word in range(words))
+    body = f"<title>{page}</title><main>{text}</main><nav>{links}</nav>".encode()
+    return 0.1, replace(Reply(status=200, headers=HTML, body=body), started_at=now, took=0.1)
+
+
+def status_of(crawl: VirtualCrawl) -> CrawlStatus:
+    return read_status(OpenCrawl("there", crawl.log, crawl._store, fleet=True))
+
+
+def shown(status: CrawlStatus, title: str) -> str:
+    text = [Output().line(line).strip() for line in lines(status, START)]
+    return next((line for line in text if line.startswith(title)), "")
+
+
+def test_status_shows_the_harvest_and_how_much_is_found(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, web, delay=1.0, dedup=EXACT)
+    crawl.define(f"{HOST}/")
+    total = len(pages := find_reachable(GRAPH))
+
+    assert not crawl.run(until=START + 5.0)
+    assert not shown(status_of(crawl), "found"), "there are too few visits"
+
+    assert not crawl.run(until=START + 0.4 * total)
+    crawl.crash()
+    half = status_of(crawl)
+    completeness = half.report().completeness
+    assert completeness and completeness.found.low <= 1.0 < completeness.total
+    assert completeness.visited.value < completeness.found.value
+    assert "% of the URLs within the limits (90 % interval: " in shown(half, "found")
+    assert " of them good; overall " in shown(half, "harvest")
+
+    assert crawl.run()
+    whole = status_of(crawl)
+    assert shown(whole, "found").endswith(f"everything within the limits: {total} URLs")
+    harvest = whole.report().harvest
+    assert sum(part.new for part in harvest) == total
+    good = total - len(pages.intersection(BARREN))
+    assert sum(part.good for part in harvest) == good
+    assert sum(part.visits for part in harvest) == total + 1, "one is the robots.txt"
+    assert sum(point.first_visits for point in whole.progress.harvest) == total
+    assert sum(point.found for point in whole.progress.harvest) == total - 1
+    crawl.archive.close()
+
+
+def test_restarts_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    curves = []
+    for crashes in (0, 12):
+        crawl = VirtualCrawl(tmp_path / str(crashes), web, delay=1.0, dedup=EXACT)
+        crawl.define(f"{HOST}/")
+        for number in range(crashes):
+            crawl.run(steps=7 * (number + 1))
+            crawl.crash()
+        assert crawl.run()
+        points = status_of(crawl).progress.harvest
+        curves.append([sum(getattr(one, name) for one in points) for name in ("new", "found")])
+        crawl.archive.close()
+    assert curves[0] == curves[1]
