@@ -115,13 +115,14 @@ class _Hypothesis(NamedTuple):
 def estimate(points: Sequence[HarvestPoint], admitted: int, waiting: int) -> Completeness | None:
     """Return the completeness of a crawl; None if there are too few visits to estimate it.
 
-    *admitted*: URLs that were found, and *waiting*: those of them that were not visited yet.
+    *admitted*: URLs that were found, and *waiting*: those of them that wait for a first visit. The
+    others were visited, or will not be: robots.txt forbids them, or they are parked.
     """
-    visited = admitted - waiting
+    visited = min(admitted, sum(point.first_visits for point in points))
     if admitted and waiting <= 0:
-        whole = Share(1.0, 1.0, 1.0)
-        return Completeness(whole, whole, admitted)
-    if visited <= 0 or sum(point.first_visits for point in points) < MIN_VISITS:
+        share = visited / admitted
+        return Completeness(Share(1.0, 1.0, 1.0), Share(share, share, share), admitted)
+    if not admitted or visited < MIN_VISITS:
         return None
     futures = sorted(
         future

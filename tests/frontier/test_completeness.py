@@ -80,6 +80,8 @@ def test_estimate_is_within_ten_points_and_its_interval_covers_the_truth(
 def test_finished_crawl_has_found_everything() -> None:
     points = (HarvestPoint(1.0, 500, 500, 0, 0, 3000, 499),)
     assert estimate(points, 500, 0) == Completeness(EVERYTHING, EVERYTHING, 500)
+    with_forbidden = Completeness(EVERYTHING, Share(0.8, 0.8, 0.8), 625)
+    assert estimate(points, 625, 0) == with_forbidden
 
 
 def test_nothing_is_estimated_from_few_visits() -> None:
