@@ -263,7 +263,8 @@ def completeness_text(estimated: Completeness) -> str:
     """Return how much of a crawl is found and visited, in one line."""
     found, visited = estimated.found, estimated.visited
     if found.low == 1:
-        return f"everything within the limits: {plural(estimated.total, 'URL')}"
+        rest = f", {whole_percent(visited.value)} % visited" if visited.value < 1 else ""
+        return f"everything within the limits: {plural(estimated.total, 'URL')}{rest}"
     low, high = whole_percent(found.low), whole_percent(found.high)
     return (
         f"about {whole_percent(found.value)} % of the URLs within the limits (90 % interval: "
