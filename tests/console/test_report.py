@@ -23,7 +23,6 @@ from inspection.progress import End, Progress
 from inspection.status import read_failures
 from inspection.workload import Waiting, Workload
 from services.frontier.conditions import Condition
-from services.frontier.harvest import HarvestPoint
 from services.frontier.rows import HostRow, Politeness, QueueEnds, UrlRow
 from services.frontier.tally import RevisitTotals
 
@@ -263,23 +262,6 @@ def test_durations_are_readable(seconds: float, text: str) -> None:
 def test_counts_are_readable() -> None:
     assert counts({}) == counts({"gone": 0}) == "none"
     assert counts({"gone": 1, "page": 1200, "busy": 1}) == "1,200 page, 1 busy, 1 gone"
-
-
-def test_report_shows_the_harvest_and_how_much_is_found() -> None:
-    folder = Folder(Path("data"))
-    curve = (
-        HarvestPoint(1.0, 700, 700, 600, 300, 7000, 900),
-        *(HarvestPoint(2.0, 10, 10, 2, 1, 100, 1) for _ in range(10)),
-    )
-    text = show_report(End.PAGES, progress(admitted=1000, queued=200, harvest=curve), 0, folder)
-    harvest = "20 new pages per 100 visits lately, 10 of them good; overall 78, 39 of them good"
-    assert f"harvest      {harvest}\n" in text
-    assert "found        about " in text and " % visited; in all about 1,0" in text
-    done = progress(admitted=1000, queued=0, harvest=curve)
-    shown = show_report(End.DONE, done, 0, folder)
-    assert "found        everything within the limits: 1,000 URLs, 80 % visited\n" in shown
-    new = show_report(End.TIME, progress(), 0, folder)
-    assert "harvest" not in new and "found  " not in new
 
 
 def test_rate_is_that_of_the_last_seconds() -> None:
