@@ -6,8 +6,8 @@ of visits. When the curve is full, neighbouring points are merged, so that each 
 visits. So a curve of a million visits is as large as one of a hundred.
 
 The curve is a part of the totals of a partition (`services.frontier.tally`). It is written with
-them, so no crash makes it wrong. `completeness` estimates from the curve how much of the crawl has
-been found.
+them in one row, so it agrees with them after any crash. `completeness` estimates from the curve how
+much of the crawl has been found.
 
 Visits, verdicts and admitted URLs arrive on different topics. Each is counted in the newest point,
 so a verdict may be one point later than its visit.

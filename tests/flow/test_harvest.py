@@ -1,7 +1,9 @@
 """A crawl shows its harvest and its completeness, also after crashes."""
 
+from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from console.cli.status import lines
@@ -10,7 +12,9 @@ from gossamer.settings import DedupSettings
 from inspection.crawl import OpenCrawl
 from inspection.status import CrawlStatus, read_status
 from services.fetcher.outcome import Reply
+from services.frontier.harvest import NEW_TEXTS
 from tests.flow.test_flow import HTML
+from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 from tests.frontier.generated_web import find_reachable, generate
 
@@ -86,3 +90,22 @@ def test_restarts_lose_and_repeat_nothing(tmp_path: Path) -> None:
         curves.append([sum(getattr(one, name) for one in points) for name in ("new", "found")])
         crawl.archive.close()
     assert curves[0] == curves[1]
+
+
+@pytest.mark.slow
+def test_curve_agrees_with_the_totals_after_crashes_of_a_fleet(tmp_path: Path) -> None:
+    fate = Fate(3)
+    crawl = VirtualCrawl(tmp_path, web, fate, delay=1.0, dedup=EXACT)
+    crawl.define(f"{HOST}/")
+    for _ in range(12):
+        fate.left = fate.random.randint(5, 80)
+        with suppress(Died):
+            crawl.run(until=START + 5000.0)
+        crawl.crash()
+    assert crawl.run()
+    progress = status_of(crawl).progress
+    assert sum(point.visits for point in progress.harvest) == progress.outcomes.total()
+    assert sum(point.found for point in progress.harvest) == progress.admitted - 1
+    new = sum(progress.verdicts[verdict] for verdict in NEW_TEXTS)
+    assert sum(point.new for point in progress.harvest) == new
+    crawl.archive.close()
