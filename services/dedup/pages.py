@@ -211,13 +211,13 @@ class Pages:
         novelty = self._measure_novelty(page)
 
         def score_by(verdict: Verdict) -> PageScore:
-            relevant = self._crawl.relevant if self._crawl else ""
+            relevant, strategy = "", ""
+            if self._crawl:
+                relevant, strategy = self._crawl.relevant, self._crawl.strategy
             scored = ScoredPage(page, verdict, version.change, novelty, evaluated.hidden, relevant)
-            return self._scores.score(scored, strategy="")
+            return self._scores.score(scored, strategy)
 
-        content = self._content.decide(
-            page, version.change, novelty, self._crawl, score_by, now
-        )
+        content = self._content.decide(page, version.change, novelty, self._crawl, score_by, now)
         verdict, original = content.verdict, content.original
         yield from mark_new(content.released, version.new_links, page.fetched_at)
         yield from content.parked

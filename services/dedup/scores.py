@@ -69,9 +69,10 @@ class ScoredPage(NamedTuple):
 class Scorer(Protocol):
     """A port: how much a crawl gains from a page.
 
-    A scorer promises a number from 0 to 1, and the same number for the same arguments. It is called once for each document
-    that is handled, in dedup's only thread, so it must be fast: 5 ms a page are 200 pages a second.
-    If it raises an error or returns anything else, the default score counts instead.
+    A scorer promises a number from 0 to 1, and the same number for the same arguments. It is called
+    once for each document that is handled, in dedup's only thread, so it must be fast: 5 ms a page
+    are 200 pages a second. If it raises an error or returns anything else, the default score counts
+    instead.
     """
 
     def __call__(self, scored: ScoredPage) -> float:

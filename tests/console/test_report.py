@@ -23,7 +23,7 @@ from inspection.progress import End, Progress
 from inspection.status import read_failures
 from inspection.workload import Waiting, Workload
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, Politeness, QueueEnds, UrlRow
+from services.frontier.rows import HostRow, NewQueues, Politeness, UrlRow
 from services.frontier.tally import RevisitTotals
 
 NOW = 2_000_000_000.0

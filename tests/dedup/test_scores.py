@@ -56,7 +56,7 @@ def score(
     hidden: Gone | None = None,
     relevant: str = "",
 ) -> float:
-    return score_page(ScoredPage(found, verdict, change, hidden, relevant))
+    return score_page(ScoredPage(found, verdict, change, None, hidden, relevant))
 
 
 def test_long_new_text_is_good_and_other_pages_are_not() -> None:
@@ -108,7 +108,7 @@ LINKS = (Link("http://a.test/1", "Old Ships"), Link("http://a.test/ships"), Link
 
 def test_focused_link_has_the_mean_of_its_page_and_its_words() -> None:
     relevant = 'pattern("ship") and not pattern("2$")'
-    scored = ScoredPage(page(URL, TEXT, *LINKS), Verdict.FIRST, None, None, relevant)
+    scored = ScoredPage(page(URL, TEXT, *LINKS), Verdict.FIRST, None, None, None, relevant)
     assert score_links(scored, 0.5, "focused") == {
         "http://a.test/1": 0.75,
         "http://a.test/ships": 0.75,
@@ -140,6 +140,21 @@ def test_released_and_parked_links_have_the_score_of_their_page() -> None:
     events = [*make_dedup().handle(found, 1.0)]
     assert verdict_of(events).score == score(found)
     assert [one.score for one in discoveries(events)] == [score(found)] * 2
+
+
+def test_links_of_a_focused_crawl_are_released_with_scores_of_their_own() -> None:
+    dedup = make_dedup()
+    relevant = 'any() or pattern("ship")'
+    crawl = CrawlDefined(at=1.0, scope="any()", max_depth=9, relevant=relevant, strategy="focused")
+    list(dedup.handle(crawl, 1.0))
+    found = page(URL, TEXT, *LINKS)
+    scores = {one.url: one.score for one in discoveries(dedup.handle(found, 1.0))}
+    whole = score(found)
+    assert scores == {
+        "http://a.test/1": (whole + 1) / 2,
+        "http://a.test/ships": (whole + 1) / 2,
+        "http://a.test/2": whole / 2,
+    }
 
 
 def test_redirect_passes_its_score_on_and_a_listing_has_none() -> None:

@@ -83,7 +83,7 @@ def test_rows_of_the_host_in_the_tour_are_those_of_a_crawl(
         rows.append(host_cells(host.row, crawl.now))
 
     monkeypatch.setattr(Partition, "update", recording)
-    crawl.define("https://www.museum.example/", revisit="fixed:1d")
+    crawl.define("https://www.museum.example/", revisit="fixed:1d", strategy="breadth")
     crawl.run(until=START + 1000)
     section = TOUR.partition("## The host's row on the way")[2].partition("\n## ")[0]
     shown = [line.strip("| ").split(" | ") for line in section.splitlines() if "| " in line]
