@@ -24,6 +24,8 @@ MIN_RUNS = 8
 MIN_BYTES, MAX_BYTES = 1 << 10, 1 << 14
 """Size of the first and of the largest filter of a site."""
 BITS_PER_RUN = 8
+REMEMBERED_VISITS = 1000
+"""Visits whose novelty is remembered, in case they are handled again."""
 CACHE_BYTES, SITE_CACHE_BYTES = 64 << 20, 1 << 20
 """Size of the cache of filters, and of the part of one site."""
 
@@ -68,12 +70,10 @@ def _places(run: int, size: int) -> tuple[int, int]:
 
 
 def runs_of(text: str) -> list[int]:
-    """Return hashes of all runs of `RUN_WORDS` words of *text*."""
+    """Return hashes of the runs of `RUN_WORDS` words of *text*, each once."""
     words = text.split(None, MAX_WORDS)[:MAX_WORDS]
-    return [
-        crc32(" ".join(words[at : at + RUN_WORDS]).encode(errors="replace"))
-        for at in range(len(words) - RUN_WORDS + 1)
-    ]
+    runs = (" ".join(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1))
+    return [*dict.fromkeys(crc32(run.encode(errors="replace")) for run in runs)]
 
 
 class Novelty:
@@ -83,12 +83,23 @@ class Novelty:
         self._sites = ByteCache[str, SeenRuns](
             CACHE_BYTES, lambda seen: seen.size + 2 * ENTRY_BYTES, SITE_CACHE_BYTES
         )
+        self._measured = dict[str, float | None]()
+        """Visit → the novelty of its page, for the last visits."""
 
     def measure(self, page: PageParsed) -> float | None:
         """Return the share of the words of *page* that are new at its site, from 0 to 1.
 
-        None if the page has no text, or too short a one. A second visit finds its own words.
+        None if the page has no text, or too short a one. A second visit finds its own words, but a
+        visit that is handled again gets its share again.
         """
+        if page.visit.id in self._measured:
+            return self._measured[page.visit.id]
+        self._measured[page.visit.id] = novelty = self._measure(page)
+        if len(self._measured) > REMEMBERED_VISITS:
+            del self._measured[next(iter(self._measured))]
+        return novelty
+
+    def _measure(self, page: PageParsed) -> float | None:
         runs = runs_of(page.text) if page.text else []
         if len(runs) < MIN_RUNS:
             return None

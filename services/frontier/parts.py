@@ -361,8 +361,7 @@ def new_texts_of(event: PageDeduplicated) -> float | None:
         return None
     if event.verdict in GONE_VERDICTS:
         return None
-    is_copy = event.verdict in (Verdict.DUPLICATE, Verdict.NEAR_DUPLICATE, Verdict.UNREADABLE)
-    if is_copy or Hazard.SOFT_404 in event.hazards:
+    if event.verdict in (Verdict.DUPLICATE, Verdict.NEAR_DUPLICATE, Verdict.UNREADABLE):
         return 0.0
     return 1.0 if event.novelty is None else value_of_novelty(event.novelty)
 

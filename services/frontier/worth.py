@@ -55,6 +55,8 @@ MEMORY = 64.0
 """Visits that a part remembers: older ones have lost two thirds of their weight."""
 PRIOR_VISITS = 2.0
 """Visits that the worth of the parent counts as."""
+MIN_VISITS = 3.5
+"""Visits without which a part is not parked: four, of which the first ones count a little less."""
 LOW_WORTH = 0.25
 """The worth below which a part is parked: after five to seven visits in a row that bring
 nothing."""
@@ -198,21 +200,20 @@ def estimate(trie: Trie, parts: tuple[str, ...], prior: float = 1.0) -> Estimate
     base, name, low = prior, SITE, None
     for part in parts[1:]:
         first_visits = trie.get(others_of(name), NO_VISITS)
-        unknown = _mean(
-            counts.own_new + first_visits.new, counts.own_visits + first_visits.visits, base
-        )
+        visits = counts.own_visits + first_visits.visits
+        unknown = _mean(counts.own_new + first_visits.new, visits, base)
         if unknown >= LOW_WORTH:
             low = None
-        elif low is None:
+        elif low is None and visits >= MIN_VISITS:
             low = name
         if (child := trie.get(part)) is None:
-            worth = _mean(first_visits.new, first_visits.visits, base)
+            visits, worth = first_visits.visits, _mean(first_visits.new, first_visits.visits, base)
             low, name = None if low == name else low, others_of(name)
             break
         counts, name, base = child, part, unknown
     else:
-        worth = _mean(counts.own_new, counts.own_visits, base)
-    if worth >= LOW_WORTH:
+        visits, worth = counts.own_visits, _mean(counts.own_new, counts.own_visits, base)
+    if worth >= LOW_WORTH or (low is None and visits < MIN_VISITS):
         return Estimate(worth)
     return Estimate(worth, name if low is None else low)
 

@@ -10,7 +10,7 @@ from gossamer.events import CrawlDefined, Discovery, Outcome, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
 from services.frontier.ordering import rank_of_number
-from services.frontier.partition import Partition
+from services.frontier.parts import Parts
 from services.frontier.rows import HostRow, Origin, SiteRow
 from tests.frontier.simulation import START, Simulation, crawl
 
@@ -125,10 +125,10 @@ def test_poor_hosts_are_not_starved_by_endless_better_ones() -> None:
 def set_worth(monkeypatch: pytest.MonkeyPatch, worth: dict[str, float]) -> None:
     """Give URLs that contain a text an expected worth."""
 
-    def expected_worth(self: Partition, site: str, url: str, origin: Origin) -> float:
+    def rank_worth(self: Parts, site: str, url: str, origin: Origin) -> float:
         return next((value for text, value in worth.items() if text in url), 1.0)
 
-    monkeypatch.setattr(Partition, "expected_worth", expected_worth)
+    monkeypatch.setattr(Parts, "rank_worth", rank_worth)
 
 
 def test_urls_that_became_worthless_are_moved_behind_others(

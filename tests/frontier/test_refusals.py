@@ -82,7 +82,7 @@ def much_deeper_than_new_texts(sim: Simulation) -> tuple[str, str]:
 
 def without_new_texts(sim: Simulation) -> tuple[str, str]:
     sim.answer = lambda url: {"outcome": Outcome.GONE} if "/cal/" in url else {}
-    for n in range(8):
+    for n in range(4):
         admit(sim, f"/cal/{n}", depth=1)
     return admit(sim, "/", depth=1), admit(sim, "/cal/more", depth=1)
 

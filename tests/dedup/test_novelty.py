@@ -1,0 +1,55 @@
+"""Novelty: how much of a page's text no earlier page of its site had."""
+
+from gossamer.events import PageKind, PageParsed, Visit
+from services.dedup.novelty import MAX_BYTES, Novelty, SeenRuns
+
+
+def page(number: int, text: str | None, site: str = "a.test") -> PageParsed:
+    url = f"http://{site}/{number}"
+    return PageParsed(
+        at=0.0,
+        site=site,
+        host=f"http://{site}",
+        visit=Visit(f"1.{number}.0@{url}", url),
+        fetched_at=0.0,
+        status=200,
+        kind=PageKind.DOCUMENT,
+        text=text,
+    )
+
+
+def words(start: int, count: int) -> str:
+    return " ".join(f"word{n}" for n in range(start, start + count))
+
+
+def test_new_text_is_new_and_a_second_copy_of_it_is_not() -> None:
+    novelty = Novelty()
+    assert novelty.measure(page(1, words(0, 100))) == 1.0
+    assert novelty.measure(page(2, words(0, 100))) == 0.0
+    assert novelty.measure(page(3, words(0, 100), site="b.test")) == 1.0, "another site"
+
+
+def test_page_that_adds_a_few_words_to_known_ones_has_little_novelty() -> None:
+    novelty = Novelty()
+    novelty.measure(page(1, words(0, 200)))
+    share = novelty.measure(page(2, words(0, 200) + " " + words(1000, 20)))
+    assert share is not None and 0.05 < share < 0.15
+
+
+def test_short_text_has_no_novelty() -> None:
+    novelty = Novelty()
+    assert novelty.measure(page(1, "too short")) is None
+    assert novelty.measure(page(2, None)) is None
+
+
+def test_visit_that_is_handled_again_has_its_novelty_again() -> None:
+    novelty = Novelty()
+    assert novelty.measure(page(1, words(0, 100))) == 1.0
+    assert novelty.measure(page(1, words(0, 100))) == 1.0
+
+
+def test_pages_of_a_large_site_stay_new_and_its_filters_stay_small() -> None:
+    seen = SeenRuns()
+    shares = [seen.add([*range(n * 1000, n * 1000 + 100)]) / 100 for n in range(2000)]
+    assert min(shares) > 0.7 and sum(shares[-100:]) / 100 > 0.8
+    assert seen.size <= 2 * MAX_BYTES
