@@ -68,12 +68,25 @@ def external_links(crawl: CrawlDefined, party: str) -> str:
     return crawl.parties.get(party, NO_PARTY).external_links or crawl.external_links
 
 
+REPLICA_PREFIX = f"{Hazard.DUPHOST} "
+
+
+def replica_limit(host: str) -> str:
+    """Return the name of the limit that excludes the URLs of *host*, a replica.
+
+    Its state never changes: its URLs are evaluated again on request.
+    """
+    return REPLICA_PREFIX + host
+
+
 def limit_state(name: str, crawl: CrawlDefined | None, blocklist: Blocklist) -> str | None:
     """Return a text that changes whenever the limit *name* may exclude other URLs.
 
-    *name* is the hazard of the depth or of the scope, or else a rule of the blocklist. Return None
-    if the limit depends on the definition and there is none.
+    *name* is the hazard of the depth or of the scope, a replica (`replica_limit`), or else a rule
+    of the blocklist. Return None if the limit depends on the definition and there is none.
     """
+    if name.startswith(REPLICA_PREFIX):
+        return ""
     if name not in (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE):
         return blocklist.state_of(name)
     if crawl is None:

@@ -91,6 +91,9 @@ from gossamer.events.records import (
     HostCheckedOut as HostCheckedOut,
 )
 from gossamer.events.records import (
+    HostsCompared as HostsCompared,
+)
+from gossamer.events.records import (
     LinksParked as LinksParked,
 )
 from gossamer.events.records import (
@@ -98,6 +101,9 @@ from gossamer.events.records import (
 )
 from gossamer.events.records import (
     OrderId as OrderId,
+)
+from gossamer.events.records import (
+    OriginalAnnounced as OriginalAnnounced,
 )
 from gossamer.events.records import (
     PageDeduplicated as PageDeduplicated,

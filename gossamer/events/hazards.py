@@ -173,8 +173,8 @@ HAZARDS: dict[Hazard, Counting] = {
         "rewritten to the other one. Counted when it is proven."),
     Hazard.DUPHOST: Counting(
         ("dedup",), ("dedup.duphost", "dedup.duphost_age", "dedup.duphosts"),
-        "A host serves the pages of another host. Links to it are rewritten to the other host. "
-        "Counted when it is proven."),
+        "A host serves the pages of another host. Links to it are rewritten to the other host, "
+        "and its queued URLs are visited there. Counted when it is proven."),
     Hazard.TOO_MANY_LINKS: Counting(
         ("parser",), ("parser.links_limit", "parser.links_bytes", "parser.entries_limit"),
         "A page exceeds the limits on the number or size of links, or a sitemap that of "

@@ -105,6 +105,24 @@ class UrlsDiscovered(Event, frozen=True, kw_only=True, tag="urls_discovered"):
     urls: tuple[Discovery, ...]
 
 
+class HostsCompared(Event, frozen=True, kw_only=True, tag="hosts_compared"):
+    """A host has pages of another host under the same paths. The dedup instance of one host tells
+    that of the other one, whether they are one host, and which of the two is the original."""
+
+    site: str
+    """The site of *host*."""
+    host: str
+    """The key of the host whose instance receives the event."""
+    counterpart: str
+    """The key of the host whose pages were compared."""
+    original: str = ""
+    """The one of the two that is the original. "" means that they are not proven to be one host."""
+    rule: str = ""
+    """The hazard of the proof: `www_alias` or `duphost`."""
+    until: float = 0.0
+    """Epoch seconds at which the verdict expires."""
+
+
 class UrlsSeen(Event, frozen=True, kw_only=True, tag="urls_seen"):
     """A change of the URL-seen set: URLs of one site that were found for the first time, or that
     are erased.
@@ -313,6 +331,21 @@ class PageDeduplicated(Event, frozen=True, kw_only=True, tag="page_deduplicated"
     internal_links: tuple[int, ...] | None = None
     """A sample of the internal pages that the page links to (`gossamer.web.links`). None
     means that the revisit policy does not use them, or that the visit did not read the page."""
+
+
+class OriginalAnnounced(Event, frozen=True, kw_only=True, tag="original_announced"):
+    """A host is a replica of another host, is no longer one, or may turn out to be one."""
+
+    site: str
+    host: str
+    original: str = ""
+    """The key of the original, whose pages are visited instead. "" means that the host is not a
+    replica."""
+    until: float = 0.0
+    """Epoch seconds at which the verdict expires."""
+    compared: bool = False
+    """Whether the next pages of the host decide if it is a replica, so that few are visited at
+    once."""
 
 
 class LinksParked(Event, frozen=True, kw_only=True, tag="links_parked"):

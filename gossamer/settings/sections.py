@@ -339,14 +339,17 @@ class DedupSettings(Section):
     3."""
     www_alias: Literal["proven", "assumed", "none"] = "proven"
     """Whether hosts whose names differ only in `www.` are treated as one: `proven` if both have the
-    same home page, or one home page redirects to the other; `assumed` always, with `www.` added to
-    a bare domain; or `none` (hazard www_alias)."""
+    same home page, if one home page redirects to the other, or if two other pages are equal and
+    four of five compared pages; `assumed` always, with `www.` added to a bare domain; or `none`
+    (hazard www_alias)."""
     duphost: Literal["same_home", "same_home_and_1_doc", "dups60", "dups80", "dups100", "none"] = (
-        "same_home_and_1_doc"
+        "dups80"
     )
-    """When a host counts as a replica of another, so that links to it are rewritten to the original
+    """When a host counts as a replica of another, so that its pages are visited at the original
     (hazard duphost): both have the same home page; the same home page and one more page; or 60, 80
-    or 100 % of the replica's pages, of at least ten, exist under the same paths of the original."""
+    or 100 % of the replica's visited pages, of at least four, exist under the same paths of the
+    original. A home page counts as three pages. Texts with fewer than `parser.simhash_words` words
+    do not count."""
     duphost_age: Seconds = 7776000.0
     """Time after which a decision about a replica or about `www.` expires, unless it is renewed."""
     duphosts: Annotated[tuple[str, ...], unit("list of pairs")] = ()

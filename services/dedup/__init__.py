@@ -2,11 +2,12 @@
 
 **Reading order.** `service` dispatches events and runs the URL-seen test. `seen` defines the
 URL-seen set; `replicated` and `rocksdb` are its storage in a fleet. `pages` has one handler for
-each kind of page. `links` finds, rewrites and releases links, and marks new ones. `content`
-decides which page leads a text, and `scores` how much a page is worth. `documents` compares
-versions and publishes. `host_facts` learns about hosts, `guesses` limits guesses at URLs,
-`listings` reads sitemaps and feeds, `erasing` erases. `rows` has the rows that the console reads.
-`faust` is the other engine.
+each kind of page. `links` finds, rewrites and releases links, and marks new ones. `content` decides
+which page leads a text, `novelty` how much of it is new, and `scores` how much a page is worth.
+`documents` compares versions and publishes. `host_steps` and `host_names` learn about hosts,
+`originals` decides which of two hosts is the original, `guesses` limits guesses at URLs, `listings`
+reads sitemaps and feeds, `erasing` erases. `rows` has the rows that the console reads. `faust` is
+the other engine.
 
 **How a URL passes.** A seed, or a link that the crawl follows, is keyed by its site on
 `urls.discovered`. The instance that owns the site's partition consumes it. The URL-seen test stores
@@ -21,12 +22,15 @@ queue and its visits for the URL. The set stores 64 bits of the finder's name (`
 the full name travels with the URL.
 
 **Which form of a URL is tested.** `links` first applies the URL steps of the crawl's definition,
-which are the same for all instances. Some steps hold at some hosts only. `host_facts.HostSteps`
+which are the same for all instances. Some steps hold at some hosts only. `host_steps.HostSteps`
 learns this from the texts of the host. So these steps are applied where a URL is tested, by the
 instance that owns its site.
 
-**Hosts with several names.** A host may be an alias or a replica of another host. Equal texts show
-it, and links to the replica are rewritten to its original (`host_facts.HostNames`).
+**Hosts with several names.** A host may be an alias or a replica of another host. Equal texts under
+equal paths show it. Links to the replica are rewritten to its original, and the frontier sends its
+queued URLs there (`host_names.HostNames`). The original is the host that canonical links,
+redirects, a certificate and other sites name (`originals`). It replaces the replica as the leader
+of a text.
 
 **Guesses.** A guess is a string in a script that looks like a URL. Only a few guesses for each host
 pass to the URL-seen test; the number grows if they are pages (`guesses.Guesses`). A guess whose

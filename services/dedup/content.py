@@ -3,8 +3,9 @@
 The first page with a text is its leader until it is gone or has another text. Then the next page
 with the text becomes the leader. A leader is also replaced by the page that it names as canonical,
 once that page has the same text. That page must name itself as canonical, or name no canonical URL
-and be in the leader's site. If several pages would become the leader at once, one does, and the
-others are its duplicates.
+and be in the leader's site. A leader at a replica is replaced by the same path of its original
+(`host_names`). If several pages would become the leader at once, one does, and the others are its
+duplicates.
 
 Near duplicates are texts of one site whose simhashes differ in at most three bits. A simhash is
 split into four bands of 16 bits. Two simhashes that differ in at most three bits are equal in at
@@ -31,6 +32,7 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.web.url import site_of
+from services.dedup.host_names import HostNames
 from services.dedup.links import LinkParking, Links, digest_text_and_links, find_links, release
 from services.dedup.rows import DocumentRow
 from services.dedup.scores import PageScore
@@ -71,6 +73,8 @@ class ContentVerdict(NamedTuple):
     verdict: Verdict
     original: str
     """The leader of the page, if it is a duplicate or near duplicate; "" otherwise."""
+    predecessor: str
+    """The page that led the text until the page replaced it; "" without one."""
     released: list[UrlsDiscovered]
     parked: list[LinksParked]
     reason: str
@@ -91,8 +95,9 @@ class LinkedPage(NamedTuple):
 class Content:
     """The content test, for which all instances share the store."""
 
-    def __init__(self, settings: DedupSettings, store: Store) -> None:
+    def __init__(self, settings: DedupSettings, store: Store, host_names: HostNames) -> None:
         self._limit, self._canonical = settings.duplicates_limit, settings.canonical
+        self._host_names, self._predecessor = host_names, ""
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
         self._near = Near(settings, store)
         self._parking, self.blocklist = LinkParking(), Blocklist()
@@ -176,6 +181,7 @@ class Content:
         return ContentVerdict(
             verdict,
             original,
+            self._predecessor,
             [] if reason else release(page, links.followed, duplicates, score.of_link, now),
             []
             if reason
@@ -227,6 +233,7 @@ class Content:
     def _find_leader(self, linked: LinkedPage, is_unchanged: bool) -> DigestRow:
         """Return the row of the leader of a page's text, which may be the page itself."""
         page, row = linked.page, _leader_row(linked)
+        self._predecessor = ""
         if not page.noindex:
             return self._become_leader(row, page, is_unchanged)
         # A page with `noindex` is not a document and does not lead, so nothing is written.
@@ -252,6 +259,8 @@ class Content:
             leader = self._leaders.pop(row, None) or self._digests.put_if_absent(row)
             if self._still_leads(leader, page):
                 return leader
+            if row.digest == page.digest and self._cedes(leader, page):
+                self._predecessor = leader.url
             # Not `put`: conditional writes have the nodes' timestamps, which may be ahead of ours.
             self._digests.replace(successor, leader)
         return successor
@@ -261,13 +270,20 @@ class Content:
         url = page.visit.url
         if leader.url == url:
             return True
-        if leader.canonical == url and self._canonical and _accepts_canonical(page, leader.url):
+        if self._cedes(leader, page):
             return False
         row = self._documents.get((leader.crawl, leader.url))
         # A row from before the leader's visit does not count: the row of that visit is not flushed
         # yet.
         has_text = row is not None and not row.gone and row.digest == page.digest
         return row is None or row.at <= leader.at or has_text
+
+    def _cedes(self, leader: DigestRow, page: PageParsed) -> bool:
+        """Return whether *page* leads the text instead of *leader*, which has it, too."""
+        url = page.visit.url
+        is_canonical = leader.canonical == url and _accepts_canonical(page, leader.url)
+        is_original = self._host_names.is_replica_of(leader.url, url, page.fetched_at)
+        return (self._canonical and is_canonical) or is_original
 
     def _withhold_links(
         self, page: PageParsed, leader: DigestRow, digest: str, is_unchanged: bool

@@ -108,7 +108,7 @@ class Erasing:
         site = site_of(f"{host}/")
         table = self._store.table(HostNameRow)
         for row in table.scan(site):
-            if host in (row.host, row.original):
+            if host in (row.host, row.counterpart):
                 table.erase(site, row.host)
                 yield HostNameRow.table
 

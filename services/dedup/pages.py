@@ -36,7 +36,8 @@ from gossamer.web.links import sample_links
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, LinkedPage
 from services.dedup.documents import Documents
-from services.dedup.host_facts import HostNames, HostSteps, keys_of
+from services.dedup.host_names import NOTHING, HostNames, Lesson, keys_of
+from services.dedup.host_steps import HostSteps
 from services.dedup.links import (
     apply_url_steps,
     find_links,
@@ -93,7 +94,8 @@ class Pages:
         host_names: HostNames,
         hints_limit: int,
     ) -> None:
-        self._content, self._documents = Content(settings, store), Documents(settings, store)
+        self._content = Content(settings, store, host_names)
+        self._documents = Documents(settings, store)
         self._novelty = Novelty()
         self._listings, self._host_steps, self._host_names = listings, host_steps, host_names
         self._scores = Scores(settings.scorer)
@@ -159,6 +161,7 @@ class Pages:
                     documents.append(self._content.attach_links(evaluated.page, self._crawl))
                     if not evaluated.hidden and self._documents.is_new(page):
                         new.add(page.visit.id)
+        yield self._host_names.counterpart_reads_of(pages)
         for group in self._content.reads_of(pages, documents, new):
             leaders = [key[-1] for row, key, _ in group if row is DocumentRow]
             yield [*group, *keys_of(leaders)]
@@ -224,8 +227,9 @@ class Pages:
         leader = original if verdict is Verdict.DUPLICATE else ""
         rewritten = self._host_steps.learn(page, leader, self._crawl)
         yield from release_rewritten(page, rewritten, self._crawl, self.blocklist, now)
-        host_hazards = self._host_names.learn(page, leader, version.change is None)
-        hazards = (*content.hazards, *host_hazards)
+        lesson = self._learn_names(page, original or content.predecessor, version.change, now)
+        yield from lesson.events
+        hazards = (*content.hazards, *lesson.hazards)
         count_hazards(NAME, hazards)
         yield _verdict_on(
             page,
@@ -253,6 +257,12 @@ class Pages:
         if page.kind is PageKind.SOFT_404:
             return 0.0
         return None if page.visit.earlier else novelty
+
+    def _learn_names(self, page: PageParsed, twin: str, change: float | None, now: float) -> Lesson:
+        """Learn the names of the host of *page*, whose text *twin* has, too ("" without one)."""
+        if page.kind is not PageKind.DOCUMENT:
+            return NOTHING
+        return self._host_names.learn(page, twin, change is None, now)
 
     def _read_listing(self, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page
@@ -285,7 +295,9 @@ class Pages:
 
     def _redirect(self, gone: Gone, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page
-        count_hazards(NAME, self._host_names.learn_redirect(page))
+        lesson = self._host_names.learn_redirect(page, gone is Gone.MOVED, now)
+        count_hazards(NAME, lesson.hazards)
+        yield from lesson.events
         links = find_links(page, self._crawl, self.blocklist)
         yield from self._content.follow(page, links, now)
         # The URL steps or the URL limit may have dropped the target.

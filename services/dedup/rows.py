@@ -57,32 +57,47 @@ class DocumentRow(Row, frozen=True):
 
 
 class HostNameRow(Row, frozen=True):
-    """A host with pages that another host had before, under the same paths."""
+    """What the pages of a host show about another host with equal pages, its counterpart."""
 
     table = "host_names"
     partition_key, sort_key = "site", "host"
 
     site: str
     host: str
+    counterpart: str = ""
+    """The host with equal pages under the same paths."""
     original: str = ""
-    """The host that had the pages before."""
+    """The host of the two that is the original; "" if it is not proven that they are one."""
     rule: str = ""
-    """Hazard of a proven replica, `www_alias` or `duphost`; "" if there is no proof."""
+    """The hazard of the proof, `www_alias` or `duphost`; "" if there is no proof."""
     until: float = 0.0
-    """Time at which the verdict on the host expires."""
+    """Time at which the verdict on the two hosts expires."""
+    announced_at: float = 0.0
+    """Time of the visit whose record announced the verdict last."""
     home: bool = False
-    """Whether both hosts have the same home page, or this one redirects to the original's."""
+    """Whether this host has the home page of its counterpart, or redirects to it."""
     misses: int = 0
-    """Visits in a row that found another home page than the original's."""
-    alike: int = 0
-    """Number of equal pages, without the home page."""
-    others: int = 0
-    """Number of pages that only this host has, counted since its first equal page."""
+    """Visits in a row that found another home page than that of the counterpart."""
+    equal: int = 0
+    """Number of equal pages that the counterpart had before, without the home page."""
+    different: int = 0
+    """Number of pages with another text than at the counterpart."""
+    unmatched: int = 0
+    """Number of pages that the counterpart did not have when this host was visited."""
+    texts: tuple[str, ...] = ()
+    """Digests of equal pages, shortened: each text counts once."""
+    canonical: int = 0
+    """Number of pages that name the page under their path at the counterpart as canonical."""
+    redirects: int = 0
+    """Number of permanent redirects to the same path of the counterpart."""
+    in_links: int = 0
+    """Sketch of the other sites that link to this host (`gossamer.web.links`)."""
 
 
 def original_of(row: HostNameRow | None, now: float) -> str:
     """Return the original of a host with *row*; "" if the host is not a replica at *now*."""
-    return row.original if row and row.rule and now < row.until else ""
+    is_replica = row is not None and row.original == row.counterpart != "" and now < row.until
+    return row.original if row and is_replica else ""
 
 
 class HostStepsRow(Row, frozen=True):

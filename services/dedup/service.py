@@ -17,6 +17,7 @@ from gossamer.events import (
     FleetBegun,
     FleetQuiesced,
     HostOverridden,
+    HostsCompared,
     PageDeduplicated,
     PageParsed,
     RetryRequested,
@@ -41,7 +42,8 @@ from gossamer.web.links import linking_site
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
 from services.dedup.erasing import Erasing
 from services.dedup.guesses import Guesses
-from services.dedup.host_facts import HostNames, HostSteps
+from services.dedup.host_names import HostNames
+from services.dedup.host_steps import HostSteps
 from services.dedup.links import InLinks, hints_of_links
 from services.dedup.listings import Listings
 from services.dedup.pages import Pages
@@ -113,6 +115,7 @@ class Dedup(Processor):
             SeedAdded: self._handle_seed,
             UrlsDiscovered: self._handle_urls,
             PageParsed: self._handle_page,
+            HostsCompared: lambda event, now: self._host_names.apply(event, now),
             ErasureBegun: self._erasing.begin,
             CrawlDefined: self._define_crawl,
             BlocklistChanged: lambda event, now: self._pages.blocklist.change(event),
@@ -132,11 +135,14 @@ class Dedup(Processor):
         The handlers of these events write no rows, since Faust runs them in another thread than the
         handler of pages.
         """
-        return self._listings.unsettled or self._erasing.unsettled
+        parts = self._listings, self._host_names, self._erasing
+        return any(part.unsettled for part in parts)
 
     def settle(self) -> None:
-        """Store the sites that name sitemaps, erase rows, and append URL-seen changes."""
+        """Store the sites that name sitemaps and the names of hosts, erase rows, and append
+        URL-seen changes."""
         self._listings.settle()
+        self._host_names.settle()
         if self._erasing.settle():
             self._clear_caches()
             self._guesses.clear()
@@ -173,6 +179,7 @@ class Dedup(Processor):
         ]
         pages = [event for event in events if isinstance(event, PageParsed)]
         urls = [one.url for one in discoveries] + [page.visit.url for page in pages]
+        urls += [f"{event.host}/" for event in events if isinstance(event, HostsCompared)]
         yield [
             *self._host_names.reads_of(urls),
             *self._host_steps.reads_of(urls, self._crawl),
@@ -208,12 +215,14 @@ class Dedup(Processor):
             if self._passes(event, rewritten):
                 urls.setdefault(rewritten.url, rewritten)
         self._listings.note_namers(event)
+        if linking := linking_site(event.via, event.site):
+            yield from self._host_names.count_links(event, linking, now)
         findings = self._seen.test(event.crawl, event.site, [*map(fingerprint, urls)], finder)
         by_finding: dict[Finding, list[Discovery]] = {finding: [] for finding in Finding}
         for discovery, finding in zip(urls.values(), findings, strict=True):
             by_finding[finding].append(discovery)
         seen = by_finding[Finding.SEEN]
-        if seen and (linking := linking_site(event.via, event.site)):
+        if seen and linking:
             self._in_links.count_links(linking, (discovery.url for discovery in seen))
         if self._uses_hints:
             yield from hints_of_links(seen, event.crawl, now)

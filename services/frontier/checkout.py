@@ -9,7 +9,15 @@ from typing import NamedTuple
 from msgspec.structs import asdict, replace
 
 from gossamer.bounds import Exclusion
-from gossamer.events import CrawlDefined, HostCheckedOut, OrderId, Purpose, RobotsAnswered, Visit
+from gossamer.events import (
+    CrawlDefined,
+    Event,
+    HostCheckedOut,
+    OrderId,
+    Purpose,
+    RobotsAnswered,
+    Visit,
+)
 from gossamer.settings import FrontierSettings
 from gossamer.telemetry import count
 from gossamer.web.cookies import cookies_for
@@ -25,8 +33,15 @@ from services.frontier.politeness import (
     next_delay,
     unreadable_until,
 )
-from services.frontier.queue import is_revisit
+from services.frontier.queue import BUCKET_URLS, is_revisit
 from services.frontier.refusals import Refusals
+from services.frontier.replicas import (
+    COMPARED_BATCH,
+    FORWARDING_PAUSE,
+    Replicas,
+    find_target,
+    forwarding_exclusion,
+)
 from services.frontier.revisits import Revisits
 from services.frontier.robots import (
     find_cached_answer,
@@ -52,6 +67,8 @@ class Fate(Enum):
     SKIP = auto()
     MOVE = auto()
     """Move it to the queue of its rank, which has changed."""
+    FORWARD = auto()
+    """Send it to the original of its host, a replica."""
 
 
 class QueueHead(NamedTuple):
@@ -65,6 +82,8 @@ class QueueHead(NamedTuple):
     """Why the URL is skipped; None if nothing excludes it."""
     rank: int = 0
     """The new rank of a URL that is moved."""
+    target: str = ""
+    """The URL at the original of the host that is visited instead."""
 
     @property
     def ranked_url(self) -> QueuedUrl:
@@ -93,15 +112,17 @@ class CheckOut:
         balance: Balance,
         refusals: Refusals,
         revisits: Revisits,
+        replicas: Replicas,
     ) -> None:
         self._settings, self._visit_limit = settings, visit_limit
         self._balance, self._refusals, self._revisits = balance, refusals, revisits
-        self._answers: list[RobotsAnswered] = []
+        self._replicas, self._outputs = replicas, list[Event]()
 
-    def answers(self) -> Iterator[RobotsAnswered]:
-        """Yield once the answers to skipped robots.txt visits on behalf of other hosts."""
-        answers, self._answers = self._answers, []
-        yield from answers
+    def pop_outputs(self) -> Iterator[Event]:
+        """Yield once the answers to skipped robots.txt visits on behalf of other hosts, and the
+        forwarded URLs of replicas."""
+        outputs, self._outputs = self._outputs, []
+        yield from outputs
 
     def order(
         self, partition: Partition, host: Host, limit: int, crawl: CrawlDefined, now: float
@@ -111,14 +132,20 @@ class CheckOut:
 
         Return None if a gate is closed, whose effect is applied to the host. Return None also if no
         queued URL must be visited, because *crawl* excludes it or its answer is cached; the host is
-        idle then.
+        idle then. Return None for a replica whose next URLs are sent to its original; the host is
+        delayed then.
         """
+        self._replicas.end_if_expired(partition, host, now)
         if found := next(closed_host_gates(self._gate_inputs(partition, host, now)), None):
             self._postpone(partition, host, *found)
             return None
         rules = self._politeness_rules(partition, host, now)
         size = self._batch_size(partition, host, rules.delay, limit, now)
         row, queued = self._next_batch(partition, host, size, crawl, now)
+        if queued is None:
+            row = replace(row, ready_at=now + FORWARDING_PAUSE)
+            partition.update(host, row, Trigger.FORWARDED)
+            return None
         if not queued:
             partition.unload(host, row, Trigger.EXCLUDED)
             return None
@@ -186,17 +213,21 @@ class CheckOut:
 
     def _next_batch(
         self, partition: Partition, host: Host, count: int, crawl: CrawlDefined, now: float
-    ) -> tuple[HostRow, list[QueuedUrl]]:
+    ) -> tuple[HostRow, list[QueuedUrl] | None]:
         """Return at most *count* URLs from the head of a queue, to visit in one order, and the row
-        of *host* without the URLs that were skipped.
+        of *host* without the URLs that were skipped. The URLs are None if the next ones are sent to
+        the original of the host, a replica.
 
         The URLs at the head are examined in runs of one fate, until the head is to be visited. At
         most `MAX_MOVED` URLs are moved to the queue of another rank; the next ones are visited
         under their old rank.
         """
         queues, strategy, moved = partition.queues, strategy_row(crawl), 0
+        self._park_sent(partition, host, crawl, now)
         row, explores = queues.choose_queue(host.row)
-        while queued := queues.first(row, count):
+        if explores and row.original:
+            explores, row = False, queues.choose_best(row)
+        while queued := queues.first(row, BUCKET_URLS if row.original else count):
             run, probed = list[QueueHead](), Counter[str]()
             for url in queued:
                 head = self._examine(partition, host, url, crawl, probed, now)
@@ -206,6 +237,10 @@ class CheckOut:
                     break
                 run.append(head)
             match run[0].fate:
+                case Fate.FORWARD:
+                    sent = [(one.url, one.target) for one in run]
+                    self._outputs += self._replicas.send(row.host, sent, now)
+                    return row, None
                 case Fate.SKIP:
                     row = self._skip(partition, host, row, run, crawl, now)
                     explores = explores and row.new.ordered is not None
@@ -219,7 +254,7 @@ class CheckOut:
                     # such URLs alone.
                     explores, row = False, queues.choose_best(row)
                 case Fate.VISIT:
-                    ordered = queued[: len(run)]
+                    ordered = queued[: min(len(run), count)]
                     partition.parts.count_orders(
                         row.site, ((url.url, url.origin.duplicates) for url in ordered)
                     )
@@ -244,6 +279,8 @@ class CheckOut:
         """
         if not url.url:
             return QueueHead(Fate.SKIP, url)
+        if target := find_target(host.row, url, crawl, self._refusals.blocklist):
+            return QueueHead(Fate.FORWARD, url, target=target)
         if url.on_behalf_of and (answer := find_cached_answer(url, partition.robots(host), now)):
             return QueueHead(Fate.SKIP, url, answer=answer)
         if exclusion := self._refusals.find_exclusion(partition, host.row.site, url, crawl, probed):
@@ -260,7 +297,7 @@ class CheckOut:
         now: float,
     ) -> HostRow:
         """Return *row* without the URLs of *run*, at the head of the queue that is next."""
-        self._answers += [head.answer for head in run if head.answer]
+        self._outputs += [head.answer for head in run if head.answer]
         readmitted = sum(
             self._exclude(partition, row, head.url, head.exclusion, crawl, now)
             for head in run
@@ -275,6 +312,21 @@ class CheckOut:
         partition.update(host, row)
         return row
 
+    def _park_sent(self, partition: Partition, host: Host, crawl: CrawlDefined, now: float) -> None:
+        """Park the URLs of a replica that an earlier step sent to its original."""
+        queues, sent = partition.queues, self._replicas.pop_sent(host.row.host)
+        row, _ = queues.choose_queue(host.row)
+        row = queues.choose_best(row) if sent and row.new.ordered is not None else row
+        queued = queues.first(row, len(sent)) if sent else []
+        if not queued or [url.url for url in queued] != [one.url for one in sent]:
+            return
+        for url, (_, target) in zip(queued, sent, strict=True):
+            exclusion = forwarding_exclusion(target)
+            self._refusals.refuse_queued(partition, row, url, exclusion, crawl, now)
+        row = queues.skip(row, len(queued))
+        admitted = max(0, row.totals.admitted - len(queued))
+        partition.update(host, replace(row, totals=replace(row.totals, admitted=admitted)))
+
     def _exclude(
         self,
         partition: Partition,
@@ -287,7 +339,7 @@ class CheckOut:
         """Record that *url* is skipped. Return whether it counts as admitted once more when nothing
         excludes it: it was never visited."""
         if url.on_behalf_of:
-            self._answers.append(make_forbidden_answer(url, exclusion.reason, now))
+            self._outputs.append(make_forbidden_answer(url, exclusion.reason, now))
             return False
         self._refusals.refuse_queued(partition, row, url, exclusion, crawl, now)
         if url.earlier:
@@ -301,9 +353,11 @@ class CheckOut:
         row, sites = host.row, partition.sites
         if is_unreadable(sites.unreadable(row.site, row.host), self._settings):
             return 1
+        if row.is_compared:
+            limit = min(limit, COMPARED_BATCH)
         in_time = int(MAX_BATCH_SECONDS // delay) if delay else self._settings.batch
         left_today = sites.overrides.visits_left_today(row, limit, now)
-        return max(1, min(self._settings.batch, left_today, in_time))
+        return max(1, min(self._settings.batch, left_today, in_time, limit))
 
     def _make_order(
         self,

@@ -52,6 +52,7 @@ class Trigger(StrEnum):
     TAKEN_OVER = "taken over"
     POSTPONED = "postponed"
     NAME_DELAYED = "name delayed"
+    FORWARDED = "forwarded"
     ERASED = "erased"
 
 
@@ -163,6 +164,13 @@ TRANSITIONS = (
         Condition.DELAYED,
         "The courtesy delay of the host's name is not over: its server was visited under another "
         "scheme or port.",
+    ),
+    Transition(
+        Condition.READY,
+        Trigger.FORWARDED,
+        Condition.DELAYED,
+        "The host is a replica. Its next URLs were sent to its original, and are parked a second "
+        "later.",
     ),
     *(
         Transition(before, Trigger.ERASED, Condition.IDLE, "The host was erased on demand.")

@@ -3,12 +3,12 @@
 Links out of the crawl are parked when their page gets its verdict, admitted URLs when they are
 refused. So no page is fetched again to find its links when the crawl becomes wider.
 
-URLs are parked under the limit that excludes them: the depth, the scope, or a rule of the
-blocklist. When a limit changes, only its URLs are evaluated again, a bucket at a time. URLs that
-fit go to the URL-seen test like new links, because another page may have led to a URL in the
-meantime. They have the visit that discovered them as their finder. So a URL that was admitted
-before it was parked passes the test again: it comes from its first finder. URLs that another limit
-excludes are parked under that limit.
+URLs are parked under the limit that excludes them: the depth, the scope, a rule of the blocklist,
+or their host, if it is a replica (`replicas`). When a limit changes, only its URLs are evaluated
+again, a bucket at a time. URLs that fit go to the URL-seen test like new links, because another
+page may have led to a URL in the meantime. They have the visit that discovered them as their
+finder. So a URL that was admitted before it was parked passes the test again: it comes from its
+first finder. URLs that another limit excludes are parked under that limit.
 
 A bucket is dropped one step after its fitting URLs were sent, when the log has them. Its other URLs
 were appended to other buckets before. After a crash a limit is evaluated from its beginning. A URL
@@ -21,12 +21,13 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import exclusion_of, limit_state, limits
+from gossamer.bounds import exclusion_of, limit_state, limits, replica_limit
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
 from gossamer.log import key_group_of
 from gossamer.store import Row, Store
+from gossamer.web.url import host_key
 from services.frontier.bucketed_log import BucketedLog, BucketEnds, next_bucket
 
 BUCKET_ROWS = 50
@@ -56,7 +57,7 @@ class ParkedLimitRow(Row, frozen=True):
     key_group: str
     """The number of the key group of the page that the URLs were found on, or of the URL."""
     name: str
-    """`trap_depth`, `out_of_scope`, or a rule of the blocklist."""
+    """`trap_depth`, `out_of_scope`, `duphost HOST` for a replica, or a rule of the blocklist."""
     ends: BucketEnds = BucketEnds()
     evaluated_by: str | None = None
     """The state of the limit at the last evaluation of all URLs; null if some were not evaluated
@@ -65,6 +66,8 @@ class ParkedLimitRow(Row, frozen=True):
 
 def limit_name(rule: Hazard, url: str, blocklist: Blocklist) -> str:
     """Return the name of the limit under which *url* is parked, which *rule* refused."""
+    if rule is Hazard.DUPHOST:
+        return replica_limit(host_key(url))
     return blocklist.of_url(url) if rule is Hazard.BLACKLISTED else str(rule)
 
 
@@ -141,6 +144,11 @@ class ParkedUrls:
             log.drop(ends.head)
             ends = replace(ends, head=ends.head + 1)
         progress.row = replace(progress.row, ends=ends)
+
+    def reevaluate(self, site: str, limit: str) -> None:
+        """Evaluate the parked URLs of *site* that *limit* excluded, which no longer applies."""
+        if progress := self._limits.get((str(key_group_of(site)), limit)):
+            progress.row, self._evaluated_by = replace(progress.row, evaluated_by=None), None
 
     def must_evaluate(self, crawl: CrawlDefined, blocklist: Blocklist) -> bool:
         """Return whether some URLs were not yet evaluated by *crawl* and *blocklist*."""

@@ -132,9 +132,15 @@ refusal."""
 
 SITE_RULES = (Hazard.LOW_WORTH, *BUDGETS)
 """The rules whose refused URLs are parked at their site, until the site earns more."""
-PARKING_RULES = (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE, Hazard.BLACKLISTED, *SITE_RULES)
-"""The rules whose refused URLs are parked: a wider definition, a shorter blocklist, or new texts of
-the site admit them again."""
+PARKING_RULES = (
+    Hazard.TRAP_DEPTH,
+    Hazard.OUT_OF_SCOPE,
+    Hazard.BLACKLISTED,
+    Hazard.DUPHOST,
+    *SITE_RULES,
+)
+"""The rules whose refused URLs are parked: a wider definition, a shorter blocklist, the end of a
+verdict on a replica, or new texts of the site admit them again."""
 
 
 class Refusals:

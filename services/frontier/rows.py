@@ -274,6 +274,12 @@ class HostRow(Row, frozen=True):
     erased: ErasedQueues = ErasedQueues()
     signature: Signature | None = None
     """The host's answer to a URL that cannot exist; null before the probe."""
+    original: str | None = None
+    """The host whose pages are visited instead of this host's; null if it is not a replica."""
+    original_until: float | None = None
+    """When the host is no longer treated as a replica; null if it is not one."""
+    is_compared: bool = False
+    """Whether the next pages of the host decide if it is a replica."""
 
     def has_times_of(self, epoch: int) -> bool:
         """Return whether the times in the row are of the clock of the owner with *epoch*.

@@ -19,6 +19,7 @@ from gossamer.events import (
     HostOverridden,
     LinksParked,
     MissingPageRead,
+    OriginalAnnounced,
     PageDeduplicated,
     RefetchRequested,
     ReleaseRequested,
@@ -52,6 +53,7 @@ from services.frontier.partition import NO_HOST, Partition
 from services.frontier.partitions import Gauges, Partitions
 from services.frontier.politeness import Overrides
 from services.frontier.refusals import Refusals
+from services.frontier.replicas import Replicas
 from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
 from services.frontier.rows import DueRow, OffsetAndTime, PlanRow, UrlRow, VerdictRow
@@ -88,11 +90,12 @@ class Frontier(Processor):
         self._loading = HostLoader(self._partitions, settings, store)
         self._revisits = Revisits(self._partitions, store)
         self._refusals = Refusals(self._partitions, store, settings)
+        self._replicas = Replicas()
         self._admission = Admission(
             settings, self._partitions, self._refusals, self._revisits, store
         )
         self._check_out = CheckOut(
-            settings, visit_limit, self._balance, self._refusals, self._revisits
+            settings, visit_limit, self._balance, self._refusals, self._revisits, self._replicas
         )
         self._check_in = CheckIn(settings, self._balance, self._revisits, store)
         self._operator_requests = OperatorRequests(self._admission)
@@ -116,6 +119,7 @@ class Frontier(Processor):
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, drop all others, and load the hosts with work."""
+        self._replicas.clear()
         self._partitions.assign(partitions, now)
         self._loading.load_hosts(now)
         self._unread_partitions &= partitions
@@ -125,6 +129,7 @@ class Frontier(Processor):
         # The fetchers of this run may hold some of the hosts, so no host is freed before its lease
         # expires.
         self._alone = False
+        self._replicas.clear()
         self._partitions.reload(now)
         self._loading.load_hosts(now)
         self._requested_at = self._read_until = 0.0
@@ -242,6 +247,9 @@ class Frontier(Processor):
             RefetchRequested: self._operator_requests.refetch,
             ReleaseRequested: self._operator_requests.release,
             ChangesHinted: self._revisits.record_hints,
+            OriginalAnnounced: lambda partition, event, now: self._replicas.announce(
+                partition, event
+            ),
             ErasureRequested: lambda partition, event, now: [
                 *self._erasures.begin(partition, event, now)
             ],
@@ -359,7 +367,7 @@ class Frontier(Processor):
             left -= 1
             partition, host = ready
             order = self._check_out.order(partition, host, max_visits, crawl, now)
-            yield from self._check_out.answers()
+            yield from self._check_out.pop_outputs()
             if order:
                 pacing.charge_visits(len(order.visits), now)
                 self._gauges.record_order(order)

@@ -7,7 +7,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import estimate_sites
 from services.dedup import guesses, links
 from services.dedup.guesses import Guesses
-from services.dedup.host_facts import HostNames
+from services.dedup.host_names import HostNames
 from services.dedup.links import InLinks
 
 HOSTS, LONG = 5000, "x" * 1900

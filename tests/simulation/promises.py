@@ -127,7 +127,7 @@ ABOUT = {
     "captures": ("url",),
     "host_steps": ("host",),
     "guesses": ("host",),
-    "host_names": ("host", "original"),
+    "host_names": ("host", "counterpart"),
 }
 """The tables with rows about a URL or a host, and the columns with its name."""
 

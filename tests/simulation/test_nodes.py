@@ -14,6 +14,7 @@ from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
 from gossamer.store.cassandra.store import CassandraStore
 from services.dedup.content import Content, ContentVerdict, DigestRow
+from services.dedup.host_names import HostNames
 from services.dedup.rows import DocumentRow
 from services.dedup.scores import PageScore
 from tests.simulation.kernel import Process, Sim
@@ -127,6 +128,11 @@ def test_store_that_stays_away_is_unavailable_before_the_liveness_limit(
     run(nodes, body)
 
 
+def open_content(store: CassandraStore) -> Content:
+    settings = DedupSettings()
+    return Content(settings, store, HostNames(store, settings))
+
+
 @pytest.mark.parametrize("undecided", [0.0, 0.5])
 @pytest.mark.parametrize("ahead", SKEWS)
 def test_new_leader_replaces_the_former_one_for_any_clocks_of_the_nodes(
@@ -136,7 +142,7 @@ def test_new_leader_replaces_the_former_one_for_any_clocks_of_the_nodes(
     nodes.ahead, nodes.undecided = ahead, undecided
 
     def body(store: CassandraStore) -> None:
-        content = Content(DedupSettings(), store)
+        content = open_content(store)
 
         def leader(url: str, canonical: str = "") -> str:
             found = decide(content, page(url, nodes.sim.now, canonical))
@@ -157,7 +163,7 @@ def test_leader_that_is_gone_is_replaced_by_one_url(ahead: float) -> None:
     nodes.ahead = ahead
 
     def body(store: CassandraStore) -> None:
-        content, documents = Content(DedupSettings(), store), store.table(DocumentRow)
+        content, documents = open_content(store), store.table(DocumentRow)
         started_at = nodes.sim.now
         decide(content, page(A, started_at))
         documents.put(DocumentRow(DEFAULT_CRAWL, A, started_at + 1.0, "another text"))

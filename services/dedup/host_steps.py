@@ -1,0 +1,171 @@
+"""What dedup learns about a host from its texts: the URL steps that hold there.
+
+One instance owns a site: it tests the links to the site and decides the verdicts on its pages. So
+the rows are written where they are read, and no other service reads them.
+
+Some steps are right at most hosts and wrong at others. They assume that `sid` is a session id, that
+case does not matter, or that `index.html` shows the same page as its directory. The content test
+compares all texts of a host, so it can tell. A *rule* is a step at one host. If a URL and its
+rewritten URL have the same text, that text is a proof of the rule. Steps that are often wrong need
+several proofs with different texts (`REQUIRED_PROOFS`), since one error page appears under many
+URLs. If a rule rewrites two URLs with the same text to one third URL, that URL is released too, so
+that its visit shows whether it has the same text. If a URL and its rewritten URL have very
+different texts, the rule is refuted for good.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from gossamer.cache import ENTRY_BYTES, ByteCache
+from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
+from gossamer.runtime.processor import Key
+from gossamer.store import Store
+from gossamer.text.sketch import estimate_change
+from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url_steps import rewrite_by_rule, rewrite_by_rules, without_default_document
+from services.dedup.rows import ASSUMED_RULE, DocumentRow, HostStepsRow
+
+MIN_DIFFERENCE = 0.5
+"""Fraction of changed words from which the texts of a URL and its rewritten URL are two pages."""
+MAX_DEFAULT_DOCUMENTS = 10
+"""Default documents of a host that are stored for comparison."""
+STEP_CACHE_BYTES, SITE_STEP_CACHE_BYTES = 32 << 20, 2 << 20
+"""Size of the cache of `HostStepsRow`, and of the part of one site."""
+
+
+def rewrite_url(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:
+    """Return *url*, rewritten by the *steps* that hold at its host according to *row*."""
+    before = ""
+    while url != before:
+        before = url
+        for rule, _ in rewrite_by_rules(url, steps):
+            url = rewrite_by_rule(url, rule) if row.holds(rule) else url
+    return url
+
+
+class HostSteps:
+    """Learns which URL steps hold at a host, and applies them."""
+
+    def __init__(self, store: Store) -> None:
+        self._rows, self._documents = store.table(HostStepsRow), store.table(DocumentRow)
+        # A cached row may be stale: writers read the row first, since another instance may have
+        # owned the host in between.
+        self._cache = ByteCache[str, HostStepsRow](
+            STEP_CACHE_BYTES, _steps_size, SITE_STEP_CACHE_BYTES
+        )
+
+    def clear(self) -> None:
+        """Drop the cache, which may differ from the store."""
+        self._cache.clear()
+
+    def reads_of(self, urls: Iterable[str], crawl: CrawlDefined | None) -> list[Key]:
+        """Return the keys of uncached rows that `rewrite` needs for *urls*."""
+        steps = crawl.url_steps if crawl else ()
+        hosts = dict[str, None]()
+        for url in urls:
+            host = host_key(url)
+            if host not in self._cache and host not in hosts and any(rewrite_by_rules(url, steps)):
+                hosts[host] = None
+        return [(HostStepsRow, host, "") for host in hosts]
+
+    def rewrite(self, discovery: Discovery, via: str, crawl: CrawlDefined | None) -> Discovery:
+        """Return *discovery*, found by the visit *via*, rewritten by the steps of its host."""
+        if crawl is None or discovery.purpose is not Purpose.PAGE:
+            return discovery
+        if not any(rewrite_by_rules(discovery.url, crawl.url_steps)):
+            return discovery
+        url = rewrite_url(self._load(host_key(discovery.url)), discovery.url, crawl.url_steps)
+        # A redirect that would lead to itself is followed unchanged. Seeds are never rewritten.
+        is_loop = discovery.hops and url == via.partition("@")[2]
+        if url == discovery.url or is_loop or via.startswith("seed@"):
+            return discovery
+        return replace(discovery, url=url, trace=fingerprint(url))
+
+    def learn(self, page: PageParsed, original: str, crawl: CrawlDefined | None) -> list[str]:
+        """Learn from the text of *page*, which *original* had first ("" if it is new).
+
+        Return the rewritten URLs that have to be visited as proof.
+        """
+        url, to_visit = page.visit.url, []
+        self._compare_default_documents(page, crawl)
+        for rule, rewritten in self._find_rules(page, original, crawl):
+            row = self._load(host_key(url))
+            if rule == ASSUMED_RULE or rule in row.refuted or row.is_proven(rule):
+                continue
+            if original and rewrite_by_rule(original, rule) == rewritten:
+                if rewritten in (url, original):
+                    self._prove(host_key(url), rule, page.digest)
+                else:
+                    to_visit.append(rewritten)
+            elif rule in row.proofs and self._has_other_text(rewritten, page):
+                self._refute(host_key(url), rule)
+        return to_visit
+
+    def _compare_default_documents(self, page: PageParsed, crawl: CrawlDefined | None) -> None:
+        """Compare a default document with its directory, when the second of the two is visited."""
+        url, host = page.visit.url, host_key(page.visit.url)
+        if crawl is None or ASSUMED_RULE not in crawl.url_steps or "?" in url:
+            return
+        directory = without_default_document(url)
+        if directory != url and url not in self._load(host).default_documents:
+            row = self._rows.get(host) or HostStepsRow(host)
+            documents = (*row.default_documents, url)[-MAX_DEFAULT_DOCUMENTS:]
+            self._write(replace(row, default_documents=documents))
+        counterparts = [directory] if directory != url else []
+        if url.endswith("/"):
+            documents = self._load(host).default_documents
+            counterparts = [one for one in documents if without_default_document(one) == url]
+        if any(self._has_other_text(one, page) for one in counterparts):
+            self._refute(host, ASSUMED_RULE)
+
+    def _find_rules(
+        self, page: PageParsed, original: str, crawl: CrawlDefined | None
+    ) -> Iterator[tuple[str, str]]:
+        """Yield pairs: a rule that rewrites the URL of *page* or of *original*, and a URL.
+
+        The URL of a pair is the page's URL as rewritten by the rule, or the page's own URL if the
+        rule rewrites the *original* only.
+        """
+        url, steps = page.visit.url, crawl.url_steps if crawl else ()
+        rules = dict(rewrite_by_rules(url, steps))
+        yield from rules.items()
+        if original and host_key(original) == host_key(url):
+            yield from (
+                (rule, url) for rule, _ in rewrite_by_rules(original, steps) if rule not in rules
+            )
+
+    def _has_other_text(self, url: str, page: PageParsed) -> bool:
+        """Return whether the document at *url* has a very different text than *page*."""
+        document = self._documents.get((page.crawl, url))
+        if document is None or document.gone or not document.sketch or not page.sketch:
+            return False
+        difference = estimate_change(document.sketch, page.sketch)
+        return document.digest != page.digest and difference > MIN_DIFFERENCE
+
+    def _prove(self, host: str, rule: str, digest: str) -> None:
+        row = self._rows.get(host) or HostStepsRow(host)
+        proofs = dict.fromkeys((*row.proofs.get(rule, ()), digest))
+        self._write(replace(row, proofs={**row.proofs, rule: tuple(proofs)}))
+
+    def _refute(self, host: str, rule: str) -> None:
+        row = self._rows.get(host) or HostStepsRow(host)
+        if rule not in row.refuted:
+            self._write(replace(row, refuted=(*row.refuted, rule)))
+
+    def _write(self, row: HostStepsRow) -> None:
+        self._rows.put(row)
+        self._cache.put(row.host, row, site_of(f"{row.host}/"))
+
+    def _load(self, host: str) -> HostStepsRow:
+        row = self._cache.get(host)
+        if row is None:
+            row = self._rows.get(host) or HostStepsRow(host)
+            self._cache.put(host, row, site_of(f"{host}/"))
+        return row
+
+
+def _steps_size(row: HostStepsRow) -> int:
+    texts = [*row.default_documents, *row.refuted, *row.proofs]
+    proofs = sum(map(len, row.proofs.values()))
+    return ENTRY_BYTES * (2 + proofs + len(texts)) + sum(map(len, texts))

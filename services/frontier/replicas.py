@@ -1,0 +1,119 @@
+"""Replicas: hosts whose pages are visited at another host, their original.
+
+Dedup announces that a host is a replica, and rewrites links to it. The URLs that the host's queue
+has by then are forwarded: sent to the URL-seen test under their path at the original, when their
+host would be checked out. Seeds and pages that were visited before stay in the queues, since their
+visits renew the verdict or revoke it.
+
+A host whose next pages decide whether it is a replica gets small orders, because an order cannot
+be called back.
+
+Forwarded URLs are parked. If the verdict is revoked or expires, they are released, and visited at
+their own host. URLs are sent in one step and parked in a later one, when the log has them, because
+a crash between the flush of a step and its append would lose them. A URL that is sent twice passes
+the URL-seen test of the original once: it has the same finder.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from gossamer.blocklist import Blocklist
+from gossamer.bounds import Exclusion, exclusion_of, replica_limit
+from gossamer.events import CrawlDefined, OriginalAnnounced, Purpose, UrlsDiscovered
+from gossamer.events.hazards import Hazard
+from gossamer.events.pages import group_by_site
+from gossamer.web.url import fingerprint
+from services.frontier.partition import Partition
+from services.frontier.rows import HostRow, QueuedUrl
+from services.frontier.workbench import Host
+
+COMPARED_BATCH = 2
+"""URLs in an order of a host that may turn out to be a replica."""
+FORWARDING_PAUSE = 1.0
+"""Seconds between sending URLs of a replica and parking them."""
+
+
+class SentUrl(NamedTuple):
+    """A URL of a replica that was sent to its original."""
+
+    url: str
+    target: str
+    """The URL under the same path at the original."""
+
+
+class Replicas:
+    """Knows which hosts are replicas, and forwards their queued URLs."""
+
+    def __init__(self) -> None:
+        self._sent = dict[str, Sequence[SentUrl]]()
+        """Host → the URLs at the head of its queue that an earlier step sent, with their targets.
+        A crash loses them: they are sent again."""
+
+    def announce(self, partition: Partition, event: OriginalAnnounced) -> None:
+        """Apply the verdict on a host. A host without a URL needs none: its links are rewritten."""
+        host = partition.find(event.site, event.host)
+        if not host.stored:
+            return
+        if not event.original:
+            self._end(partition, host)
+        row = replace(host.row, is_compared=event.compared)
+        if event.original:
+            row = replace(row, original=event.original, original_until=event.until)
+        if row != host.row:
+            partition.update(host, row)
+
+    def end_if_expired(self, partition: Partition, host: Host, now: float) -> None:
+        """End the verdict on *host* if its time is over."""
+        if host.row.original_until is not None and host.row.original_until <= now:
+            self._end(partition, host)
+
+    def _end(self, partition: Partition, host: Host) -> None:
+        if host.row.original is not None:
+            partition.update(host, replace(host.row, original=None, original_until=None))
+            partition.parked.reevaluate(host.row.site, replica_limit(host.row.host))
+        self._sent.pop(host.row.host, None)
+
+    def send(
+        self, host: str, urls: Sequence[tuple[QueuedUrl, str]], now: float
+    ) -> Iterator[UrlsDiscovered]:
+        """Yield *urls*, the first of the queue of *host* with their targets, as links."""
+        self._sent[host] = [SentUrl(url.url, target) for url, target in urls]
+        for via, of_via in groupby(urls, key=lambda one: one[0].origin.via):
+            found = [
+                replace(url.origin.discovery(target), trace=fingerprint(target))
+                for url, target in of_via
+            ]
+            yield from group_by_site(found, via, urls[0][0].crawl, now)
+
+    def pop_sent(self, host: str) -> Sequence[SentUrl]:
+        """Return the URLs at the head of the queue of *host* that were sent, and forget them."""
+        return self._sent.pop(host, ())
+
+    def clear(self) -> None:
+        """Forget the URLs that were sent, since the log may not have them."""
+        self._sent.clear()
+
+
+def find_target(row: HostRow, url: QueuedUrl, crawl: CrawlDefined, blocklist: Blocklist) -> str:
+    """Return the URL that is visited instead of *url* of the host *row*; "" if *url* itself is.
+
+    It is the URL under the same path at the original, if the host is a replica. Seeds and pages
+    that were visited before are visited, and so are URLs that *crawl* excludes at the original.
+    """
+    if row.original is None or not url.url or url.earlier or url.on_behalf_of:
+        return ""
+    if url.origin.purpose is not Purpose.PAGE or url.origin.via.startswith("seed@"):
+        return ""
+    target = row.original + url.url.removeprefix(row.host)
+    excluded = exclusion_of(crawl, blocklist, url.origin.discovery(target))
+    return "" if excluded else target
+
+
+def forwarding_exclusion(target: str) -> Exclusion:
+    """Return why a URL of a replica is not visited: *target* is visited instead."""
+    return Exclusion(
+        Hazard.DUPHOST, f"its host has the pages of another host: {target} is visited instead"
+    )
