@@ -257,11 +257,7 @@ def test_every_transition_is_in_the_table_and_every_host_becomes_idle(
 ) -> None:
     left = iter(outcomes)
     limits = {"loaded_limit": loaded, "batch": 2, "delay": 1.0, "lease_slack": 10.0, "retries": 1}
-    sim = Simulation(
-        lambda url: {"outcome": next(left, Outcome.PAGE)},
-        alone,
-        **limits,  # type: ignore[arg-type]
-    )
+    sim = Simulation(lambda url: {"outcome": next(left, Outcome.PAGE)}, alone, "", **limits)
     lost: list[VisitEnded] = []
     for number, (what, value) in enumerate(happenings):
         match what:
