@@ -113,6 +113,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.ROBOTS_EXCLUDED: HazardLabel("excluded by robots.txt", F),
     Hazard.MALFORMED_HTML: HazardLabel("malformed HTML", D),
     Hazard.PARSER_FAULT: HazardLabel("unreadable page", F),
+    Hazard.EXPIRED_LEASES: HazardLabel("hosts that seem to stop fetchers", F),
     Hazard.CHARSET_CONFLICT: HazardLabel("conflicting encodings", D),
     Hazard.MISREAD_TEXT: HazardLabel("unreadable strings in text", D),
     Hazard.PHYSICAL_MARKUP: HazardLabel("headings by font size", D),

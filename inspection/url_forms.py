@@ -16,7 +16,7 @@ from gossamer.web.url import (
     site_of,
     trace_steps,
 )
-from gossamer.web.url_steps import STEPS, merge_url, rewrite_by_rule, rewrite_by_rules
+from gossamer.web.url_steps import STEPS, merge_url, rewrite_by_rules
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant, plural
 from services.dedup.rows import ASSUMED_RULE, HostNameRow, HostStepsRow, original_of
@@ -125,7 +125,7 @@ def _host_steps(store: Store, url: str, enabled: tuple[str, ...]) -> Iterator[tu
     while url != before:
         before = url
         for rule, _ in rewrite_by_rules(url, enabled):
-            if row.holds(rule) and (after := rewrite_by_rule(url, rule)) != url:
+            if row.holds(rule) and (after := row.rewrite(url, rule)) != url:
                 url = after
                 proofs = "assumed" if rule == ASSUMED_RULE else _proofs(len(row.proofs[rule]))
                 yield f"{rule} ({proofs})", url

@@ -65,6 +65,7 @@ class Hazard(StrEnum):
     ROBOTS_EXCLUDED = "robots_excluded"
     MALFORMED_HTML = "malformed_html"
     PARSER_FAULT = "parser_fault"
+    EXPIRED_LEASES = "expired_leases"
     CHARSET_CONFLICT = "charset_conflict"
     MISREAD_TEXT = "misread_text"
     PHYSICAL_MARKUP = "physical_markup"
@@ -141,7 +142,7 @@ HAZARDS: dict[Hazard, Counting] = {
         "fetch the body for this reason."),
     Hazard.UNWANTED_TYPE: Counting(("fetcher",), ("fetcher.types",),
         "The response has an unsupported type."),
-    Hazard.SOFT_404: Counting(("parser",), ("frontier.probe_after",),
+    Hazard.SOFT_404: Counting(("parser", "dedup"), ("frontier.probe_after",),
         "A page or a redirect target is the host's response for missing pages. The page is not "
         "published, and its links are not followed."),
     Hazard.WRONG_DATE: Counting(("parser",), (),
@@ -226,6 +227,11 @@ HAZARDS: dict[Hazard, Counting] = {
          "frontier.unreadable_limit", "frontier.unreadable_wait"),
         "The parser cannot read the page, or skips it after too many unreadable pages of the "
         "host. The verdict is `unreadable`. The first such pages of a host become dead letters."),
+    Hazard.EXPIRED_LEASES: Counting(
+        ("frontier",), ("frontier.expired_wait", "frontier.lease_slack"),
+        "At least two leases of the host expired in a row, although fetchers answered others. "
+        "Visits to the host seem to stop the fetchers, so the host backs off. Counted for each "
+        "backoff."),
     Hazard.CHARSET_CONFLICT: Counting(("parser",), (),
         "Byte order mark, header, meta element and bytes indicate different encodings."),
     Hazard.MISREAD_TEXT: Counting(("parser",), ("parser.word_limit",),

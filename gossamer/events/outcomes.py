@@ -114,6 +114,7 @@ class Health(StrEnum):
     TLS = "tls"
     SILENCE = "silence"
     BUSY = "busy"
+    SERVER = "server"
 
     @property
     def failed(self) -> bool:
@@ -152,7 +153,8 @@ class Meaning:
     health: Health
     wait: Wait
     """The host's backoff. It starts at once for Fate.WAIT, and after more than `retries` such
-    failures of the host for Fate.RETRY."""
+    failures of the host for Fate.RETRY. A host that sent pages before may answer with more 5xx in a
+    row."""
     absence: Absence | None
     """Why the visit found no document. None means that it found one."""
     verdict_subject: VerdictSubject
@@ -194,7 +196,7 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Absence.REFUSED, VerdictSubject.ABSENCE, strains=False,
         text="The server refuses the request with another 4xx status."),
     Outcome.SERVER_ERROR: Meaning(
-        Fate.RETRY, Health.UNCLEAR, Wait.MINUTES,  # The wait applies to robots.txt.
+        Fate.RETRY, Health.SERVER, Wait.MINUTES,
         Absence.DOWN, VerdictSubject.NOTHING, strains=True,
         text="The server failed (5xx, an unknown status, or a 304 to an unconditional request)."),
     Outcome.BUSY: Meaning(

@@ -31,6 +31,16 @@ TRACKING_PARAMETERS = frozenset({
 })  # fmt: skip
 """Query parameters of advertisers and newsletters that track a reader, beside utm_*."""
 
+MAX_REPEATED_BLOCK = 24
+"""The largest number of components in a block that is compared with the block before it."""
+TOKEN = "*"
+"""What stands for a random token where URLs with different tokens are compared."""
+TOKEN_RULE = "session_id "
+TOKEN_RULES = (f"{TOKEN_RULE}/", f"{TOKEN_RULE}?")
+"""How the names of the rules begin that are about random tokens."""
+MAX_TOKEN_LENGTH = 300
+"""The length of a component or a value above which it is not examined for a token."""
+
 _path_session = re.compile(
     r";(?:jsessionid|phpsessid|cfid|cftoken|aspsessionid[a-z]*)=[^;/?]*", re.IGNORECASE
 )
@@ -39,6 +49,11 @@ _names_session_id = re.compile(
 )
 _names_tracking = re.compile(rf"[?&](?:utm_|{'|'.join(TRACKING_PARAMETERS)})", re.IGNORECASE)
 _reordered = re.compile(r"/\?(?:[NMSD]=[AD]|C=[NMSD](?:[;&]O=[AD])?)(?:[;&][FVP]=[^;&]*)*$")
+_alphanumeric_run = re.compile(r"(?<![0-9A-Za-z])(?=[A-Za-z]*[0-9])[0-9A-Za-z]{12,}")
+"""Twelve letters and digits, with a digit."""
+_class_change = re.compile(
+    r"(?<=[0-9])(?=[A-Za-z])|(?<=[a-z])(?=[0-9A-Z])|(?<=[A-Z])(?=[0-9])|(?<=[A-Z])(?=[a-z])"
+)
 _DEFAULT = frozenset(
     {"index.html", "index.htm", "index.shtml", "index.shtm", "default.html", "default.htm"}
 )
@@ -101,17 +116,24 @@ def without_sorting(url: str) -> str:
 def reject_repeated_path(url: str) -> str:
     """Return "" for a path that repeats itself, because a relative link was followed repeatedly.
 
-    Numbers may repeat, as in dates and map tiles.
+    Components in a row that occur again directly after themselves are a repeated block. One
+    component may occur twice (`/en/en/`), and numbers may repeat, as in dates and map tiles.
     """
     parts = url.partition("?")[0].split("/")[3:]
-    if len(set(parts)) == len(parts):
+    words = [part for part in parts if part and not part.isdecimal()]
+    if len(set(words)) == len(words):
         return url
-    for at in range(len(parts) - 2):
-        first, second, *rest = parts[at : at + 4]
-        if not first or not second or (first.isdecimal() and second.isdecimal()):
-            continue
-        if [first, second] == rest[:2] or [first] * 2 == [second, rest[0]]:
-            return ""
+    for length in range(1, min(len(parts) // 2, MAX_REPEATED_BLOCK) + 1):
+        needed, equal, last_word = length * (2 if length == 1 else 1), 0, -1
+        for at in range(length, len(parts)):
+            part = parts[at]
+            if not part or part != parts[at - length]:
+                equal = 0
+                continue
+            equal += 1
+            last_word = last_word if part.isdecimal() else at
+            if equal >= needed and last_word > at - length:
+                return ""
     return url
 
 
@@ -163,8 +185,8 @@ STEPS: dict[str, Step] = {
     ),
     "repeated_path": Step(
         reject_repeated_path,
-        "a path that repeats a component three times in a row, or a pair of components twice, is "
-        "not visited; components that are numbers may repeat",
+        "a path that repeats a component three times in a row, or a block of several components "
+        "twice, is not visited; components that are numbers may repeat",
         "practical-issues 8.2",
     ),
 }
@@ -175,7 +197,9 @@ def rewrite_by_rules(url: str, names: Iterable[str]) -> Iterator[tuple[str, str]
     """Yield each rule of a host that would rewrite *url*, and the rewritten URL.
 
     *names* are the HOST_STEPS to try. The name of a rule is the name of its step, with the
-    parameter that it drops: `session_id sid`.
+    parameter that it drops: `session_id sid`. A rule about random tokens has a mark and the place
+    of the token: the parameter (`session_id ?key`), or the number of the path's component
+    (`session_id /0`). In its rewritten URL, TOKEN stands for the token.
     """
     for name in names:
         match name:
@@ -185,6 +209,7 @@ def rewrite_by_rules(url: str, names: Iterable[str]) -> Iterator[tuple[str, str]
                 rewritten = in_lower_case(url)
             case "session_id":
                 yield from _without_each(url)
+                yield from _with_token_at_each(url)
                 continue
             case _:
                 continue
@@ -201,9 +226,54 @@ def _without_each(url: str) -> Iterator[tuple[str, str]]:
             yield f"session_id {name}", _without(url, name.__eq__)
 
 
-def rewrite_by_rule(url: str, rule: str) -> str:
-    """Return *url* rewritten by *rule*, or *url* if the rule does not apply."""
-    return dict(rewrite_by_rules(url, [rule.partition(" ")[0]])).get(rule, url)
+def _with_token_at_each(url: str) -> Iterator[tuple[str, str]]:
+    if not _alphanumeric_run.search(url, url.find("/", 8)):
+        return
+    path, mark, query = url.partition("?")
+    parts = path.split("/")
+    for at, part in enumerate(parts[3:]):
+        if is_token(part):
+            tokenless = "/".join([*parts[: at + 3], TOKEN, *parts[at + 4 :]])
+            yield f"{TOKEN_RULE}/{at}", tokenless + mark + query
+    parameters = query.split("&")
+    for at, parameter in enumerate(parameters):
+        name, is_set, value = parameter.partition("=")
+        if is_set and is_token(value):
+            others = "&".join([*parameters[:at], f"{name}={TOKEN}", *parameters[at + 1 :]])
+            yield f"{TOKEN_RULE}?{name}", f"{path}?{others}"
+
+
+def is_token(text: str) -> bool:
+    """Return whether *text* looks random: digits and letters that alternate often, as in
+    hexadecimal numbers and in base 64, and as in no word, date or number."""
+    if len(text) > MAX_TOKEN_LENGTH or text.startswith(TOKEN):
+        return False
+    return any(
+        len(_class_change.findall(run)) >= len(run) // 4 for run in _alphanumeric_run.findall(text)
+    )
+
+
+def token_in(url: str, rule: str) -> str:
+    """Return the token of *url* that *rule* is about; "" if it has none."""
+    rewritten = rewrite_by_rule(url, rule)
+    if rewritten == url:
+        return ""
+    before = _common_prefix(url, rewritten)
+    return url[before : len(url) - (len(rewritten) - before - len(TOKEN))]
+
+
+def _common_prefix(one: str, other: str) -> int:
+    return next(at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+
+
+def rewrite_by_rule(url: str, rule: str, token: str = TOKEN) -> str:
+    """Return *url* rewritten by *rule*, or *url* if the rule does not apply. *token* takes the
+    place of a random token."""
+    rewritten = dict(rewrite_by_rules(url, [rule.partition(" ")[0]])).get(rule, url)
+    if token == TOKEN or rewritten == url or not rule.startswith(TOKEN_RULES):
+        return rewritten
+    at = _common_prefix(url, rewritten)
+    return rewritten[:at] + token + rewritten[at + len(TOKEN) :]
 
 
 HOST_STEPS: dict[str, tuple[str, str]] = {
@@ -214,8 +284,10 @@ HOST_STEPS: dict[str, tuple[str, str]] = {
     ),
     "session_id": (
         "`sid`, `sessionid`, `session_id`, `sessid`, `session`, `osCsid`, `zenid` are dropped at a "
-        "host that returned the same text with and without the parameter, for several texts",
-        "viuva-negra 4.5",
+        "host that returned the same text with and without the parameter, for several texts. A "
+        "random token, in a parameter of any name or in a component of the path, is replaced by "
+        "one token at a host that returned the same text with different tokens, for several texts",
+        "viuva-negra 4.5; practical-issues 8.1",
     ),
     "letter_case": (
         "the path is in lower case at a host that returned the same text in both cases, for "

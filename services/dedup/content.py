@@ -191,6 +191,11 @@ class Content:
             score,
         )
 
+    def pages_like(self, page: PageParsed) -> set[str]:
+        """Return the URLs of the leaders with the text of *page*, or with a similar one."""
+        leader = self._digests.get(_text_key(page))
+        return {*self._near.candidate_urls(page), *([leader.url] if leader else [])}
+
     def follow(
         self, page: PageParsed, links: Links, now: float
     ) -> Iterator[UrlsDiscovered | LinksParked]:
@@ -375,7 +380,7 @@ class Near:
 
     def candidate_urls(self, page: PageParsed) -> set[str]:
         """Return the URLs with documents that `find_leader` may read."""
-        rows = self._rows.get_all(_band_keys(page))
+        rows = self._rows.get_all(_band_keys(page)) if page.simhash else []
         return {candidate.url for candidate in self._find_candidates(page, rows)}
 
     def _find_candidates(self, page: PageParsed, rows: Iterable[NearRow]) -> set[NearCandidate]:

@@ -29,6 +29,8 @@ from gossamer.telemetry import count
 from gossamer.text.blocks import unpack_blocks
 from gossamer.text.sketch import estimate_change
 from gossamer.text.volatile import compare
+from gossamer.web.soft_404 import Signature, is_missing_text
+from gossamer.web.url import fingerprint
 from services.dedup.links import find_new_links, sketch_links
 from services.dedup.rows import HIDDEN_REASONS, DocumentRow
 
@@ -135,6 +137,33 @@ class Documents:
             self._rows.put(row)
         if row.gone and row.published_at is not None and row.missed_since == at:
             yield _tombstone(page, row.gone)
+
+    def withdraw(self, url: str, probe: PageParsed) -> Iterator[Tombstone]:
+        """Yield a tombstone for the document at *url* if it has the text of *probe*, the host's
+        response for missing pages.
+
+        A redelivered record of the probe yields the tombstone again.
+        """
+        row, at = self._rows.get((probe.crawl, url)), probe.fetched_at
+        if row is None:
+            return
+        text = Signature(digest=probe.digest, simhash=probe.simhash)
+        is_published = not row.gone and row.published_at is not None and row.at <= at
+        if is_published and is_missing_text(text, row.digest, row.simhash):
+            row = replace(
+                row, at=at, digest="", gone=Gone.SOFT_404, missed=row.missed + 1, missed_since=at
+            )
+            self._rows.put(row)
+        if (row.gone, row.missed_since) == (Gone.SOFT_404, at):
+            count("gossamer_documents_gone_total", reason=row.gone)
+            yield Tombstone(
+                url,
+                probe.site,
+                reason=Gone.SOFT_404,
+                at=at,
+                status=probe.status,
+                trace=fingerprint(url),
+            )
 
     def confirm(self, page: PageParsed) -> DocumentRow | None:
         """Record that the document of *page* is unchanged; return its row, if there is one."""

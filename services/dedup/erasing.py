@@ -13,7 +13,7 @@ from gossamer.erasures import Erasures
 from gossamer.events import ErasureBegun, Event, Tombstone, UrlsErased
 from gossamer.events.public import Gone
 from gossamer.store import Partition, Row, Store
-from gossamer.web.url import fingerprint, site_of
+from gossamer.web.url import fingerprint, host_key, site_of
 from services.dedup.content import DigestRow, NearRow, bands
 from services.dedup.guesses import GuessesRow
 from services.dedup.listings import ListingRow
@@ -81,8 +81,18 @@ class Erasing:
         yield from self._erase_digests(event.crawl, url, digests)
         if document and document.simhash:
             yield from self._erase_bands(event.crawl, url, document.simhash)
+        yield from self._erase_copy(url)
         yield from self._erase_row(DocumentRow, (event.crawl, url))
         yield from self._erase_row(ListingRow, (event.crawl, url))
+
+    def _erase_copy(self, url: str) -> Iterator[str]:
+        table = self._store.table(HostStepsRow)
+        row = table.get(host_key(url))
+        if row and url in (*row.copies, *row.default_documents):
+            copies = tuple(one for one in row.copies if one != url)
+            documents = tuple(one for one in row.default_documents if one != url)
+            table.put(replace(row, copies=copies, default_documents=documents))
+            yield HostStepsRow.table
 
     def _erase_digests(self, crawl: str, url: str, digests: Collection[str]) -> Iterator[str]:
         table = self._store.table(DigestRow)

@@ -11,6 +11,17 @@ several proofs with different texts (`REQUIRED_PROOFS`), since one error page ap
 URLs. If a rule rewrites two URLs with the same text to one third URL, that URL is released too, so
 that its visit shows whether it has the same text. If a URL and its rewritten URL have very
 different texts, the rule is refuted for good.
+
+**Random tokens.** A server may demand a session id, so that a URL without one shows something else.
+Its name may be any, and it may be in the path. Two URLs that differ only in a random token and have
+the same text prove that the token makes no difference. A proven rule replaces all tokens by the
+token of the first proof, which the server has accepted. If the token names the page, the same place
+with another token has another text, and the rule is refuted.
+
+**Missing pages.** The response to the probe shows how the host answers for a missing page. Pages
+with this text are not documents (soft 404s). Those that were published before are found by their
+text: the leader of the text, near duplicates, and the copies that were noted for the host. A home
+page is never one of them, because a host may show it for a missing page.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,14 +33,23 @@ from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.text.sketch import estimate_change
+from gossamer.web.soft_404 import Signature, is_home_page, is_missing_text
 from gossamer.web.url import fingerprint, host_key, site_of
-from gossamer.web.url_steps import rewrite_by_rule, rewrite_by_rules, without_default_document
+from gossamer.web.url_steps import (
+    TOKEN_RULES,
+    rewrite_by_rule,
+    rewrite_by_rules,
+    token_in,
+    without_default_document,
+)
 from services.dedup.rows import ASSUMED_RULE, DocumentRow, HostStepsRow
 
 MIN_DIFFERENCE = 0.5
 """Fraction of changed words from which the texts of a URL and its rewritten URL are two pages."""
 MAX_DEFAULT_DOCUMENTS = 10
 """Default documents of a host that are stored for comparison."""
+MAX_COPIES = 50
+"""Copies of a host that are noted before its response for missing pages is known."""
 STEP_CACHE_BYTES, SITE_STEP_CACHE_BYTES = 32 << 20, 2 << 20
 """Size of the cache of `HostStepsRow`, and of the part of one site."""
 
@@ -40,7 +60,7 @@ def rewrite_url(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:
     while url != before:
         before = url
         for rule, _ in rewrite_by_rules(url, steps):
-            url = rewrite_by_rule(url, rule) if row.holds(rule) else url
+            url = row.rewrite(url, rule) if row.holds(rule) else url
     return url
 
 
@@ -82,6 +102,45 @@ class HostSteps:
             return discovery
         return replace(discovery, url=url, trace=fingerprint(url))
 
+    def rows_of(self, pages: Iterable[PageParsed]) -> list[Key]:
+        """Return the keys of the uncached rows of the hosts of *pages*."""
+        hosts = dict.fromkeys(page.host for page in pages)
+        return [(HostStepsRow, host, "") for host in hosts if host not in self._cache]
+
+    def is_missing_page(self, page: PageParsed) -> bool:
+        """Return whether *page* has the text of its host's response for missing pages.
+
+        The parser marks such pages if their order was made after the probe. These pages were
+        ordered before.
+        """
+        if is_home_page(page.visit.url) or page.needs_rendering:
+            return False
+        missing = self._load(page.host).missing
+        return missing is not None and is_missing_text(missing, page.digest, page.simhash)
+
+    def note_copy(self, page: PageParsed) -> None:
+        """Note that *page* was published as a copy: it may be a response for missing pages."""
+        url, row = page.visit.url, self._load(page.host)
+        if row.missing or url in row.copies or len(row.copies) >= MAX_COPIES:
+            return
+        row = self._rows.get(page.host) or HostStepsRow(page.host)
+        self._write(replace(row, copies=(*row.copies, url)))
+
+    def record_missing_page(self, page: PageParsed) -> list[str]:
+        """Record the response to the probe *page*; return the copies that may have its text.
+
+        A page that scripts fill shows nothing: its empty frame may be any page.
+        """
+        if page.needs_rendering or not page.digest:
+            return []
+        row = self._rows.get(page.host) or HostStepsRow(page.host)
+        missing = Signature(
+            status=page.status, digest=page.digest, simhash=page.simhash, at=page.fetched_at
+        )
+        if row.missing != missing:
+            self._write(replace(row, missing=missing))
+        return [url for url in row.copies if not is_home_page(url)]
+
     def learn(self, page: PageParsed, original: str, crawl: CrawlDefined | None) -> list[str]:
         """Learn from the text of *page*, which *original* had first ("" if it is new).
 
@@ -94,11 +153,13 @@ class HostSteps:
             if rule == ASSUMED_RULE or rule in row.refuted or row.is_proven(rule):
                 continue
             if original and rewrite_by_rule(original, rule) == rewritten:
-                if rewritten in (url, original):
+                if rule.startswith(TOKEN_RULES):
+                    self._prove(host_key(url), rule, page.digest, token_in(original, rule))
+                elif rewritten in (url, original):
                     self._prove(host_key(url), rule, page.digest)
                 else:
                     to_visit.append(rewritten)
-            elif rule in row.proofs and self._has_other_text(rewritten, page):
+            elif rule in row.proofs and self._has_other_text(row.rewrite(url, rule), page):
                 self._refute(host_key(url), rule)
         return to_visit
 
@@ -143,10 +204,12 @@ class HostSteps:
         difference = estimate_change(document.sketch, page.sketch)
         return document.digest != page.digest and difference > MIN_DIFFERENCE
 
-    def _prove(self, host: str, rule: str, digest: str) -> None:
+    def _prove(self, host: str, rule: str, digest: str, token: str = "") -> None:
+        """Add a proof of *rule*; the *token* of the first proof replaces all other tokens."""
         row = self._rows.get(host) or HostStepsRow(host)
         proofs = dict.fromkeys((*row.proofs.get(rule, ()), digest))
-        self._write(replace(row, proofs={**row.proofs, rule: tuple(proofs)}))
+        tokens = {rule: token, **row.tokens} if token else row.tokens
+        self._write(replace(row, proofs={**row.proofs, rule: tuple(proofs)}, tokens=tokens))
 
     def _refute(self, host: str, rule: str) -> None:
         row = self._rows.get(host) or HostStepsRow(host)
@@ -166,6 +229,6 @@ class HostSteps:
 
 
 def _steps_size(row: HostStepsRow) -> int:
-    texts = [*row.default_documents, *row.refuted, *row.proofs]
+    texts = [*row.default_documents, *row.copies, *row.refuted, *row.proofs, *row.tokens.values()]
     proofs = sum(map(len, row.proofs.values()))
     return ENTRY_BYTES * (2 + proofs + len(texts)) + sum(map(len, texts))

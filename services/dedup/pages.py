@@ -4,7 +4,8 @@
 The parser states the kind of a page. One table here has a handler for each kind.
 
 A page that is not relevant to its crawl gets a verdict, and is then treated like a page with
-`noindex`. So is a soft 404, and its links are not followed.
+`noindex`. So is a soft 404, and its links are not followed. When the response to a host's probe
+arrives, documents with its text are withdrawn.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.web.links import sample_links
+from gossamer.web.soft_404 import is_home_page
+from gossamer.web.url import host_key
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, LinkedPage
 from services.dedup.documents import Documents
@@ -146,8 +149,13 @@ class Pages:
         self._content.clear()
 
     def rows_of(self, pages: Sequence[PageParsed]) -> list[Key]:
-        """Return the keys of the documents and listings of *pages*."""
-        return [*self._documents.reads_of(pages), *self._listings.reads_of(pages)]
+        """Return the keys of the documents, listings and hosts of *pages*."""
+        documents = [page for page in pages if page.kind is PageKind.DOCUMENT]
+        return [
+            *self._documents.reads_of(pages),
+            *self._listings.reads_of(pages),
+            *self._host_steps.rows_of(documents),
+        ]
 
     def reads_of(self, pages: Sequence[PageParsed]) -> Iterator[list[Key]]:
         """Yield the keys of the other rows that `handle` reads for *pages*, a group at a time."""
@@ -210,6 +218,11 @@ class Pages:
 
     def _compare(self, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page
+        if page.kind is PageKind.DOCUMENT and self._host_steps.is_missing_page(page):
+            hazards = (*page.hazards, Hazard.SOFT_404)
+            page = replace(page, noindex=True, links=(), hazards=hazards)
+            evaluated = EvaluatedPage(page, Gone.SOFT_404, NO_PAGE)
+            count_hazards(NAME, [Hazard.SOFT_404])
         version = self._documents.compare(page)
         novelty = self._measure_novelty(page)
 
@@ -251,6 +264,8 @@ class Pages:
             yield from self._documents.hide(page, version, evaluated.hidden)
         else:
             yield from self._documents.publish(page, version, verdict, original, now)
+            if original:
+                self._host_steps.note_copy(page)
 
     def _measure_novelty(self, page: PageParsed) -> float | None:
         novelty = self._novelty.measure(page)
@@ -322,6 +337,10 @@ class Pages:
             digest=page.digest,
             simhash=page.simhash,
         )
+        urls = {*self._host_steps.record_missing_page(page), *self._content.pages_like(page)}
+        for url in sorted(urls):
+            if host_key(url) == page.host and not (page.needs_rendering or is_home_page(url)):
+                yield from self._documents.withdraw(url, page)
 
 
 def _verdict_on(page: PageParsed, verdict: Verdict, now: float, **more: Any) -> PageDeduplicated:

@@ -4,6 +4,8 @@ from msgspec import field
 
 from gossamer.events.public import Gone
 from gossamer.store import Row
+from gossamer.web.soft_404 import Signature
+from gossamer.web.url_steps import TOKEN, rewrite_by_rule
 
 HIDDEN_REASONS = frozenset({Gone.NOINDEX, Gone.IRRELEVANT})
 """Reasons why a page that exists is not published."""
@@ -101,7 +103,8 @@ def original_of(row: HostNameRow | None, now: float) -> str:
 
 
 class HostStepsRow(Row, frozen=True):
-    """The URL steps that hold at a host, with their proofs."""
+    """A host's URL steps with their proofs, and its response for missing pages, as its texts show
+    them."""
 
     table = "host_steps"
     partition_key = "host"
@@ -113,6 +116,17 @@ class HostStepsRow(Row, frozen=True):
     """Rules that do not hold at the host."""
     default_documents: tuple[str, ...] = ()
     """URLs of the default documents that were visited last."""
+    tokens: dict[str, str] = field(default_factory=dict)
+    """Rule about random tokens → the token that replaces all others."""
+    copies: tuple[str, ...] = ()
+    """URLs that were published as copies before the response for missing pages was known."""
+    missing: Signature | None = None
+    """The host's response for missing pages, if it is a document; null before the probe."""
+
+    def rewrite(self, url: str, rule: str) -> str:
+        """Return *url* rewritten by *rule* with the token of this host, or *url* if the rule does
+        not apply."""
+        return rewrite_by_rule(url, rule, self.tokens.get(rule, TOKEN))
 
     def holds(self, rule: str) -> bool:
         """Return whether *rule* rewrites URLs of the host."""

@@ -1,7 +1,9 @@
 """URLs that are one page for the crawl are visited once, and the pages behind them are not lost."""
 
+import re
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 from msgspec.structs import replace
@@ -199,3 +201,68 @@ def test_default_document_with_the_same_text_as_its_directory_refutes_nothing(
     crawl = run(tmp_path, site, ("/index.html",))
     assert host_steps(crawl).refuted == ()
     assert {path for path, _ in requested_paths(crawl)} == {"/", "/index.html", "/a/"}
+
+
+def visit_forced_sessions(folder: Path, form: str, pages: int = 5) -> VirtualCrawl:
+    """Crawl a site whose links have a new random token at each visit, as *form* states.
+
+    A URL without a token shows no page.
+    """
+    pattern = re.compile(
+        re.escape(form).replace(r"\{page\}", r"(\d+)").replace(r"\{token\}", "[0-9a-f]+")
+    )
+    tokens = Random(7)
+
+    def web(url: str, now: float) -> tuple[float, Reply]:
+        path = url.removeprefix(HOST)
+        found = pattern.fullmatch(path)
+        if not found and path != "/":
+            return 0.1, Reply(status=404, started_at=now, took=0.1)
+        number = found[1] if found else "0"
+        there = [form.format(page=n, token=f"{tokens.getrandbits(128):032x}") for n in range(pages)]
+        body = f"<title>Page {number}</title>This is page {number}.{links(*there)}"
+        return 0.1, Reply(status=200, headers=HTML, body=body.encode(), started_at=now, took=0.1)
+
+    crawl = VirtualCrawl(folder, web)
+    crawl.define(f"{HOST}/", url_steps=ALL_STEPS)
+    assert crawl.run()
+    crawl.archive.close()
+    return crawl
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("form", "rule"),
+    [
+        ("/page{page}?visitor={token}", "session_id ?visitor"),
+        ("/{token}/page{page}", "session_id /0"),
+        ("/shop/(S({token}))/page{page}", "session_id /1"),
+    ],
+)
+def test_forced_session_id_of_any_name_is_learnt_and_the_crawl_ends(
+    tmp_path: Path, form: str, rule: str
+) -> None:
+    crawl = visit_forced_sessions(tmp_path, form)
+    assert host_steps(crawl).holds(rule)
+    paths = [path for path, _ in requested_paths(crawl)]
+    assert len(paths) == len(set(paths)) < 60
+    (token,) = re.findall("[0-9a-f]{32}", host_steps(crawl).tokens[rule])
+    assert {path for path in paths if token in path} >= {
+        form.format(page=number, token=token) for number in range(5)
+    }
+
+
+@pytest.mark.slow
+def test_random_token_that_names_the_page_is_kept(tmp_path: Path) -> None:
+    tokens = [f"{Random(n).getrandbits(128):032x}" for n in range(40)]
+    # Each text is at two URLs, as in a catalogue with doubled entries, and others are at one.
+    site: Site = {
+        f"/item/{token}": f"Item {n // 2 if n < 10 else n}: "
+        + " ".join(f"w{n}x{m}" for m in range(20))
+        for n, token in enumerate(tokens)
+    }
+    site |= {f"/item/{tokens[n + 1]}": site[f"/item/{tokens[n]}"] for n in range(0, 10, 2)}
+    site["/"] = links(*site)
+    crawl = run(tmp_path, site)
+    assert {path for path, _ in requested_paths(crawl)} == set(site)
+    assert not host_steps(crawl).holds("session_id /1")

@@ -90,8 +90,8 @@ def test_excluded_url_is_shown_with_the_url_step(
     assert shown[:2] == [
         f"{HOST}/b/c/b/c/",
         "  Not fetched: excluded by the URL step repeated_path: a path that repeats a component "
-        "three times in a row, or a pair of components twice, is not visited; components that are "
-        "numbers may repeat.",
+        "three times in a row, or a block of several components twice, is not visited; components "
+        "that are numbers may repeat.",
     ]
 
 

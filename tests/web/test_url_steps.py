@@ -1,10 +1,11 @@
 """The steps that merge URLs, and the laws of all steps."""
 
 from contextlib import suppress
-from itertools import permutations
+from itertools import pairwise, permutations
+from uuid import UUID
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from gossamer.errors import BadSettings
@@ -16,9 +17,12 @@ from gossamer.web.url_steps import (
     HOST_STEPS,
     STEPS,
     check_steps,
+    is_token,
     merge_url,
+    reject_repeated_path,
     rewrite_by_rule,
     rewrite_by_rules,
+    token_in,
 )
 from schemas.reference import URL_STEPS
 
@@ -48,11 +52,17 @@ MERGED = [
     ("repeated_path", "/a/b/c/c/d", "/a/b/c/c/d"),
     ("repeated_path", "/x/a/b/a/b", ""),
     ("repeated_path", "/a/b/c/a/b", "/a/b/c/a/b"),
+    ("repeated_path", "/x/a/b/c/a/b/c/y", ""),
+    ("repeated_path", "/a/b/c/d/e/a/b/c/d/e/", ""),
+    ("repeated_path", "/docs/docs/docs/x", ""),
+    ("repeated_path", "/en/en/", "/en/en/"),
+    ("repeated_path", "/1/2/1/2/1/2/", "/1/2/1/2/1/2/"),
     ("repeated_path", "/spider/x/spider/", "/spider/x/spider/"),
     ("repeated_path", "/2012/12/12/12/12", "/2012/12/12/12/12"),
     ("repeated_path", "/a////b", "/a////b"),
     ("repeated_path", "/?a/a/a/a", "/?a/a/a/a"),
 ]
+TOKEN = "5f8d0d55b54764421b7156d9"
 IMAGES = [
     ("/a/index.html", {"default_document": "/a/"}),
     ("/INDEX.SHTML", {"default_document": "/", "letter_case": "/index.shtml"}),
@@ -65,6 +75,9 @@ IMAGES = [
         "/a?Session_ID=1&sid=2",
         {"session_id session_id": "/a?sid=2", "session_id sid": "/a?Session_ID=1"},
     ),
+    (f"/s/{TOKEN}/a?b=1", {"session_id /1": "/s/*/a?b=1"}),
+    (f"/a?key={TOKEN}&b=1", {"session_id ?key": "/a?key=*&b=1"}),
+    (f"/a?b=1&sid={TOKEN}", {"session_id sid": "/a?b=1", "session_id ?sid": "/a?b=1&sid=*"}),
     ("/A%C3%A9?B", {"letter_case": "/a%C3%A9?B"}),
     ("/a%C3%A9?B", {}),
 ]  # fmt: skip
@@ -97,7 +110,20 @@ components = st.sampled_from(
     ["a", "b", "A", "index.html", "Default.htm", "..", "..;jsessionid=1", "x;PHPSESSID=2", "7", ""]
 )  # fmt: skip
 parameters = st.sampled_from(
-    ["PHPSESSID=1", "sid=2", "utm_source=3", "a=1", "C=M", "C=M;O=A", "N=D", "SID=%41", "", "cfid"]
+    [
+        "PHPSESSID=1",
+        "sid=2",
+        "k=5f8d0d55b54764421b7156d9",
+        "k",
+        "utm_source=3",
+        "a=1",
+        "C=M",
+        "C=M;O=A",
+        "N=D",
+        "SID=%41",
+        "",
+        "cfid",
+    ]
 )
 paths = st.lists(components, max_size=6).map("/".join)
 queries = st.lists(parameters, max_size=4).map("&".join)
@@ -105,6 +131,63 @@ addresses = st.builds(
     lambda path, query, mark: f"{HOST}/{path}{mark}{query}", paths, queries, st.sampled_from("?;&#")
 )
 wanted_steps = st.sets(st.sampled_from(ALL_STEPS))
+
+
+years = st.integers(1990, 2030).map(str)
+numbers_of_dates = st.integers(1, 31).map(lambda number: f"{number:02}")
+words = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)
+dates = st.lists(years | numbers_of_dates | st.sampled_from("0123"), max_size=8)
+
+
+@given(st.sets(words, max_size=6), dates, st.integers(0, 6), st.integers(0, 6))
+def test_distinct_words_a_doubled_word_and_numbers_are_an_honest_path(
+    distinct: set[str], numbers: list[str], at: int, doubled: int
+) -> None:
+    parts = sorted(distinct)
+    if parts:
+        word = parts[doubled % len(parts)]
+        parts[parts.index(word) : parts.index(word) + 1] = [word, word]
+    url = f"{HOST}/{'/'.join([*parts[:at], *numbers, *parts[at:]])}/"
+    assert reject_repeated_path(url) == url
+
+
+@given(
+    st.lists(words, max_size=4),
+    st.lists(words | years, min_size=1, max_size=12),
+    st.lists(words, max_size=4),
+)
+def test_block_of_any_length_is_refused_at_its_third_repetition(
+    before: list[str], block: list[str], after: list[str]
+) -> None:
+    assume(not all(map(str.isdecimal, block)))
+    assert reject_repeated_path(f"{HOST}/{'/'.join([*before, *block * 3, *after])}") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["internationalization", "ThisIsACamelCaseTitle", "iphone-12-pro-max-128gb-5g", "2024-01-01",
+     "photo_20240101123059abc", "article20240101", "123456789012345678", "IMG20240101WA0001"],
+)  # fmt: skip
+def test_word_date_or_number_is_no_token(text: str) -> None:
+    assert not is_token(text)
+
+
+@given(st.uuids(version=4), st.binary(min_size=24, max_size=48))
+def test_most_random_values_are_tokens(one: UUID, other: bytes) -> None:
+    """Some values have too few changes between letters and digits."""
+    for text in (one.hex, other.hex()):
+        changes = sum(a.isalpha() != b.isalpha() for a, b in pairwise(text))
+        assert is_token(text) or changes < len(text) / 4
+
+
+@given(st.sampled_from(["session_id /1", "session_id ?key"]), st.uuids(version=4))
+def test_token_is_replaced_by_another_one(rule: str, random: UUID) -> None:
+    url = f"{HOST}/s/{TOKEN}/a?key={TOKEN}&b=1"
+    assert token_in(url, rule) == TOKEN
+    replaced = rewrite_by_rule(url, rule, random.hex)
+    assert token_in(replaced, rule) in (random.hex, "")
+    assert rewrite_by_rule(replaced, rule, random.hex) == replaced
+    assert replaced.replace(random.hex, TOKEN) == url
 
 
 @given(addresses, wanted_steps)
