@@ -161,6 +161,10 @@ class FrontierSettings(Section):
     unreadable_wait: Seconds = 600.0
     """First backoff of a host with unreadable pages. After each backoff one page is visited. If it
     is unreadable, too, the backoff doubles, up to a day."""
+    expired_wait: SecondsOrZero = 600.0
+    """First backoff of a host whose lease has expired twice in a row although fetchers answered
+    other orders (hazard expired_leases). It doubles with each further expired lease, up to a day. 0
+    turns it off."""
     hops_limit: Annotated[Natural, unit("redirects")] = 5
     """Maximum number of consecutive redirects that are followed."""
     down_wait: Seconds = 43200.0

@@ -48,6 +48,7 @@ from services.frontier.rows import (
     Origin,
     PlanRow,
     QueuedUrl,
+    Suspect,
     UnreadablePages,
     UrlRow,
 )
@@ -384,7 +385,7 @@ def _reset_failures(partition: Partition, host: Host, now: float) -> None:
     partition.sites.store_unreadable(row.site, row.host, UnreadablePages())
     politeness = replace(row.politeness, failures={})
     ready_at = min(row.ready_at, now + politeness.delay)
-    row = replace(row, ready_at=ready_at, politeness=politeness)
+    row = replace(row, ready_at=ready_at, politeness=politeness, suspect=Suspect())
     if row.condition is Condition.BACKING_OFF:
         partition.reschedule_backoff(host, row)
     elif row.condition is Condition.IDLE:

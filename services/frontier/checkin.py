@@ -24,6 +24,8 @@ from services.frontier.partition import Partition
 from services.frontier.parts import new_texts_of
 from services.frontier.politeness import (
     DAY,
+    LEASE_FAILURE,
+    allowed_failures,
     count_unreadable,
     failure_wait,
     is_given_up,
@@ -39,13 +41,27 @@ from services.frontier.robots import (
     ROBOTS_FAILURE,
     RobotsOutcomes,
     add_failure,
+    are_copies,
+    counts_as_failure,
+    needs_probe,
     reason_for_backoff,
     record_probe,
     reset_failures,
 )
-from services.frontier.rows import HistoryRow, HostRow, HostTotals, Origin, UrlRow, VerdictRow
+from services.frontier.rows import (
+    HistoryRow,
+    HostRow,
+    HostTotals,
+    Origin,
+    QueuedUrl,
+    Suspect,
+    UrlRow,
+    VerdictRow,
+)
 from services.frontier.workbench import Host
 
+LASTING_FAILURES = frozenset({ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE, LEASE_FAILURE})
+"""The kinds of failure that a page without a failure does not end by itself."""
 ApplyOutcome = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float | None]]
 """Applies an outcome to a host and its row so far. Returns the new row, and until when the host
 backs off; None if it does not."""
@@ -70,6 +86,13 @@ class CheckIn:
         self._urls = store.table(UrlRow)
         self._history, self._verdicts = store.table(HistoryRow), store.table(VerdictRow)
 
+    def end_unanswered(
+        self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
+    ) -> HostRow:
+        """Return *row* after *event*, which states how a visit ended that no fetcher reported."""
+        partition.count_visit(event, row.totals.received)
+        return self._choose_handler(partition, event)(partition, host, row, event, now)[0]
+
     def apply_outcome(self, partition: Partition, event: VisitEnded, now: float) -> None:
         """Apply one outcome; the last outcome of an order releases the host."""
         host = partition.find(event.site, event.host)
@@ -84,7 +107,7 @@ class CheckIn:
         if host.row.is_erased:
             self._apply_to_erased(partition, host, event, now)
             return
-        row = _store_cookies(partition, _count_outcome(host.row, event), event, now)
+        row = _store_cookies(partition, self._count_outcome(host.row, event), event, now)
         if event.started_at:
             row = update_strain(row, event)
         if event.outcome is Outcome.OTHER and event.retry_after:
@@ -107,6 +130,49 @@ class CheckIn:
             self._release(partition, host, row, backoff_until, event)
         else:
             partition.update(host, row)
+
+    def _count_outcome(self, row: HostRow, event: VisitEnded) -> HostRow:
+        row, was_requested = self._count_failure(row, event), event.started_at > 0
+        totals, page = row.totals, event.visit.purpose is Purpose.PAGE
+        is_page = page and event.outcome is Outcome.PAGE
+        day = int(event.started_at // DAY) if was_requested else totals.day
+        totals = HostTotals(
+            admitted=totals.admitted,
+            visits=totals.visits + was_requested,
+            pages=totals.pages + is_page,
+            received=totals.received + event.received,
+            seconds=totals.seconds + event.took,
+            day=day,
+            day_visits=was_requested + (totals.day_visits if day == totals.day else 0),
+        )
+        before = row.politeness
+        returned = before.returned_orders + (event.outcome is Outcome.UNVISITED)
+        politeness = replace(
+            before,
+            last_took=event.took if was_requested else before.last_took,
+            returned_orders=0 if was_requested else returned,
+        )
+        lease = replace(row.lease, done=row.lease.done + 1)
+        return replace(row, totals=totals, lease=lease, politeness=politeness)
+
+    def _count_failure(self, row: HostRow, event: VisitEnded) -> HostRow:
+        was_requested, health = event.started_at > 0, OUTCOMES[event.outcome].health
+        if was_requested and event.visit.purpose not in (Purpose.ROBOTS, Purpose.PROBE):
+            row = replace(reset_failures(row, LEASE_FAILURE), suspect=Suspect())
+        if counts_as_failure(event):
+            if health is Health.SERVER and not self._counts_as_server_error(row, event):
+                return row
+            return add_failure(row, health)
+        if was_requested and health is Health.WELL:
+            return reset_failures(row, *(row.politeness.failures.keys() - LASTING_FAILURES))
+        return row
+
+    def _counts_as_server_error(self, row: HostRow, event: VisitEnded) -> bool:
+        """Return whether a 5xx is evidence that the whole host fails. A retry is not. While the
+        host is failing, only the first visit of an order is: the others were ordered before."""
+        limit = allowed_failures(self._settings, row, Health.SERVER)
+        is_failing = row.politeness.failures.get(Health.SERVER, 0) > limit
+        return not event.visit.attempt and not (is_failing and event.index)
 
     def _apply_to_erased(
         self, partition: Partition, host: Host, event: VisitEnded, now: float
@@ -172,18 +238,18 @@ class CheckIn:
             row = partition.queues.advance(row)
         if meaning.fate is not Fate.WAIT:
             return row, None
-        return row, now + self._failure_wait(row, event, meaning.health)
+        times = row.politeness.failures.get(meaning.health, 0)
+        return row, now + self._failure_wait(row, event, times)
 
     def _end_probe(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float | None]:
         """Return the row and until when the host backs off after a probe; None if it does not."""
         row, meaning = record_probe(row, event, now), OUTCOMES[event.outcome]
-        wait = self._failure_wait(row, event, meaning.health)
+        wait = self._failure_wait(row, event, row.politeness.failures.get(meaning.health, 0))
         return row, now + wait if meaning.fate is Fate.WAIT else None
 
-    def _failure_wait(self, row: HostRow, event: VisitEnded, kind: str) -> float:
-        times = row.politeness.failures.get(kind, 0)
+    def _failure_wait(self, row: HostRow, event: VisitEnded, times: int) -> float:
         return failure_wait(self._settings, row.host, event.outcome, times, event.retry_after)
 
     def _start_delay(
@@ -216,9 +282,12 @@ class CheckIn:
         """Return the row and until when the host backs off after a visit to a page; None if it does
         not back off."""
         fate, kind = OUTCOMES[event.outcome].fate, OUTCOMES[event.outcome].health
-        wait = self._failure_wait(row, event, kind)
         times = row.politeness.failures.get(kind, 0)
-        given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
+        allowed = allowed_failures(self._settings, row, kind)
+        given_up = times > allowed and is_given_up(
+            self._settings, event.outcome, times, event.retry_after
+        )
+        wait = self._failure_wait(row, event, times - allowed if fate is Fate.RETRY else times)
         earlier, attempt = event.visit.earlier, event.visit.attempt
         if fate is Fate.RETRY and attempt < self._settings.retries:
             self._revisits.retry(partition, event, now + retry_wait(attempt + 1))
@@ -306,6 +375,8 @@ class CheckIn:
             sites.store_unreadable(
                 event.site, event.host, count_unreadable(before, event, self._settings)
             )
+        if are_copies(event):
+            self._note_copies(partition, event, now)
         self._verdicts.put(
             VerdictRow(
                 crawl=event.crawl,
@@ -322,6 +393,18 @@ class CheckIn:
             )
         )
         self._history.put(_history_row_of_verdict(event))
+
+    def _note_copies(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
+        """Note that two URLs of the host have the same text, so that the host is probed."""
+        host = partition.find(event.site, event.host)
+        row = host.row
+        if not host.stored or row.is_erased or row.has_copies or row.signature:
+            return
+        row = replace(row, has_copies=True)
+        if row.condition is Condition.IDLE and self._settings.probe_after:
+            partition.queue(host, row, [_make_entry_for_probe(row, event.crawl)], now)
+        else:
+            partition.update(host, row)
 
     def _release(
         self,
@@ -344,6 +427,8 @@ class CheckIn:
                 backoff_reason=reason_for_backoff(event),
                 backoff_cause=event.outcome,
             )
+        if not row.queued and row.has_copies and needs_probe(row, self._settings.probe_after):
+            row = partition.queues.append(row, [_make_entry_for_probe(row, event.crawl)])
         if not row.queued:
             partition.unload(host, row, Trigger.EMPTIED)
         elif backoff_until is not None:
@@ -366,6 +451,12 @@ class CheckIn:
         return choose_next_queue(row, made, share)
 
 
+def _make_entry_for_probe(row: HostRow, crawl: str) -> QueuedUrl:
+    """Return an entry of the queue that makes a host ready for its probe. It has no URL, so it is
+    skipped afterwards."""
+    return QueuedUrl(crawl, "", 0, "", row.number)
+
+
 def _store_cookies(partition: Partition, row: HostRow, event: VisitEnded, now: float) -> HostRow:
     """Return the row with the cookies that the visit set for this host alone. Cookies for several
     hosts are stored in the row of the site."""
@@ -375,37 +466,6 @@ def _store_cookies(partition: Partition, row: HostRow, event: VisitEnded, now: f
     of_host = [cookie for cookie in event.cookies if not cookie.whole_domain]
     partition.sites.store_cookies(event.site, shared, now)
     return replace(row, cookies=merge_cookies(row.cookies, of_host, now))
-
-
-def _count_outcome(row: HostRow, event: VisitEnded) -> HostRow:
-    was_requested = event.started_at > 0
-    health = OUTCOMES[event.outcome].health
-    if health.failed:
-        row = add_failure(row, health)
-    elif was_requested and health is Health.WELL:
-        row = reset_failures(
-            row, *(row.politeness.failures.keys() - {ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE})
-        )
-    totals = row.totals
-    day = int(event.started_at // DAY) if was_requested else totals.day
-    totals = HostTotals(
-        admitted=totals.admitted,
-        visits=totals.visits + was_requested,
-        pages=totals.pages + (event.outcome is Outcome.PAGE),
-        received=totals.received + event.received,
-        seconds=totals.seconds + event.took,
-        day=day,
-        day_visits=was_requested + (totals.day_visits if day == totals.day else 0),
-    )
-    before = row.politeness
-    returned = before.returned_orders + (event.outcome is Outcome.UNVISITED)
-    politeness = replace(
-        before,
-        last_took=event.took if was_requested else before.last_took,
-        returned_orders=0 if was_requested else returned,
-    )
-    lease = replace(row.lease, done=row.lease.done + 1)
-    return replace(row, totals=totals, lease=lease, politeness=politeness)
 
 
 def _history_row_of_verdict(event: PageDeduplicated) -> HistoryRow:

@@ -29,6 +29,7 @@ from services.frontier.gates import Closure, Effect, Gate, HostInputs, closed_ho
 from services.frontier.ordering import Strategy, rank_of_number, strategy_row, with_rank
 from services.frontier.partition import Partition
 from services.frontier.politeness import (
+    is_suspect,
     is_unreadable,
     next_delay,
     unreadable_until,
@@ -141,16 +142,21 @@ class CheckOut:
             return None
         rules = self._politeness_rules(partition, host, now)
         size = self._batch_size(partition, host, rules.delay, limit, now)
-        row, queued = self._next_batch(partition, host, size, crawl, now)
-        if queued is None:
-            row = replace(row, ready_at=now + FORWARDING_PAUSE)
-            partition.update(host, row, Trigger.FORWARDED)
-            return None
-        if not queued:
+        row, queued = host.row, list[QueuedUrl]()
+        is_probe = rules.robots and needs_probe(row, self._settings.probe_after)
+        if not is_probe:
+            row, batch = self._next_batch(partition, host, size, crawl, now)
+            if batch is None:
+                row = replace(row, ready_at=now + FORWARDING_PAUSE)
+                partition.update(host, row, Trigger.FORWARDED)
+                return None
+            queued = batch
+        if not (queued or is_probe):
             partition.unload(host, row, Trigger.EXCLUDED)
             return None
-        event = self._make_order(partition, row, queued, rules, now)
-        partition.update(host, _with_lease(row, event), Trigger.ORDERED)
+        event = self._make_order(partition, row, queued, rules, crawl, now)
+        counts = self._balance.answers_since_expiry(row)
+        partition.update(host, _with_lease(row, event, counts), Trigger.ORDERED)
         count("gossamer_orders_total")
         if host.row.lease.sent_to is not None:
             count("gossamer_orders_moved_total")
@@ -206,9 +212,12 @@ class CheckOut:
 
     def _politeness_rules(self, partition: Partition, host: Host, now: float) -> PolitenessRules:
         robots = partition.robots(host)
+        is_valid = robots is not None and robots.rules.expires_at > now
+        # A visit to the robots.txt of a host whose lease expired shows whether a fetcher works.
+        is_valid = is_valid and self._balance.answers_since_expiry(host.row)
         return PolitenessRules(
             delay=self._delay(partition, host),
-            robots=robots.rules if robots and robots.rules.expires_at > now else None,
+            robots=robots.rules if robots and is_valid else None,
         )
 
     def _next_batch(
@@ -351,7 +360,8 @@ class CheckOut:
     ) -> int:
         """Return the number of URLs in an order, at most *limit*."""
         row, sites = host.row, partition.sites
-        if is_unreadable(sites.unreadable(row.site, row.host), self._settings):
+        unreadable = sites.unreadable(row.site, row.host)
+        if is_unreadable(unreadable, self._settings) or is_suspect(self._settings, row):
             return 1
         if row.is_compared:
             limit = min(limit, COMPARED_BATCH)
@@ -365,6 +375,7 @@ class CheckOut:
         row: HostRow,
         queued: list[QueuedUrl],
         rules: PolitenessRules,
+        crawl: CrawlDefined,
         now: float,
     ) -> HostCheckedOut:
         overrides, order = partition.sites.overrides, partition.next_order()
@@ -372,7 +383,7 @@ class CheckOut:
         visits = self._choose_visits(partition, order, row, queued, bool(rules.robots))
         max_seconds = sum(map(_max_requests, visits)) * (rules.delay + self._visit_limit)
         return HostCheckedOut(
-            crawl=queued[0].crawl,
+            crawl=crawl.crawl,
             at=now,
             site=row.site,
             host=row.host,
@@ -398,11 +409,11 @@ class CheckOut:
         queued: list[QueuedUrl],
         has_robots: bool,
     ) -> tuple[Visit, ...]:
-        """Return the visits of an order: to robots.txt or a probe if one is needed first, else to
-        the *queued* URLs."""
+        """Return the visits of an order: to robots.txt if it is needed first, to the *queued* URLs,
+        or a probe if there are none."""
         if not has_robots:
             return (_make_robots_visit(order, row.host),)
-        if needs_probe(row, self._settings.probe_after):
+        if not queued:
             return (make_probe_visit(order, row.host),)
         partition.plans.count_ordered(queued)
         return _make_visits(order, queued)
@@ -428,13 +439,17 @@ def _max_requests(visit: Visit) -> int:
     return 1 if visit.purpose is not Purpose.ROBOTS else 1 + REDIRECTS - visit.hops
 
 
-def _with_lease(row: HostRow, order: HostCheckedOut) -> HostRow:
+def _with_lease(row: HostRow, order: HostCheckedOut, counts_if_expired: bool) -> HostRow:
+    first = order.visits[0]
+    is_queued = first.on_behalf_of or first.purpose not in (Purpose.ROBOTS, Purpose.PROBE)
     lease = Lease(
         order=order.order,
         ordered_at=order.at,
         expires_at=order.expires_at,
         ordered=len(order.visits),
         sent_to=order.sent_to if order.sent_to >= 0 else None,
+        purpose=Purpose.PAGE if is_queued else first.purpose,
+        counts_if_expired=counts_if_expired,
     )
     politeness = replace(row.politeness, delay=order.pause)
     return replace(

@@ -48,6 +48,7 @@ class Trigger(StrEnum):
     EMPTIED = "emptied"
     FAILED = "failed"
     LEASE_EXPIRED = "lease expired"
+    SUSPECTED = "suspected"
     RESTARTED = "restarted"
     TAKEN_OVER = "taken over"
     POSTPONED = "postponed"
@@ -135,6 +136,13 @@ TRANSITIONS = (
         Condition.DELAYED,
         "The lease expired before the last outcome of the order came. The fetcher is treated as "
         "crashed.",
+    ),
+    Transition(
+        Condition.CHECKED_OUT,
+        Trigger.SUSPECTED,
+        Condition.BACKING_OFF,
+        "Leases in a row expired, although other orders were answered. Visits to the host seem to "
+        "stop the fetchers.",
     ),
     Transition(
         Condition.CHECKED_OUT,

@@ -263,12 +263,29 @@ class Balance:
         self._partitions, self._gap = partitions, gap
         self._tallies, self._find_lagging = store.table(PartitionTallyRow), find_lagging
         self._last_visits = OrderedDict[str, LastVisit]()
+        self._answered_at = dict[int, float]()
+        """Partition of `visits.ordered` → when a fetcher last made a visit of one of its orders."""
         self._foreign_orders = Counter[int]()
         self._lagging: Container[int] = ()
         self._orders_read_at = self._lag_read_at = float("-inf")
 
+    def answers_since_expiry(self, row: HostRow) -> bool:
+        """Return whether a fetcher that gets the orders of the host of *row* made a visit since the
+        host's last lease expired. True if no lease of the host expired."""
+        expired_at = row.suspect.expired_at
+        return expired_at is None or self._answered_at.get(self._partition_of(row), 0) > expired_at
+
+    def _partition_of(self, row: HostRow) -> int:
+        """Return the partition of `visits.ordered` with the last order of a host; 0 if there is one
+        fetcher."""
+        if self._find_lagging is None:
+            return 0
+        sent_to, home = row.lease.sent_to, self._partitions.number_of(row.site)
+        return home if sent_to is None or sent_to >= self._partitions.total else sent_to
+
     def record_visit(self, row: HostRow, now: float) -> None:
         """Record a visit to the host of *row*."""
+        self._answered_at[self._partition_of(row)] = now
         if self._find_lagging is None:
             return
         while self._last_visits and not self._is_recent(

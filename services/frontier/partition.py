@@ -24,7 +24,6 @@ from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.telemetry import count
 from gossamer.web.cookies import Cookie
 from gossamer.web.links import linking_site
 from services.frontier.conditions import (
@@ -449,16 +448,6 @@ class Partition:
                     host = self._caches.hosts.get(row.host) or Host(row)
                     if host.row.backoff_cause == SITE_CAUSE:
                         self.reschedule_backoff(host, replace(host.row, ready_at=now))
-
-    def end_leases(self, until: float, now: float) -> None:
-        """Delay the hosts whose lease had expired at *until*."""
-        for host in self.bench.leases_over(until):
-            count("gossamer_leases_expired_total")
-            until = now + host.row.politeness.delay
-            politeness = replace(host.row.politeness, delay_until=until)
-            row = replace(host.row, ready_at=until, politeness=politeness)
-            self.bench.start_name_delay(row.host, until, now)
-            self.update(host, row, Trigger.LEASE_EXPIRED)
 
     def end_delays(self, now: float) -> None:
         """Make the hosts ready whose courtesy delay is over."""

@@ -13,6 +13,13 @@ visits, a slow average. If a server stays slow, the average rises and the delay 
 Only the time of visits to pages counts: a robots.txt is a file on the server's disk, and its time
 does not show the time of pages.
 
+**Server errors.** A host whose responses are all 5xx is down, even if it answers. After more than
+`retries` of them in a row, or `MAX_SERVER_ERRORS` if the host sent pages before, it backs off, and
+gets orders of one URL. Each further one doubles the backoff. Any other response of the host ends
+it. A retry that fails again is not counted, because it says nothing new about the host.
+
+**Expired leases.** A host whose visits seem to stop the fetchers backs off; see `leases.py`.
+
 **Unreadable pages.** A page on which the parser reaches its time limit costs as much as a thousand
 others. A host with only such pages must not occupy the parsers that all hosts share, so the
 frontier postpones its visits for a while. Its URLs wait in their queue.
@@ -25,7 +32,7 @@ from msgspec.structs import replace
 
 import gossamer.overrides
 from gossamer.events import Outcome, PageDeduplicated, Purpose, SiteOverridden, Verdict, VisitEnded
-from gossamer.events.outcomes import OUTCOMES, Wait
+from gossamer.events.outcomes import OUTCOMES, Health, Wait
 from gossamer.log import murmur2
 from gossamer.overrides import NOTHING
 from services.frontier.revisit import SiteState
@@ -63,6 +70,13 @@ VISIT_WEIGHT = 0.05
 """The weight of one visit in the usual time."""
 MAX_UNREADABLE_WAIT = 86400.0
 """The longest postponement of a host with unreadable pages, in seconds."""
+MAX_SERVER_ERRORS = 20
+"""Consecutive 5xx responses that a host may send without a backoff if it sent pages before: some
+part of it may be broken."""
+MAX_EXPIRED_WAIT = 86400.0
+"""The longest backoff of a host whose leases expire, in seconds."""
+LEASE_FAILURE = "lease"
+"""The kind of failure, and the `backoff_cause`, of a host whose leases expire."""
 
 
 class Postponement(NamedTuple):
@@ -211,6 +225,29 @@ def is_given_up(
 
 def _has_retry_after(outcome: Outcome, retry_after: float) -> bool:
     return OUTCOMES[outcome].wait is Wait.RETRY_AFTER and retry_after > 0
+
+
+def expired_wait(settings: "FrontierSettings", host: str, times: int) -> float:
+    """Return the backoff of *host* after the *times*-th counted lease in a row expired; 0 after the
+    first one."""
+    if times < 2:
+        return 0.0
+    doubled = settings.expired_wait * 2.0 ** min(times - 2, 30)
+    return spread_factor(host) * min(doubled, MAX_EXPIRED_WAIT)
+
+
+def is_suspect(settings: "FrontierSettings", row: HostRow) -> bool:
+    """Return whether an order of the host has only one URL, which tests the host: its last lease
+    expired, or its last responses were errors of the server."""
+    failures = row.politeness.failures
+    limit = allowed_failures(settings, row, Health.SERVER)
+    return LEASE_FAILURE in failures or failures.get(Health.SERVER, 0) > limit
+
+
+def allowed_failures(settings: "FrontierSettings", row: HostRow, kind: str) -> int:
+    """Return the number of consecutive failures of a *kind* before the host backs off after
+    `Fate.RETRY`."""
+    return MAX_SERVER_ERRORS if kind == Health.SERVER and row.totals.pages else settings.retries
 
 
 def robots_redirect_wait(settings: "FrontierSettings", host: str, times: int) -> float:

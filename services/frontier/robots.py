@@ -23,9 +23,10 @@ waits for a visit to the other, and backs off as if its robots.txt were unreacha
 
 **Probes.** Each host has one visit to a path that cannot exist, which finds its signature. A probe
 has an order of its own, and does not change the queue. It is made after some visits, so that a host
-with few pages is not asked for one more. Every response counts, also an error: it shows how the
-host answers for a missing page. Only a probe that sent no request is repeated. The text of the
-response comes later, from dedup.
+with few pages is not asked for one more. If two URLs of the host have the same text, or similar
+ones, that may be an error page, and the probe is made at once. Every response counts, also an
+error: it shows how the host answers for a missing page. Only a probe that sent no request is
+repeated. The text of the response comes later, from dedup.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,6 +42,7 @@ from gossamer.events import (
     MissingPageRead,
     OrderId,
     Outcome,
+    PageDeduplicated,
     Purpose,
     RobotsAnswered,
     RobotsRequested,
@@ -48,13 +50,14 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.events.outcomes import OUTCOMES, Fate
+from gossamer.events.outcomes import OUTCOMES, Fate, Health
 from gossamer.events.pages import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature, missing_page
 from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url_steps import without_default_document
 from services.frontier.conditions import Condition
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
@@ -126,7 +129,7 @@ class RobotsOutcomes:
             _allow_all(partition, host, now, since)
             return row, None
         kind: str = OUTCOMES[event.outcome].health
-        if isinstance(event, RobotsAnswered) or not OUTCOMES[event.outcome].health.failed:
+        if isinstance(event, RobotsAnswered) or not counts_as_failure(event):
             # Another host failed, or the outcome does not count as a failure of this host.
             kind = ROBOTS_FAILURE
             row = add_failure(row, kind)
@@ -306,6 +309,14 @@ def reason_for_backoff(event: RobotsEvent) -> str:
     return forbidden or event.reason or str(event.outcome)
 
 
+def counts_as_failure(event: VisitEnded) -> bool:
+    """Return whether *event* is a failure of its host. A robots.txt that the server answers with an
+    error is not: the host backs off because of its rules."""
+    health = OUTCOMES[event.outcome].health
+    is_robots = event.visit.purpose is Purpose.ROBOTS
+    return health.failed and not (is_robots and health is Health.SERVER)
+
+
 def add_failure(row: HostRow, kind: str) -> HostRow:
     """Return *row* with one more failure in a row of this *kind*."""
     before = row.politeness.failures
@@ -344,8 +355,18 @@ def _url_row(row: HostRow, first: QueuedUrl, event: RobotsEvent, now: float) -> 
 
 
 def needs_probe(row: HostRow, after: int) -> bool:
-    """Return whether the host's next visit is a probe: after *after* visits; 0 means never."""
-    return 0 < after <= row.totals.visits and row.signature is None
+    """Return whether the host's next visit is a probe: after *after* visits, or once two URLs of
+    the host had the same text; 0 means never."""
+    return after > 0 and row.signature is None and (row.has_copies or after <= row.totals.visits)
+
+
+def are_copies(event: PageDeduplicated) -> bool:
+    """Return whether *event* shows that two URLs of a host have the same text, or similar ones,
+    although no rule says that they are one page."""
+    url, original = event.visit.url, event.duplicate_of or event.near_duplicate_of
+    if not original or host_key(original) != event.host or event.visit.purpose is not Purpose.PAGE:
+        return False
+    return without_default_document(url) != without_default_document(original)
 
 
 def make_probe_visit(order: OrderId, host: str) -> Visit:

@@ -74,11 +74,27 @@ class Lease(ColumnGroup, frozen=True):
     """Visits of the last order that have ended."""
     sent_to: int | None = None
     """The partition of `visits.ordered` with the last order; null for the partition of the site."""
+    purpose: Purpose = Purpose.PAGE
+    """`robots` or `probe` for an order with one such visit; `page` for an order of queued URLs."""
+    counts_if_expired: bool = True
+    """Whether the lease is evidence against the host if it expires: when the order was made, the
+    fetchers had made a visit since the host's previous lease expired."""
 
     @property
     def outstanding(self) -> int:
         """Visits of the last order that have not ended."""
         return self.ordered - self.done
+
+
+class Suspect(ColumnGroup, frozen=True):
+    """The expired leases in a row of a host whose visits may stop the fetchers."""
+
+    expired_at: float | None = None
+    """When the last of these leases expired; null without one."""
+    url: str | None = None
+    """The first URL of its order that was not visited; null without one."""
+    leases: int = 0
+    """Counted leases in a row that expired at this URL."""
 
 
 class Origin(ColumnGroup, frozen=True):
@@ -195,7 +211,7 @@ class HostTotals(ColumnGroup, frozen=True):
     visits: int = 0
     """Visits to the host that sent a request."""
     pages: int = 0
-    """Visits to the host that ended with a page."""
+    """Visits to the host that ended with a page, without robots.txt, sitemaps and probes."""
     received: int = 0
     """Bytes received from the host."""
     seconds: float = 0.0
@@ -225,7 +241,8 @@ class Politeness(ColumnGroup, frozen=True):
     failures: dict[str, int] = field(default_factory=dict)
     """Kind of failure → failures in a row; a success resets all but the failures of robots.txt."""
     returned_orders: int = 0
-    """Orders in a row that fetchers returned without a request."""
+    """Orders in a row that fetchers returned without a request, or whose leases expired while no
+    fetcher made a visit."""
 
 
 class HostRow(Row, frozen=True):
@@ -247,7 +264,7 @@ class HostRow(Row, frozen=True):
     """Why the host backs off, or why its last order was returned."""
     backoff_cause: str | None = None
     """The outcome that caused the backoff or returned the last order; `site` if its site's settings
-    or unreadable pages did."""
+    or unreadable pages did, `lease` if expired leases did."""
     new: NewQueues = NewQueues()
     """The queues of URLs that were never visited."""
     again: QueueEnds = QueueEnds()
@@ -264,6 +281,7 @@ class HostRow(Row, frozen=True):
     lease: Lease = Lease()
     totals: HostTotals = HostTotals()
     politeness: Politeness = Politeness()
+    suspect: Suspect = Suspect()
     cookies: tuple[Cookie, ...] = ()
     """Cookies that go to this host alone."""
     applied: AppliedRecords = AppliedRecords()
@@ -280,6 +298,8 @@ class HostRow(Row, frozen=True):
     """When the host is no longer treated as a replica; null if it is not one."""
     is_compared: bool = False
     """Whether the next pages of the host decide if it is a replica."""
+    has_copies: bool = False
+    """Whether two URLs of the host had the same text, or similar ones, before the probe."""
 
     def has_times_of(self, epoch: int) -> bool:
         """Return whether the times in the row are of the clock of the owner with *epoch*.

@@ -47,6 +47,7 @@ from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
 from services.frontier.dispatch import Balance, FindLagging, HostLoader, ReadyHost
 from services.frontier.erasing import ErasureHandler
+from services.frontier.leases import Leases
 from services.frontier.ordering import strategy_row
 from services.frontier.pacing import Pacing
 from services.frontier.partition import NO_HOST, Partition
@@ -98,6 +99,7 @@ class Frontier(Processor):
             settings, visit_limit, self._balance, self._refusals, self._revisits, self._replicas
         )
         self._check_in = CheckIn(settings, self._balance, self._revisits, store)
+        self._leases = Leases(settings, self._check_in)
         self._operator_requests = OperatorRequests(self._admission)
         self._robots = RobotsOnBehalf(self._partitions, self._check_in.robots)
         self._erasures = ErasureHandler(store)
@@ -312,7 +314,7 @@ class Frontier(Processor):
         """Update hosts and URLs that are due, then yield orders: at most *limit* of each."""
         read_until = self._leases_may_end_until(now)
         for partition in self._partitions if self._partitions.caught_up else ():
-            partition.end_leases(read_until, now)
+            self._leases.end(partition, read_until, now)
         self._queue_due(now, limit)
         self._load_hosts(now)
         if crawl := self._crawl:

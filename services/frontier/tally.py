@@ -152,7 +152,11 @@ class Tally:
     def count_refused(self, rule: Hazard) -> None:
         """Count a URL that was refused."""
         self.refused[rule] += 1
-        self.hazards.update(counted_by("frontier", [rule]))
+        self.count_hazard(rule)
+
+    def count_hazard(self, hazard: Hazard) -> None:
+        """Count a hazard that the frontier counts."""
+        self.hazards.update(counted_by("frontier", [hazard]))
 
     def write(self) -> None:
         """Put the totals into the store if they have changed."""

@@ -1,7 +1,7 @@
 """The conditions of hosts: each transition of the table happens, and no other."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.events import ErasureRequested, Outcome, SiteOverridden, VisitEnded
+from gossamer.events import (
+    ErasureRequested,
+    HostCheckedOut,
+    Outcome,
+    SiteOverridden,
+    VisitEnded,
+)
 from gossamer.events.topics import DEAD_LETTERS
 from schemas.states import HOSTS
 from services.frontier import conditions
@@ -68,6 +74,21 @@ def leave_unanswered() -> Simulation:
     sim.step()
     sim.lose()
     sim.run()
+    return sim
+
+
+def stop_fetchers() -> Simulation:
+    """Let visits to a host stop its fetchers until the host backs off; another host answers."""
+    sim = simulate()
+    fetch = sim._fetch
+
+    def stop(order: HostCheckedOut) -> Iterator[tuple[float, VisitEnded]]:
+        return iter(()) if order.host == HOST else fetch(order)
+
+    sim._fetch = stop  # type: ignore[method-assign]
+    until(sim, OUT, Trigger.LEASE_EXPIRED).admit(f"http://b.{SITE}/")
+    until(sim, OUT, Trigger.SUSPECTED)
+    sim._fetch = fetch  # type: ignore[method-assign]
     return sim
 
 
@@ -145,6 +166,7 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (OUT, Trigger.EMPTIED): lambda: until(simulate(), OUT, Trigger.EMPTIED),
     (OUT, Trigger.FAILED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.FAILED),
     (OUT, Trigger.LEASE_EXPIRED): leave_unanswered,
+    (OUT, Trigger.SUSPECTED): stop_fetchers,
     (OUT, Trigger.RESTARTED): kill_fetcher,
     (Condition.READY, Trigger.TAKEN_OVER): take_over,
     (Condition.READY, Trigger.POSTPONED): begin_quiet_hours,

@@ -56,6 +56,44 @@ def test_broken_pages_do_not_stop_their_host() -> None:
     assert asked[-1] - START < DAY, "and no host waits for days"
 
 
+def fails(url: str) -> Mapping[str, object]:
+    robots = url.endswith("/robots.txt")
+    return {} if robots else {"outcome": Outcome.SERVER_ERROR, "status": 500}
+
+
+def test_host_with_server_errors_only_backs_off_as_a_whole() -> None:
+    sim = Simulation(fails, retries=3, batch=10)
+    sim.admit(*urls(200))
+    sim.run(until=START + DAY)
+    at = [start for start, _, url in sim.visits if not url.endswith("/robots.txt")]
+    gaps = [after - before for before, after in pairwise(at)]
+    spread = spread_factor(HOST)
+    # The first order of ten was made before the fourth failure.
+    expected = [spread * min(600.0 * 2**n, DAY / 2) for n in range(len(gaps) - 9)]
+    assert gaps[9:] == pytest.approx(expected, abs=61.0) and 4 < len(expected) < 9
+    row = sim.store.table(HostRow).get("a.test", HOST)
+    assert row and row.condition is Condition.BACKING_OFF
+    assert row.backoff_cause == Outcome.SERVER_ERROR
+
+
+def test_server_errors_between_pages_cause_no_backoff() -> None:
+    sim = Simulation(lambda url: fails(url) if url[-1] in "2345678" else {}, retries=3, batch=3)
+    sim.admit(*(f"{HOST}/{page}{end}" for page in range(5) for end in (0, *range(2, 9))))
+    sim.run()
+    # Seven in a row are fewer than the limit, and their retries do not count.
+    assert len(sim.pages()) == 5 * (1 + 7 * 4)
+    assert sim.now - START < DAY / 4
+
+
+def test_answer_of_another_kind_ends_the_backoff_for_server_errors() -> None:
+    sim = Simulation(lambda url: fails(url) if sim.now < START + 1000.0 else {}, retries=3)
+    sim.admit(*urls(40))
+    sim.run(until=START + 2 * 3600.0)
+    assert {url for _, _, url in sim.visits} >= set(urls(40))
+    row = sim.store.table(HostRow).get("a.test", HOST)
+    assert row and row.politeness.failures == {}
+
+
 def test_silent_server_backs_off_after_retries() -> None:
     sim = Simulation(lambda url: SILENT if url != f"{HOST}/robots.txt" else {}, retries=3)
     sim.admit(*urls(20))

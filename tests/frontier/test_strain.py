@@ -26,7 +26,7 @@ class Server:
 
 
 def gaps(server: Server, pages: int) -> list[float]:
-    sim = Simulation(server, batch=1)
+    sim = Simulation(server, batch=1, retries=9)
     sim.admit(*(f"http://a.test/{number}" for number in range(pages)))
     sim.run()
     assert len(set(sim.pages())) == pages

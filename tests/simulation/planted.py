@@ -122,6 +122,10 @@ def _until_now(self: Frontier, now: float) -> float:
     return now
 
 
+def _always_answers(self: Balance, row: HostRow) -> bool:
+    return True
+
+
 def _by_its_own_clock(self: CassandraStore, first: int, end: int) -> None:
     pass
 
@@ -260,6 +264,7 @@ FAULTS = (
             "services.frontier.partition.Partition._adjust_times": _as_written,
             "services.frontier.service.Frontier.must_catch_up": _never_catches_up,
             "services.frontier.service.Frontier._leases_may_end_until": _until_now,
+            "services.frontier.dispatch.Balance.answers_since_expiry": _always_answers,
         },
     ),
     Fault(
