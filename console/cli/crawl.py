@@ -17,7 +17,7 @@ from console.cli.options import (
     positive,
     seconds,
 )
-from console.cli.report import Ended, report, summary
+from console.cli.progress import Ended, report, summary
 from console.cli.view import Lines, LiveView, NoView
 from console.output import print_lines, say
 from gossamer import clock

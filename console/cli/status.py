@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from console.cli.options import add_crawl, open_from
-from console.cli.report import duplicates_text, totals
+from console.cli.progress import duplicates_text, totals
 from console.cli.speed import active_speed
 from console.output import RED, YELLOW, Line, print_lines, say
 from gossamer import clock

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from console.cli.report import (
+from console.cli.progress import (
     failures_text,
     freshness,
     hosts_text,

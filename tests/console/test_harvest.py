@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from tests.console.test_report import progress, show_report
+
 from inspection.folder import Folder
 from inspection.progress import End
 from services.frontier.harvest import HarvestPoint
-from tests.console.test_report import progress, show_report
 
 
 def test_report_shows_the_harvest_and_how_much_is_found() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.report import failure_table
+from console.cli.progress import failure_table
 from console.output import RED, Line
 from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Outcome, RetryRequested
 from gossamer.events.hazards import Hazard

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from console.cli.main import main
-from console.cli.report import Ended, limit_text, progress_line, report, summary
+from console.cli.progress import Ended, limit_text, progress_line, report, summary
 from console.cli.view import Rate, draw
 from console.output import RED, Line, Output
 from gossamer.events import DEFAULT_CRAWL, Outcome
