@@ -121,6 +121,9 @@ from gossamer.events.records import (
     SeedAdded as SeedAdded,
 )
 from gossamer.events.records import (
+    Timing as Timing,
+)
+from gossamer.events.records import (
     UrlsAdmitted as UrlsAdmitted,
 )
 from gossamer.events.records import (

@@ -259,6 +259,27 @@ HAZARDS: dict[Hazard, Counting] = {
 
 check_complete(Hazard, HAZARDS, "HAZARDS")
 
+LIMIT_PREFIXES = "trap_", "low_"
+"""The beginnings of names of hazards that mean that a limit was reached."""
+OTHER_LIMITS = frozenset(
+    {
+        Hazard.SILENT_SERVER,
+        Hazard.SLOW_TRANSFER,
+        Hazard.INFINITE_BODY,
+        Hazard.DECOMPRESSION_BOMB,
+        Hazard.URL_TOO_LONG,
+        Hazard.TOO_MANY_LINKS,
+    }
+)
+"""Other hazards that mean that a limit was reached."""
+
+
+def is_limit(hazard: Hazard) -> bool:
+    """Return whether *hazard* means that a limit was reached, which its settings may raise or
+    lower."""
+    is_named = hazard in OTHER_LIMITS or hazard.startswith(LIMIT_PREFIXES)
+    return is_named and bool(HAZARDS[hazard].settings)
+
 
 def counted_by(service: str, hazards: Iterable[str]) -> list[str]:
     """Return the *hazards* that *service* counts.

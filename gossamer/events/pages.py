@@ -297,6 +297,8 @@ class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     """The HTTP status of the response."""
     reason: str = ""
     """Why the page is unreadable, as text for people."""
+    parse_seconds: float = 0.0
+    """Seconds that reading the page took."""
     simhash: str = ""
     """The simhash of the main or else the visible text, as 16 hexadecimal digits: similar texts
     differ in few bits. "" means that the text has too few words."""

@@ -193,6 +193,24 @@ class Visit(Struct, frozen=True, gc=False):
         return conditions(self.validators) if self.conditional else ()
 
 
+class Timing(Struct, frozen=True, gc=False):
+    """Seconds of each phase of a visit's last request. A failure ends its phase."""
+
+    dns: float = 0.0
+    """The lookup of the name; about 0 for a cached address."""
+    limited: float = 0.0
+    """The wait for limiters after the lookup, such as the limit of requests to one address."""
+    connect: float = 0.0
+    """The connection with its TLS handshake; about 0 for a reused connection."""
+    first_byte: float = 0.0
+    """From the request to the end of the response's headers."""
+    body: float = 0.0
+    """From the headers to the end of the body, as far as it was read."""
+
+
+NO_TIMING = Timing()
+
+
 class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
     """An order: a host under a lease, and a batch of its URLs to visit one after another."""
 
@@ -244,8 +262,12 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """Epoch seconds of the request. 0 means that no request was made."""
     took: float = 0.0
     """Duration of the visit in seconds."""
+    timing: Timing = NO_TIMING
     received: int = 0
     """Number of bytes of the body, as received."""
+    content_type: str = ""
+    """The media type of a 2xx response, by its headers and first bytes. "" means that it is not
+    known."""
     retry_after: float = 0.0
     """Seconds of the response's Retry-After. 0 means that it has none."""
     robots: RobotsRules | None = None
@@ -319,6 +341,10 @@ class PageDeduplicated(Event, frozen=True, kw_only=True, tag="page_deduplicated"
     """The HTTP status of the response."""
     size: int = 0
     """Bytes of the decoded body."""
+    parse_seconds: float = 0.0
+    """Seconds that reading the page took."""
+    dedup_seconds: float = 0.0
+    """Seconds from the parser's result to the verdict, including the wait for both."""
     hazards: tuple[str, ...] = ()
     validators: Validators = NO_VALIDATORS
     """The validators of this version, for a later conditional request."""

@@ -361,6 +361,9 @@ def _verdict_on(page: PageParsed, verdict: Verdict, now: float, **more: Any) -> 
         fetched_at=page.fetched_at,
         status=page.status,
         size=page.size,
+        parse_seconds=page.parse_seconds,
+        # The clocks of the two services may differ.
+        dedup_seconds=max(0.0, now - page.at - page.parse_seconds),
         expires_at=page.expires_at,
         **{**fields, **more},
     )

@@ -22,11 +22,13 @@ from gossamer.events import (
     PageFetched,
     RobotsAnswered,
     RobotsRequested,
+    Timing,
     Visit,
     VisitEnded,
 )
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.outcomes import OUTCOMES
+from gossamer.events.records import NO_TIMING
 from gossamer.telemetry import count
 from gossamer.web.coding import decode
 from gossamer.web.cookies import Cookie
@@ -105,6 +107,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     request_headers: Headers = ()
     started_at: float = 0.0
     took: float = 0.0
+    timing: Timing = NO_TIMING
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -121,6 +124,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     """Seconds after which the order may be made again; 0 if that is not known."""
     started_at: float = 0.0
     took: float = 0.0
+    timing: Timing = NO_TIMING
 
 
 class Assessment(Struct, frozen=True, kw_only=True):
@@ -374,13 +378,22 @@ def _make_ended(
         location=assessment.location,
         started_at=latest.started_at if latest else 0.0,
         took=latest.took if latest else 0.0,
+        timing=latest.timing if latest else NO_TIMING,
         received=len(reply.body),
+        content_type=_type_of(reply),
         retry_after=assessment.retry_after,
         robots=None if order.visits[index].on_behalf_of else result.robots,
         sitemaps=() if order.visits[index].on_behalf_of else result.sitemaps,
         cookies=result.cookies,
         hazards=assessment.hazards,
     )
+
+
+def _type_of(reply: Reply) -> str:
+    """Return the type of a successful *reply*; "" for others, whose bodies nobody reads."""
+    if reply.status // 100 != 2:
+        return ""
+    return reply.kind or whole_type(reply.headers, reply.body)
 
 
 def _make_page(

@@ -23,7 +23,7 @@ from yarl import URL
 
 from gossamer.blocklist import Blocklist
 from gossamer.clock import Clock
-from gossamer.events import Outcome
+from gossamer.events import Outcome, Timing
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry import observe, set_gauge
@@ -152,6 +152,8 @@ class HostClient:
     def __init__(self, web: Web) -> None:
         self._web = web
         self._time = asyncio.get_running_loop().time
+        self._phases = PhaseTimer(self._time)
+        """The phases of the current request."""
 
     async def fetch(self, step: Fetch, admission: Admission[Request]) -> Reply | Failure:
         """Return the response or the failure. Nothing that a server does raises an exception.
@@ -159,7 +161,7 @@ class HostClient:
         Raise LocalFault if no request could be made and no host is to blame, Denied if a limiter
         denies the request or its name is not looked up in time.
         """
-        request = admission.request
+        request, self._phases = admission.request, PhaseTimer(self._time)
         try:
             addresses = await self._addresses(
                 host_name(step.url), step.url, request.remaining_seconds()
@@ -167,9 +169,11 @@ class HostClient:
         except TimeoutError as error:
             raise Denied(LEASE_TOO_SHORT) from error
         except (PrivateAddress, Blocklisted, DnsFailure, DnsUnanswered) as error:
-            return _failure(error)
+            return replace(_failure(error), timing=self._phases.end())
         request.address = address_key(addresses[0])
+        self._phases.begin("limited")
         await admission.reach(Stage.CONNECT)
+        self._phases.begin("connect")
         return await self._request(step, addresses, admission)
 
     async def _request(
@@ -185,7 +189,7 @@ class HostClient:
         finally:
             took = self._time() - begun_at
             observe("gossamer_fetch_seconds", took)
-        return replace(response, started_at=started_at, took=took)
+        return replace(response, started_at=started_at, took=took, timing=self._phases.end())
 
     def _close_idle(self, address: str) -> None:
         """Close idle connections to *address* until one more connection is within the limit."""
@@ -244,6 +248,7 @@ class HostClient:
                 with self._sending(admission, limit):
                     response = await self._head(step, access)
             deadline = limit.when() or deadline
+            self._phases.begin("body")
         except TimeoutError as error:
             raise SilentServer("the visit's time was over before the head came") from error
         try:
@@ -265,8 +270,10 @@ class HostClient:
         async def wait() -> None:
             deadline, started_at = limit.when() or 0.0, self._time()
             limit.reschedule(None)
+            self._phases.begin("limited")
             try:
                 await admission.reach(Stage.SEND)
+                self._phases.begin("first_byte")
             finally:
                 limit.reschedule(deadline + self._time() - started_at)
 
@@ -317,6 +324,25 @@ def _failure(error: Exception) -> Failure:
         hazard=hazard,
         stale=isinstance(error, BadHead) and error.stale,
     )
+
+
+class PhaseTimer:
+    """Measures the phases of one request, as `Timing` names them; the first is the lookup."""
+
+    def __init__(self, time: Callable[[], float]) -> None:
+        self._time, self._phase, self._begun_at = time, "dns", time()
+        self._seconds = dict[str, float]()
+
+    def begin(self, phase: str) -> None:
+        """End the current phase, and begin or continue *phase*."""
+        now = self._time()
+        self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + now - self._begun_at
+        self._phase, self._begun_at = phase, now
+
+    def end(self) -> Timing:
+        """End the request; return the seconds of its phases."""
+        self.begin(self._phase)
+        return Timing(**self._seconds)
 
 
 @dataclass

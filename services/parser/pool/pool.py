@@ -26,6 +26,7 @@ from types import TracebackType
 
 import structlog
 from msgspec import DecodeError
+from msgspec.structs import replace
 
 from gossamer import clock
 from gossamer.errors import GossamerError, Poison
@@ -115,9 +116,11 @@ class Pool:
         """
         message = frame(encode(request))
         child = await self._free.get()
+        begun_at = clock.steady()
         try:
             with observe_duration("gossamer_parse_seconds"):
                 reply = await self._ask(child, message)
+            seconds = clock.steady() - begun_at
             if reply.leaving or child.pages >= MAX_PAGES_PER_CHILD:
                 await child.stop()
         finally:
@@ -125,7 +128,8 @@ class Pool:
             self._free.put_nowait(child)
         if reply.parsed is None:
             raise Poison(f"the page cannot be read: {reply.fault}")
-        return restore_identity(request.page, reply.parsed, request.now)
+        parsed = restore_identity(request.page, reply.parsed, request.now)
+        return replace(parsed, parse_seconds=seconds)
 
     async def _ask(self, child: "Child", message: bytes) -> Reply:
         tries = 0
