@@ -18,7 +18,9 @@ from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.fetcher.rate_limits import AddressSlot
 from services.frontier.parked import ParkedLimitRow, ParkedRow
 from services.frontier.rows import (
+    DailyTallyRow,
     DueRow,
+    HazardExamplesRow,
     HistoryRow,
     HostRow,
     ListedHost,
@@ -54,6 +56,8 @@ TABLES: dict[type[Row], Options] = {
     SiteWorthRow: LARGE_ROWS,
     PartitionRow: SMALL_ROWS,
     TallyRow: SMALL_ROWS,
+    DailyTallyRow: SMALL_ROWS,
+    HazardExamplesRow: SMALL_ROWS,
     PartitionTallyRow: SMALL_ROWS,
     ClaimRow: SMALL_ROWS,
     WindowRow: SMALL_ROWS,

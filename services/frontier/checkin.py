@@ -123,6 +123,8 @@ class CheckIn:
         )
         if event.started_at:
             row = self._start_delay(partition, host, row, event, now)
+            if row.queued and backoff_until is None:
+                partition.tally.daily.count_delay(row.politeness.delay)
         elif OUTCOMES[event.outcome].fate is Fate.STAY:
             row = self._record_return(row, event, now)
         # If the host is not checked out, its lease has expired and a slow fetcher reports late.

@@ -19,13 +19,14 @@ from msgspec.structs import replace
 
 from gossamer.erasures import Erasures
 from gossamer.events import Discovery, OrderId, Outcome, PageDeduplicated, VisitEnded
-from gossamer.events.hazards import Hazard
+from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie
 from gossamer.web.links import linking_site
+from gossamer.web.url import site_of
 from services.frontier.conditions import (
     LISTED_CONDITIONS,
     Condition,
@@ -42,6 +43,7 @@ from services.frontier.politeness import SITE_CAUSE, Overrides, was_visited_befo
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
     DueRow,
+    HazardExample,
     HostRow,
     ListedHost,
     OffsetAndTime,
@@ -101,7 +103,7 @@ class Partition:
         self.parts = Parts(crawl, store, caches, self._schedule_site)
         self.parked = ParkedUrls(crawl, stored.parked, store, settings.parked_limit)
         self.plans = Plans(crawl, key, store, now)
-        self.tally = Tally(crawl, key, store)
+        self.tally = Tally(crawl, key, store, now)
         self._load_checked_out(now)
 
     def __repr__(self) -> str:
@@ -211,8 +213,8 @@ class Partition:
             self.tally.record_condition(row, before if host.stored else None)
         self.tally.queued += row.queued - host.row.queued
         self._host_rows.put(row)
-        if not host.stored:
-            self.sites.count_host(row.site)
+        if not host.stored and self.sites.count_host(row.site):
+            self.tally.daily.count_site()
         host.stored = True
         if row.host in self.bench.hosts:
             self.bench.update(host, row)
@@ -279,6 +281,7 @@ class Partition:
             self._schedule_host(row)
             self.update(host, row, Trigger.QUEUED_WHILE_FAILING)
         else:
+            self.tally.daily.count_delay(row.ready_at - now)
             self._enlist(host, row, Trigger.QUEUED_EARLY)
 
     def delay(self, host: Host, row: HostRow) -> None:
@@ -568,6 +571,7 @@ class Partition:
     def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
         """Count *urls* that were admitted."""
         self.tally.count_admitted(urls, now)
+        self.tally.daily.count_admitted(len(urls))
 
     def count_wait_over(self) -> None:
         """Count the end of a scheduled wait of a URL or host."""
@@ -575,16 +579,46 @@ class Partition:
 
     def count_visit(self, event: VisitEnded, received: int) -> None:
         """Count a visit; *received*: all bytes that its host has sent so far."""
-        self.tally.count_visit(event)
+        self._count_hazards(event.site, event.visit.url, self.tally.count_visit(event))
         self.tally.record_received(event.host, received)
 
-    def count_refused(self, rule: Hazard) -> None:
-        """Count a URL that *rule* refuses."""
-        self.tally.count_refused(rule)
+    def count_refused(self, rule: Hazard, site: str, url: str) -> None:
+        """Count a *url* of *site* that *rule* refuses."""
+        self._count_hazards(site, url, self.tally.count_refused(rule))
 
     def count_verdict(self, event: PageDeduplicated, record: OffsetAndTime | None) -> bool:
         """Count a verdict; return False if it was counted before, from the same *record*."""
-        return self.tally.count_verdict(event, record)
+        hazards = self.tally.count_verdict(event, record)
+        if hazards is None:
+            return False
+        self._count_hazards(event.site, event.visit.url, sorted(hazards))
+        self.sites.note_page(event)
+        return True
+
+    def count_parked(self, site: str, via: str, limit: str, urls: Sequence[str]) -> None:
+        """Count the links to *urls* of a page of *site*, the visit *via*, which are parked because
+        of *limit*."""
+        hazard = Hazard(limit) if limit in HAZARDS else Hazard.BLACKLISTED
+        first = bool(self._add_hazards(site, [hazard]))
+        productive = self.sites.is_productive(site)
+        self.tally.daily.count_parked(hazard, len(urls), first, productive)
+        # An example of another site would not be erased with its site, in another partition.
+        page = via.partition("@")[2]
+        example = next((url for url in urls if site_of(url) == site), page)
+        if example and not self.erasures.of_link(via, example):
+            self.tally.daily.add_example(hazard, HazardExample(example, site))
+
+    def _count_hazards(self, site: str, url: str, hazards: Sequence[str]) -> None:
+        if hazards:
+            first = self._add_hazards(site, hazards)
+            productive = self.sites.is_productive(site)
+            self.tally.daily.count_hazards(url, site, hazards, first, productive)
+
+    def _add_hazards(self, site: str, hazards: Sequence[str]) -> list[str]:
+        """Return the *hazards* that *site* meets for the first time."""
+        if self.sites.is_new(site):
+            self.tally.daily.count_site()
+        return self.sites.add_hazards(site, hazards)
 
     def next_order(self) -> OrderId:
         """Return the id of a new order."""

@@ -203,9 +203,15 @@ class Refusals:
         self.record(partition, host.site, found, url.origin, url.earlier, refused, crawl, now)
 
     def park(
-        self, partition: Partition, event: LinksParked, crawl: CrawlDefined | None, now: float
+        self,
+        partition: Partition,
+        event: LinksParked,
+        crawl: CrawlDefined | None,
+        now: float,
+        counts: bool,
     ) -> Iterator[UrlsDiscovered]:
-        """Park the links of *event*; yield the links that *crawl* visits.
+        """Park the links of *event*, and count them if *counts*; yield the links that *crawl*
+        visits.
 
         Dedup may have evaluated them by an older definition, or by a rule that was lifted.
         """
@@ -216,6 +222,8 @@ class Refusals:
         for limit, urls in excluded.items():
             state = limit_state(limit, crawl, self.blocklist)
             partition.parked.add(event.site, event.via, urls, limit, state)
+            if counts:
+                partition.count_parked(event.site, event.via, limit, [found.url for found in urls])
         yield from group_by_site(fitting, event.via, event.crawl, now)
 
     def must_evaluate(self, crawl: CrawlDefined | None) -> bool:
@@ -262,7 +270,7 @@ class Refusals:
             return
         count("gossamer_urls_refused_total", rule=rule)
         count_hazards("frontier", [rule])
-        partition.count_refused(rule)
+        partition.count_refused(rule, site, found.url)
         if rule in PARKING_RULES and rule not in SITE_RULES and not earlier:
             limit = limit_name(rule, found.url, self.blocklist)
             state = limit_state(limit, crawl, self.blocklist)

@@ -21,12 +21,16 @@ from services.frontier.bucketed_log import (
     RangedLog,
     merge_ranges,
 )
+from services.frontier.daily import MAX_EXAMPLES, add_days, scan_days
 from services.frontier.harvest import merge_curves
 from services.frontier.plans import calendar_name
 from services.frontier.revisit import CrawlState
 from services.frontier.rows import (
     AppliedRecords,
+    DailyTallyRow,
     DueRow,
+    HazardExample,
+    HazardExamplesRow,
     PartitionPlansRow,
     PartitionRow,
     PartitionTallyRow,
@@ -45,6 +49,8 @@ class PartitionRows(NamedTuple):
     shared: PartitionTallyRow
     totals: TallyRow
     plans: PartitionPlansRow
+    days: list[DailyTallyRow]
+    examples: list[HazardExamplesRow]
 
 
 class Portion(NamedTuple):
@@ -80,6 +86,10 @@ def resize(store: Store, crawl: str, before: int, after: int) -> None:
             replace(_make_tally(crawl, key, parts), applied_verdicts=verdicts)
         )
         store.table(PartitionPlansRow).put(_make_plans_row(crawl, key, parts))
+        for day in _make_days(key, parts):
+            store.table(DailyTallyRow).put(day)
+        for examples in _make_examples(crawl, key, parts):
+            store.table(HazardExamplesRow).put(examples)
 
 
 def drop_partitions(store: Store, crawl: str, partitions: int) -> None:
@@ -88,7 +98,7 @@ def drop_partitions(store: Store, crawl: str, partitions: int) -> None:
         key = partition_key(number, partitions)
         for row in (PartitionRow, PartitionTallyRow):
             store.table(row).drop(key)
-        for of_crawl in (TallyRow, PartitionPlansRow):
+        for of_crawl in (TallyRow, PartitionPlansRow, DailyTallyRow, HazardExamplesRow):
             store.table(of_crawl).drop((crawl, key))
 
 
@@ -99,6 +109,8 @@ def _read(store: Store, crawl: str, number: int, partitions: int) -> PartitionRo
         store.table(PartitionTallyRow).get(key) or PartitionTallyRow(key),
         store.table(TallyRow).get((crawl, key)) or TallyRow(crawl, key),
         store.table(PartitionPlansRow).get((crawl, key)) or PartitionPlansRow(crawl, key),
+        scan_days(store, crawl, key),
+        store.table(HazardExamplesRow).scan((crawl, key)),
     )
 
 
@@ -214,6 +226,29 @@ def _make_tally(crawl: str, key: str, parts: list[Portion]) -> TallyRow:
         hours=hours,
         harvest=merge_curves(row.harvest for row in rows),
     )
+
+
+def _make_days(key: str, parts: list[Portion]) -> list[DailyTallyRow]:
+    days = dict[float, DailyTallyRow]()
+    for row in (day for part in parts if part.is_heir for day in part.rows.days):
+        before = days.get(row.at)
+        days[row.at] = add_days(before, row) if before else replace(row, partition=key)
+    return [*days.values()]
+
+
+def _make_examples(crawl: str, key: str, parts: list[Portion]) -> list[HazardExamplesRow]:
+    """Return the examples of the sites of a new partition, whose frontier erases them on demand."""
+    found = dict[str, tuple[float, list[HazardExample]]]()
+    for part in parts:
+        for row in part.rows.examples:
+            at, urls = found.get(row.hazard, (row.at, []))
+            urls += [one for one in row.urls if key_group_of(one.site) in part.groups]
+            found[row.hazard] = max(at, row.at), urls
+    return [
+        HazardExamplesRow(crawl, key, hazard, at, tuple(urls[:MAX_EXAMPLES]))
+        for hazard, (at, urls) in found.items()
+        if urls
+    ]
 
 
 def _add_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:

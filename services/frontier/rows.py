@@ -49,6 +49,36 @@ class AppliedRecords(NamedTuple):
         return AppliedRecords(record.offset + 1, max(self.at, record.at))
 
 
+class Downloads(NamedTuple):
+    """Responses of one kind."""
+
+    responses: int = 0
+    received: int = 0
+    """Bytes of their bodies, as received."""
+
+
+class HazardCount(NamedTuple):
+    """How often a hazard was met on a day."""
+
+    urls: int = 0
+    """URLs that met it. A retried or revisited URL may count again."""
+    sites: int = 0
+    """Sites that met it for the first time."""
+    productive_urls: int = 0
+    """URLs that met it, of sites whose last pages mostly had new texts."""
+    links: int = 0
+    """Links that were parked because of it. A link counts on each page."""
+    productive_links: int = 0
+    """Parked links on pages of sites whose last pages mostly had new texts."""
+
+
+class HazardExample(NamedTuple):
+    """A URL that met a hazard."""
+
+    url: str
+    site: str
+
+
 class OffsetAndTime(NamedTuple):
     """The offset of an event in its partition, and its time."""
 
@@ -332,6 +362,11 @@ class SiteRow(Row, frozen=True):
     refused: dict[str, int] = field(default_factory=dict)
     """Rule → the number of URLs that it has refused permanently; the first hundred are in `urls`.
     """
+    hazards: tuple[str, ...] = ()
+    """The hazards that URLs of the site have met, in the order of their first occurrence."""
+    latest_new: tuple[bool, ...] = ()
+    """Whether each of the last few pages of the site had a new text, in the order of their
+    verdicts."""
     unreadable: dict[str, UnreadablePages] = field(default_factory=dict)
     """Host → its last pages, if all of them are unreadable."""
     validators: dict[str, Trust] = field(default_factory=dict)
@@ -626,7 +661,60 @@ class TallyRow(Row, frozen=True):
     harvest: tuple[HarvestPoint, ...] = ()
     """The harvest curve: what the visits have brought, over time. At most 64 points."""
     applied_verdicts: AppliedRecords = AppliedRecords()
-    """The records of `pages.deduplicated` that are in the totals."""
+    """The records of `pages.deduplicated` that are in the totals: verdicts and parked links."""
+
+
+class DailyTallyRow(Row, frozen=True):
+    """Totals of a crawl in a partition on one day, for `gossamer report`."""
+
+    table = "daily_tallies"
+    partition_key, sort_key = ("crawl", "partition"), "at"
+    decides = True
+    kept_for, aged_by = "frontier.report_age", "at"
+
+    crawl: str
+    partition: str
+    at: float
+    """The beginning of the day, in UTC. A count belongs to the day on which the frontier made it.
+    """
+    admitted: int = 0
+    """URLs that were admitted."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Rule → URLs that it refused."""
+    sites: int = 0
+    """Sites whose first URL was admitted or met a hazard on the day."""
+    visits: int = 0
+    """Visits that sent a request."""
+    pages: int = 0
+    """Visits that ended with a page."""
+    statuses: dict[str, Downloads] = field(default_factory=dict)
+    """Status code → responses. Visits without a response are under their outcome, and rare statuses
+    under `other`."""
+    types: dict[str, Downloads] = field(default_factory=dict)
+    """Media type → 2xx responses, without robots.txt files. Rare types are under `other`."""
+    verdicts: dict[str, int] = field(default_factory=dict)
+    """Verdict → pages."""
+    new_texts: int = 0
+    """Pages whose text no other page had before, and changed pages. Listings do not count."""
+    hazards: dict[str, HazardCount] = field(default_factory=dict)
+    """Hazard → how often it was met."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Stage of a visit (`services.frontier.daily.Stage`) → seconds of all visits together."""
+
+
+class HazardExamplesRow(Row, frozen=True):
+    """A few URLs of a partition that met a hazard, for `gossamer report`."""
+
+    table = "hazard_examples"
+    partition_key, sort_key = ("crawl", "partition"), "hazard"
+
+    crawl: str
+    partition: str
+    hazard: str
+    at: float
+    """When the newest example was added."""
+    urls: tuple[HazardExample, ...] = ()
+    """The newest example first."""
 
 
 class PartitionTallyRow(Row, frozen=True):

@@ -217,6 +217,7 @@ class Frontier(Processor):
                 f"{site} belongs to another partition than the record: its producer must choose "
                 "partitions by murmur2"
             )
+        partition.tally.daily.open_day(now)
         return handler(partition, event, now) or ()
 
     def _bind_controls(self) -> dict[type[Event], Handler]:
@@ -238,9 +239,7 @@ class Frontier(Processor):
             VisitEnded: self._check_in_visit,
             PageDeduplicated: self._record_verdict,
             MissingPageRead: lambda partition, event, now: add_signature_text(partition, event),
-            LinksParked: lambda partition, event, now: self._refusals.park(
-                partition, event, self._crawl, now
-            ),
+            LinksParked: self._park_links,
             RobotsRequested: lambda partition, event, now: [
                 *self._robots.handle_request(partition, event, now)
             ],
@@ -277,6 +276,10 @@ class Frontier(Processor):
             self._check_in.record_verdict(partition, event, now)
             self._revisits.record_verdict(partition, event)
 
+    def _park_links(self, partition: Partition, event: LinksParked, now: float) -> Output:
+        counts = partition.tally.begin_parked(self._offset_and_time(event))
+        return self._refusals.park(partition, event, self._crawl, now, counts)
+
     def _apply_robots_answer(
         self, partition: Partition, event: RobotsAnswered, now: float
     ) -> Output:
@@ -312,6 +315,8 @@ class Frontier(Processor):
 
     def wake(self, now: float, limit: int = MAX_POLL_RECORDS) -> Iterator[Event]:
         """Update hosts and URLs that are due, then yield orders: at most *limit* of each."""
+        for partition in self._partitions:
+            partition.tally.daily.open_day(now)
         read_until = self._leases_may_end_until(now)
         for partition in self._partitions if self._partitions.caught_up else ():
             self._leases.end(partition, read_until, now)

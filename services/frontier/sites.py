@@ -5,16 +5,18 @@ rule refuses permanently gets a row in `urls` only if few URLs of its site were 
 before. The others are only counted.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from math import inf
 
 from msgspec.structs import replace
 
+from gossamer.events import PageDeduplicated
 from gossamer.events.hazards import Hazard
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie, merge_cookies
 from gossamer.web.validators import Trust
+from services.frontier.daily import is_productive, note_page
 from services.frontier.politeness import Overrides
 from services.frontier.revisit import SiteState, pack, unpack_site
 from services.frontier.revisit.planning import quiet_time
@@ -75,11 +77,39 @@ class Sites:
         if not (row := self._row(site)).has_seed:
             self._put(replace(row, has_seed=True))
 
-    def count_host(self, site: str) -> None:
-        """Count one more host of *site*."""
+    def is_new(self, site: str) -> bool:
+        """Return whether no host was admitted and no hazard met on *site* so far."""
         row = self._row(site)
-        if not self.is_counted:
-            self._put(replace(row, hosts=row.hosts + 1, applied=self._including_record(row)))
+        return not row.hosts and not row.hazards
+
+    def count_host(self, site: str) -> bool:
+        """Count one more host of *site*; return whether the site was new."""
+        row = self._row(site)
+        if self.is_counted:
+            return False
+        is_new = self.is_new(site)
+        self._put(replace(row, hosts=row.hosts + 1, applied=self._including_record(row)))
+        return is_new
+
+    def add_hazards(self, site: str, hazards: Sequence[str]) -> list[str]:
+        """Add *hazards* that a URL of *site* met; return those that the site met for the first
+        time."""
+        row = self._row(site)
+        first = [name for name in hazards if name not in row.hazards]
+        if first:
+            self._put(replace(row, hazards=(*row.hazards, *first)))
+        return first
+
+    def note_page(self, event: PageDeduplicated) -> None:
+        """Note whether a page had a new text."""
+        row = self._row(event.site)
+        latest = note_page(row.latest_new, event)
+        if latest != row.latest_new:
+            self._put(replace(row, latest_new=latest))
+
+    def is_productive(self, site: str) -> bool:
+        """Return whether most of the last pages of *site* had new texts."""
+        return is_productive(self._row(site).latest_new)
 
     def erase_host(self, site: str, host: str) -> None:
         """Erase a host from the site's row; erase the row if this was the last host."""

@@ -16,6 +16,7 @@ from gossamer.policies import NEVER
 from gossamer.store import Store
 from services.frontier import revisit
 from services.frontier.conditions import Condition
+from services.frontier.daily import DailyTally
 from services.frontier.harvest import Harvest
 from services.frontier.revisit import CrawlState
 from services.frontier.rows import (
@@ -37,7 +38,8 @@ HOURS = 24
 class Tally:
     """The totals of a partition, written once per advance if they changed."""
 
-    def __init__(self, crawl: str, partition: str, store: Store) -> None:
+    def __init__(self, crawl: str, partition: str, store: Store, now: float) -> None:
+        self.daily = DailyTally(crawl, partition, store, now)
         self._rows, self._shared_rows = store.table(TallyRow), store.table(PartitionTallyRow)
         keys = crawl, partition
         self._row = row = self._rows.get(keys) or TallyRow(*keys)
@@ -75,12 +77,12 @@ class Tally:
         # The URLs of seeds and of sitemaps have no page with a score.
         self.harvest.count_found(sum(url.score is not None for url in urls), now)
 
-    def count_visit(self, event: VisitEnded) -> None:
-        """Count a visit that ended."""
+    def count_visit(self, event: VisitEnded) -> list[str]:
+        """Count a visit that ended; return the hazards that were counted."""
         if OUTCOMES[event.outcome].fate is Fate.STAY:
-            return
+            return []
         if event.visit.purpose is not Purpose.PAGE and event.outcome is Outcome.PRIVATE_ADDRESS:
-            return  # No request was made. The URLs of the host get the same outcome, and count.
+            return []  # No request was made. The URLs of the host get the same outcome, and count.
         self.harvest.count_visit(event.at)
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         self.pages += page
@@ -92,9 +94,12 @@ class Tally:
             name = LABELS.get(event.visit.purpose, name)
         self.outcomes[name] += 1
         self.received += event.received
-        self.hazards.update(counted_by("fetcher", event.hazards))
+        hazards = counted_by("fetcher", event.hazards)
+        self.hazards.update(hazards)
+        self.daily.count_visit(event)
         self.latest = [*self.latest[1 - MAX_LISTED :], (event.visit.url, name)]
         _keep_largest(self.slowest, event.host, max(event.took, self.slowest.get(event.host, 0.0)))
+        return hazards
 
     def record_finished(self, event: VisitEnded) -> None:
         """Count the URL of *event*, which is not retried. Make it the example of its outcome if
@@ -110,19 +115,32 @@ class Tally:
         """Record the bytes that a host has sent in all."""
         _keep_largest(self.largest, host, received)
 
-    def count_verdict(self, event: PageDeduplicated, record: OffsetAndTime | None) -> bool:
-        """Count a verdict; return False if it was counted before, from the same *record*."""
+    def begin_parked(self, record: OffsetAndTime | None) -> bool:
+        """Return whether the parked links of *record* are yet to be counted, and note that they
+        are. It has the topic of the verdicts."""
         if record and self.applied_verdicts.covers(record):
             return False
         if record:
             self.applied_verdicts = self.applied_verdicts.through(record)
+        return True
+
+    def count_verdict(
+        self, event: PageDeduplicated, record: OffsetAndTime | None
+    ) -> set[str] | None:
+        """Count a verdict; return the hazards that were counted, or None if the verdict was counted
+        before, from the same *record*."""
+        if record and self.applied_verdicts.covers(record):
+            return None
+        if record:
+            self.applied_verdicts = self.applied_verdicts.through(record)
         self.verdicts[event.verdict] += 1
         self.harvest.count_verdict(event)
-        hazards = event.hazards
-        self.hazards.update({*counted_by("parser", hazards), *counted_by("dedup", hazards)})
+        self.daily.count_verdict(event)
+        hazards = {*counted_by("parser", event.hazards), *counted_by("dedup", event.hazards)}
+        self.hazards.update(hazards)
         if event.verdict not in GONE_VERDICTS and event.verdict is not Verdict.UNREADABLE:
             self._count_change(event.change, event.fetched_at or event.at)
-        return True
+        return hazards
 
     def _count_change(self, change: float | None, at: float) -> None:
         """Count a page fetched *at* by how much of it had changed; None for a new page."""
@@ -148,18 +166,25 @@ class Tally:
             for host in [one for one in values if is_about(f"{one}/", target) and one != target]:
                 del values[host]
             values.pop(target, None)
+        self.daily.erase(target)
 
-    def count_refused(self, rule: Hazard) -> None:
-        """Count a URL that was refused."""
+    def count_refused(self, rule: Hazard) -> list[str]:
+        """Count a URL that *rule* refuses; return the hazards that were counted."""
+        hazards = counted_by("frontier", [rule])
         self.refused[rule] += 1
-        self.count_hazard(rule)
+        self.hazards.update(hazards)
+        self.daily.count_refused(rule)
+        return hazards
 
-    def count_hazard(self, hazard: Hazard) -> None:
-        """Count a hazard that the frontier counts."""
-        self.hazards.update(counted_by("frontier", [hazard]))
+    def count_hazard(self, hazard: Hazard) -> list[str]:
+        """Count a hazard that the frontier counts, and that refuses no URL; return it."""
+        hazards = counted_by("frontier", [hazard])
+        self.hazards.update(hazards)
+        return hazards
 
     def write(self) -> None:
         """Put the totals into the store if they have changed."""
+        self.daily.write()
         row = TallyRow(
             crawl=self._row.crawl,
             partition=self._row.partition,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.console.test_report import progress, show_report
+from tests.console.test_progress import progress, show_report
 
 from inspection.folder import Folder
 from inspection.progress import End

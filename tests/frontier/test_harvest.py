@@ -103,13 +103,13 @@ def test_rates_lately_are_those_of_the_newest_eighth() -> None:
 
 def test_curve_is_stored_with_the_totals_and_goes_on_after_a_restart() -> None:
     store = SqliteStore(Database(":memory:"))
-    tally, whole = Tally(DEFAULT_CRAWL, "0/1", store), Harvest()
+    tally, whole = Tally(DEFAULT_CRAWL, "0/1", store, 0.0), Harvest()
     for at in range(500):
         count(whole, float(at), 2, 1)
         count(tally.harvest, float(at), 2, 1)
         if at % 7 == 0:
             tally.write()
             store.flush()
-            tally = Tally(DEFAULT_CRAWL, "0/1", store)
+            tally = Tally(DEFAULT_CRAWL, "0/1", store, 0.0)
     assert tally.harvest.points == whole.points
     assert [*map(astuple, tally.harvest.points)] == [*map(astuple, whole.points)]
