@@ -25,6 +25,7 @@ from gossamer.errors import BadSettings, GossamerError, Unavailable
 from inspection.crawl import OpenCrawl
 from inspection.hosts import Host, Site, read_hosts, read_sites
 from inspection.parts import SiteParts, read_parts
+from inspection.report import Report, read_report
 from inspection.status import CrawlReport, read_status
 from inspection.url_forms import crawl_form
 from inspection.urls import UrlExplanation, explain_url
@@ -49,6 +50,8 @@ Limit = Annotated[
 Url = Annotated[str, QueryParameter(description="A URL, in any form that a person types.")]
 Chosen = Annotated[Condition | None, QueryParameter(description="Only hosts in this condition.")]
 OfSite = Annotated[str, QueryParameter(description="Only this site, or only its hosts.")]
+Days = Annotated[int | None, QueryParameter(ge=1, description="Only the last days.")]
+OfDay = Annotated[str, QueryParameter(description="Only this day, as 2026-11-26, in UTC.")]
 Answer = TypeVar("Answer")
 
 
@@ -82,6 +85,14 @@ async def get_status(state: State) -> CrawlReport:
     """Totals, failures with examples, lags, and waiting hosts and URLs."""
     reader: Reader = state.reader
     return await reader.read(lambda crawl: read_status(crawl).report())
+
+
+@get("/v1/report", summary="Limits explained")
+async def get_report(state: State, days: Days = None, day: OfDay = "") -> Report:
+    """Limits, traps and hazards with the sites and URLs that met them, downloads, copies, time by
+    stage, and advice: of all days, of the last days, or of one day."""
+    reader: Reader = state.reader
+    return await reader.read(lambda crawl: read_report(crawl, days, day))
 
 
 @get("/v1/url", summary="The explanation of a URL")
@@ -133,7 +144,7 @@ def _error_response(_: Request[Any, Any, Any], error: GossamerError) -> Response
 def make_app(opening: Callable[[], AbstractContextManager[OpenCrawl]], port: int) -> Litestar:
     """Return the application for the crawl that *opening* opens, to be served at *port*."""
     return Litestar(
-        [get_status, get_url, get_history, get_hosts, get_sites, get_parts],
+        [get_status, get_report, get_url, get_history, get_hosts, get_sites, get_parts],
         lifespan=[Reader(opening).running],
         allowed_hosts=AllowedHostsConfig([f"127.0.0.1:{port}", f"localhost:{port}"]),
         exception_handlers={GossamerError: _error_response},

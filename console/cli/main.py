@@ -25,6 +25,7 @@ GROUPS = {
     },
     "inspect": {
         "status": "show the progress of a crawl, its failures, and waiting hosts",
+        "report": "explain what limits, traps and copies cost, by day and in total",
         "why": "explain what happened to a URL, and what happens next",
         "history": "list the visits to a URL, and the changes they found",
         "hosts": "list hosts: their conditions, queues and delays",

@@ -1,4 +1,7 @@
-"""The progress of a crawl in lines: one while it runs, the report at its end, and `status`."""
+"""The progress of a crawl in lines: one while it runs, the report at its end, and `status`.
+
+`gossamer report` explains what the limits of the crawl cost.
+"""
 
 import os
 import shutil
@@ -394,6 +397,7 @@ def _next_steps(folder: Folder) -> Iterator[Line]:
     yield Line("archive", str(folder.warc))
     yield Line("read pages", f"{command} pages{data}")
     yield Line("explain", f"{command} why{data} URL")
+    yield Line("limits", f"{command} report{data}")
 
 
 def _data(folder: Folder) -> str:

@@ -1,0 +1,174 @@
+"""`gossamer report`: what limits, traps and hazards cost, and what the downloads brought."""
+
+import argparse
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from console.cli.options import add_crawl, open_from, positive
+from console.output import BOLD, YELLOW, Line, print_items, print_lines, say
+from gossamer.terminal import json_line, printable
+from inspection.figures import duration, number, plural, size
+from inspection.labels import LABELS, status_label
+from inspection.report import DownloadReport, HazardReport, Report, read_report
+
+MAX_DOWNLOADS = 12
+"""Rows in the tables of statuses and of media types."""
+MAX_DAYS = 14
+"""Rows in the table of days."""
+MAX_URL_LENGTH = 400
+MIN_SHOWN_SHARE = 0.0005
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    command.add_argument("--day", default="", metavar="DAY", help="only this day: 2026-11-26, UTC")
+    command.add_argument("--days", type=positive, metavar="N", help="only the last N days")
+    command.add_argument(
+        "--advice", action="store_true", help="only limits to change, with the figures"
+    )
+    command.add_argument("--json", action="store_true", help="print everything as JSON")
+    add_crawl(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the report."""
+    with open_from(options) as crawl:
+        report = read_report(crawl, options.days, options.day)
+    if options.json:
+        print(json_line(msgspec.json.format(msgspec.json.encode(report))))
+    elif not report.first_day:
+        say(f"{report.crawl}: nothing was counted{f' on {options.day}' * bool(options.day)}.")
+    elif options.advice:
+        _print_advice(report)
+    else:
+        _print_report(report)
+    return 0
+
+
+def _print_advice(report: Report) -> None:
+    found = plural(len(report.advice), "limit") if report.advice else "no limit"
+    say(f"{report.crawl}: advice on {found}, from {_period(report)}.")
+    print_items(advice.text for advice in report.advice)
+
+
+def _print_report(report: Report) -> None:
+    say(summary(report))
+    print_lines(overview(report))
+    met = [one for one in report.hazards if one.urls or one.sites or one.parked_links]
+    if met:
+        say("")
+        say("Limits and hazards: sites and URLs that met them, settings, examples", BOLD)
+        print_items(line for hazard in met for line in hazard_lines(hazard))
+    for title, downloads in (("Status codes", report.statuses), ("Media types", report.types)):
+        if downloads:
+            say("")
+            say(f"{title}: responses, their share, bytes", BOLD)
+            print_items(download_lines(downloads))
+    if any(stage.seconds for stage in report.stages):
+        say("")
+        say("Time by stage, of all visits together", BOLD)
+        print_items(
+            f"{duration(stage.seconds):>12} {share_text(stage.share):>8}  {stage.label}"
+            for stage in report.stages
+        )
+    if len(report.days) > 1:
+        say("")
+        say("Days: requests, pages, new texts, copies, bytes", BOLD)
+        print_items(day_lines(report))
+    if report.advice:
+        say("")
+        advice = plural(len(report.advice), "piece")
+        say(f"{advice} of advice: gossamer report --advice", YELLOW)
+
+
+def summary(report: Report) -> str:
+    """Return the first sentence: pages, sites, and what each new text cost."""
+    totals = report.totals
+    parts = [f"{plural(totals.pages, 'page')} of {plural(totals.sites, 'site')}"]
+    if totals.pages_per_new_text is not None:
+        parts.append(f"{number(totals.pages_per_new_text)} downloads for each new text")
+    if totals.duplicate_share is not None:
+        parts.append(f"{share_text(totals.duplicate_share)} copies")
+    return f"{report.crawl}: {', '.join(parts)}."
+
+
+def overview(report: Report) -> Iterator[Line]:
+    """Yield the lines about all visits."""
+    totals = report.totals
+    yield Line("period", _period(report))
+    yield Line("urls", f"{totals.admitted:,} admitted, {totals.refused:,} refused")
+    yield Line("requests", f"{totals.visits:,}, {size(totals.received)} received")
+    new_texts = f"{totals.new_texts:,}"
+    if totals.visits_per_new_text is not None:
+        new_texts += f", one in {number(totals.visits_per_new_text)} requests"
+    yield Line("new texts", new_texts)
+    copies = f"{totals.duplicates:,} exact, {totals.near_duplicates:,} near"
+    if totals.unchanged:
+        copies += f"; {plural(totals.unchanged, 'page')} unchanged at a later visit"
+    yield Line("copies", copies)
+    waited, visited = totals.delay_seconds, totals.visit_seconds
+    if waited + visited > 0:
+        share = share_text(waited / (waited + visited))
+        yield Line(
+            "politeness",
+            f"hosts waited {duration(waited)} for their delay ({share}), and were visited for "
+            f"{duration(visited)}",
+        )
+
+
+def hazard_lines(hazard: HazardReport) -> Iterator[str]:
+    """Yield the row of *hazard*, its settings, and its examples."""
+    sites = f"{hazard.sites:>7,} {share_text(hazard.site_share):>8}"
+    urls = f"{hazard.urls + hazard.parked_links:>10,} {share_text(hazard.url_share):>8}"
+    yield f"{sites} {urls}  {hazard.label}"
+    details = list[str]()
+    if hazard.parked_links:
+        details.append(f"{plural(hazard.parked_links, 'link')} parked")
+    if hazard.refused:
+        details.append(f"{plural(hazard.refused, 'URL')} refused")
+    if hazard.settings:
+        details.append(", ".join(hazard.settings))
+    if details:
+        yield f"    {'; '.join(details)}"
+    for url in hazard.examples:
+        yield f"    {printable(url, MAX_URL_LENGTH)}"
+
+
+def download_lines(downloads: tuple[DownloadReport, ...]) -> Iterator[str]:
+    """Yield the rows of the most frequent *downloads*."""
+    for one in downloads[:MAX_DOWNLOADS]:
+        share, name = share_text(one.share), printable(download_label(one.name))
+        yield f"{one.responses:>10,} {share:>8} {size(one.received):>10}  {name}"
+    if rest := downloads[MAX_DOWNLOADS:]:
+        responses = sum(one.responses for one in rest)
+        yield f"{responses:>10,} of {plural(len(rest), 'other kind')}: --json"
+
+
+def day_lines(report: Report) -> Iterable[str]:
+    """Yield the rows of the newest days."""
+    for one in report.days[:MAX_DAYS]:
+        totals = one.totals
+        copies = totals.duplicates + totals.near_duplicates
+        yield (
+            f"{one.day} {totals.visits:>10,} {totals.pages:>10,} {totals.new_texts:>10,} "
+            f"{copies:>10,} {size(totals.received):>10}"
+        )
+    if len(report.days) > MAX_DAYS:
+        yield f"and {plural(len(report.days) - MAX_DAYS, 'earlier day')}: --json"
+
+
+def _period(report: Report) -> str:
+    if report.first_day == report.last_day:
+        return report.first_day
+    return f"{report.first_day} to {report.last_day}"
+
+
+def share_text(share: float) -> str:
+    """Return a share from 0 to 1 as `83.2 %`, with one decimal; `< 0.1 %` if that would be 0."""
+    return "< 0.1 %" if 0 < share < MIN_SHOWN_SHARE else f"{100 * share:.1f} %"
+
+
+def download_label(name: str) -> str:
+    """Return a status code with its phrase, an outcome in words, or a media type."""
+    return status_label(int(name)) if name.isdecimal() else LABELS.get(name, name)
