@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import reduce
 from itertools import zip_longest
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -362,78 +363,79 @@ HIGH_UNWANTED_SHARE = 0.1
 """Share of visits to documents of other types above which they waste the crawl."""
 
 
-def _costs_honest_pages(report: Report) -> Iterator[Advice]:
+class Finding(NamedTuple):
+    """Settings that a rule advises to change, and why, with the figures."""
+
+    settings: tuple[str, ...]
+    text: str
+
+
+def _find_costly_limits(report: Report) -> Iterator[Finding]:
     for one in report.hazards:
         stopped = one.urls + one.parked_links
         honest = one.productive_urls + one.productive_links
         share, what = _share(honest, stopped), "link" if one.parked_links else "URL"
         some = "; some may lead to pages that were found on another way" * bool(one.parked_links)
         if one.is_limit and stopped >= MIN_STOPPED_URLS and share >= MIN_PRODUCTIVE_SHARE:
-            yield Advice(
-                rule="costs_honest_pages",
-                settings=one.settings,
-                text=f"{one.label}: {honest:,} of {plural(stopped, what)} ({percent(share)}) "
+            yield Finding(
+                one.settings,
+                f"{one.label}: {honest:,} of {plural(stopped, what)} ({percent(share)}) "
                 f"are of sites whose last pages were mostly new{some}. "
                 f"It met {plural(one.sites, 'site')} ({percent(one.site_share)}). "
                 f"Raise {_names(one.settings)}, unless the examples are a trap.",
             )
 
 
-def _never_applies(report: Report) -> Iterator[Advice]:
+def _find_many_copies(report: Report) -> Iterator[Finding]:
+    totals, share = report.totals, report.totals.duplicate_share
+    copies = totals.duplicates + totals.near_duplicates
+    settings = HAZARDS[Hazard.TRAP_DUPLICATES].settings
+    if share is not None and share > HIGH_DUPLICATE_SHARE:
+        compared = round(copies / share)
+        if compared >= MIN_COMPARED_PAGES:
+            yield Finding(
+                settings,
+                f"copies: {copies:,} of {plural(compared, 'page')} ({percent(share)}) had the text "
+                f"of another page, exactly or nearly. Lower {_names(settings)}.",
+            )
+
+
+def _find_unwanted_documents(report: Report) -> Iterator[Finding]:
+    one = next(one for one in report.hazards if one.hazard == Hazard.UNWANTED_TYPE)
+    if one.urls >= MIN_STOPPED_URLS and one.url_share > HIGH_UNWANTED_SHARE:
+        yield Finding(
+            (*one.settings, "crawl.scope"),
+            f"{one.label}: {one.urls:,} of {plural(one.of_urls, 'visit')} "
+            f"({percent(one.url_share)}) requested documents that are not read. Exclude their URLs "
+            "by crawl.scope, or add their types to fetcher.types.",
+        )
+
+
+def _find_unused_limits(report: Report) -> Iterator[Finding]:
     for one in report.hazards:
         stopped = one.urls + one.refused + one.parked_links
         if one.is_limit and not stopped and one.of_urls >= MIN_URLS:
-            yield Advice(
-                rule="never_applies",
-                settings=one.settings,
-                text=f"{one.label}: none of {one.of_urls:,} URLs. "
+            yield Finding(
+                one.settings,
+                f"{one.label}: none of {one.of_urls:,} URLs. "
                 f"{_names(one.settings)} may be lower, to stop a trap sooner.",
             )
 
 
-def _wasted_on_copies(report: Report) -> Iterator[Advice]:
-    totals, share = report.totals, report.totals.duplicate_share
-    copies = totals.duplicates + totals.near_duplicates
-    compared = totals.new_texts + copies + totals.unchanged
-    if share is not None and compared >= MIN_COMPARED_PAGES and share > HIGH_DUPLICATE_SHARE:
-        yield Advice(
-            rule="wasted_on_copies",
-            settings=HAZARDS[Hazard.TRAP_DUPLICATES].settings,
-            text=f"copies: {copies:,} of {plural(compared, 'page')} ({percent(share)}) had the "
-            "text of another page, exactly or nearly. "
-            f"Lower {_names(HAZARDS[Hazard.TRAP_DUPLICATES].settings)}.",
-        )
-
-
-def _unwanted_documents(report: Report) -> Iterator[Advice]:
-    for one in report.hazards:
-        if (
-            one.hazard == Hazard.UNWANTED_TYPE
-            and one.urls >= MIN_STOPPED_URLS
-            and one.url_share > HIGH_UNWANTED_SHARE
-        ):
-            yield Advice(
-                rule="unwanted_documents",
-                settings=(*one.settings, "crawl.scope"),
-                text=f"{one.label}: {one.urls:,} of {plural(one.of_urls, 'visit')} "
-                f"({percent(one.url_share)}) requested documents that are not read. Exclude their "
-                "URLs by crawl.scope, or add their types to fetcher.types.",
-            )
-
-
-ADVICE_RULES: tuple[Callable[[Report], Iterable[Advice]], ...] = (
-    _costs_honest_pages,
-    _wasted_on_copies,
-    _unwanted_documents,
-    _never_applies,
-)
-"""The rules, in the order of their advice."""
+ADVICE_RULES: dict[str, Callable[[Report], Iterable[Finding]]] = {
+    "costs_honest_pages": _find_costly_limits,
+    "wasted_on_copies": _find_many_copies,
+    "unwanted_documents": _find_unwanted_documents,
+    "never_applies": _find_unused_limits,
+}
+"""Name of a rule → its findings in the figures of a report, in the order of the advice."""
 
 
 def advise(report: Report) -> Iterator[Advice]:
     """Yield the advice that follows from the figures of *report*."""
-    for rule in ADVICE_RULES:
-        yield from rule(report)
+    for name, rule in ADVICE_RULES.items():
+        for finding in rule(report):
+            yield Advice(rule=name, settings=finding.settings, text=finding.text)
 
 
 def _names(settings: tuple[str, ...]) -> str:

@@ -112,8 +112,7 @@ def overview(report: Report) -> Iterator[Line]:
         share = share_text(waited / (waited + visited))
         yield Line(
             "politeness",
-            f"hosts waited {duration(waited)} for their delay ({share}), and were visited for "
-            f"{duration(visited)}",
+            f"{duration(waited)} waiting for delays ({share}), {duration(visited)} visiting",
         )
 
 

@@ -17,6 +17,11 @@ from inspection.crawl import open_crawl
 from inspection.folder import Folder, Opened
 from services.frontier.conditions import Condition
 from services.frontier.rows import (
+    DailyTallyRow,
+    Downloads,
+    HazardCount,
+    HazardExample,
+    HazardExamplesRow,
     HistoryRow,
     HostRow,
     HostTotals,
@@ -58,6 +63,21 @@ def data(tmp_path: Path) -> Path:
         SiteRow(SITE, hosts=2, refused={"trap_urls": 3}),
         TallyRow(DEFAULT_CRAWL, "0/4", admitted=9, queued=7, outcomes={"gone": 1}),
         PartitionTallyRow("0/4", conditions={"idle": 1, "delayed": 1}),
+        *(
+            DailyTallyRow(
+                DEFAULT_CRAWL,
+                f"{day}/4",
+                day * 86400.0,
+                sites=1,
+                refused={"trap_urls": 3},
+                statuses={"404": Downloads(1, 90)},
+                hazards={"trap_urls": HazardCount(3, 1, 2)},
+            )
+            for day in range(3)
+        ),
+        HazardExamplesRow(
+            DEFAULT_CRAWL, "0/4", "trap_urls", 1.0, (HazardExample(f"{HOST}/over", SITE),)
+        ),
         UrlRow(DEFAULT_CRAWL, HOST, URL, "gone", at=5.0, status=404, attempt=1),
         *(HistoryRow(DEFAULT_CRAWL, URL, float(at), "gone", 404) for at in range(1, 6)),
     )
@@ -96,6 +116,22 @@ def test_url_and_status_are_those_of_the_commands(
     assert status["failures"] == [{"label": "404", "count": 1, "example": URL}]
 
 
+def test_report_is_that_of_the_command(
+    client: Client, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for query, words, days in (
+        ("", (), 3),
+        ("?days=2", ("--days", "2"), 2),
+        ("?day=1970-01-02", ("--day", "1970-01-02"), 1),
+    ):
+        found = client.get(f"/v1/report{query}").json()
+        assert found == json.loads(printed(data, capsys, "report", *words))
+        assert len(found["days"]) == found["totals"]["sites"] == days
+        (first, *_) = found["hazards"]
+        assert (first["hazard"], first["urls"]) == ("trap_urls", 3 * days)
+        assert first["examples"] == [f"{HOST}/over"]
+
+
 def test_history_hosts_and_sites_are_those_of_the_commands(
     client: Client, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,7 +151,14 @@ def test_history_hosts_and_sites_are_those_of_the_commands(
 def test_bad_request_is_answered_with_the_reason(client: Client) -> None:
     bad_url = client.get("/v1/url", params={"url": ":::"})
     assert bad_url.status_code == 400 and "is not a URL" in bad_url.json()["detail"]
-    for path in ("/v1/url", "/v1/hosts?condition=odd", f"/v1/hosts?limit={MAX_ROWS + 1}"):
+    both = client.get("/v1/report?days=2&day=1970-01-01")
+    assert both.status_code == 400 and "not both" in both.json()["detail"]
+    for path in (
+        "/v1/url",
+        "/v1/report?day=monday",
+        "/v1/hosts?condition=odd",
+        f"/v1/hosts?limit={MAX_ROWS + 1}",
+    ):
         assert client.get(path).status_code == 400, path
 
 
@@ -145,6 +188,7 @@ def test_every_path_is_described(client: Client) -> None:
     described = client.get("/schema/openapi.json").json()
     assert set(described["paths"]) == {
         "/v1/status",
+        "/v1/report",
         "/v1/url",
         "/v1/history",
         "/v1/hosts",

@@ -71,6 +71,15 @@ def of_kind(kind: type[E], events: Iterable[object]) -> list[E]:
     return [event for event in events if isinstance(event, kind)]
 
 
+@pytest.mark.parametrize(("now", "seconds"), [(4.0, 2.5), (1.2, 0.0)])
+def test_verdict_has_the_seconds_since_the_page_was_parsed(
+    dedup: Dedup, now: float, seconds: float
+) -> None:
+    page = parsed_page("http://a.test/", "d", parse_seconds=0.5)
+    [verdict] = of_kind(PageDeduplicated, dedup.handle(page, now))
+    assert (verdict.parse_seconds, verdict.dedup_seconds) == (0.5, seconds)
+
+
 def test_url_is_admitted_for_its_first_finder_only(dedup: Dedup) -> None:
     [first] = of_kind(UrlsAdmitted, dedup.handle(urls_discovered("http://a.test/1"), 0.0))
     assert first.urls == (Discovery("http://a.test/1", 1),)

@@ -223,6 +223,22 @@ async def test_proxy_of_the_environment_is_ignored(monkeypatch: pytest.MonkeyPat
     assert emitted.outcomes == ["page"]
 
 
+async def test_outcome_has_the_type_and_the_phases_of_its_request() -> None:
+    async with serving(a=page(), b=page(), c=raw(b"")) as server:
+        given = order(*(f"{server.root}/{name}" for name in "abc"))
+        emitted = await run_order(given=given)
+    first, again, broken = emitted.ended
+    assert [one.content_type for one in emitted.ended] == ["text/html", "text/html", ""]
+    for one in emitted.ended:
+        timing = one.timing
+        assert min(timing.dns, timing.limited, timing.connect, timing.body) >= 0
+        assert timing.first_byte > 0
+        sent = timing.connect + timing.first_byte + timing.body
+        assert sent <= one.took + 0.01 <= sent + timing.limited + 0.05
+    assert again.timing.connect < first.timing.connect, "the connection is reused"
+    assert broken.timing.body == 0
+
+
 async def test_outcome_has_start_and_duration_of_its_request() -> None:
     async with serving(a=page(), b=raw(b"")) as server:
         before = time.time()

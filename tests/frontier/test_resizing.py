@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL
-from gossamer.log import key_group_of, key_groups_of
+from gossamer.log import key_group_of, key_groups_of, partition_of
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.frontier import revisit
@@ -14,7 +14,10 @@ from services.frontier.plans import calendar_name
 from services.frontier.resizing import drop_partitions, resize
 from services.frontier.revisit import CrawlState
 from services.frontier.rows import (
+    DailyTallyRow,
     DueRow,
+    HazardExample,
+    HazardExamplesRow,
     PartitionPlansRow,
     PartitionRow,
     PartitionTallyRow,
@@ -53,7 +56,10 @@ def fill(store: SqliteStore, partitions: int, generations: tuple[int, ...] = (1,
             checked_out=out,
         )  # fmt: skip
         totals = TallyRow(DEFAULT_CRAWL, key, admitted=5, queued=10, outcomes={"page": 3})
-        for one in (row, plans, shared, totals):
+        days = [DailyTallyRow(DEFAULT_CRAWL, key, day * 86400.0, admitted=2) for day in range(2)]
+        urls = [HazardExample(f"http://{site}/", site) for site in out.values()]
+        examples = HazardExamplesRow(DEFAULT_CRAWL, key, "redirect", 1.0, tuple(urls[:3]))
+        for one in (row, plans, shared, totals, *days, examples):
             store.table(type(one)).put(one)
     store.flush()
 
@@ -71,6 +77,13 @@ def test_resizing_keeps_totals(store: SqliteStore, before: int, after: int) -> N
         partition_key(number, after) for number in range(after)
     )
     assert sum(row.admitted for row in totals) == 5 * before
+    days = [*store.table(DailyTallyRow).everything()]
+    assert {row.partition for row in days} <= {row.partition for row in totals}
+    for day in (0.0, 86400.0):
+        assert sum(row.admitted for row in days if row.at == day) == 2 * before
+    for examples in store.table(HazardExamplesRow).everything():
+        number = int(examples.partition.partition("/")[0])
+        assert all(partition_of(one.site, after) == number for one in examples.urls)
     assert sum(row.queued for row in totals) == 10 * before
     assert sum((Counter(row.outcomes) for row in totals), Counter()) == {"page": 3 * before}
     assert sum((Counter(row.conditions) for row in shared), Counter()) == {"idle": 11 * before}

@@ -72,6 +72,12 @@ async def test_pages_are_read_by_all_children(pool: Pool) -> None:
 
 
 @pytest.mark.slow
+async def test_parsed_page_has_the_seconds_of_its_reading(pool: Pool) -> None:
+    parsed = await parse_page(pool, page_response(b"<title>a</title>"))
+    assert 0 < parsed.parse_seconds < TIMEOUT
+
+
+@pytest.mark.slow
 async def test_page_over_time_limit_is_poison_and_others_are_read() -> None:
     before = replaced_count()
     async with Pool(2, page_limit=1.0, memory_limit=AMPLE_MEMORY) as pool:
