@@ -186,7 +186,7 @@ class FrontierSettings(Section):
     See [limits of growth](operations/sizing.md#limits-of-growth)."""
     report_age: Annotated[SecondsOrZero, min_retention(DAY)] = 365 * DAY
     """Retention of the totals of a day for `gossamer report` (table `daily_tallies`). 0 means no
-    expiry."""
+    expiry. See [limits of growth](operations/sizing.md#limits-of-growth)."""
     erasures_age: Annotated[SecondsOrZero, min_retention(30 * DAY)] = 0.0
     """Retention of the records of `gossamer forget` (table `erasures`). 0 means no expiry. If a
     page was fetched before its erasure and is consumed after this time, the erased data comes

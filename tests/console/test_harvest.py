@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from tests.console.test_progress import progress, show_report
-
 from inspection.folder import Folder
 from inspection.progress import End
 from services.frontier.harvest import HarvestPoint
+from tests.console.test_progress import progress, show_report
 
 
 def test_report_shows_the_harvest_and_how_much_is_found() -> None:

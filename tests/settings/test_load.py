@@ -182,6 +182,7 @@ def test_invalid_variable_raises_error_with_setting_name(
         ("standalone", "patience", -1),
         ("standalone", "records_limit", -1),
         ("frontier", "history_age", 86399),
+        ("frontier", "report_age", 3600),
         ("frontier", "erasures_age", 86400),
         ("frontier", "parked_limit", 99),
         ("archive", "captures_age", 630_720_001),
