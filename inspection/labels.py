@@ -69,6 +69,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.DNS_OUTAGE: HazardLabel("DNS outage", F),
     Hazard.DNS_MALFORMED: HazardLabel("malformed DNS answer", D),
     Hazard.DNS_WILDCARD: HazardLabel("DNS wildcard", D),
+    Hazard.DNS_WILDCARD_SUFFIX: HazardLabel("DNS wildcard of a public suffix", D),
     Hazard.HOST_DOWN: HazardLabel("no connection", F),
     Hazard.TLS_FAILURE: HazardLabel("TLS failure", F),
     Hazard.SILENT_SERVER: HazardLabel("no response", F),

@@ -21,6 +21,7 @@ class Hazard(StrEnum):
     DNS_OUTAGE = "dns_outage"
     DNS_MALFORMED = "dns_malformed"
     DNS_WILDCARD = "dns_wildcard"
+    DNS_WILDCARD_SUFFIX = "dns_wildcard_suffix"
     HOST_DOWN = "host_down"
     TLS_FAILURE = "tls_failure"
     SILENT_SERVER = "silent_server"
@@ -101,6 +102,9 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.DNS_WILDCARD: Counting(("fetcher",), (),
         "A random name in the host's domain resolves, because of a wildcard record. Counted "
         "once for each domain and fetcher."),
+    Hazard.DNS_WILDCARD_SUFFIX: Counting(("fetcher",), ("frontier.worth_parking",),
+        "A random name directly below the site's public suffix resolves, because of a wildcard "
+        "record. Counted for each visit to a site below it."),
     Hazard.HOST_DOWN: Counting(
         ("fetcher",), ("fetcher.connect_limit", "frontier.down_wait", "frontier.retries"),
         "No connection was possible: refused, unreachable or timed out."),

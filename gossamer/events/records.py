@@ -331,8 +331,8 @@ class PageDeduplicated(Event, frozen=True, kw_only=True, tag="page_deduplicated"
     score: float = 0.0
     """The score of the page, from 0 (worthless) to 1."""
     novelty: float | None = None
-    """The share of the text that no earlier page of the site had, from 0 to 1. None means that
-    there is no text, or too little of it."""
+    """The share of the text that no earlier page of the site had, from 0 to 1. A few words are a
+    small share however new they are. None means that there is no text."""
     reason: str = ""
     """Which rule excluded the document or its links, as text for people."""
     fetched_at: float = 0.0

@@ -207,6 +207,12 @@ def host_name(url: str) -> str:
     return authority.partition(":")[0]
 
 
+def suffix_of(site: str) -> str:
+    """Return the public suffix of *site*, a registrable domain; "" for an address, and for a name
+    without a suffix."""
+    return "" if is_address(site) else site.partition(".")[2]
+
+
 def site_of(url: str) -> str:
     """Return the registrable domain of a canonical *url*; an IP address is its own site."""
     return _site(host_name(url))

@@ -19,8 +19,8 @@ from gossamer.events import PageParsed
 RUN_WORDS = 3
 MAX_WORDS = 600
 """Words of a text that are compared."""
-MIN_RUNS = 8
-"""Runs below which a text is too short for a share."""
+MIN_RUNS = 20
+"""Runs that a shorter text counts as: a few new words are not a new text."""
 MIN_BYTES, MAX_BYTES = 1 << 10, 1 << 14
 """Size of the first and of the largest filter of a site."""
 BITS_PER_RUN = 8
@@ -89,7 +89,7 @@ class Novelty:
     def measure(self, page: PageParsed) -> float | None:
         """Return the share of the words of *page* that are new at its site, from 0 to 1.
 
-        None if the page has no text, or too short a one. A second visit finds its own words, but a
+        None if the page has no text. A second visit finds its own words, but a
         visit that is handled again gets its share again.
         """
         if page.visit.id in self._measured:
@@ -100,10 +100,10 @@ class Novelty:
         return novelty
 
     def _measure(self, page: PageParsed) -> float | None:
-        runs = runs_of(page.text) if page.text else []
-        if len(runs) < MIN_RUNS:
+        if not page.text:
             return None
+        runs = runs_of(page.text)
         seen = self._sites.get(page.site) or SeenRuns()
         new = seen.add(runs)
         self._sites.put(page.site, seen, page.site)
-        return round(new / len(runs), 3)
+        return round(new / max(len(runs), MIN_RUNS), 3)

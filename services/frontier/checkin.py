@@ -13,6 +13,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from gossamer.events import Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
+from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health, VerdictSubject
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -116,6 +117,8 @@ class CheckIn:
         if partition.erasures.covers(event.visit):
             partition.tally.erase(event.visit.url)
         partition.sites.record_hazards(event.site, event.hazards)
+        if Hazard.DNS_WILDCARD_SUFFIX in event.hazards:
+            partition.parts.record_suffix(event.site)
         if event.started_at and event.visit.purpose is Purpose.PAGE:
             partition.parts.record_transfer(event.site, event.visit, event.received, event.took)
         row, backoff_until = self._choose_handler(partition, event)(

@@ -100,7 +100,7 @@ class Partition:
         self.sites = Sites(store, settings.site_at_once, overrides, caches.sites)
         self._directory = Directory(stored.directory, store.table(ListedHost))
         self._calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
-        self.parts = Parts(crawl, store, caches, self._schedule_site)
+        self.parts = Parts(crawl, key, store, caches, self._schedule_site)
         self.parked = ParkedUrls(crawl, stored.parked, store, settings.parked_limit)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store, now)

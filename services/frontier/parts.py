@@ -32,6 +32,7 @@ from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
+from gossamer.web.url import suffix_of
 from services.frontier.bucketed_log import BucketedLog
 from services.frontier.budgets import BUDGETS, Usage, limit_of
 from services.frontier.parked import BUCKET_ROWS, ParkedRow
@@ -48,12 +49,14 @@ from services.frontier.worth import (
     pack_worth,
     parts_of,
     rank_worth,
+    record_first_site,
     record_in_link,
     record_links,
     record_transfer,
     record_visit,
     unpack_worth,
     value_of_novelty,
+    worth_of_zone,
 )
 
 MAX_PARKED_PARTS = 60
@@ -65,6 +68,8 @@ PROBE_WAIT, MAX_PROBE_WAIT = 3600.0, 30 * 86400.0
 PROBE_VISITS = 50
 """Visits to the site before the first probe of a part, if its time comes later."""
 MAX_DOUBLINGS = 20
+MAX_ZONES = 10_000
+"""Public suffixes with wildcards that are remembered."""
 RELEASE_URLS = 50
 """Room in a budget for which its URLs are released, unless fewer are parked, or half of the budget
 that a site starts with is less."""
@@ -79,12 +84,14 @@ def part_name(part: str, duplicates: int) -> str:
 
 
 class Parts:
-    """The parts of all sites of a partition, in one *crawl*; *schedule* wakes a site."""
+    """The parts of all sites of a *partition*, in one *crawl*; *schedule* wakes a site."""
 
     def __init__(
-        self, crawl: str, store: Store, caches: PartitionCaches, schedule: Schedule
+        self, crawl: str, partition: str, store: Store, caches: PartitionCaches, schedule: Schedule
     ) -> None:
-        self._crawl, self._schedule = crawl, schedule
+        self._crawl, self._partition, self._schedule = crawl, partition, schedule
+        self._zones = dict[str, None]()
+        """The public suffixes whose every name resolves, as far as visits have shown it."""
         self._worth_rows, self._rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
         self._parked = store.table(ParkedRow)
         self._worth, self._parts = caches.worth, caches.parts
@@ -113,12 +120,28 @@ class Parts:
 
     def estimate(self, site: str, url: str, duplicates: int) -> Estimate:
         """Return the estimated worth of a visit to *url*."""
-        return expect(self.worth(site), url, duplicates)
+        return expect(self.worth(site), url, duplicates, self._prior(site))
+
+    def _prior(self, site: str) -> float:
+        """Return the worth of a page of *site*, if nothing is known about the site."""
+        suffix = suffix_of(site)
+        return worth_of_zone(self.worth(self._zone(suffix))) if suffix in self._zones else 1.0
+
+    def _zone(self, suffix: str) -> str:
+        """Return the name under which the sites of *suffix* in this partition are counted."""
+        return f"*.{suffix} {self._partition}"
+
+    def record_suffix(self, site: str) -> None:
+        """Record that every name below the public suffix of *site* resolves."""
+        if (suffix := suffix_of(site)) not in self._zones:
+            self._zones[suffix] = None
+            if len(self._zones) > MAX_ZONES:
+                del self._zones[next(iter(self._zones))]
 
     def rank_worth(self, site: str, url: str, origin: Origin | Discovery) -> float:
         """Return the worth by which *url* is ordered in its host's queue."""
         worth = self.worth(site)
-        found = expect(worth, url, origin.duplicates)
+        found = expect(worth, url, origin.duplicates, self._prior(site))
         return rank_worth(found, worth, origin.position, origin.depth)
 
     def count_admitted(self, site: str, urls: int) -> None:
@@ -153,7 +176,11 @@ class Parts:
         """Count the first *visit* to a URL, which brought *new* texts, from 0 to 1, and *size*
         bytes. A part that brings new texts again is released."""
         worth = self.worth(site)
-        before = expect(worth, visit.url, visit.duplicates)
+        before = expect(worth, visit.url, visit.duplicates, self._prior(site))
+        if not worth.totals.visits and (suffix := suffix_of(site)):
+            zone = self.worth(self._zone(suffix))
+            record_first_site(zone, new)
+            self._store_worth(self._zone(suffix), zone)
         record_visit(worth, visit.url, visit.duplicates, visit.position, visit.depth, new)
         if new >= LOW_WORTH:
             worth.totals.new_received += size

@@ -43,7 +43,7 @@ from typing import NamedTuple
 from msgspec import Struct, field, msgpack
 
 from gossamer.web.links import Sketch, add_link, estimate_sites
-from gossamer.web.url import host_key
+from gossamer.web.url import host_key, suffix_of
 
 MAX_PARTS = 150
 """Parts of a trie."""
@@ -133,6 +133,8 @@ class SiteTotals(Struct, array_like=True):
 
 Trie = dict[str, Counts]
 NO_VISITS = Counts()
+ZONE = "**"
+"""The part of all sites of a public suffix whose every name resolves."""
 
 
 class SiteWorth(Struct, array_like=True):
@@ -195,9 +197,10 @@ def others_of(part: str) -> str:
 
 def estimate(trie: Trie, parts: tuple[str, ...], prior: float = 1.0) -> Estimate:
     """Return the worth of a visit to a URL in *parts*; *prior*: the worth of an unknown site."""
+    low = ZONE if prior < LOW_WORTH else None
     if (counts := trie.get(SITE)) is None:
-        return Estimate(prior)
-    base, name, low = prior, SITE, None
+        return Estimate(prior, low)
+    base, name = prior, SITE
     for part in parts[1:]:
         first_visits = trie.get(others_of(name), NO_VISITS)
         visits = counts.own_visits + first_visits.visits
@@ -243,7 +246,7 @@ def _parts_down_to(part: str) -> tuple[str, ...]:
 def expect(worth: SiteWorth, url: str, duplicates: int, prior: float = 1.0) -> Estimate:
     """Return the estimate for *url*, which *duplicates* pages without a new text lead to."""
     trie = worth.trie(duplicates)
-    return estimate(trie, parts_of(url), prior) if trie else Estimate(prior)
+    return estimate(trie, parts_of(url), prior)
 
 
 def rank_worth(found: Estimate, worth: SiteWorth, position: str, depth: int) -> float:
@@ -302,6 +305,19 @@ def _forget_least_visited(trie: Trie) -> None:
     by_visits = sorted(trie, key=lambda part: (trie[part].visits, -len(part)))
     for part in by_visits[: MAX_PARTS // 4]:
         del trie[part]
+
+
+def record_first_site(zone: SiteWorth, new: float) -> None:
+    """Count the first visit to a site of the public suffix *zone*, which brought *new* texts."""
+    zone.of_new.setdefault(OTHERS, Counts()).add_visit(new)
+    zone.totals.visits += 1
+    zone.unsaved += 1
+
+
+def worth_of_zone(zone: SiteWorth) -> float:
+    """Return the worth of an unknown site of the public suffix *zone*."""
+    counts = zone.of_new.get(OTHERS, NO_VISITS)
+    return _mean(counts.new, counts.visits, 1.0) if counts.visits >= MIN_VISITS else 1.0
 
 
 def record_transfer(
@@ -365,6 +381,8 @@ def describe_part(part: str, site: str) -> str:
     """Return the name of a part of *site* for people."""
     if part == SITE:
         return site
+    if part == ZONE:
+        return f"other sites under the wildcard suffix {suffix_of(site)}"
     return f"other hosts of {site}" if part == OTHERS else part
 
 

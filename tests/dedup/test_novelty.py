@@ -36,10 +36,12 @@ def test_page_that_adds_a_few_words_to_known_ones_has_little_novelty() -> None:
     assert share is not None and 0.05 < share < 0.15
 
 
-def test_short_text_has_no_novelty() -> None:
+def test_few_words_have_little_novelty_however_new_they_are() -> None:
     novelty = Novelty()
-    assert novelty.measure(page(1, "too short")) is None
-    assert novelty.measure(page(2, None)) is None
+    assert novelty.measure(page(1, None)) is None
+    assert novelty.measure(page(2, "March 2031")) == 0.0
+    share = novelty.measure(page(3, "no events in April 2031"))
+    assert share is not None and 0.0 < share < 0.2
 
 
 def test_visit_that_is_handled_again_has_its_novelty_again() -> None:

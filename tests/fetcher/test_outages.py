@@ -73,14 +73,21 @@ def test_domain_is_checked_once_at_its_second_host() -> None:
     wildcards = Wildcards(100)
     assert [
         wildcards.record_host(name) for name in ("a.x.example", "a.x.example", "192.0.2.1")
-    ] == [""] * 3
-    assert wildcards.record_host("b.x.example") == "x.example"
-    assert [wildcards.record_host(f"{n}.x.example") for n in range(9)] == [""] * 9
+    ] == [[]] * 3
+    assert wildcards.record_host("b.x.example") == ["x.example"]
+    assert [wildcards.record_host(f"{n}.x.example") for n in range(9)] == [[]] * 9
+
+
+def test_public_suffix_is_checked_once_at_its_second_site() -> None:
+    wildcards = Wildcards(100)
+    assert wildcards.record_host("x.example") == []
+    assert wildcards.record_host("y.example") == ["example"]
+    assert wildcards.record_host("z.example") == []
 
 
 def test_number_of_cached_domains_is_limited() -> None:
     wildcards = Wildcards(10)
     for n in range(1000):
         wildcards.record_host(f"a.{n}.example")
-    assert len(wildcards._first_hosts) == 10
+    assert len(wildcards._first_names) == 10
     assert wildcards.record_host("b.999.example") and not wildcards.record_host("b.1.example")

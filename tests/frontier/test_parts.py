@@ -211,3 +211,21 @@ def test_seeds_are_visited_whatever_their_part_is_worth() -> None:
     site.sim.admit(f"{HOST}/cal/seed")
     site.run(60.0)
     assert f"{HOST}/cal/seed" in site.sim.pages()
+
+
+def test_unknown_sites_of_a_wildcard_suffix_are_parked_once_others_bring_nothing() -> None:
+    sim = Simulation(
+        lambda url: {
+            "outcome": Outcome.PAGE if "robots" in url or "seed" in url else Outcome.GONE,
+            "hazards": ("dns_wildcard_suffix",) if "wild.test" not in url else (),
+        }
+    )
+    sim.admit("http://seed.wild/", depth=0)
+    for n in range(60):
+        sim.admit(f"http://site{n}.wild/", f"http://site{n}.plain.test/", depth=1)
+        sim.run(until=sim.now + 10.0)
+    visited = [url for url in sim.pages() if url.endswith(".wild/")]
+    assert len(visited) < 40
+    sim.admit("http://seed2.wild/")
+    sim.run(until=sim.now + 10.0)
+    assert "http://seed2.wild/" in sim.pages()

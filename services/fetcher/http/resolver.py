@@ -23,7 +23,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.settings import FetcherSettings
-from gossamer.web.url import is_address, site_of
+from gossamer.web.suffixes import registrable_domain
+from gossamer.web.url import is_address, site_of, suffix_of
 from services.fetcher.addresses import (
     NAT64_NAME,
     Network,
@@ -65,31 +66,37 @@ PROBED = ""
 
 
 class Wildcards:
-    """Finds domains in which every name resolves (hazard `dns_wildcard`).
+    """Finds domains and public suffixes in which every name resolves (hazards `dns_wildcard` and
+    `dns_wildcard_suffix`).
 
     Such a domain has host names without end, which all belong to one host. A domain is checked
-    once, by a lookup of a random name, when a second host of it is seen. Most domains have one
-    host, and cost nothing. At most *size* domains are cached.
+    once, by a lookup of a random name, when a second host of it is seen, and a suffix when a second
+    site of it is. Most domains have one host, and cost nothing. At most *size* of them are cached.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._first_hosts: OrderedDict[str, str] = OrderedDict()
-        """Domain → the first host that was seen, or PROBED."""
+        self._first_names: OrderedDict[str, str] = OrderedDict()
+        """Domain or suffix → the first name in it that was seen, or PROBED."""
 
-    def record_host(self, name: str) -> str:
-        """Record that *name* has an address; return its domain if that is to be checked now."""
+    def record_host(self, name: str) -> list[str]:
+        """Record that *name* has an address; return its domain, and its suffix, if these are to be
+        checked now."""
         if is_address(name):
-            return ""
+            return []
         site = site_of(f"http://{name}/")
-        first = self._first_hosts.setdefault(site, name)
-        self._first_hosts.move_to_end(site)
-        if len(self._first_hosts) > self._size:
-            self._first_hosts.popitem(last=False)
+        found = [(site, name), (suffix_of(site), site)]
+        return [zone for zone, below in found if zone and self._record(zone, below)]
+
+    def _record(self, zone: str, name: str) -> bool:
+        first = self._first_names.setdefault(zone, name)
+        self._first_names.move_to_end(zone)
+        if len(self._first_names) > self._size:
+            self._first_names.popitem(last=False)
         if first in (name, PROBED):
-            return ""
-        self._first_hosts[site] = PROBED
-        return site
+            return False
+        self._first_names[zone] = PROBED
+        return True
 
 
 class Resolver(AbstractResolver):
@@ -117,6 +124,7 @@ class Resolver(AbstractResolver):
         self._check: asyncio.Task[bool] | None = None
         self._checked_at = 0.0
         self._wildcard_probes = set[asyncio.Task[None]]()
+        self._wildcard_suffixes = set[str]()
         self._hazards: OrderedDict[str, set[Hazard]] = OrderedDict()
         """Name or domain → hazards that its next visit reports."""
 
@@ -229,19 +237,22 @@ class Resolver(AbstractResolver):
         return False
 
     def _check_for_wildcard(self, name: str) -> None:
-        if site := self._wildcards.record_host(name):
-            task = asyncio.create_task(self._probe_wildcard(site))
+        for zone in self._wildcards.record_host(name):
+            task = asyncio.create_task(self._probe_wildcard(zone))
             self._wildcard_probes.add(task)
             task.add_done_callback(self._wildcard_probes.discard)
 
-    async def _probe_wildcard(self, site: str) -> None:
-        random_name = f"{uuid4().hex[:16]}.{site}"
+    async def _probe_wildcard(self, zone: str) -> None:
+        random_name = f"{uuid4().hex[:16]}.{zone}"
         async with self._permit(random_name, is_slow=True):
             try:
                 await self._servers.resolve(random_name, self._timeout)
             except OSError:
                 return
-        self._add_hazard(site, Hazard.DNS_WILDCARD)
+        if registrable_domain(zone):
+            self._add_hazard(zone, Hazard.DNS_WILDCARD)
+        else:
+            self._wildcard_suffixes.add(zone)
 
     def _record_malformed(self, name: str) -> None:
         self._add_hazard(name, Hazard.DNS_MALFORMED)
@@ -252,10 +263,13 @@ class Resolver(AbstractResolver):
             self._hazards.popitem(last=False)
 
     def pop_hazards(self, *names: str) -> tuple[Hazard, ...]:
-        """Return and forget the hazards of *names* and domains."""
-        if not self._hazards:
+        """Return and forget the hazards of *names* and domains. That of a wildcard suffix is not
+        forgotten: each site below it has it."""
+        if not self._hazards and not self._wildcard_suffixes:
             return ()
         found = set[Hazard]().union(*(self._hazards.pop(name, ()) for name in names))
+        if self._wildcard_suffixes.intersection(map(suffix_of, names)):
+            found.add(Hazard.DNS_WILDCARD_SUFFIX)
         return tuple(sorted(found))
 
     @asynccontextmanager
