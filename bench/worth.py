@@ -1,0 +1,251 @@
+"""The worth of a crawl's requests on generated webs whose useful pages are known.
+
+    python -m bench.worth quality [--pages 20000] [--strategies breadth best]
+    python -m bench.worth novelty [--size 1] [--requests 60000]
+    python -m bench.worth memory [--sites 1000000] [--pages 1]
+    python -m bench.worth cost --before FOLDER
+
+`quality`: how many of the good pages a strategy finds by the number of visits. Good pages mostly
+link to good pages. `ideal` knows the quality of every visited page and waits for no host.
+`novelty`: new useful texts per request on hosts of very different worth. `memory`: memory of a
+frontier by the number of sites. `cost`: CPU of dedup and frontier for a page, and for an admitted
+URL, of the code here and of a working tree in FOLDER, in turn.
+
+The real dedup and frontier run in virtual time (`bench.worth_crawl`, `bench.worth_webs`).
+"""
+
+import argparse
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import structlog
+
+from bench.worth_crawl import Request, WorthCrawl
+from bench.worth_sites import memory_by_sites
+from bench.worth_webs import NoveltyWeb, QualityWeb, ideal_visits, share_reached
+from gossamer.events import CrawlDefined, Purpose
+
+HUGE = 1 << 40
+SHARES = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50, 0.75, 1.0)
+"""Shares of the visits at which a curve is printed."""
+STAGES = (0.1, 0.5, 1.0)
+"""Shares of the requests after which new texts are counted."""
+COST_ROUNDS = 5
+"""Runs of each code whose median is printed."""
+QUALITY_SPEED, NOVELTY_SPEED = 20.0, 5.0
+"""Visits a second of the whole crawl. Politeness alone would allow many more, so the strategy
+decides which hosts are visited."""
+
+
+def strategies() -> tuple[str, ...]:
+    """Return the strategies that a crawl may have."""
+    return ("breadth",)
+
+
+def definition(strategy: str) -> dict[str, object]:
+    """Return the fields of a crawl with *strategy*."""
+    known = "strategy" in CrawlDefined.__struct_fields__
+    return {"strategy": strategy} if known else {}
+
+
+# Quality.
+
+
+def good_visits(web: QualityWeb, strategy: str) -> list[bool]:
+    """Crawl *web* to its end; return for each visit whether it found a good page."""
+    with tempfile.TemporaryDirectory() as folder:
+        crawl = WorthCrawl(Path(folder), web, QUALITY_SPEED, url_budget=HUGE)
+        crawl.begin(**definition(strategy))
+        crawl.request(3 * web.pages)
+    pages = (one.url for one in crawl.servers.requests if one.purpose is Purpose.PAGE)
+    return [bool(web.good[web.number(url)]) for url in dict.fromkeys(pages)]
+
+
+def curve(visits: Sequence[bool], pages: int, good: int) -> list[float]:
+    """Return the share of the good pages found at each of `SHARES` of all pages."""
+    return [sum(visits[: round(share * pages)]) / good for share in SHARES]
+
+
+def print_quality(pages: int, hosts: int, seed: int, names: Sequence[str]) -> None:
+    """Print the curve of each strategy."""
+    web = QualityWeb(seed, pages, hosts)
+    good = sum(web.good)
+    print(f"{pages:,} pages on {hosts} hosts, {good:,} of them good: share of them found")
+    shares = "".join(f"{share:7.0%}" for share in SHARES)
+    print(f"{'share of all visits':20}{shares}  80 % of them after   seconds", flush=True)
+    ideal = [bool(web.good[number]) for number in ideal_visits(web)]
+    _print_curve("ideal", ideal, pages, good, 0.0)
+    for name in names:
+        began = time.monotonic()
+        visits = good_visits(web, name)
+        _print_curve(name, visits, pages, good, time.monotonic() - began)
+
+
+def _print_curve(name: str, visits: Sequence[bool], pages: int, good: int, took: float) -> None:
+    found = "".join(f"{share:7.1%}" for share in curve(visits, pages, good))
+    at = share_reached(visits, good, 0.8)
+    print(f"{name:20}{found}  {at / pages if at else 0:18.1%}   {took:7.0f}", flush=True)
+
+
+# Novelty.
+
+
+class Policy(NamedTuple):
+    """A strategy with settings of the frontier."""
+
+    strategy: str
+    url_budget: int
+
+
+POLICIES = {
+    "breadth": Policy("breadth", HUGE),
+    "breadth, at most 5,000 URLs a host": Policy("breadth", 5000),
+}
+
+
+def novelty_requests(web: NoveltyWeb, policy: Policy, requests: int) -> list[Request]:
+    """Crawl *web* with *policy*; return at most *requests* requests, in order."""
+    with tempfile.TemporaryDirectory() as folder:
+        crawl = WorthCrawl(
+            Path(folder), web, NOVELTY_SPEED, url_budget=policy.url_budget, delay=0.5
+        )
+        crawl.begin(**definition(policy.strategy))
+        crawl.request(requests)
+    return crawl.servers.requests[:requests]
+
+
+def new_texts(made: Sequence[Request], requests: int) -> list[float]:
+    """Return the new texts per request after each of `STAGES` of *requests*."""
+    ends = [min(len(made), round(stage * requests)) for stage in STAGES]
+    return [sum(one.is_new for one in made[:end]) / end for end in ends]
+
+
+def print_novelty(size: float, requests: int, seed: int, names: Sequence[str]) -> None:
+    """Print new texts per request, and both by kind of host, for each policy."""
+    web = NoveltyWeb(seed, size)
+    print(f"{web.useful_texts:,} useful texts, {requests:,} requests: new texts per request")
+    stages = "".join(f"{stage:8.0%}" for stage in STAGES)
+    print(f"{'of the requests':36}{stages}{'requests':>10}{'new texts':>11}{'seconds':>9}")
+    kinds: dict[str, tuple[Counter[str], Counter[str]]] = {}
+    for name in names:
+        began = time.monotonic()
+        made = novelty_requests(web, POLICIES[name], requests)
+        took = time.monotonic() - began
+        new = [one for one in made if one.is_new]
+        shares = "".join(f"{share:8.3f}" for share in new_texts(made, requests))
+        print(f"{name:36}{shares}{len(made):10,}{len(new):11,}{took:9.0f}", flush=True)
+        kinds[name] = (
+            Counter(web.kind(one.url) for one in made),
+            Counter(web.kind(one.url) for one in new),
+        )
+    print("\nrequests and new texts by kind of host")
+    for name, (asked, found) in kinds.items():
+        parts = (f"{kind} {asked[kind]:,}: {found[kind]:,}" for kind in sorted(asked))
+        print(f"{name:36}{'; '.join(parts)}")
+
+
+# Memory and cost.
+
+
+def print_memory(sites: int, pages: int, loaded: int) -> None:
+    """Print the memory of a frontier by the number of sites."""
+    print(f"{pages} visits to each site, at most {loaded:,} hosts in memory")
+    print(f"{'sites':>10}{'MiB':>8}{'bytes on disk per site':>24}", flush=True)
+    for count, mib, size in memory_by_sites(sites, pages, loaded):
+        print(f"{count:10,}{mib:8.0f}{size / count:24,.0f}", flush=True)
+
+
+def measure_cost(pages: int, urls: int) -> dict[str, float]:
+    """Return the CPU milliseconds of dedup and of the frontier for a page, and of both for an
+    admitted URL."""
+    from bench import scale  # It needs numpy, which other parts do not.
+
+    web = QualityWeb(1, pages, 100)
+    with tempfile.TemporaryDirectory() as folder:
+        crawl = WorthCrawl(Path(folder), web, 100.0, url_budget=HUGE)
+        crawl.begin()
+        crawl.request(3 * pages)
+        links = scale.Crawl(Path(folder), 50_000)
+        events, admitted = scale.discovered_links(urls, urls // 50, False), 0
+        before = links.cpu
+        while more := links.admit(events):
+            admitted += more
+    each = {name: 1000 * crawl.cpu[name] / pages for name in ("dedup", "frontier")}
+    return {**each, "url": 1000 * (links.cpu - before) / admitted}
+
+
+def costs_in_turn(before: Path, pages: int, urls: int) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield the costs of the code in *before* and of the code here, in turn."""
+    here = Path(__file__).parent.parent
+    for number in range(2 * COST_ROUNDS):
+        # The working directory comes first on the path; this module is found here in both cases.
+        folder = (before, here)[number % 2]
+        command = [sys.executable, "-m", "bench.worth", "cost", "--pages", str(pages)]
+        made = subprocess.run(
+            [*command, "--urls", str(urls)], cwd=folder, check=True, capture_output=True,
+            env={**os.environ, "PYTHONPATH": str(here)},
+        )  # fmt: skip
+        yield ("before", "after")[number % 2], json.loads(made.stdout)
+
+
+def print_costs(before: Path, pages: int, urls: int) -> None:
+    """Print the median costs of the code in *before* and of the code here."""
+    made: dict[str, list[dict[str, float]]] = {"before": [], "after": []}
+    for name, costs in costs_in_turn(before, pages, urls):
+        made[name].append(costs)
+        print(name, {key: round(cost, 3) for key, cost in costs.items()}, flush=True)
+    print(f"{'CPU ms, median':16}{'dedup, page':>14}{'frontier, page':>16}{'admitted URL':>14}")
+    for name, runs in made.items():
+        middle = [median(run[key] for run in runs) for key in ("dedup", "frontier", "url")]
+        print(f"{name:16}{middle[0]:14.3f}{middle[1]:16.3f}{middle[2]:14.4f}")
+
+
+def main() -> None:
+    """Run the chosen part."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = parser.add_subparsers(dest="part", required=True)
+    quality, novelty, memory, cost = (
+        parts.add_parser(name) for name in ("quality", "novelty", "memory", "cost")
+    )
+    for part in (quality, novelty):
+        part.add_argument("--seed", type=int, default=1)
+    quality.add_argument("--pages", type=int, default=20_000)
+    quality.add_argument("--hosts", type=int, default=100)
+    quality.add_argument("--strategies", nargs="+", default=strategies(), choices=strategies())
+    novelty.add_argument("--size", type=float, default=1.0, help="1 has 42,000 useful texts")
+    novelty.add_argument("--requests", type=int, default=60_000)
+    novelty.add_argument("--policies", nargs="+", default=[*POLICIES], choices=[*POLICIES])
+    memory.add_argument("--sites", type=int, default=1_000_000)
+    memory.add_argument("--pages", type=int, default=1)
+    memory.add_argument("--loaded", type=int, default=50_000)
+    cost.add_argument("--before", type=Path, help="working tree of the other code")
+    cost.add_argument("--pages", type=int, default=5000)
+    cost.add_argument("--urls", type=int, default=200_000)
+    options = parser.parse_args()
+    if options.part == "quality":
+        print_quality(options.pages, options.hosts, options.seed, options.strategies)
+    elif options.part == "novelty":
+        print_novelty(options.size, options.requests, options.seed, options.policies)
+    elif options.part == "memory":
+        print_memory(options.sites, options.pages, options.loaded)
+    elif options.before:
+        print_costs(options.before, options.pages, options.urls)
+    else:
+        print(json.dumps(measure_cost(options.pages, options.urls)))
+
+
+if __name__ == "__main__":
+    main()
