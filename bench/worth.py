@@ -34,6 +34,7 @@ from bench.worth_crawl import Request, WorthCrawl
 from bench.worth_sites import memory_by_sites
 from bench.worth_webs import NoveltyWeb, QualityWeb, ideal_visits, share_reached
 from gossamer.events import CrawlDefined, Purpose
+from gossamer.settings import FrontierSettings
 
 HUGE = 1 << 40
 SHARES = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50, 0.75, 1.0)
@@ -49,7 +50,7 @@ decides which hosts are visited."""
 
 def strategies() -> tuple[str, ...]:
     """Return the strategies that a crawl may have."""
-    return ("breadth",)
+    return ("best", "focused", "seeds-first", "sample", "breadth")
 
 
 def definition(strategy: str) -> dict[str, object]:
@@ -58,13 +59,22 @@ def definition(strategy: str) -> dict[str, object]:
     return {"strategy": strategy} if known else {}
 
 
+def supported(settings: dict[str, object]) -> dict[str, object]:
+    fields = FrontierSettings.model_fields
+    return {
+        name: (value or HUGE if "worth_parking" not in fields else value)
+        for name, value in settings.items()
+        if name in fields
+    }
+
+
 # Quality.
 
 
 def good_visits(web: QualityWeb, strategy: str) -> list[bool]:
     """Crawl *web* to its end; return for each visit whether it found a good page."""
     with tempfile.TemporaryDirectory() as folder:
-        crawl = WorthCrawl(Path(folder), web, QUALITY_SPEED, url_budget=HUGE)
+        crawl = WorthCrawl(Path(folder), web, QUALITY_SPEED, **supported(NO_WORTH))
         crawl.begin(**definition(strategy))
         crawl.request(3 * web.pages)
     pages = (one.url for one in crawl.servers.requests if one.purpose is Purpose.PAGE)
@@ -104,12 +114,23 @@ class Policy(NamedTuple):
     """A strategy with settings of the frontier."""
 
     strategy: str
-    url_budget: int
+    settings: dict[str, object]
 
 
+NO_WORTH: dict[str, object] = {
+    "worth_parking": False,
+    **dict.fromkeys(
+        ("url_budget", "host_budget", "byte_budget", "second_budget", "depth_budget"), 0
+    ),
+}
 POLICIES = {
-    "breadth": Policy("breadth", HUGE),
-    "breadth, at most 5,000 URLs a host": Policy("breadth", 5000),
+    "best": Policy("best", {}),
+    "breadth, parts without worth parked": Policy("breadth", {}),
+    "best, nothing parked": Policy("best", NO_WORTH),
+    "breadth, nothing parked": Policy("breadth", NO_WORTH),
+    "breadth, 5,000 URLs of a site": Policy(
+        "breadth", {**NO_WORTH, "url_budget": 5000, "budget_growth": 0.0}
+    ),
 }
 
 
@@ -117,7 +138,7 @@ def novelty_requests(web: NoveltyWeb, policy: Policy, requests: int) -> list[Req
     """Crawl *web* with *policy*; return at most *requests* requests, in order."""
     with tempfile.TemporaryDirectory() as folder:
         crawl = WorthCrawl(
-            Path(folder), web, NOVELTY_SPEED, url_budget=policy.url_budget, delay=0.5
+            Path(folder), web, NOVELTY_SPEED, **{"delay": 0.5, **supported(policy.settings)}
         )
         crawl.begin(**definition(policy.strategy))
         crawl.request(requests)
@@ -172,7 +193,7 @@ def measure_cost(pages: int, urls: int) -> dict[str, float]:
 
     web = QualityWeb(1, pages, 100)
     with tempfile.TemporaryDirectory() as folder:
-        crawl = WorthCrawl(Path(folder), web, 100.0, url_budget=HUGE)
+        crawl = WorthCrawl(Path(folder), web, 100.0, **supported(NO_WORTH))
         crawl.begin()
         crawl.request(3 * pages)
         links = scale.Crawl(Path(folder), 50_000)
@@ -180,7 +201,8 @@ def measure_cost(pages: int, urls: int) -> dict[str, float]:
         before = links.cpu
         while more := links.admit(events):
             admitted += more
-    each = {name: 1000 * crawl.cpu[name] / pages for name in ("dedup", "frontier")}
+    made = sum(one.purpose is Purpose.PAGE for one in crawl.servers.requests)
+    each = {name: 1000 * crawl.cpu[name] / made for name in ("dedup", "frontier")}
     return {**each, "url": 1000 * (links.cpu - before) / admitted}
 
 

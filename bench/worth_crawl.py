@@ -45,7 +45,6 @@ TOOK = 0.1
 """Seconds of each visit."""
 SIMHASH_WORDS = 50
 """Texts with fewer words have no simhash, as by the setting `parser.simhash_words`."""
-WORDS = [f"{first}{last}" for first in "bdfgklmnprstvz" for last in ("ari", "elo", "un", "ota")]
 
 
 class Request(NamedTuple):
@@ -114,8 +113,9 @@ class WebServers(Processor):
 def parsed(order: HostCheckedOut, index: int, page: WebPage, at: float) -> PageParsed:
     """Return *page* as the parser's event. A near duplicate differs in one bit of its simhash."""
     name = page.text if not page.variation else f"{page.text} {page.variation}"
-    random = Random(page.text)
-    simhash = random.getrandbits(64) ^ (1 << page.variation % 64 if page.variation else 0)
+    simhash = Random(page.text).getrandbits(64) ^ (
+        1 << page.variation % 64 if page.variation else 0
+    )
     return PageParsed(
         at=at,
         site=order.site,
@@ -128,7 +128,7 @@ def parsed(order: HostCheckedOut, index: int, page: WebPage, at: float) -> PageP
         digest=f"{crc32(name.encode()):08x}{name}",
         simhash=f"{simhash:016x}" if page.words >= SIMHASH_WORDS else "",
         size=7 * page.words + 500,
-        text=" ".join(random.choices(WORDS, k=page.words)),
+        text=page.body,
         text_kind="main",
         language="en",
         links=tuple(Link(url=url, position=position) for url, position in page.links),

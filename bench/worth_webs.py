@@ -25,6 +25,10 @@ GOOD_TO_GOOD = 0.7
 """Share of the links of good pages that lead to good pages."""
 BAD_TO_GOOD = GOOD_SHARE * (1 - GOOD_TO_GOOD) / (1 - GOOD_SHARE)
 """Share of the links of bad pages that lead to good pages, so that a fifth of all links does."""
+SYLLABLES = [first + last for first in "bdfgklmnprstvz" for last in "aeiou"]
+WORDS = [first + last for first in SYLLABLES for last in SYLLABLES]
+ENTRY_WORDS = 10
+"""Words of an entry of a list, such as the name and the price of a product."""
 MISLEADING_GOOD, MISLEADING_BAD = 0.1, 0.2
 """Share of the good pages whose text looks bad, and of the bad ones whose text looks good."""
 
@@ -41,6 +45,22 @@ class WebPage(NamedTuple):
     """Whether somebody would want the text. A useful text counts once, as a new text."""
     variation: int = 0
     """The number of a near duplicate; 0 is the text itself."""
+    entries: tuple[str, ...] = ()
+    """The names of the entries of a list, of which its text consists; () for other pages."""
+
+    @property
+    def body(self) -> str:
+        """The words of the text. Near duplicates differ in one word."""
+        if self.entries:
+            found = (word for entry in self.entries for word in _words(entry, ENTRY_WORDS))
+            return " ".join(found)
+        words = _words(self.text, self.words)
+        return " ".join((*words[1:], f"number{self.variation}") if self.variation else words)
+
+
+def _words(name: str, number: int) -> list[str]:
+    """Return the words of a text or of an entry by its name."""
+    return Random(name).choices(WORDS, k=number)
 
 
 class LinkedWeb(Protocol):
@@ -139,6 +159,7 @@ def ideal_visits(web: QualityWeb) -> Iterator[int]:
                 heappush(heap, (-evidence[target], count := count + 1, target))
 
 
+PRODUCTS_PER_LIST = 20
 HostPage = Callable[[str, str, dict[str, str]], WebPage]
 """Host, path and parameters → the page."""
 
@@ -256,7 +277,8 @@ class NoveltyWeb:
         return WebPage(f"{host} day", 120, links, False, day)
 
     def _shop(self, host: str, path: str, parameters: dict[str, str]) -> WebPage:
-        """Products, and lists of them by any combination of eight facets."""
+        """Products, and lists of them by any combination of eight facets. Pages of a list, and ten
+        kinds of products, lead to all products."""
         base = f"http://{host}"
         if path.startswith("/product/"):
             menu = (f"{base}/list?kind={crc32(path.encode()) % 10}", NAVIGATION)
@@ -270,11 +292,17 @@ class NoveltyWeb:
             for value in range(4):
                 query = "&".join(f"{k}={v}" for k, v in sorted({**facets, name: value}.items()))
                 links.append((f"{base}/list?{query}", NAVIGATION))
-        random = self._random(host, facets.get("kind"), facets.get("page"))
-        listed = (f"{base}/product/{random.randrange(self._products)}" for _ in range(20))
-        kind = f"{host} list {facets.get('kind')}"
-        variation = crc32(repr(sorted(facets.items())).encode()) % 1000
-        return WebPage(kind, 100, (*links, *((url, MAIN) for url in listed)), False, variation)
+        listed = [n for n in range(self._products) if _has_facets(n, facets)]
+        if facets.get("sort", 0):
+            self._random(host, facets["sort"]).shuffle(listed)
+        first = PRODUCTS_PER_LIST * facets.get("page", 0)
+        listed = listed[first : first + PRODUCTS_PER_LIST]
+        if not listed:
+            return WebPage(f"{host} nothing", 30, tuple(links), False)
+        links += [(f"{base}/product/{n}", MAIN) for n in listed]
+        entries = tuple(f"{host} {n}" for n in listed)
+        name, order = f"{host} list {sorted(listed)}", facets.get("sort", 0)
+        return WebPage(name, ENTRY_WORDS * len(listed), tuple(links), False, order, entries)
 
     def _large_site(self, host: str, path: str, parameters: dict[str, str]) -> WebPage:
         """A tree of pages with ten children each; every page has a text of its own."""
@@ -296,6 +324,14 @@ class NoveltyWeb:
             own = [(f"{base}/page/{n}", NAVIGATION) for n in range(1, 5)]
             return WebPage(f"{host} home", 150, (*own, *others))
         return WebPage(f"{host} {path}", 200, ((f"{base}/", NAVIGATION),))
+
+
+def _has_facets(product: int, facets: dict[str, int]) -> bool:
+    """Return whether the list of *facets* contains a product."""
+    chosen = {name: value for name, value in facets.items() if name not in ("sort", "page")}
+    if chosen.pop("kind", product % 10) != product % 10:
+        return False
+    return all(crc32(f"{name} {product}".encode()) % 4 == chosen[name] for name in chosen)
 
 
 def _folder(number: int) -> str:
