@@ -43,9 +43,13 @@ STAGES = (0.1, 0.5, 1.0)
 """Shares of the requests after which new texts are counted."""
 COST_ROUNDS = 5
 """Runs of each code whose median is printed."""
-QUALITY_SPEED, NOVELTY_SPEED = 20.0, 5.0
-"""Visits a second of the whole crawl. Politeness alone would allow many more, so the strategy
-decides which hosts are visited."""
+SPEED = 20.0
+"""Visits a second of the whole crawl."""
+SLACK = 20.0
+"""Visits a second that politeness would allow, as a multiple of `SPEED`: the strategy decides which
+hosts are visited."""
+NOVELTY_DELAY = 0.125
+"""Seconds between two visits to a host of a novelty web: its large site can be finished."""
 
 
 def strategies() -> tuple[str, ...]:
@@ -74,7 +78,8 @@ def supported(settings: dict[str, object]) -> dict[str, object]:
 def good_visits(web: QualityWeb, strategy: str) -> list[bool]:
     """Crawl *web* to its end; return for each visit whether it found a good page."""
     with tempfile.TemporaryDirectory() as folder:
-        crawl = WorthCrawl(Path(folder), web, QUALITY_SPEED, **supported(NO_WORTH))
+        settings = {"delay": web.hosts / (SLACK * SPEED), **supported(NO_WORTH)}
+        crawl = WorthCrawl(Path(folder), web, SPEED, **settings)
         crawl.begin(**definition(strategy))
         crawl.request(3 * web.pages)
     pages = (one.url for one in crawl.servers.requests if one.purpose is Purpose.PAGE)
@@ -137,9 +142,8 @@ POLICIES = {
 def novelty_requests(web: NoveltyWeb, policy: Policy, requests: int) -> list[Request]:
     """Crawl *web* with *policy*; return at most *requests* requests, in order."""
     with tempfile.TemporaryDirectory() as folder:
-        crawl = WorthCrawl(
-            Path(folder), web, NOVELTY_SPEED, **{"delay": 0.5, **supported(policy.settings)}
-        )
+        settings = {"delay": NOVELTY_DELAY, **supported(policy.settings)}
+        crawl = WorthCrawl(Path(folder), web, SPEED, **settings)
         crawl.begin(**definition(policy.strategy))
         crawl.request(requests)
     return crawl.servers.requests[:requests]

@@ -29,7 +29,7 @@ SYLLABLES = [first + last for first in "bdfgklmnprstvz" for last in "aeiou"]
 WORDS = [first + last for first in SYLLABLES for last in SYLLABLES]
 ENTRY_WORDS = 10
 """Words of an entry of a list, such as the name and the price of a product."""
-MISLEADING_GOOD, MISLEADING_BAD = 0.1, 0.2
+MISLEADING_GOOD, MISLEADING_BAD = 0.1, 0.05
 """Share of the good pages whose text looks bad, and of the bad ones whose text looks good."""
 
 
@@ -83,7 +83,7 @@ class QualityWeb:
 
     def __init__(self, seed: int, pages: int, hosts: int, links: int = 10) -> None:
         random = Random(seed)
-        self._seed, self._links, self.pages = seed, links, pages
+        self._seed, self._links, self.pages, self.hosts = seed, links, pages, hosts
         shares = [random.betavariate(0.8, 3.2) for _ in range(hosts)]
         self._host = [random.randrange(hosts) for _ in range(pages)]
         self.good = _draw_good(random, [shares[host] for host in self._host])
