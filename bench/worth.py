@@ -3,46 +3,41 @@
     python -m bench.worth quality [--pages 20000] [--strategies breadth best]
     python -m bench.worth novelty [--size 1] [--requests 60000]
     python -m bench.worth memory [--sites 1000000] [--pages 1]
+    python -m bench.worth counters [--sites 1000000] [--pages 1]
     python -m bench.worth cost --before FOLDER
 
 `quality`: how many of the good pages a strategy finds by the number of visits. Good pages mostly
 link to good pages. `ideal` knows the quality of every visited page and waits for no host.
 `novelty`: new useful texts per request on hosts of very different worth. `memory`: memory of a
-frontier by the number of sites. `cost`: CPU of dedup and frontier for a page, and for an admitted
-URL, of the code here and of a working tree in FOLDER, in turn.
+frontier by the number of sites; `counters`: of the counters of worth alone. `cost`: CPU of dedup
+and frontier for a page, and for an admitted URL, of the code here and of a working tree in FOLDER,
+in turn.
 
 The real dedup and frontier run in virtual time (`bench.worth_crawl`, `bench.worth_webs`).
 """
 
 import argparse
-import json
 import logging
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 import structlog
 
+from bench.worth_cost import print_costs
 from bench.worth_crawl import Request, WorthCrawl
-from bench.worth_sites import memory_by_sites
+from bench.worth_sites import counters_by_sites, memory_by_sites
 from bench.worth_webs import NoveltyWeb, QualityWeb, ideal_visits, share_reached
-from gossamer.events import CrawlDefined, Purpose
-from gossamer.settings import FrontierSettings
+from gossamer.events import Purpose
+from gossamer.policies import STRATEGIES
 
-HUGE = 1 << 40
 SHARES = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50, 0.75, 1.0)
 """Shares of the visits at which a curve is printed."""
 STAGES = (0.1, 0.5, 1.0)
 """Shares of the requests after which new texts are counted."""
-COST_ROUNDS = 5
-"""Runs of each code whose median is printed."""
 SPEED = 20.0
 """Visits a second of the whole crawl."""
 SLACK = 20.0
@@ -52,35 +47,15 @@ NOVELTY_DELAY = 0.125
 """Seconds between two visits to a host of a novelty web: its large site can be finished."""
 
 
-def strategies() -> tuple[str, ...]:
-    """Return the strategies that a crawl may have."""
-    return ("best", "focused", "seeds-first", "sample", "breadth")
-
-
-def definition(strategy: str) -> dict[str, object]:
-    """Return the fields of a crawl with *strategy*."""
-    known = "strategy" in CrawlDefined.__struct_fields__
-    return {"strategy": strategy} if known else {}
-
-
-def supported(settings: dict[str, object]) -> dict[str, object]:
-    fields = FrontierSettings.model_fields
-    return {
-        name: (value or HUGE if "worth_parking" not in fields else value)
-        for name, value in settings.items()
-        if name in fields
-    }
-
-
 # Quality.
 
 
 def good_visits(web: QualityWeb, strategy: str) -> list[bool]:
     """Crawl *web* to its end; return for each visit whether it found a good page."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"delay": web.hosts / (SLACK * SPEED), **supported(NO_WORTH)}
+        settings = {"delay": web.hosts / (SLACK * SPEED), **NO_WORTH}
         crawl = WorthCrawl(Path(folder), web, SPEED, **settings)
-        crawl.begin(**definition(strategy))
+        crawl.begin(strategy=strategy)
         crawl.request(3 * web.pages)
     pages = (one.url for one in crawl.servers.requests if one.purpose is Purpose.PAGE)
     return [bool(web.good[web.number(url)]) for url in dict.fromkeys(pages)]
@@ -142,9 +117,9 @@ POLICIES = {
 def novelty_requests(web: NoveltyWeb, policy: Policy, requests: int) -> list[Request]:
     """Crawl *web* with *policy*; return at most *requests* requests, in order."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"delay": NOVELTY_DELAY, **supported(policy.settings)}
+        settings = {"delay": NOVELTY_DELAY, **policy.settings}
         crawl = WorthCrawl(Path(folder), web, SPEED, **settings)
-        crawl.begin(**definition(policy.strategy))
+        crawl.begin(strategy=policy.strategy)
         crawl.request(requests)
     return crawl.servers.requests[:requests]
 
@@ -179,7 +154,7 @@ def print_novelty(size: float, requests: int, seed: int, names: Sequence[str]) -
         print(f"{name:36}{'; '.join(parts)}")
 
 
-# Memory and cost.
+# Memory.
 
 
 def print_memory(sites: int, pages: int, loaded: int) -> None:
@@ -190,50 +165,12 @@ def print_memory(sites: int, pages: int, loaded: int) -> None:
         print(f"{count:10,}{mib:8.0f}{size / count:24,.0f}", flush=True)
 
 
-def measure_cost(pages: int, urls: int) -> dict[str, float]:
-    """Return the CPU milliseconds of dedup and of the frontier for a page, and of both for an
-    admitted URL."""
-    from bench import scale  # It needs numpy, which other parts do not.
-
-    web = QualityWeb(1, pages, 100)
-    with tempfile.TemporaryDirectory() as folder:
-        crawl = WorthCrawl(Path(folder), web, 100.0, **supported(NO_WORTH))
-        crawl.begin()
-        crawl.request(3 * pages)
-        links = scale.Crawl(Path(folder), 50_000)
-        events, admitted = scale.discovered_links(urls, urls // 50, False), 0
-        before = links.cpu
-        while more := links.admit(events):
-            admitted += more
-    made = sum(one.purpose is Purpose.PAGE for one in crawl.servers.requests)
-    each = {name: 1000 * crawl.cpu[name] / made for name in ("dedup", "frontier")}
-    return {**each, "url": 1000 * (links.cpu - before) / admitted}
-
-
-def costs_in_turn(before: Path, pages: int, urls: int) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield the costs of the code in *before* and of the code here, in turn."""
-    here = Path(__file__).parent.parent
-    for number in range(2 * COST_ROUNDS):
-        # The working directory comes first on the path; this module is found here in both cases.
-        folder = (before, here)[number % 2]
-        command = [sys.executable, "-m", "bench.worth", "cost", "--pages", str(pages)]
-        made = subprocess.run(
-            [*command, "--urls", str(urls)], cwd=folder, check=True, capture_output=True,
-            env={**os.environ, "PYTHONPATH": str(here)},
-        )  # fmt: skip
-        yield ("before", "after")[number % 2], json.loads(made.stdout)
-
-
-def print_costs(before: Path, pages: int, urls: int) -> None:
-    """Print the median costs of the code in *before* and of the code here."""
-    made: dict[str, list[dict[str, float]]] = {"before": [], "after": []}
-    for name, costs in costs_in_turn(before, pages, urls):
-        made[name].append(costs)
-        print(name, {key: round(cost, 3) for key, cost in costs.items()}, flush=True)
-    print(f"{'CPU ms, median':16}{'dedup, page':>14}{'frontier, page':>16}{'admitted URL':>14}")
-    for name, runs in made.items():
-        middle = [median(run[key] for run in runs) for key in ("dedup", "frontier", "url")]
-        print(f"{name:16}{middle[0]:14.3f}{middle[1]:16.3f}{middle[2]:14.4f}")
+def print_counters(sites: int, pages: int) -> None:
+    """Print the memory of the counters by the number of sites."""
+    print(f"{pages} visits to each site, each in a part of its own")
+    print(f"{'sites':>10}{'MiB':>8}{'bytes of a site':>18}", flush=True)
+    for count, mib, stored in counters_by_sites(sites, pages):
+        print(f"{count:10,}{mib:8.0f}{stored:18,}", flush=True)
 
 
 def main() -> None:
@@ -243,21 +180,22 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parts = parser.add_subparsers(dest="part", required=True)
-    quality, novelty, memory, cost = (
-        parts.add_parser(name) for name in ("quality", "novelty", "memory", "cost")
+    quality, novelty, memory, counters, cost = (
+        parts.add_parser(name) for name in ("quality", "novelty", "memory", "counters", "cost")
     )
     for part in (quality, novelty):
         part.add_argument("--seed", type=int, default=1)
     quality.add_argument("--pages", type=int, default=20_000)
     quality.add_argument("--hosts", type=int, default=100)
-    quality.add_argument("--strategies", nargs="+", default=strategies(), choices=strategies())
+    quality.add_argument("--strategies", nargs="+", default=STRATEGIES, choices=STRATEGIES)
     novelty.add_argument("--size", type=float, default=1.0, help="1 has 42,000 useful texts")
     novelty.add_argument("--requests", type=int, default=60_000)
     novelty.add_argument("--policies", nargs="+", default=[*POLICIES], choices=[*POLICIES])
-    memory.add_argument("--sites", type=int, default=1_000_000)
-    memory.add_argument("--pages", type=int, default=1)
+    for part in (memory, counters):
+        part.add_argument("--sites", type=int, default=1_000_000)
+        part.add_argument("--pages", type=int, default=1)
     memory.add_argument("--loaded", type=int, default=50_000)
-    cost.add_argument("--before", type=Path, help="working tree of the other code")
+    cost.add_argument("--before", type=Path, required=True, help="working tree of other code")
     cost.add_argument("--pages", type=int, default=5000)
     cost.add_argument("--urls", type=int, default=200_000)
     options = parser.parse_args()
@@ -267,10 +205,10 @@ def main() -> None:
         print_novelty(options.size, options.requests, options.seed, options.policies)
     elif options.part == "memory":
         print_memory(options.sites, options.pages, options.loaded)
-    elif options.before:
-        print_costs(options.before, options.pages, options.urls)
+    elif options.part == "counters":
+        print_counters(options.sites, options.pages)
     else:
-        print(json.dumps(measure_cost(options.pages, options.urls)))
+        print_costs(options.before, options.pages, options.urls)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Memory of a frontier by the number of sites, each visited once. For `bench.worth memory`."""
+"""Memory of a frontier by the number of sites, and of the counters of worth alone. For `bench.worth
+memory` and `bench.worth counters`."""
 
 import resource
 import tempfile
@@ -14,6 +15,7 @@ from gossamer.events import (
     Purpose,
     UrlsAdmitted,
     Verdict,
+    Visit,
     VisitEnded,
 )
 from gossamer.events.records import Discovery
@@ -26,8 +28,13 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
+from services.frontier.parts import Parts
 from services.frontier.service import Frontier
+from services.frontier.workbench import FrontierCaches
+from services.frontier.worth import pack_worth
 
+STORED_TOGETHER = 1000
+"""Sites whose rows are written together."""
 SITES_PER_ROUND = 5000
 """Sites that are admitted and visited together."""
 
@@ -94,6 +101,25 @@ def _admission(site: int, pages: int, now: float) -> UrlsAdmitted:
     name = f"site{site}.example"
     urls = tuple(Discovery(f"http://{name}/folder{n % 7}/{n}", depth=2) for n in range(pages))
     return UrlsAdmitted(at=now, site=name, via=f"1.1.0@http://from{site}.example/", urls=urls)
+
+
+def counters_by_sites(sites: int, visits: int) -> Iterator[tuple[int, float, int]]:
+    """Count *visits* visits to each of *sites* sites, each visit in a part of its own; yield the
+    sites, the MiB of this process, and the bytes of a site in the store, after every tenth of the
+    sites."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Database(Path(folder) / "gossamer.db"))
+        caches = FrontierCaches().open_partition()
+        parts = Parts("crawl", store, caches, lambda site, at: None)
+        for n in range(sites):
+            site = f"site{n}.example"
+            for number in range(visits):
+                visit = Visit("1.1.0", f"http://{site}/folder{number}/list?page={number}")
+                parts.record_visit(site, visit, 1.0, 20_000, 1.7e9)
+            if n % STORED_TOGETHER == 0:
+                store.flush()
+            if (n + 1) % max(1, sites // 10) == 0:
+                yield n + 1, resident_mib(), len(pack_worth(parts.worth(site)))
 
 
 def resident_mib() -> float:
