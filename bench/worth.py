@@ -33,6 +33,7 @@ from bench.worth_sites import counters_by_sites, memory_by_sites
 from bench.worth_webs import NoveltyWeb, QualityWeb, ideal_visits, share_reached
 from gossamer.events import Purpose
 from gossamer.policies import STRATEGIES
+from services.frontier.completeness import Completeness
 
 SHARES = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50, 0.75, 1.0)
 """Shares of the visits at which a curve is printed."""
@@ -50,15 +51,30 @@ NOVELTY_DELAY = 0.125
 # Quality.
 
 
-def good_visits(web: QualityWeb, strategy: str) -> list[bool]:
-    """Crawl *web* to its end; return for each visit whether it found a good page."""
+class QualityRun(NamedTuple):
+    """A crawl of a quality web to its end."""
+
+    visits: list[bool]
+    """For each page in the order of the first visits, whether it is good."""
+    estimates: list[tuple[float, Completeness | None]]
+    """The share of all pages that were found, and its estimate, at each of `SHARES`."""
+
+
+def crawl_quality(web: QualityWeb, strategy: str) -> QualityRun:
+    """Crawl *web* to its end."""
+    pages = sum(1 for _ in ideal_visits(web))
+    settings = {"delay": web.hosts / (SLACK * SPEED), **NO_WORTH}
+    estimates = []
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"delay": web.hosts / (SLACK * SPEED), **NO_WORTH}
         crawl = WorthCrawl(Path(folder), web, SPEED, **settings)
         crawl.begin(strategy=strategy)
+        for share in SHARES:
+            crawl.request(web.hosts + round(share * pages))
+            progress = crawl.progress()
+            estimates.append((progress.admitted / pages, progress.completeness()))
         crawl.request(3 * web.pages)
-    pages = (one.url for one in crawl.servers.requests if one.purpose is Purpose.PAGE)
-    return [bool(web.good[web.number(url)]) for url in dict.fromkeys(pages)]
+    made = (one.url for one in crawl.servers.requests if one.purpose is Purpose.PAGE)
+    return QualityRun([bool(web.good[web.number(url)]) for url in dict.fromkeys(made)], estimates)
 
 
 def curve(visits: Sequence[bool], pages: int, good: int) -> list[float]:
@@ -77,8 +93,15 @@ def print_quality(pages: int, hosts: int, seed: int, names: Sequence[str]) -> No
     _print_curve("ideal", ideal, pages, good, 0.0)
     for name in names:
         began = time.monotonic()
-        visits = good_visits(web, name)
-        _print_curve(name, visits, pages, good, time.monotonic() - began)
+        run = crawl_quality(web, name)
+        _print_curve(name, run.visits, pages, good, time.monotonic() - began)
+        found = "".join(f"{truth:7.1%}" for truth, _ in run.estimates)
+        print(f"{'  pages found':20}{found}")
+        guesses = [estimate.found for _, estimate in run.estimates if estimate]
+        missing = " " * 7 * (len(run.estimates) - len(guesses))
+        for label, field in (("estimate", "value"), ("from", "low"), ("to", "high")):
+            shares = "".join(f"{getattr(guess, field):7.1%}" for guess in guesses)
+            print(f"{'  ' + label:20}{missing}{shares}", flush=True)
 
 
 def _print_curve(name: str, visits: Sequence[bool], pages: int, good: int, took: float) -> None:

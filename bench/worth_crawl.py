@@ -15,6 +15,7 @@ from zlib import crc32
 
 from bench.worth_webs import LinkedWeb, WebPage
 from gossamer.events import (
+    DEFAULT_CRAWL,
     Event,
     HostCheckedOut,
     Outcome,
@@ -34,6 +35,7 @@ from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
+from inspection.progress import Progress, read_totals
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier
@@ -175,6 +177,10 @@ class WorthCrawl(VirtualCrawl):
                 return True
             self.now = max(self.now + TICK, min(dues))
         return False
+
+    def progress(self) -> Progress:
+        """Return the totals of the crawl, as `gossamer status` reads them."""
+        return read_totals(self.log, SqliteStore(self.database), DEFAULT_CRAWL)
 
     def _step(self, number: int) -> bool:
         before = time.process_time()

@@ -4,12 +4,12 @@ from functools import cache
 
 import pytest
 
-from bench.worth import POLICIES, good_visits, new_texts, novelty_requests
+from bench.worth import POLICIES, crawl_quality, new_texts, novelty_requests
 from bench.worth_crawl import Request
 from bench.worth_webs import NoveltyWeb, QualityWeb, ideal_visits, share_reached
 
 PAGES, HOSTS = 1000, 40
-SIZE, REQUESTS = 0.02, 1500
+SIZE, REQUESTS = 0.02, 2500
 
 
 @cache
@@ -19,7 +19,7 @@ def quality_web() -> QualityWeb:
 
 @cache
 def visits_by(strategy: str) -> list[bool]:
-    return good_visits(quality_web(), strategy)
+    return crawl_quality(quality_web(), strategy).visits
 
 
 @cache
