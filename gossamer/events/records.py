@@ -256,6 +256,8 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     reason: str = ""
     """A sentence for people, if the outcome alone does not explain enough."""
     status: int = 0
+    address: str = ""
+    """The IP address of the server; "" without a response."""
     location: str = ""
     """The target of a redirect, as the server wrote it."""
     started_at: float = 0.0

@@ -1,11 +1,12 @@
-"""Novelty: the share of a page's words that no earlier page of its site had.
+"""Novelty: the share of a page's words that no earlier page had.
 
 A calendar, or a list of goods in another order, has a text of its own on each page, and yet nothing
-new. So a text is compared with all texts of the site, in runs of `RUN_WORDS` words, and not with
-one other page. Each site has two Bloom filters of the runs that were seen (Bloom, *Space/time
-trade-offs in hash coding with allowable errors*, 1970): when the newer one is a quarter full, it
-replaces the older one. An all new text of a large site has a novelty of about 0.88, since filters
-err.
+new. So a text is compared with all texts of its site, in runs of `RUN_WORDS` words, and not with
+one other page. It is also compared with the last texts of all sites: doorway farms and wildcard
+suffixes show one text with other names on sites without end. Runs that were seen are in two Bloom
+filters (Bloom, *Space/time trade-offs in hash coding with allowable errors*, 1970): when the newer
+one is a quarter full, it replaces the older one. An all new text of a large site has a novelty of
+about 0.88, since filters err.
 
 The filters are in memory only. A restart, or an instance that takes over, begins empty: the first
 pages then seem new, as on a new site.
@@ -16,13 +17,15 @@ from zlib import crc32
 from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import PageParsed
 
-RUN_WORDS = 3
+RUN_WORDS = 4
 MAX_WORDS = 600
 """Words of a text that are compared."""
 MIN_RUNS = 20
 """Runs that a shorter text counts as: a few new words are not a new text."""
 MIN_BYTES, MAX_BYTES = 1 << 10, 1 << 14
 """Size of the first and of the largest filter of a site."""
+COMMON_BYTES = 1 << 20
+"""Size of a filter of all sites: the runs of some thousand pages."""
 BITS_PER_RUN = 8
 REMEMBERED_VISITS = 1000
 """Visits whose novelty is remembered, in case they are handled again."""
@@ -31,10 +34,10 @@ CACHE_BYTES, SITE_CACHE_BYTES = 64 << 20, 1 << 20
 
 
 class SeenRuns:
-    """The runs of words of a site's last pages."""
+    """The runs of words of the last pages, in filters of *size* bytes that grow to *limit*."""
 
-    def __init__(self) -> None:
-        self._former, self._current = bytearray(MIN_BYTES), bytearray(MIN_BYTES)
+    def __init__(self, size: int = MIN_BYTES, limit: int = MAX_BYTES) -> None:
+        self._former, self._current, self._limit = bytearray(size), bytearray(size), limit
         self._added = 0
 
     @property
@@ -57,7 +60,7 @@ class SeenRuns:
 
     def _set(self, run: int) -> None:
         if self._added * BITS_PER_RUN >= 8 * len(self._current):
-            self._former, size = self._current, min(2 * len(self._current), MAX_BYTES)
+            self._former, size = self._current, min(2 * len(self._current), self._limit)
             self._current, self._added = bytearray(size), 0
         for place in _places(run, len(self._current)):
             self._current[place >> 3] |= 1 << (place & 7)
@@ -83,11 +86,12 @@ class Novelty:
         self._sites = ByteCache[str, SeenRuns](
             CACHE_BYTES, lambda seen: seen.size + 2 * ENTRY_BYTES, SITE_CACHE_BYTES
         )
+        self._common = SeenRuns(COMMON_BYTES, COMMON_BYTES)
         self._measured = dict[str, float | None]()
         """Visit → the novelty of its page, for the last visits."""
 
     def measure(self, page: PageParsed) -> float | None:
-        """Return the share of the words of *page* that are new at its site, from 0 to 1.
+        """Return the share of the words of *page* that are new, from 0 to 1.
 
         None if the page has no text. A second visit finds its own words, but a
         visit that is handled again gets its share again.
@@ -104,6 +108,6 @@ class Novelty:
             return None
         runs = runs_of(page.text)
         seen = self._sites.get(page.site) or SeenRuns()
-        new = seen.add(runs)
+        new = min(seen.add(runs), self._common.add(runs))
         self._sites.put(page.site, seen, page.site)
         return round(new / max(len(runs), MIN_RUNS), 3)

@@ -375,6 +375,7 @@ def _make_ended(
         outcome=assessment.outcome,
         reason=assessment.reason,
         status=reply.status,
+        address=reply.address,
         location=assessment.location,
         started_at=latest.started_at if latest else 0.0,
         took=latest.took if latest else 0.0,

@@ -117,6 +117,7 @@ class CheckIn:
         if partition.erasures.covers(event.visit):
             partition.tally.erase(event.visit.url)
         partition.sites.record_hazards(event.site, event.hazards)
+        partition.parts.record_address(event.site, event.address)
         if Hazard.DNS_WILDCARD_SUFFIX in event.hazards:
             partition.parts.record_suffix(event.site)
         if event.started_at and event.visit.purpose is Purpose.PAGE:

@@ -123,13 +123,21 @@ class Parts:
         return expect(self.worth(site), url, duplicates, self._prior(site))
 
     def _prior(self, site: str) -> float:
-        """Return the worth of a page of *site*, if nothing is known about the site."""
-        suffix = suffix_of(site)
-        return worth_of_zone(self.worth(self._zone(suffix))) if suffix in self._zones else 1.0
+        """Return the worth of a page of *site*, if nothing is known about the site: that of the
+        unknown sites of its suffix, if that has a wildcard, and of its address."""
+        suffix, address = suffix_of(site), self.worth(site).totals.address
+        zones = [zone for zone in (suffix if suffix in self._zones else "", address) if zone]
+        return min((worth_of_zone(self.worth(self._zone(zone))) for zone in zones), default=1.0)
 
-    def _zone(self, suffix: str) -> str:
-        """Return the name under which the sites of *suffix* in this partition are counted."""
-        return f"*.{suffix} {self._partition}"
+    def _zone(self, zone: str) -> str:
+        """Return the name under which the sites of a suffix or address in this partition are
+        counted."""
+        return f"*.{zone} {self._partition}"
+
+    def record_address(self, site: str, address: str) -> None:
+        """Record the *address* of the server that answered for *site*."""
+        if address and self.worth(site).totals.address != address:
+            self.worth(site).totals.address = address
 
     def record_suffix(self, site: str) -> None:
         """Record that every name below the public suffix of *site* resolves."""
@@ -177,10 +185,8 @@ class Parts:
         bytes. A part that brings new texts again is released."""
         worth = self.worth(site)
         before = expect(worth, visit.url, visit.duplicates, self._prior(site))
-        if not worth.totals.visits and (suffix := suffix_of(site)):
-            zone = self.worth(self._zone(suffix))
-            record_first_site(zone, new)
-            self._store_worth(self._zone(suffix), zone)
+        if not worth.totals.visits:
+            self._record_first_site(site, worth.totals.address, new)
         record_visit(worth, visit.url, visit.duplicates, visit.position, visit.depth, new)
         if new >= LOW_WORTH:
             worth.totals.new_received += size
@@ -188,6 +194,12 @@ class Parts:
                 self._recover(site, worth, visit, before.low_part, now)
         self._store_worth(site, worth)
         self._start_probes(site, worth, now)
+
+    def _record_first_site(self, site: str, address: str, new: float) -> None:
+        for name in {suffix_of(site), address} - {""}:
+            zone = self.worth(self._zone(name))
+            record_first_site(zone, new)
+            self._store_worth(self._zone(name), zone)
 
     def _recover(
         self, site: str, worth: SiteWorth, visit: Visit, low_part: str, now: float

@@ -43,7 +43,7 @@ from typing import NamedTuple
 from msgspec import Struct, field, msgpack
 
 from gossamer.web.links import Sketch, add_link, estimate_sites
-from gossamer.web.url import host_key, suffix_of
+from gossamer.web.url import host_key
 
 MAX_PARTS = 150
 """Parts of a trie."""
@@ -124,6 +124,8 @@ class SiteTotals(Struct, array_like=True):
     """The depth of the deepest page with a new text."""
     in_links: Sketch = 0
     """A sketch of the other sites that link to the site."""
+    address: str = ""
+    """The IP address that answered last; "" before the first answer."""
 
     @property
     def linking_sites(self) -> float:
@@ -134,7 +136,7 @@ class SiteTotals(Struct, array_like=True):
 Trie = dict[str, Counts]
 NO_VISITS = Counts()
 ZONE = "**"
-"""The part of all sites of a public suffix whose every name resolves."""
+"""The part of all sites of a public suffix whose every name resolves, or of an address."""
 
 
 class SiteWorth(Struct, array_like=True):
@@ -308,14 +310,15 @@ def _forget_least_visited(trie: Trie) -> None:
 
 
 def record_first_site(zone: SiteWorth, new: float) -> None:
-    """Count the first visit to a site of the public suffix *zone*, which brought *new* texts."""
+    """Count the first visit to a site of *zone*, a public suffix or an address, which brought *new*
+    texts."""
     zone.of_new.setdefault(OTHERS, Counts()).add_visit(new)
     zone.totals.visits += 1
     zone.unsaved += 1
 
 
 def worth_of_zone(zone: SiteWorth) -> float:
-    """Return the worth of an unknown site of the public suffix *zone*."""
+    """Return the worth of an unknown site of *zone*."""
     counts = zone.of_new.get(OTHERS, NO_VISITS)
     return _mean(counts.new, counts.visits, 1.0) if counts.visits >= MIN_VISITS else 1.0
 
@@ -382,7 +385,7 @@ def describe_part(part: str, site: str) -> str:
     if part == SITE:
         return site
     if part == ZONE:
-        return f"other sites under the wildcard suffix {suffix_of(site)}"
+        return "other sites of the same wildcard suffix or address"
     return f"other hosts of {site}" if part == OTHERS else part
 
 

@@ -26,7 +26,14 @@ def test_new_text_is_new_and_a_second_copy_of_it_is_not() -> None:
     novelty = Novelty()
     assert novelty.measure(page(1, words(0, 100))) == 1.0
     assert novelty.measure(page(2, words(0, 100))) == 0.0
-    assert novelty.measure(page(3, words(0, 100), site="b.test")) == 1.0, "another site"
+
+
+def test_text_with_other_names_on_another_site_has_little_novelty() -> None:
+    novelty = Novelty()
+    novelty.measure(page(1, words(0, 100)))
+    share = novelty.measure(page(1, f"torquinada {words(0, 100)}", site="b.test"))
+    assert share is not None and share < 0.1
+    assert novelty.measure(page(1, words(500, 100), site="c.test")) == 1.0
 
 
 def test_page_that_adds_a_few_words_to_known_ones_has_little_novelty() -> None:
