@@ -130,7 +130,7 @@ async def get_sites(state: State, site: OfSite = "", limit: Limit = 100) -> list
 
 
 @get("/v1/parts", summary="The parts of a site")
-async def get_parts(state: State, site: str) -> SiteParts:
+async def get_parts(state: State, site: OfSite) -> SiteParts:
     """What the visits to the parts of a site brought, its budgets, and its parked URLs."""
     reader: Reader = state.reader
     return await reader.read(lambda crawl: read_parts(crawl, site))

@@ -8,7 +8,8 @@ Reading order
    `docs/host-conditions.md` is generated from both.
 3. `partition.py`: a claimed partition. It alone changes its hosts and its totals. Its parts:
    `workbench.py` (hosts in memory), `queue.py` (URLs of a host), `directory.py` (hosts that wait),
-   `plans.py` (later visits), `parked.py` (excluded URLs), `sites.py`, `tally.py` (totals) with
+   `plans.py` (later visits), `parts.py` (worth and parked URLs of sites), `parked.py`
+   (excluded URLs), `sites.py`, `tally.py` (totals) with
    `harvest.py` (what visits have brought; `completeness.py` estimates from it how much is found).
    `partitions.py` claims partitions under epochs.
 4. `admission.py`, `checkout.py`, `checkin.py`: the three steps of a URL. They use `refusals.py`
@@ -101,10 +102,15 @@ the next visit. The state of a page travels with its visit and returns with the 
 pays for each revisit. It is divided among partitions by the demand of their pages, and between
 revisits and new URLs (`pacing.py`, `plans.py`).
 
-**Traps and excluded URLs.** The hosts of a site and the URLs of a host are limited. Of URLs that a
+**Traps.** No rule knows a trap by its URLs. The frontier counts what visits bring, for each part of a
+site (`worth.py`): host, directory, path with parameters. URLs of a part that brings nothing new are
+parked, and a probe now and then shows whether it has recovered. Budgets of a site grow with what it
+brings (`budgets.py`). Parked URLs are in buckets of their site (`parts.py`).
+
+**Excluded URLs.** URLs beyond the crawl's scope or depth, or on the blocklist, are parked: a wider
+crawl or a shorter blocklist admits them without fetching a page again (`parked.py`). Of URLs that a
 rule refuses permanently, the first hundred of a site have a row each, and the others are counted
-(`sites.py`). URLs beyond the crawl's scope or depth, or on the blocklist, are parked: a wider crawl
-or a shorter blocklist admits them without fetching a page again (`parked.py`).
+(`sites.py`).
 
 **Operators.** They set quiet hours, budgets and delays of sites, exclude sites, and set the speed
 of the crawl (`politeness.py`, `pacing.py`). A URL on the blocklist is neither admitted nor ordered,

@@ -192,6 +192,7 @@ def test_every_path_is_described(client: Client) -> None:
         "/v1/url",
         "/v1/history",
         "/v1/hosts",
+        "/v1/parts",
         "/v1/sites",
     }
     properties = described["components"]["schemas"]["UrlExplanation"]["properties"]
@@ -209,7 +210,7 @@ def test_hosts_and_sites_are_listed_for_people(
     ]
     assert main(["sites", "--data", str(data)]) == 0
     assert capsys.readouterr().out == (
-        "a.example  2 hosts; 3 URLs refused: over the URL limit of a host; "
+        "a.example  2 hosts; 3 URLs refused: parked, over the URL budget of a site; "
         "at least 9 s between two visits to a host\n"
     )
     assert main(["hosts", "--data", str(data), "--condition", "ready"]) == 1

@@ -74,7 +74,9 @@ def test_first_sentence_answers_and_lines_fit_into_80_columns(
     assert "  requests     2,000,000, 180.0 GiB received" in lines
     assert "  new texts    1,200,000, one in 1.67 requests" in lines
     assert any("(60.0 %)" in line for line in lines if "politeness" in line)
-    row = next(n for n, line in enumerate(lines) if line.endswith("over the URL limit of a host"))
+    row = next(
+        n for n, line in enumerate(lines) if line.endswith("parked, over the URL budget of a site")
+    )
     assert lines[row].split()[:6] == ["10,000", "10.0", "%", "800,000", "28.6", "%"]
     assert "800,000 URLs refused" in lines[row + 1] and "frontier.url_budget" in lines[row + 1]
     assert lines[row + 2].strip() == "http://a.example/?]0;owned?"

@@ -149,18 +149,21 @@ def test_refusal_is_not_shown_as_a_visit() -> None:
 
 def test_refusals_without_a_row_are_explained_by_their_rule() -> None:
     trapped = SiteRow(
-        "a.example", refused={"trap_urls": MAX_REFUSED_ROWS + 1, "redirect": MAX_REFUSED_ROWS}
+        "a.example", refused={"robots_excluded": MAX_REFUSED_ROWS + 1, "redirect": MAX_REFUSED_ROWS}
     )
     shown = why(site=trapped, via="seed", is_seen=True)
     assert (
-        f"\nrefused: by trap_urls, which refused {MAX_REFUSED_ROWS + 1} URLs of a.example" in shown
+        f"\nrefused: by robots_excluded, which refused {MAX_REFUSED_ROWS + 1} URLs of a.example"
+        in shown
     )
-    assert "has reached its maximum number of URLs" in shown and "redirect" not in shown
-    assert "perhaps refused: by trap_urls" in why(site=trapped, definition=DEFINED, fleet=True)
-    two = SiteRow("a.example", refused={"trap_urls": 5000, "robots_excluded": 7000})
+    assert "robots.txt forbids a URL" in shown and "redirect" not in shown
+    assert "perhaps refused: by robots_excluded" in why(
+        site=trapped, definition=DEFINED, fleet=True
+    )
+    two = SiteRow("a.example", refused={"redirect": 5000, "robots_excluded": 7000})
     assert why(site=two, is_seen=True).count("perhaps refused: by") == 2
     assert "refused" not in why(site=trapped, queued=behind(1), host=host(), is_seen=True)
-    assert "trap_urls" not in why(site=trapped, visit=visit(), is_seen=True)
+    assert "robots_excluded" not in why(site=trapped, visit=visit(), is_seen=True)
 
 
 def test_documents_that_are_gone_or_missed_are_shown() -> None:

@@ -20,7 +20,7 @@ from services.parser.service import Parser
 SERVICES = {Dedup.name, Fetcher.name, Frontier.name, Parser.name}
 FRONTIER = FrontierSettings()
 ELSEWHERE: dict[str, set[Hazard]] = {name: set() for name in SERVICES} | {
-    "frontier": {Hazard.REDIRECT, Hazard.DNS_WILDCARD, Hazard.DUPHOST},
+    "frontier": {Hazard.REDIRECT, Hazard.DNS_WILDCARD, Hazard.DNS_WILDCARD_SUFFIX, Hazard.DUPHOST},
     "dedup": {Hazard.OUT_OF_SCOPE},
 }
 """Hazards that a service uses as a reason, and another service has counted."""

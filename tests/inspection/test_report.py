@@ -96,7 +96,9 @@ def test_budget_that_stops_urls_of_productive_sites_costs_honest_pages() -> None
         "costs_honest_pages", sites=8, hazards={"trap_urls": count, "redirect": count}
     )
     assert settings == HAZARDS[Hazard.TRAP_URLS].settings
-    assert text.startswith("over the URL limit of a host: 5 of 10 URLs (50 %) are of sites")
+    assert text.startswith(
+        "parked, over the URL budget of a site: 5 of 10 URLs (50 %) are of sites"
+    )
     assert "2 sites (25 %)" in text and settings[0] in text
 
 
