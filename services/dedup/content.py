@@ -63,10 +63,6 @@ class DigestRow(Row, frozen=True):
     """Canonical URL that the leader's page names. Rows of texts only."""
 
 
-MIN_NOVELTY = 0.1
-"""The share of new words up to which a page counts as a page without a new text."""
-
-
 class ContentVerdict(NamedTuple):
     """The result of the content test for a page."""
 
@@ -147,16 +143,16 @@ class Content:
         self,
         page: PageParsed,
         change: float | None,
-        novelty: float | None,
+        is_known: bool,
         crawl: CrawlDefined | None,
         score_by: Callable[[Verdict], PageScore],
         now: float,
     ) -> ContentVerdict:
         """Decide the verdict on *page*, score it, and release or withhold its links.
 
-        *change*: the change since the last visit; None if there was no document before. *novelty*:
-        the share of the text that is new at the site; None if it is not known. *score_by*: scores
-        the page with the verdict on it.
+        *change*: the change since the last visit; None if there was no document before.
+        *is_known*: whether hardly a word of the text is new. *score_by*: scores the page with the
+        verdict on it.
         """
         linked = self.attach_links(page, crawl)
         links, digest = linked.links, linked.digest
@@ -164,8 +160,7 @@ class Content:
         leader = self._find_leader(linked, is_unchanged)
         verdict, original = self._decide_verdict(page, leader, change)
         score = score_by(verdict)
-        has_new_text = not original and (novelty is None or novelty > MIN_NOVELTY)
-        duplicates = 0 if has_new_text else page.visit.duplicates + 1
+        duplicates = page.visit.duplicates + 1 if original or is_known else 0
         # A list of known pages has no new text, but it may lead to new pages.
         is_trap = bool(links.followed and original) and duplicates > self._limit
         if is_trap:

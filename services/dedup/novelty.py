@@ -26,6 +26,8 @@ MIN_BYTES, MAX_BYTES = 1 << 10, 1 << 14
 """Size of the first and of the largest filter of a site."""
 COMMON_BYTES = 1 << 20
 """Size of a filter of all sites: the runs of some thousand pages."""
+MIN_NOVELTY = 0.1
+"""The novelty up to which a page counts as one without a new text."""
 BITS_PER_RUN = 8
 REMEMBERED_VISITS = 1000
 """Visits whose novelty is remembered, in case they are handled again."""
@@ -77,6 +79,13 @@ def runs_of(text: str) -> list[int]:
     words = text.split(None, MAX_WORDS)[:MAX_WORDS]
     runs = (" ".join(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1))
     return [*dict.fromkeys(crc32(run.encode(errors="replace")) for run in runs)]
+
+
+def is_known(page: PageParsed, novelty: float | None) -> bool:
+    """Return whether hardly a word of *page* is new. A text of a few words is not judged."""
+    if novelty is None or novelty > MIN_NOVELTY:
+        return False
+    return len((page.text or "").split(None, MIN_RUNS)) >= MIN_RUNS
 
 
 class Novelty:

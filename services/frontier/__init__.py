@@ -102,10 +102,10 @@ the next visit. The state of a page travels with its visit and returns with the 
 pays for each revisit. It is divided among partitions by the demand of their pages, and between
 revisits and new URLs (`pacing.py`, `plans.py`).
 
-**Traps.** No rule knows a trap by its URLs. The frontier counts what visits bring, for each part of a
-site (`worth.py`): host, directory, path with parameters. URLs of a part that brings nothing new are
-parked, and a probe now and then shows whether it has recovered. Budgets of a site grow with what it
-brings (`budgets.py`). Parked URLs are in buckets of their site (`parts.py`).
+**Traps.** No rule knows a trap by its URLs. The frontier counts what visits bring, for each part of
+a site (`worth.py`): host, directory, path with parameters. URLs of a part that brings nothing new
+are parked, and a probe now and then shows whether it has recovered. Budgets of a site grow with
+what it brings (`budgets.py`). Parked URLs are in buckets of their site (`parts.py`).
 
 **Excluded URLs.** URLs beyond the crawl's scope or depth, or on the blocklist, are parked: a wider
 crawl or a shorter blocklist admits them without fetching a page again (`parked.py`). Of URLs that a

@@ -34,7 +34,7 @@ def page(url: str, at: float, canonical: str = "") -> PageParsed:
 
 def decide(content: Content, page: PageParsed) -> ContentVerdict:
     """Return the verdict on *page*, which is handled when it is fetched."""
-    return content.decide(page, None, None, None, lambda verdict: PageScore(0.0), page.fetched_at)
+    return content.decide(page, None, False, None, lambda verdict: PageScore(0.0), page.fetched_at)
 
 
 @contextmanager
