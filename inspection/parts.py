@@ -102,10 +102,12 @@ def site_of_typed(text: str) -> str:
 def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
     """Return the parts and budgets of *site*."""
     store = crawl.store()
+    # A missing table is created before the read transaction.
+    worth_rows, parked_rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
+    sites = store.table(SiteRow)
     with crawl.reading():
-        row = store.table(SiteWorthRow).get((crawl.id, site))
-        parked = store.table(ParkedPartsRow).get((crawl.id, site))
-        hosts = (store.table(SiteRow).get(site) or SiteRow(site)).hosts
+        row, parked = worth_rows.get((crawl.id, site)), parked_rows.get((crawl.id, site))
+        hosts = (sites.get(site) or SiteRow(site)).hosts
     worth = unpack_worth(row.counters if row else b"")
     parts = dict(parked.parts) if parked else {}
     return SiteParts(

@@ -61,10 +61,10 @@ def _lines(found: SiteParts, limit: int) -> Iterator[str]:
         f"{plural(found.parked, 'URL')} parked."
     )
     for budget in found.budgets:
-        limit_text = "no limit" if budget.limit is None else f"of {_amount(budget, budget.limit)}"
-        waiting = f"; {plural(budget.parked, 'URL')} parked" if budget.parked else ""
-        name = f"  ({budget.name})" if budget.parked else ""
-        yield f"  budget: {_amount(budget, budget.used)} {limit_text}{waiting}{name}"
+        waiting = (
+            f"; {plural(budget.parked, 'URL')} parked ({budget.name})" if budget.parked else ""
+        )
+        yield f"  budget  {_use(budget)}{waiting}"
     shown = found.parts[:limit]
     if shown:
         yield "  worth  visits  new texts  parked  part"
@@ -79,8 +79,13 @@ def _lines(found: SiteParts, limit: int) -> Iterator[str]:
         yield f"  … and {plural(len(found.parts) - limit, 'part')} more (--limit)"
 
 
-def _amount(budget: SiteBudget, value: float) -> str:
-    return f"{size(value) if budget.unit == 'bytes' else f'{value:,.0f} {budget.unit}'}"
+def _use(budget: SiteBudget) -> str:
+    """Return what a site has used of a budget, as `193 of 2,243 URLs`."""
+    show = size if budget.unit == "bytes" else "{:,.0f}".format
+    unit = "" if budget.unit == "bytes" else f" {budget.unit}"
+    if budget.limit is None:
+        return f"{show(budget.used)}{unit}, no limit"
+    return f"{show(budget.used)} of {show(budget.limit)}{unit}"
 
 
 def _parts(site: Site) -> Iterator[str]:

@@ -113,6 +113,7 @@ class Parts:
     def worth(self, site: str) -> SiteWorth:
         """Return the counters of *site*. Only the methods of this class change them."""
         if (worth := self._worth.get(site)) is None:
+            self._row(site)  # Orders, which must not wait for reads, find it in the cache.
             row = self._worth_rows.get((self._crawl, site))
             worth = unpack_worth(row.counters if row else b"")
             self._worth.put(site, worth, site)

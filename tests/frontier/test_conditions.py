@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from gossamer.events import (
     ErasureRequested,
     HostCheckedOut,
+    OriginalAnnounced,
     Outcome,
     SiteOverridden,
     VisitEnded,
@@ -79,17 +80,28 @@ def leave_unanswered() -> Simulation:
 
 def stop_fetchers() -> Simulation:
     """Let visits to a host stop its fetchers until the host backs off; another host answers."""
-    sim = simulate()
+    sim = simulate(answer={"took": 20.0})
     fetch = sim._fetch
 
     def stop(order: HostCheckedOut) -> Iterator[tuple[float, VisitEnded]]:
         return iter(()) if order.host == HOST else fetch(order)
 
     sim._fetch = stop  # type: ignore[method-assign]
-    until(sim, OUT, Trigger.LEASE_EXPIRED).admit(f"http://b.{SITE}/")
+    until(sim, OUT, Trigger.LEASE_EXPIRED).admit(*(f"http://b.{SITE}/{n}" for n in range(60)))
     until(sim, OUT, Trigger.SUSPECTED)
     sim._fetch = fetch  # type: ignore[method-assign]
     return sim
+
+
+def forward_url() -> Simulation:
+    """Let a host turn out to be a replica whose URL is sent to its original."""
+    sim = simulate()
+    sim.handle(
+        OriginalAnnounced(
+            at=sim.now, site=SITE, host=HOST, original="http://b.test", until=sim.now + 1e6
+        )
+    )
+    return until(sim, Condition.READY, Trigger.FORWARDED)
 
 
 def kill_fetcher() -> Simulation:
@@ -168,6 +180,7 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (OUT, Trigger.LEASE_EXPIRED): leave_unanswered,
     (OUT, Trigger.SUSPECTED): stop_fetchers,
     (OUT, Trigger.RESTARTED): kill_fetcher,
+    (Condition.READY, Trigger.FORWARDED): forward_url,
     (Condition.READY, Trigger.TAKEN_OVER): take_over,
     (Condition.READY, Trigger.POSTPONED): begin_quiet_hours,
     (Condition.READY, Trigger.NAME_DELAYED): delay_name,

@@ -1,0 +1,77 @@
+"""`gossamer sites SITE` and `gossamer release`: the parts of a site, and their parked URLs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gossamer.events import DEFAULT_CRAWL, ReleaseRequested
+from inspection.folder import Folder
+from services.frontier.rows import ParkedPart, ParkedPartsRow, SiteRow, SiteWorthRow
+from services.frontier.worth import SiteWorth, pack_worth, record_visit
+from tests.console.requests import RequestCommand
+from tests.runtime.processors import events
+
+SITE, HOST = "a.example", "http://a.example"
+CALENDAR = f"{HOST}/calendar/"
+
+
+def store_site(command: RequestCommand) -> None:
+    """Store a site with a parked calendar, and with URLs over its budget."""
+    worth = SiteWorth()
+    for n in range(20):
+        record_visit(worth, f"{HOST}/news/{n}", 0, "", 1, 1.0)
+        record_visit(worth, f"{CALENDAR}{n}", 0, "", 1, 0.0)
+    worth.totals.admitted = 2100
+    parked = {CALENDAR: ParkedPart("low_worth", 1.0, urls=7)}
+    parked["trap_urls"] = ParkedPart("trap_urls", 1.0, urls=3)
+    command.store_rows(
+        SiteRow(SITE, hosts=1),
+        SiteWorthRow(DEFAULT_CRAWL, SITE, pack_worth(worth)),
+        ParkedPartsRow(DEFAULT_CRAWL, SITE, parked),
+    )
+
+
+def released(command: RequestCommand) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the site and the parts of each release on the log."""
+    found = events(Folder(command.data).open().log, "urls.admitted")
+    return [(event.site, event.parts) for event in found if isinstance(event, ReleaseRequested)]
+
+
+def test_parts_of_a_site_are_shown_with_worth_and_parked_urls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sites = RequestCommand("sites", tmp_path / "data", capsys)
+    assert "No page of a.example was visited" in sites(SITE, status=1)
+    store_site(sites)
+    first, *lines = sites(SITE).splitlines()
+    assert first == "a.example: 20 new texts in 40 first visits; 10 URLs parked."
+    assert "  budget  2,100 of 2,080 URLs; 3 URLs parked (trap_urls)" in lines
+    (calendar,) = (line for line in lines if line.endswith(f"    {CALENDAR}"))
+    worth, visits, new, parked, _ = calendar.split()
+    assert float(worth) < 0.25
+    assert (int(visits), int(new), parked) == (17, 0, "7")
+    found = json.loads(sites(SITE, "--json"))
+    assert found["parked"] == 10
+    assert {part["name"]: part["parked"] for part in found["parts"]}[CALENDAR] == 7
+
+
+def test_parked_parts_are_released_by_name_or_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release = RequestCommand("release", tmp_path / "data", capsys)
+    assert "No URL of a.example is parked" in release(SITE, status=1)
+    store_site(release)
+    assert "7 parked URLs of a.example to be visited." in release(SITE, CALENDAR)
+    assert "10 parked URLs of a.example to be visited." in release(f"{HOST}/page")
+    assert released(release) == [(SITE, (CALENDAR,)), (SITE, ())]
+
+
+def test_unknown_part_is_refused_with_the_names_of_the_parked_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release = RequestCommand("release", tmp_path / "data", capsys)
+    store_site(release)
+    shown = release(SITE, f"{HOST}/other/", status=2)
+    assert "has no parked part" in shown and CALENDAR in shown and "trap_urls" in shown
+    assert released(release) == []
