@@ -47,10 +47,10 @@ def simulate(urls: int = 1, answer: dict[str, object] = PAGE, retries: int = 0) 
     return sim
 
 
-def until(sim: Simulation, before: Condition, trigger: Trigger) -> Simulation:
-    """Step until the transition has happened, or nothing happens any more."""
+def until(sim: Simulation, before: Condition, trigger: Trigger, times: int = 1) -> Simulation:
+    """Step until the transition has happened *times*, or nothing happens any more."""
     for _ in range(1000):
-        if sim.changes[before, trigger]:
+        if sim.changes[before, trigger] >= times:
             break
         sim.run(steps=1)
     return sim
@@ -80,14 +80,15 @@ def leave_unanswered() -> Simulation:
 
 def stop_fetchers() -> Simulation:
     """Let visits to a host stop its fetchers until the host backs off; another host answers."""
-    sim = simulate(answer={"took": 20.0})
+    sim = simulate()
     fetch = sim._fetch
 
     def stop(order: HostCheckedOut) -> Iterator[tuple[float, VisitEnded]]:
         return iter(()) if order.host == HOST else fetch(order)
 
     sim._fetch = stop  # type: ignore[method-assign]
-    until(sim, OUT, Trigger.LEASE_EXPIRED).admit(*(f"http://b.{SITE}/{n}" for n in range(60)))
+    # The later the order after an expired lease, the surer is an answer of another host before it.
+    until(sim, OUT, Trigger.LEASE_EXPIRED, 3).admit(*(f"http://b.{SITE}/{n}" for n in range(5)))
     until(sim, OUT, Trigger.SUSPECTED)
     sim._fetch = fetch  # type: ignore[method-assign]
     return sim
