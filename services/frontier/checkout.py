@@ -263,11 +263,7 @@ class CheckOut:
                     # such URLs alone.
                     explores, row = False, queues.choose_best(row)
                 case Fate.VISIT:
-                    ordered = queued[: min(len(run), count)]
-                    partition.parts.count_orders(
-                        row.site, ((url.url, url.origin.duplicates) for url in ordered)
-                    )
-                    return queues.hold_queue(row), ordered
+                    return queues.hold_queue(row), queued[: min(len(run), count)]
         return row, []
 
     def _examine(
@@ -416,6 +412,7 @@ class CheckOut:
         if not queued:
             return (make_probe_visit(order, row.host),)
         partition.plans.count_ordered(queued)
+        partition.parts.count_orders(row.site, ((url.url, url.origin.duplicates) for url in queued))
         return _make_visits(order, queued)
 
 

@@ -240,7 +240,7 @@ async def test_lookups_in_flight_are_limited() -> None:
         assert len(set(dns.asked)) == 3
         dns.open()
         await asyncio.gather(*askers)
-        assert len(set(dns.asked)) == 10
+        assert len(zone.keys() & set(dns.asked)) == 10
 
 
 PRIVATE = [

@@ -229,3 +229,10 @@ def test_unknown_sites_of_a_wildcard_suffix_are_parked_once_others_bring_nothing
     sim.admit("http://seed2.wild/")
     sim.run(until=sim.now + 10.0)
     assert "http://seed2.wild/" in sim.pages()
+
+
+def test_probe_is_made_after_a_visit_to_an_expired_robots_txt() -> None:
+    site = parked_calendar()
+    before = len(site.visited("/cal/"))
+    site.run(40 * PROBE_WAIT)
+    assert len(site.visited("/cal/")) >= before + 4

@@ -75,6 +75,8 @@ def instances(kind: type[Any]) -> st.SearchStrategy[Any]:
         "every": st.floats(0, 1e9),
         "linked_at": st.floats(0, 1e9),
     }
+    if kind in (Discovery, Visit):
+        narrow["score"] = st.none() | st.floats(0, 1)
     if kind in (HostOverridden, SiteOverridden, Speed):
         some = st.none() | st.floats(0, 1e6)
         narrow |= {"budget": st.integers(0, 10**6), "delay": some, "pages": some, "bytes": some}
@@ -83,6 +85,7 @@ def instances(kind: type[Any]) -> st.SearchStrategy[Any]:
 
 
 st.register_type_strategy(Discovery, instances(Discovery))
+st.register_type_strategy(Visit, instances(Visit))
 st.register_type_strategy(Speed, instances(Speed))
 
 

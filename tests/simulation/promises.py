@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.web.url import host_key, host_name, site_of
+from services.frontier.refusals import SITE_RULES
 from services.frontier.workbench import Schedule, Workbench
 from tests.simulation.broker import Broker
 from tests.simulation.kernel import START
@@ -241,6 +242,21 @@ def check_complete(
             yield f"{visit['url']} was fetched and has no verdict"
         if visit["url"] not in captured:
             yield f"{visit['url']} was fetched and was not archived"
+
+
+def check_parked(nodes: Nodes) -> Iterator[str]:
+    """Yield each URL that was parked at its site and is neither parked nor queued nor visited."""
+    rows = [row for found in nodes.all_named("urls").values() for row in found]
+    parked = [row for row in rows if row["outcome"] in SITE_RULES]
+    if not parked:
+        return
+    kept = "".join(
+        str(row["urls"]) for found in nodes.all_named("parked").values() for row in found
+    )
+    queued = {row["url"] for found in nodes.all_named("queues").values() for row in found}
+    for row in parked:
+        if row["url"] not in queued and row["url"] not in kept:
+            yield f"{row['url']} was parked by {row['outcome']} and is lost"
 
 
 def check_archived(story: Story, folder: Path) -> Iterator[str]:

@@ -346,6 +346,7 @@ class Run:
         result.broken += promises.check_retry_after(self.story, skew)
         result.broken += promises.check_one_partition(self.story, skew)
         result.broken += promises.check_complete(self.story, self.nodes, self.sites, self.erased)
+        result.broken += promises.check_parked(self.nodes)
         result.broken += promises.check_archived(self.story, self.fleet.folder)
         result.broken += promises.check_fruitless_orders(self.story, sites)
         excused = self.excused + self.losses * self.batch * len(sites.sites)
