@@ -103,7 +103,10 @@ def limit_of(hazard: Hazard, usage: Usage, settings: "FrontierSettings") -> floa
 
 def find_exceeded(hazard: Hazard, usage: Usage, settings: "FrontierSettings") -> str:
     """Return the reason why the budget of *hazard* refuses one more URL; "" if it does not."""
-    limit, budget = limit_of(hazard, usage, settings), BUDGETS[hazard]
-    if limit is None or budget.used(usage) < limit:
+    budget = BUDGETS[hazard]
+    start, used = getattr(settings, budget.setting), budget.used(usage)
+    # No limit is below the budget that a site starts with, and most sites never reach that.
+    if not start or used < start:
         return ""
-    return f"the site's budget of {limit:,.0f} {budget.unit} is used up"
+    limit = budget.limit(start, usage, settings.budget_growth)
+    return f"the site's budget of {limit:,.0f} {budget.unit} is used up" if used >= limit else ""

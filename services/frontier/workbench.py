@@ -133,9 +133,9 @@ def size_of_host(host: Host) -> int:
 
 
 def size_of_worth(worth: SiteWorth) -> int:
-    """Estimate the bytes of *worth* in memory: each counter has five numbers."""
+    """Estimate the bytes of *worth* in memory: each counter has seven numbers."""
     parts = len(worth.of_new) + len(worth.of_copies) + len(worth.positions) + len(worth.depths)
-    return (2 + 2 * parts) * ENTRY_BYTES
+    return 3 * (1 + parts) * ENTRY_BYTES
 
 
 def size_of_parts(row: ParkedPartsRow) -> int:

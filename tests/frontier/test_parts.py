@@ -12,10 +12,14 @@ from gossamer.events import (
     ReleaseRequested,
     UrlsAdmitted,
     Verdict,
+    Visit,
     VisitEnded,
 )
-from services.frontier.parts import PROBE_WAIT
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.frontier.parts import PROBE_WAIT, Parts
 from services.frontier.rows import ParkedPartsRow, UrlRow
+from services.frontier.workbench import FrontierCaches
 from tests.frontier.simulation import Simulation
 
 HOST, SITE = "http://a.test", "a.test"
@@ -236,3 +240,16 @@ def test_probe_is_made_after_a_visit_to_an_expired_robots_txt() -> None:
     before = len(site.visited("/cal/"))
     site.run(40 * PROBE_WAIT)
     assert len(site.visited("/cal/")) >= before + 4
+
+
+@pytest.mark.slow
+def test_memory_of_counters_is_bounded_whatever_the_number_of_sites() -> None:
+    caches, store = FrontierCaches(), SqliteStore(Database(":memory:"))
+    parts = Parts(DEFAULT_CRAWL, "0/1", store, caches.open_partition(), lambda site, at: None)
+    for n in range(40_000):
+        url = f"http://www.site{n}.test/a/b/list?page={n}"
+        parts.record_visit(f"site{n}.test", Visit("1.1.0", url, depth=1), 1.0, 100, 0.0)
+        if n % 1000 == 0:
+            store.flush()
+    assert 90 << 20 < caches._worth.bytes <= 96 << 20
+    assert parts.worth("site0.test").totals.visits == 1, "it is read from the store again"
