@@ -53,6 +53,8 @@ from services.frontier.robots import (
 from services.frontier.rows import HostRow, Lease, QueuedUrl
 from services.frontier.workbench import Host
 
+UNPROVEN_BATCH = 3
+"""URLs in an order of a part of a site that had few visits: an order cannot be called back."""
 MAX_BATCH_SECONDS = 600.0
 """Seconds of pauses in one order: with a long delay the batch is short."""
 
@@ -263,8 +265,23 @@ class CheckOut:
                     # such URLs alone.
                     explores, row = False, queues.choose_best(row)
                 case Fate.VISIT:
-                    return queues.hold_queue(row), queued[: min(len(run), count)]
+                    found = queued[: min(len(run), count)]
+                    return queues.hold_queue(row), self._limit_unproven(partition, row.site, found)
         return row, []
+
+    def _limit_unproven(
+        self, partition: Partition, site: str, urls: list[QueuedUrl]
+    ) -> list[QueuedUrl]:
+        """Return the first of *urls*, at most `UNPROVEN_BATCH` of each part of *site* of which
+        little is known. The others wait until the visits to these show what they are worth."""
+        unproven = Counter[str]()
+        for number, url in enumerate(urls if self._settings.worth_parking else ()):
+            is_new = url.origin.depth > 0 and not url.earlier
+            if is_new and (part := partition.parts.unproven_part(site, url)):
+                unproven[part] += 1
+                if unproven[part] > UNPROVEN_BATCH:
+                    return urls[:number]
+        return urls
 
     def _examine(
         self,

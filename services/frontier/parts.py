@@ -36,10 +36,17 @@ from gossamer.web.url import suffix_of
 from services.frontier.bucketed_log import BucketedLog
 from services.frontier.budgets import BUDGETS, Usage, limit_of
 from services.frontier.parked import BUCKET_ROWS, ParkedRow
-from services.frontier.rows import Origin, ParkedPart, ParkedPartsRow, SiteWorthRow
+from services.frontier.rows import (
+    Origin,
+    ParkedPart,
+    ParkedPartsRow,
+    QueuedUrl,
+    SiteWorthRow,
+)
 from services.frontier.workbench import PartitionCaches
 from services.frontier.worth import (
     LOW_WORTH,
+    MIN_VISITS,
     OTHERS,
     Estimate,
     SiteWorth,
@@ -152,6 +159,13 @@ class Parts:
         worth = self.worth(site)
         found = expect(worth, url, origin.duplicates, self._prior(site))
         return rank_worth(found, worth, origin.position, origin.depth)
+
+    def unproven_part(self, site: str, url: QueuedUrl) -> str | None:
+        """Return the smallest part that *url* is in, if few URLs of it were visited; None if it had
+        enough visits to be judged."""
+        part, trie = parts_of(url.url)[-1], self.worth(site).trie(url.origin.duplicates)
+        is_proven = part in trie and trie[part].own_visits >= MIN_VISITS
+        return None if is_proven else part_name(part, url.origin.duplicates)
 
     def count_admitted(self, site: str, urls: int) -> None:
         """Count *urls* that were queued; a negative number if they were parked again."""

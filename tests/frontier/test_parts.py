@@ -253,3 +253,15 @@ def test_memory_of_counters_is_bounded_whatever_the_number_of_sites() -> None:
             store.flush()
     assert 90 << 20 < caches._worth.bytes <= 96 << 20
     assert parts.worth("site0.test").totals.visits == 1, "it is read from the store again"
+
+
+def test_order_has_few_urls_of_a_part_of_which_little_is_known() -> None:
+    site = TrapSite(batch=10)
+    site.discover("/", *calendar(30))
+    site.run(2.0)
+    first = next(order for _, order in site.sim.orders if len(order.visits) > 1)
+    assert sum("/cal/" in visit.url for visit in first.visits) == 3
+    site = TrapSite(batch=10, worth_parking=False)
+    site.discover(*calendar(30))
+    site.run(2.0)
+    assert len(site.sim.orders[-1][1].visits) == 10
