@@ -21,6 +21,7 @@ from inspection.url_forms import crawl_form, other_seen_form
 from inspection.url_rows import UrlFacts, read_facts
 from inspection.visits import Visit, visit_of
 from services.dedup.rows import HIDDEN_REASONS, DocumentRow
+from services.frontier.parked import PARKING_RULES
 from services.frontier.rows import PlanRow, UrlRow, VerdictRow
 
 FETCHED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
@@ -34,6 +35,8 @@ class UrlState(StrEnum):
     FETCHED = "fetched"
     REDIRECTED = "redirected"
     FAILED = "failed"
+    PARKED = "parked"
+    """Refused for now: a wider crawl, a shorter blocklist, or new texts of its site admit it."""
     REFUSED = "refused"
     ERASED = "erased"
     ADMITTED = "admitted"
@@ -409,7 +412,8 @@ def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState,
         if visit.outcome == Outcome.ROBOTS_EXCLUDED and facts.robots:
             reason = facts.robots.rules.explain(facts.url)
         shown = f"{label} ({reason})" if reason and reason != label else label
-        return UrlState.REFUSED, f"Not fetched: {shown}."
+        state = UrlState.PARKED if visit.outcome in PARKING_RULES else UrlState.REFUSED
+        return state, f"Not fetched: {shown}."
     if visit.outcome in FETCHED:
         parts = [f"Fetched {at} ({visit.status})", _publication(facts)]
         if facts.captures:

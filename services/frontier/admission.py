@@ -36,10 +36,10 @@ from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_co
 from services.frontier import revisit
 from services.frontier.conditions import Condition
 from services.frontier.ordering import BREADTH, next_of_walk, request_number
-from services.frontier.parked import ParkedRow
+from services.frontier.parked import PARKING_RULES, ParkedRow
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.refusals import PARKING_RULES, AdmissionCandidate, Refusals, find_refusal
+from services.frontier.refusals import AdmissionCandidate, Refusals, find_refusal
 from services.frontier.revisit import Basis, add_request, pack, unpack_page
 from services.frontier.revisits import Revisits
 from services.frontier.rows import (

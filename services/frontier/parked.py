@@ -29,9 +29,23 @@ from gossamer.log import key_group_of
 from gossamer.store import Row, Store
 from gossamer.web.url import host_key
 from services.frontier.bucketed_log import BucketedLog, BucketEnds, next_bucket
+from services.frontier.budgets import BUDGETS
 
 BUCKET_ROWS = 50
 """Rows of a bucket, which is evaluated in one step: each row may have a thousand links."""
+
+
+SITE_RULES = (Hazard.LOW_WORTH, *BUDGETS)
+"""The rules whose refused URLs are parked at their site, until the site earns more."""
+PARKING_RULES = (
+    Hazard.TRAP_DEPTH,
+    Hazard.OUT_OF_SCOPE,
+    Hazard.BLACKLISTED,
+    Hazard.DUPHOST,
+    *SITE_RULES,
+)
+"""The rules whose refused URLs are parked: a wider definition, a shorter blocklist, the end of a
+verdict on a replica, or new texts of the site admit them again."""
 
 
 class ParkedRow(Row, frozen=True):

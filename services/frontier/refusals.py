@@ -15,7 +15,7 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.url import host_key
 from services.frontier.budgets import BUDGETS, Usage, find_exceeded
-from services.frontier.parked import limit_name, split_by_limit
+from services.frontier.parked import PARKING_RULES, SITE_RULES, limit_name, split_by_limit
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.parts import part_name
@@ -129,18 +129,6 @@ RULES: dict[Hazard, Callable[[AdmissionCandidate], str]] = {
 }
 """The hazard that a refusal is counted as → a function that returns the reason, or "" for no
 refusal."""
-
-SITE_RULES = (Hazard.LOW_WORTH, *BUDGETS)
-"""The rules whose refused URLs are parked at their site, until the site earns more."""
-PARKING_RULES = (
-    Hazard.TRAP_DEPTH,
-    Hazard.OUT_OF_SCOPE,
-    Hazard.BLACKLISTED,
-    Hazard.DUPHOST,
-    *SITE_RULES,
-)
-"""The rules whose refused URLs are parked: a wider definition, a shorter blocklist, the end of a
-verdict on a replica, or new texts of the site admit them again."""
 
 
 class Refusals:

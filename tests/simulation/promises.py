@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.web.url import host_key, host_name, site_of
-from services.frontier.refusals import SITE_RULES
+from services.frontier.parked import SITE_RULES
 from services.frontier.workbench import Schedule, Workbench
 from tests.simulation.broker import Broker
 from tests.simulation.kernel import START
