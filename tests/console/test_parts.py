@@ -7,8 +7,8 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, ReleaseRequested
 from inspection.folder import Folder
-from services.frontier.rows import ParkedPart, ParkedPartsRow, SiteRow, SiteWorthRow
-from services.frontier.worth import SiteWorth, pack_worth, record_visit
+from services.frontier.rows import ParkedPart, ParkedPartsRow, SiteRow, SiteWorthRow, UrlRow
+from services.frontier.worth import SiteWorth, low_worth_reason, pack_worth, record_visit
 from tests.console.requests import RequestCommand
 from tests.runtime.processors import events
 
@@ -75,3 +75,14 @@ def test_unknown_part_is_refused_with_the_names_of_the_parked_ones(
     shown = release(SITE, f"{HOST}/other/", status=2)
     assert "has no parked part" in shown and CALENDAR in shown and "trap_urls" in shown
     assert released(release) == []
+
+
+def test_parked_url_is_parked_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why, url = RequestCommand("why", tmp_path / "data", capsys), f"{CALENDAR}1"
+    reason = low_worth_reason(CALENDAR, SITE)
+    why.store_rows(UrlRow(DEFAULT_CRAWL, HOST, url, "low_worth", 1.0, reason=reason))
+    found = json.loads(why(url, "--json"))
+    assert found["state"] == "parked"
+    assert f"the last visits to {CALENDAR} brought no new text" in found["answer"]
