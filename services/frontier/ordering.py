@@ -110,8 +110,7 @@ def rank_of(strategy: Strategy, url: str, origin: Origin, prospect: Prospect) ->
 
 def _penalty(strategy: Strategy, origin: Origin, prospect: Prospect) -> int:
     points = strategy.worth * (1.0 - prospect.worth)
-    if origin.score is not None:
-        points += strategy.score * (1.0 - origin.score)
+    points += strategy.score * (1.0 - origin.score)
     if origin.depth:
         points += strategy.depth * min(origin.depth, MAX_DEPTH) / MAX_DEPTH
         if not prospect.is_linked:

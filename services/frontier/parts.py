@@ -171,12 +171,14 @@ class Parts:
         """Count *urls* that were queued; a negative number if they were parked again."""
         worth = self.worth(site)
         worth.totals.admitted = max(0, worth.totals.admitted + urls)
+        worth.unsaved += 1
         self._store_worth(site, worth)
 
     def record_in_link(self, site: str, linking_site: str) -> None:
         """Count a link from a page of another site."""
         worth = self.worth(site)
         record_in_link(worth, linking_site, site)
+        worth.unsaved += 1
         self._store_worth(site, worth)
 
     def record_links(self, site: str, via: str, urls: Iterable[Discovery]) -> None:

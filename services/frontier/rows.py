@@ -149,8 +149,8 @@ class Origin(ColumnGroup, frozen=True):
     """The party that the URL belongs to; "" without one."""
     priority: int = 0
     """The priority of the URL, from -100 (visited first) to 100."""
-    score: float | None = None
-    """The score of the page that linked to the URL; null without such a page."""
+    score: float = 1.0
+    """The score of the page that linked to the URL; 1 without such a page."""
     position: str = ""
     """The part of that page with the link; "" if its markup does not say."""
 
@@ -166,7 +166,7 @@ class Origin(ColumnGroup, frozen=True):
             found.purpose,
             found.party,
             found.priority,
-            found.score,
+            1.0 if found.score is None else found.score,
             found.position,
         )
 

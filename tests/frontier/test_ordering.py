@@ -42,7 +42,7 @@ def test_rank_of_every_strategy_stays_within_its_bounds(name: str) -> None:
     poor = Prospect(worth=0.0, has_seed=False)
     for priority in (-100, -7, 0, 7, 100):
         for depth in (0, 1, 40):
-            for score in (None, 0.0, 1.0):
+            for score in (0.0, 1.0):
                 origin = Origin(depth, priority=priority, score=score, position="script")
                 assert -100 <= rank(name, origin, poor) <= MAX_RANK
                 assert rank(name, origin, GOOD) <= rank(name, origin, poor) <= priority + 20 + STEP

@@ -179,7 +179,8 @@ class TestWhy:
         url = of_kind(mixed_crawl.web.truth, "500")
         why = mixed_crawl.crawl.why(url)
         assert "500 Internal Server Error" in why
-        assert re.search(r"next visit: \d{4}-.* UTC, attempt 2 after ", why)
+        # The visit may be due when a slow machine asks.
+        assert re.search(r"next visit: (due since )?\d{4}-.* UTC[,;] attempt 2 after ", why)
 
     def test_why_of_a_missing_page_is_gone(self, mixed_crawl: Finished) -> None:
         assert "404 Not Found" in mixed_crawl.crawl.why(of_kind(mixed_crawl.web.truth, "404"))
