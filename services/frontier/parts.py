@@ -21,6 +21,7 @@ hosts are stored. After a crash it is admitted again, as `repeated`: URLs that a
 or visited are left out. An entry of the calendar wakes a site that has a part to release.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
@@ -242,9 +243,7 @@ class Parts:
         self, site: str, name: str, rule: Hazard, via: str, found: Discovery, now: float
     ) -> None:
         """Park *found*, which the visit *via* discovered, in the part *name*."""
-        parts = self.parked(site)
-        if name not in parts and len(parts) >= MAX_PARKED_PARTS:
-            name = OTHERS
+        name, parts = self._parked_name(site, name), self.parked(site)
         if (part := parts.get(name)) is None:
             part = ParkedPart(rule, now)
             if not _is_budget(name):
@@ -256,32 +255,45 @@ class Parts:
         log.put(part.tail, ParkedRow(self._crawl, "", size, via, (found,)))
         self._put(site, name, part._replace(tail_size=size + 1, urls=part.urls + 1))
 
-    def may_admit(self, site: str, name: str) -> bool:
-        """Return whether a URL of the parked part *name* is queued as a probe or by an operator's
-        request, which is used up then."""
-        part = self.parked(site).get(name)
-        if part is None or part.to_admit <= 0:
-            return False
-        self._put(site, name, part._replace(to_admit=part.to_admit - 1))
-        return True
+    def _parked_name(self, site: str, name: str) -> str:
+        """Return the name of the part under which URLs of the part *name* are parked: `*` if too
+        many others are."""
+        parts = self.parked(site)
+        return name if name in parts or len(parts) < MAX_PARKED_PARTS else OTHERS
 
-    def may_order(self, site: str, name: str, ahead: int) -> bool:
-        """Return whether a URL of the parked part *name* is visited as a probe or by an operator's
-        request. *ahead*: URLs of the part that are visited before it in the same order."""
-        part = self.parked(site).get(name)
-        return part is not None and part.to_order > ahead
+    def may_admit(self, site: str, name: str) -> bool:
+        """Return whether a URL of the low part *name* is queued as a probe or by an operator's
+        request, which is used up then.
+
+        A request for another part counts, too: each visit may move the border of a low part.
+        """
+        parts = self.parked(site)
+        for other in (self._parked_name(site, name), *parts):
+            if (part := parts.get(other)) and part.to_admit > 0:
+                self._put(site, other, part._replace(to_admit=part.to_admit - 1))
+                return True
+        return False
+
+    def find_order_grant(self, site: str, name: str, used: Counter[str]) -> str | None:
+        """Return the part whose probe or operator's request lets a URL of the low part *name* be
+        visited; None without one. *used*: the URLs that are visited before it for each part."""
+        parts = self.parked(site)
+        for other in (self._parked_name(site, name), *parts):
+            if (part := parts.get(other)) and part.to_order > used[other]:
+                return other
+        return None
 
     def count_orders(self, site: str, urls: Iterable[tuple[str, int]]) -> None:
         """Count probes and requested visits among ordered *urls*, each with its number of pages
         without a new text before it."""
-        parked = self.parked(site)
-        if not any(part.to_order for part in parked.values()):
+        if not any(part.to_order for part in self.parked(site).values()):
             return
         for url, copies in urls:
-            low_part = self.estimate(site, url, copies).low_part
-            part = None if low_part is None else self.parked(site).get(part_name(low_part, copies))
-            if part and part.to_order and low_part is not None:
-                name = part_name(low_part, copies)
+            if (low_part := self.estimate(site, url, copies).low_part) is None:
+                continue
+            name = self.find_order_grant(site, part_name(low_part, copies), Counter())
+            if name is not None:
+                part = self.parked(site)[name]
                 self._put(site, name, part._replace(to_order=part.to_order - 1))
 
     def release(self, site: str, name: str, now: float, urls: int = 0) -> bool:
@@ -305,8 +317,12 @@ class Parts:
     def _start_probes(self, site: str, worth: SiteWorth, now: float) -> None:
         visits = worth.totals.visits
         for name, part in [*self.parked(site).items()]:
-            is_due = part.probe_at <= now or part.probe_visits <= visits
-            if is_due and not part.releasing and not _is_budget(name):
+            is_due = part.probe_at <= now or (part.urls > 0 and part.probe_visits <= visits)
+            if not is_due or part.releasing or _is_budget(name):
+                continue
+            if _is_empty(part):
+                self._remove(site, name)
+            else:
                 part = _with_next_probe(part._replace(probes=part.probes + 1), visits, now)
                 self._put(site, name, part)
                 self._schedule(site, part.probe_at)
@@ -342,8 +358,11 @@ class Parts:
             part = self._drop_read(site, name, part)
             if not part.releasing:
                 continue
-            if (part.head, part.tail_size) == (part.tail, 0):
-                self._remove(site, name)
+            if _is_empty(part):
+                if part.to_order:  # Its released URLs are not visited yet.
+                    self._put(site, name, part._replace(releasing=False))
+                else:
+                    self._remove(site, name)
                 continue
             if part.head == part.tail:
                 part = part._replace(tail=part.tail + 1, tail_size=0)
@@ -420,6 +439,10 @@ def new_texts_of(event: PageDeduplicated) -> float | None:
     if event.verdict in (Verdict.DUPLICATE, Verdict.NEAR_DUPLICATE, Verdict.UNREADABLE):
         return 0.0
     return 1.0 if event.novelty is None else value_of_novelty(event.novelty)
+
+
+def _is_empty(part: ParkedPart) -> bool:
+    return (part.head, part.tail_size) == (part.tail, 0)
 
 
 def _is_budget(name: str) -> bool:

@@ -172,8 +172,9 @@ class Refusals:
         if low_part is None:
             return None
         name = part_name(low_part, origin.duplicates)
-        if partition.parts.may_order(site, name, probed[name]):
-            probed[name] += 1
+        granted = partition.parts.find_order_grant(site, name, probed)
+        if granted is not None:
+            probed[granted] += 1
             return None
         return Exclusion(Hazard.LOW_WORTH, low_worth_reason(low_part, site))
 

@@ -17,7 +17,7 @@ from gossamer.events import (
 )
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.parts import PROBE_WAIT, Parts
+from services.frontier.parts import MAX_PARKED_PARTS, PROBE_WAIT, Parts
 from services.frontier.rows import ParkedPartsRow, UrlRow
 from services.frontier.workbench import FrontierCaches
 from tests.frontier.simulation import Simulation
@@ -265,3 +265,16 @@ def test_order_has_few_urls_of_a_part_of_which_little_is_known() -> None:
     site.discover(*calendar(30))
     site.run(2.0)
     assert len(site.sim.orders[-1][1].visits) == 10
+
+
+def test_parts_beyond_the_limit_are_parked_and_released_together() -> None:
+    site = TrapSite(budget_growth=0.0)
+    for n in range(MAX_PARKED_PARTS + 5):
+        site.discover(*(f"/{n}/cal/{m}" for m in range(12)))
+        site.run(120.0)
+    parked = site.parked()
+    assert len(parked) <= MAX_PARKED_PARTS + 1
+    site.sim.handle(ReleaseRequested(at=site.sim.now, site=SITE))
+    site.run(7200.0)
+    assert not site.parked()
+    assert len({*site.visited("/")}) == len(site.visited("/")) == 12 * (MAX_PARKED_PARTS + 5)
