@@ -47,6 +47,8 @@ from services.frontier.conditions import Condition
 from services.frontier.harvest import late_points, rates
 from services.frontier.revisit import Basis, format_duration
 
+MIN_VISITS = 100
+"""Visits from which the last ones are shown apart."""
 MAX_NAMED_SEEDS = 3
 MAX_REASON_LENGTH = 400
 """Characters of a reason, and of a named host or URL with its reason."""
@@ -253,11 +255,10 @@ def harvest(progress: Progress) -> Iterator[Line]:
     """Yield the harvest lately and overall, and how much of the crawl has been found."""
     overall, lately = rates(progress.harvest), rates(late_points(progress.harvest))
     if overall and lately:
-        yield Line(
-            "harvest",
-            f"{lately.new:.0f} new pages per 100 visits lately, {lately.good:.0f} of them good; "
-            f"overall {overall.new:.0f}, {overall.good:.0f} of them good",
-        )
+        text = f"{overall.new:.0f} new pages per 100 visits, {overall.good:.0f} of them good"
+        if sum(point.visits for point in progress.harvest) >= MIN_VISITS:
+            text += f"; lately {lately.new:.0f}, {lately.good:.0f} of them good"
+        yield Line("harvest", text)
     if estimated := progress.completeness():
         yield Line("found", completeness_text(estimated))
 

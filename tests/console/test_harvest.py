@@ -15,7 +15,7 @@ def test_report_shows_the_harvest_and_how_much_is_found() -> None:
         *(HarvestPoint(2.0, 10, 10, 2, 1, 100, 1) for _ in range(10)),
     )
     text = show_report(End.PAGES, progress(admitted=1000, queued=200, harvest=curve), 0, folder)
-    harvest = "20 new pages per 100 visits lately, 10 of them good; overall 78, 39 of them good"
+    harvest = "78 new pages per 100 visits, 39 of them good; lately 20, 10 of them good"
     assert f"harvest      {harvest}\n" in text
     assert "found        about " in text and " % visited; in all about 1,0" in text
     done = progress(admitted=1000, queued=0, harvest=curve)
