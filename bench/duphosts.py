@@ -70,7 +70,7 @@ class Result(NamedTuple):
     """Replicas that were found, without aliases."""
     aliases: int
     invalid: float
-    """Share of pairs of which a host has no address later."""
+    """Share of pairs in which one host later has no address."""
     share: float
     """Replicas that still have an address, as a share of all hosts."""
     precision: float

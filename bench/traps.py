@@ -72,7 +72,7 @@ def _row(name: str, crawl: TrapCrawl) -> str:
 
 
 def _print_excess(name: str, crawl: TrapCrawl) -> None:
-    """Print the requests in excess by reason with examples; those of all traps by trap."""
+    """Print the wasted requests by reason, with examples, and those of the hostile web by trap."""
     print(f"\n{name}")
     if name == HOSTILE:
         for trap, harvest in crawl.harvests.items():

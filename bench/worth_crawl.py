@@ -42,7 +42,7 @@ from services.frontier.service import Frontier
 from tests.flow.virtual import VISIT_LIMIT, VirtualCrawl
 
 TICK = 1.0
-"""Seconds by which the time advances at least."""
+"""Minimum number of seconds by which the time advances."""
 TOOK = 0.1
 """Seconds of each visit."""
 SIMHASH_WORDS = 50

@@ -46,7 +46,7 @@ class WebPage(NamedTuple):
     variation: int = 0
     """The number of a near duplicate; 0 is the text itself."""
     entries: tuple[str, ...] = ()
-    """The names of the entries of a list, of which its text consists; () for other pages."""
+    """The names of the entries of a list page; () for other pages."""
 
     @property
     def body(self) -> str:

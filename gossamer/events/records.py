@@ -106,8 +106,8 @@ class UrlsDiscovered(Event, frozen=True, kw_only=True, tag="urls_discovered"):
 
 
 class HostsCompared(Event, frozen=True, kw_only=True, tag="hosts_compared"):
-    """A host has pages of another host under the same paths. The dedup instance of one host tells
-    that of the other one, whether they are one host, and which of the two is the original."""
+    """A host has pages of another host under the same paths. The dedup instance of one host reports
+    to that of the other whether they are one host, and which of the two is the original."""
 
     site: str
     """The site of *host*."""

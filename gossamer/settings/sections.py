@@ -149,8 +149,9 @@ class FrontierSettings(Section):
     trap_site_depth). It grows to four links more than the deepest page with a new text. 0 turns the
     budget off."""
     budget_growth: Factor = 4.0
-    """URLs, hosts, sizes of a page and spans of 30 seconds by which the budgets of a site grow with
-    each new text, or each host with new texts. 0 keeps the budgets constant."""
+    """Growth of a site's budgets: this number of URLs and times 30 seconds for each new text, this
+    number of hosts for each host with new texts, and this multiple of the bytes of pages with new
+    texts. 0 keeps the budgets constant."""
     probe_after: Annotated[Natural, unit("visits")] = 10
     """Number of visits to a host after which one probe requests a path that cannot exist, to learn
     how the host answers for a missing page. Responses like that are not pages (hazard soft_404). 0
