@@ -76,6 +76,10 @@ PROBE_WAIT, MAX_PROBE_WAIT = 3600.0, 30 * 86400.0
 PROBE_VISITS = 50
 """Visits to the site before the first probe of a part, if its time comes later."""
 MAX_DOUBLINGS = 20
+ADDRESS_WORTH = 0.1
+"""The worth of unknown sites of an address below which the next ones are parked: after eighteen
+sites in a row without a new text. An address of a delivery network has honest sites among others.
+"""
 MAX_ZONES = 10_000
 """Public suffixes with wildcards that are remembered."""
 RELEASE_URLS = 50
@@ -133,10 +137,15 @@ class Parts:
 
     def _prior(self, site: str) -> float:
         """Return the worth of a page of *site*, if nothing is known about the site: that of the
-        unknown sites of its suffix, if that has a wildcard, and of its address."""
+        unknown sites of its suffix, if that has a wildcard, or of its address, if hardly any of
+        them brought a new text."""
         suffix, address = suffix_of(site), self.worth(site).totals.address
-        zones = [zone for zone in (suffix if suffix in self._zones else "", address) if zone]
-        return min((worth_of_zone(self.worth(self._zone(zone))) for zone in zones), default=1.0)
+        prior = self._worth_of_zone(suffix) if suffix in self._zones else 1.0
+        of_address = self._worth_of_zone(address) if address else 1.0
+        return min(prior, of_address) if of_address < ADDRESS_WORTH else prior
+
+    def _worth_of_zone(self, zone: str) -> float:
+        return worth_of_zone(self.worth(self._zone(zone)))
 
     def _zone(self, zone: str) -> str:
         """Return the name under which the sites of a suffix or address in this partition are

@@ -278,3 +278,33 @@ def test_parts_beyond_the_limit_are_parked_and_released_together() -> None:
     site.run(7200.0)
     assert not site.parked()
     assert len({*site.visited("/")}) == len(site.visited("/")) == 12 * (MAX_PARKED_PARTS + 5)
+
+
+@pytest.mark.parametrize(("honest", "visited"), [(0, False), (5, True)])
+def test_unknown_site_of_an_address_is_parked_if_hardly_any_other_site_there_is_new(
+    honest: int, visited: bool
+) -> None:
+    """*honest*: one of so many sites of the address has a new text; 0 for none."""
+
+    def answer(url: str) -> Mapping[str, object]:
+        is_new = "unknown" in url or any(f"//honest{n}." in url for n in range(200))
+        outcome = Outcome.PAGE if is_new or "robots" in url else Outcome.GONE
+        return {"outcome": outcome, "address": "192.0.2.1"}
+
+    sim = Simulation(answer)
+    sim.give_verdict = lambda ended: PageDeduplicated(
+        at=ended.started_at,
+        site=ended.site,
+        host=ended.host,
+        visit=ended.visit,
+        verdict=Verdict.FIRST,
+        digest=ended.visit.url,
+    )
+    for n in range(200):
+        name = "honest" if honest and n % honest == 0 else "farm"
+        sim.admit(f"http://{name}{n}.test/", depth=1)
+        sim.run(until=sim.now + 10.0)
+    unknown = [f"http://unknown{n}.test/" for n in range(4)]
+    sim.admit(*unknown, depth=1)
+    sim.run(until=sim.now + 30.0)
+    assert ({*unknown} <= {*sim.pages()}) is visited
