@@ -20,8 +20,13 @@ from gossamer.events import PageParsed
 RUN_WORDS = 4
 MAX_WORDS = 600
 """Words of a text that are compared."""
-MIN_RUNS = 20
+MIN_RUNS = 15
 """Runs that a shorter text counts as: a few new words are not a new text."""
+MIN_JUDGED_WORDS = 20
+"""Words below which a text is not called known."""
+MAX_MEAN_WORD, RUN_CHARS = 15, 8
+"""Mean length of words above which a text is compared by runs of characters: its script has no
+spaces."""
 MIN_BYTES, MAX_BYTES = 1 << 10, 1 << 14
 """Size of the first and of the largest filter of a site."""
 COMMON_BYTES = 1 << 20
@@ -75,9 +80,13 @@ def _places(run: int, size: int) -> tuple[int, int]:
 
 
 def runs_of(text: str) -> list[int]:
-    """Return hashes of the runs of `RUN_WORDS` words of *text*, each once."""
+    """Return hashes of the runs of `RUN_WORDS` words of *text*, each once. If its script has no
+    spaces, return those of the runs of `RUN_CHARS` characters."""
     words = text.split(None, MAX_WORDS)[:MAX_WORDS]
-    runs = (" ".join(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1))
+    runs = [" ".join(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1)]
+    if (chars := "".join(words)) and len(chars) > MAX_MEAN_WORD * len(words):
+        chars = chars[:MAX_WORDS]
+        runs = [chars[at : at + RUN_CHARS] for at in range(len(chars) - RUN_CHARS + 1)]
     return [*dict.fromkeys(crc32(run.encode(errors="replace")) for run in runs)]
 
 
@@ -85,7 +94,7 @@ def is_known(page: PageParsed, novelty: float | None) -> bool:
     """Return whether hardly a word of *page* is new. A text of a few words is not judged."""
     if novelty is None or novelty > MIN_NOVELTY:
         return False
-    return len((page.text or "").split(None, MIN_RUNS)) >= MIN_RUNS
+    return len((page.text or "").split(None, MIN_JUDGED_WORDS)) >= MIN_JUDGED_WORDS
 
 
 class Novelty:
@@ -102,8 +111,8 @@ class Novelty:
     def measure(self, page: PageParsed) -> float | None:
         """Return the share of the words of *page* that are new, from 0 to 1.
 
-        None if the page has no text. A second visit finds its own words, but a
-        visit that is handled again gets its share again.
+        None if the page has no text. A second visit finds its own words, but a visit that is
+        handled again gets its share again.
         """
         if page.visit.id in self._measured:
             return self._measured[page.visit.id]
