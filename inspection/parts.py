@@ -12,7 +12,6 @@ from services.frontier.budgets import BUDGETS, Usage, limit_of
 from services.frontier.parts import OF_COPIES
 from services.frontier.rows import ParkedPart, ParkedPartsRow, SiteRow, SiteWorthRow
 from services.frontier.worth import (
-    LOW_WORTH,
     OTHERS,
     SITE,
     Counts,
@@ -177,8 +176,3 @@ def _level(name: str) -> int:
         return 0 if name == SITE else 1
     path = name.partition("://")[2]
     return 1 + path.rstrip("/").count("/") + path.count("?") + path.endswith("?")
-
-
-def is_low(part: Part) -> bool:
-    """Return whether URLs of *part* are parked."""
-    return part.worth < LOW_WORTH
