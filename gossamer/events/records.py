@@ -62,8 +62,8 @@ class Discovery(Struct, frozen=True, gc=False):
     trace: str = ""
     """The id of the URL in the events and logs of all services."""
     duplicates: int = 0
-    """Number of consecutive duplicates and near duplicates on the way to the URL. A page with a new
-    text resets it."""
+    """Number of consecutive pages without a new text on the way to the URL: duplicates, near
+    duplicates, and pages whose words are known. A page with a new text resets it."""
     purpose: Purpose = Purpose.PAGE
     """The purpose of the visit to the URL."""
     every: float = 0.0

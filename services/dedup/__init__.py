@@ -63,6 +63,11 @@ at most `dedup.near_distance` bits from an earlier page of its site (`content.Ne
 published with the URL of that page, and its links are followed. It counts as a duplicate for
 `dedup.duplicates_limit`, because traps that generate pages often give each page a word of its own.
 
+**Known words.** A page may be no copy of one other page, and yet hardly a word of it is new: a
+calendar, or a list in another order. `novelty` compares it with the last pages of its site and of
+all sites. Such a page counts in the number of pages without a new text on the way to its links, but
+its links are never withheld, since a list of known pages may lead to new ones.
+
 **Revisits.** A page that was published before has changed or not (`documents`). It has not changed
 if its text has the same digest, or if it differs only in volatile blocks: a date, a counter, an
 advertisement (`gossamer.text.volatile`). Otherwise a sketch of the text measures the change

@@ -33,7 +33,10 @@ of that part's worth to a page without a new text, or an index page would be wor
 of its last visits, and the numbers stay small.
 
 **Bound.** A trie has at most `MAX_PARTS` parts; the least visited ones are forgotten first. The
-counters of a site take at most 30 KB in the store, and a site with a single visit takes 200 bytes.
+counters of a site take at most 40 KB in the store, and those of a site with one visit about 1 KB.
+
+**Zones.** The first visits to sites of a public suffix with a wildcard, and to sites of an address,
+tell what the next unknown site there is worth (`record_first_site`).
 """
 
 from collections.abc import Iterator
