@@ -5,7 +5,9 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 ENTRY_BYTES = 200
-"""Bytes of an entry besides its texts."""
+"""Bytes of a value besides its texts."""
+KEY_BYTES, OWNER_BYTES = 450, 450
+"""Bytes that the cache itself uses for a value, with its key, and for an owner."""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -29,9 +31,9 @@ class ByteCache(Generic[K, V]):
         self._keys = defaultdict[str, OrderedDict[K, None]](OrderedDict)
         """Owner → its keys, the one used last at the end."""
         self._owned = defaultdict[str, int](int)
-        """Owner → bytes of its values."""
+        """Owner → bytes of its values, with what the cache itself uses."""
         self.bytes = 0
-        """The bytes of all values."""
+        """The bytes of all values, with what the cache itself uses."""
 
     def __len__(self) -> int:
         return len(self._values)
@@ -51,9 +53,12 @@ class ByteCache(Generic[K, V]):
         """Cache *value* under *key*, and evict the least recently used values if space is
         needed."""
         self.remove(key)
-        size = self._size(value)
-        if size > min(self._limit, self._owner_limit):
+        size = self._size(value) + KEY_BYTES
+        if size + OWNER_BYTES > min(self._limit, self._owner_limit):
             return
+        if owner not in self._keys:
+            self._owned[owner] = OWNER_BYTES
+            self.bytes += OWNER_BYTES
         self._values[key] = value, size, owner
         self._keys[owner][key] = None
         self._owned[owner] += size
@@ -73,6 +78,7 @@ class ByteCache(Generic[K, V]):
         self.bytes -= size
         if not self._keys[owner]:
             del self._keys[owner], self._owned[owner]
+            self.bytes -= OWNER_BYTES
 
     def clear(self) -> None:
         """Remove everything."""

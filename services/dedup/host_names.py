@@ -127,7 +127,7 @@ class HostNames:
             NAME_CACHE_BYTES, _names_size, SITE_NAME_CACHE_BYTES
         )
         self._in_links = ByteCache[str, Sketch](
-            IN_LINKS_CACHE_BYTES, lambda _: 2 * ENTRY_BYTES, SITE_IN_LINKS_CACHE_BYTES
+            IN_LINKS_CACHE_BYTES, lambda _: ENTRY_BYTES, SITE_IN_LINKS_CACHE_BYTES
         )
         """Host → the sketch of the sites that link to it, as far as its row lacks them."""
         self._unsettled = dict[str, HostNameRow]()

@@ -244,7 +244,7 @@ class LinkParking:
 
     def __init__(self) -> None:
         self._parked = ByteCache[tuple[str, int], str](
-            PARKED_CACHE_BYTES, lambda _: 2 * ENTRY_BYTES, SITE_PARKED_CACHE_BYTES
+            PARKED_CACHE_BYTES, lambda _: ENTRY_BYTES, SITE_PARKED_CACHE_BYTES
         )
         """Trace and depth of a link → the page that parked it (`hash_finder`)."""
 
@@ -285,7 +285,7 @@ class InLinks:
 
     def __init__(self) -> None:
         self._sketches = ByteCache[str, links.Sketch](
-            IN_LINKS_CACHE_BYTES, lambda _: 2 * ENTRY_BYTES, SITE_IN_LINKS_CACHE_BYTES
+            IN_LINKS_CACHE_BYTES, lambda _: ENTRY_BYTES, SITE_IN_LINKS_CACHE_BYTES
         )
         """Fingerprint of a URL → the sketch of the sites that link to it."""
 

@@ -133,9 +133,9 @@ def size_of_host(host: Host) -> int:
 
 
 def size_of_worth(worth: SiteWorth) -> int:
-    """Estimate the bytes of *worth* in memory: each counter has seven numbers."""
+    """Estimate the bytes of *worth* in memory: each part has seven numbers."""
     parts = len(worth.of_new) + len(worth.of_copies) + len(worth.positions) + len(worth.depths)
-    return 3 * (1 + parts) * ENTRY_BYTES
+    return 2 * (1 + parts) * ENTRY_BYTES
 
 
 def size_of_parts(row: ParkedPartsRow) -> int:
@@ -163,7 +163,7 @@ def size_of_site(row: SiteRow) -> int:
 def size_of_urls(urls: list[QueuedUrl]) -> int:
     """Estimate the bytes of *urls* in memory."""
     texts = sum(len(url.url) + len(url.origin.via) + len(url.statistics) for url in urls)
-    return len(urls) * ENTRY_BYTES + texts
+    return 2 * len(urls) * ENTRY_BYTES + texts
 
 
 def size_of_cookies(cookies: Iterable[Cookie]) -> int:
