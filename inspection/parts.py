@@ -106,7 +106,7 @@ def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
     sites = store.table(SiteRow)
     with crawl.reading():
         row, parked = worth_rows.get((crawl.id, site)), parked_rows.get((crawl.id, site))
-        hosts = (sites.get(site) or SiteRow(site)).hosts
+        site_row = sites.get(site) or SiteRow(site)
     worth = unpack_worth(row.counters if row else b"")
     parts = dict(parked.parts) if parked else {}
     return SiteParts(
@@ -115,7 +115,7 @@ def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
         new=worth.totals.new,
         linking_sites=worth.totals.linking_sites,
         parked=sum(part.urls for part in parts.values()),
-        budgets=tuple(_budgets(crawl, worth, hosts, parts)),
+        budgets=tuple(_budgets(crawl, worth, site_row, parts)),
         parts=(
             *_parts(site, worth.of_new, "", parts),
             *_parts(site, worth.of_copies, OF_COPIES, parts),
@@ -124,14 +124,14 @@ def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
 
 
 def _budgets(
-    crawl: OpenCrawl, worth: SiteWorth, hosts: int, parts: dict[str, ParkedPart]
+    crawl: OpenCrawl, worth: SiteWorth, row: SiteRow, parts: dict[str, ParkedPart]
 ) -> Iterator[SiteBudget]:
     # Importing settings takes longer than the other commands.
     from gossamer.settings import FrontierSettings
 
     settings = crawl.settings.frontier if crawl.settings else FrontierSettings()
     totals = worth.totals
-    usage = Usage(hosts, totals.admitted, totals.new_depth + 1, totals)
+    usage = Usage(row.hosts, totals.admitted, totals.new_depth + 1, totals, row.has_seed)
     for hazard, budget in BUDGETS.items():
         waiting = parts.get(hazard)
         yield SiteBudget(

@@ -222,7 +222,7 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     frontier = Frontier(
         settings.frontier, stores[1], settings.fetcher.visit_limit, PARTITIONS, alone=True
     )
-    dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup, settings.frontier.url_budget)
+    dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup)
     processors: tuple[Processor, ...] = (dedup, frontier, archive)
     holds: tuple[Hold, ...] = (
         Throttle(opened.log, dedup.name).partitions,

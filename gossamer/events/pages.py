@@ -65,6 +65,10 @@ class LinkPosition(StrEnum):
     """A guess from the text of a script."""
 
 
+CONTENT_POSITIONS = frozenset({"", LinkPosition.MAIN.value})
+"""The positions of links in a page's main content, as far as its markup says."""
+
+
 class Link(Struct, frozen=True, omit_defaults=True, gc=False):
     """A link of a page. A missing field has its default."""
 
@@ -363,6 +367,13 @@ def link_discovery(link: Link, visit: Visit) -> Discovery:
         guess=link.kind == LinkKind.SCRIPT,
         position=LinkPosition.SCRIPT if link.kind == LinkKind.SCRIPT else link.position,
     )
+
+
+def is_in_content(found: Discovery) -> bool:
+    """Return whether *found* is a link in the main content of a page, as far as the page's markup
+    says. The target of a redirect, an entry of a listing, and a guess are not."""
+    is_link = found.score is not None and not found.hops and not found.guess
+    return is_link and found.position in CONTENT_POSITIONS
 
 
 def link_priority(priority: int) -> int:

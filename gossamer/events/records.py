@@ -148,6 +148,9 @@ class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):
     site: str
     via: str
     urls: tuple[Discovery, ...]
+    known_links: int = 0
+    """Number of the links in the main content of the page to other URLs of the page's site, which
+    were in the URL-seen set already."""
     repeated: bool = False
     """Whether the URLs may have been admitted before by the same visit, after a crash between an
     admission and the commit of its record."""

@@ -131,17 +131,17 @@ class FrontierSettings(Section):
     worth_parking: bool = True
     """Whether URLs of parts of a site are parked whose last visits brought no new text (hazard
     low_worth)."""
-    url_budget: Annotated[Natural, unit("URLs")] = 2000
+    url_budget: Annotated[Natural, unit("URLs")] = 100
     """Budget of URLs of a site that has earned nothing yet (hazard trap_urls). It grows with new
     texts, and with the number of other sites that link to the site. URLs over a budget are parked.
     0 turns the budget off."""
-    host_budget: Annotated[Natural, unit("hosts")] = 100
+    host_budget: Annotated[Natural, unit("hosts")] = 20
     """Budget of hosts of a site that has earned nothing yet (hazard trap_hosts). Seeds are always
     admitted. 0 turns the budget off."""
-    byte_budget: Annotated[Natural, unit("bytes")] = 256 << 20
+    byte_budget: Annotated[Natural, unit("bytes")] = 32 << 20
     """Budget of received bytes of a site that has earned nothing yet (hazard trap_bytes). 0 turns
     the budget off."""
-    second_budget: SecondsOrZero = 3600.0
+    second_budget: SecondsOrZero = 60.0
     """Budget of time that visits to a site take, if it has earned nothing yet (hazard
     trap_seconds). 0 turns the budget off."""
     depth_budget: Annotated[Natural, unit("links")] = 10

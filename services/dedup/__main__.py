@@ -33,8 +33,7 @@ def run_on_loop(backends: Backends) -> None:
     with closing(RocksDisk(folder / "seen")) as disk:
         check_folder(folder, backends.fleet)
         seen = ReplicatedSeen(backends.log, disk, clock.now)
-        limit = settings.frontier.url_budget
-        dedup = Dedup(seen, backends.store, settings.dedup, limit)
+        dedup = Dedup(seen, backends.store, settings.dedup)
         run_processor(backends, dedup, Throttle(backends.log, dedup.name).partitions)
 
 

@@ -1,6 +1,6 @@
 """Dedup's processor: it admits seeds and links, and decides the verdicts on parsed pages."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -31,7 +31,7 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
-from gossamer.events.pages import group_by_site, seed_discovery
+from gossamer.events.pages import group_by_site, is_in_content, seed_discovery
 from gossamer.policies import uses_hints
 from gossamer.runtime.processor import Handler, Key, Output, Processor, check_handlers
 from gossamer.settings import DedupSettings
@@ -49,6 +49,9 @@ from services.dedup.listings import Listings
 from services.dedup.pages import Pages
 from services.dedup.seen import Finding, SeenSet, hash_finder
 
+MAX_HINTS = 2000
+"""Hints for one host from one sitemap or feed."""
+
 
 class Dedup(Processor):
     """The URL-seen test and the content test; see `services.dedup`."""
@@ -58,7 +61,7 @@ class Dedup(Processor):
     has_other_engine = True
 
     def __init__(
-        self, seen: SeenSet, store: Store, settings: DedupSettings, hints_limit: int = 5000
+        self, seen: SeenSet, store: Store, settings: DedupSettings, hints_limit: int = MAX_HINTS
     ) -> None:
         """*hints_limit*: the maximum number of hints for one host from one sitemap or feed."""
         self._seen, self._claimant = seen, Claimant(store, self.name)
@@ -230,8 +233,9 @@ class Dedup(Processor):
             # A seed that is added again is retried now. The frontier still obeys the host's delay
             # and Retry-After.
             yield from _request_retries(event, seen, now)
-        yield from _admit(event, by_finding[Finding.REPEATED], True, now)
-        yield from _admit(event, by_finding[Finding.NEW], False, now)
+        known = 0 if linking else _count_content_links(event.via, seen)
+        yield from _admit(event, by_finding[Finding.REPEATED], known, True, now)
+        yield from _admit(event, by_finding[Finding.NEW], known, False, now)
 
     def _passes(self, event: UrlsDiscovered, discovery: Discovery) -> bool:
         """Return whether *discovery* goes on to the URL-seen test: a guess only within limits."""
@@ -260,11 +264,23 @@ class Dedup(Processor):
         self._pages.define(event)
 
 
+def _count_content_links(via: str, seen: Iterable[Discovery]) -> int:
+    """Return the number of links to *seen* in the content of the page of the visit *via*, without
+    links to the page itself."""
+    page = via.partition("@")[2]
+    return sum(is_in_content(found) and found.url != page for found in seen)
+
+
 def _admit(
-    event: UrlsDiscovered, urls: Sequence[Discovery], repeated: bool, now: float
+    event: UrlsDiscovered,
+    urls: Sequence[Discovery],
+    known_links: int,
+    repeated: bool,
+    now: float,
 ) -> Iterator[Event]:
     """Yield the admission of *urls* of the event's site.
 
+    *known_links*: links in the content of the same page whose URLs were in the URL-seen set.
     URLs of other sites, such as the original of a replica, go to the URL-seen test of their site.
     """
     if of_site := tuple(found for found in urls if site_of(found.url) == event.site):
@@ -275,6 +291,7 @@ def _admit(
             site=event.site,
             via=event.via,
             urls=of_site,
+            known_links=known_links,
             repeated=repeated,
         )
     elsewhere = [found for found in urls if site_of(found.url) != event.site]

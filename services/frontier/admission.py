@@ -323,7 +323,7 @@ def _count_links(partition: Partition, event: UrlsAdmitted) -> None:
     if linking := linking_site(event.via, event.site):
         partition.parts.record_in_link(event.site, linking)
     else:
-        partition.parts.record_links(event.site, event.via, event.urls)
+        partition.parts.record_links(event.site, event.via, event.urls, event.known_links)
 
 
 def _host_of_discovery(found: Discovery) -> str:

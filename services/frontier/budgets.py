@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SECONDS_OF_TEXT = 30.0
 """Seconds that each new text earns, times the growth. A slow but honest server takes less."""
+SITES_OF_A_SEED = 20
+"""Linking sites that a seed counts as: the operator wants the site."""
 DEPTH_GROWTH = 4
 """Links beyond the deepest page with a new text that are followed."""
 
@@ -35,6 +37,8 @@ class Usage(NamedTuple):
     depth: int
     """The depth of the URL that is to be admitted."""
     totals: SiteTotals
+    has_seed: bool = False
+    """Whether a seed of the site was admitted."""
 
 
 class Budget(NamedTuple):
@@ -57,7 +61,8 @@ def _growing(earned: Callable[[Usage], float]) -> Callable[[float, Usage, float]
     other sites that link to it."""
 
     def limit(start: float, at: Usage, growth: float) -> float:
-        return start * (1.0 + at.totals.linking_sites) + growth * earned(at)
+        linking_sites = at.totals.linking_sites + SITES_OF_A_SEED * at.has_seed
+        return start * (1.0 + linking_sites) + growth * earned(at) * at.totals.earned_share
 
     return limit
 

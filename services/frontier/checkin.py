@@ -374,7 +374,8 @@ class CheckIn:
         if (new := new_texts_of(event)) is not None:
             site = event.site
             partition.parts.record_visit(site, event.visit, new, event.size, now)
-            partition.parts.release_budgets(site, partition.sites.hosts(site), self._settings, now)
+            hosts, has_seed = partition.sites.hosts(site), partition.sites.has_seed(site)
+            partition.parts.release_budgets(site, hosts, has_seed, self._settings, now)
         if event.verdict not in GONE_VERDICTS:
             sites = partition.sites
             before = sites.unreadable(event.site, event.host)

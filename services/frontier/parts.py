@@ -30,6 +30,7 @@ from msgspec.structs import replace
 from gossamer.events import Discovery, PageDeduplicated, Purpose, Verdict, Visit
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
+from gossamer.events.pages import is_in_content
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -191,11 +192,17 @@ class Parts:
         worth.unsaved += 1
         self._store_worth(site, worth)
 
-    def record_links(self, site: str, via: str, urls: Iterable[Discovery]) -> None:
-        """Count new links on the page of the visit *via* to *urls* of its site."""
+    def record_links(
+        self, site: str, via: str, urls: Iterable[Discovery], known_links: int
+    ) -> None:
+        """Count new links on the page of the visit *via* to *urls* of its site; *known_links*: the
+        links in its content to URLs that were discovered before."""
         page = via.partition("@")[2]
         if "://" not in page:
             return
+        new_links = sum(is_in_content(one) and not one.duplicates for one in urls)
+        if new_links:
+            self.worth(site).totals.opened += new_links / (new_links + known_links)
         found = [(one.url, one.duplicates) for one in urls]
         if found and parts_of(page)[1] in {parts_of(url)[1] for url, _ in found}:
             record_links(self.worth(site), page, max(0, found[0][1] - 1), found)
@@ -338,11 +345,14 @@ class Parts:
                 self.release(site, name, now, urls=1)
 
     def release_budgets(
-        self, site: str, hosts: int, settings: FrontierSettings, now: float
+        self, site: str, hosts: int, has_seed: bool, settings: FrontierSettings, now: float
     ) -> None:
-        """Release a bucket of URLs of each budget that has room for many, in their order."""
+        """Release a bucket of URLs of each budget that has room for many, in their order.
+
+        *hosts*: the admitted hosts of *site*. *has_seed*: whether it has a seed.
+        """
         totals = self.worth(site).totals
-        usage = Usage(hosts, totals.admitted, totals.new_depth, totals)
+        usage = Usage(hosts, totals.admitted, totals.new_depth, totals, has_seed)
         for name, part in [*self.parked(site).items()]:
             if part.releasing or not _is_budget(name):
                 continue

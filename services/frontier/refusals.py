@@ -101,9 +101,8 @@ def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str:
     if _is_free(one) or (hazard is Hazard.TRAP_HOSTS and (one.host.stored or one.ahead)):
         return ""
     totals = one.partition.parts.worth(row.site).totals
-    usage = Usage(
-        one.partition.sites.hosts(row.site), totals.admitted + one.ahead, found.depth, totals
-    )
+    sites, admitted = one.partition.sites, totals.admitted + one.ahead
+    usage = Usage(sites.hosts(row.site), admitted, found.depth, totals, sites.has_seed(row.site))
     reason = find_exceeded(hazard, usage, one.settings)
     if reason and one.partition.parts.may_admit(row.site, hazard):
         return ""

@@ -115,6 +115,9 @@ class SiteTotals(Struct, array_like=True):
     """First visits to URLs."""
     new: float = 0.0
     """New texts."""
+    opened: float = 0.0
+    """Pages with a new text of which the content has only new links. Of a page that links to known
+    pages, too, the share of new links counts."""
     received: int = 0
     """Bytes."""
     new_received: int = 0
@@ -129,6 +132,12 @@ class SiteTotals(Struct, array_like=True):
     """A sketch of the other sites that link to the site."""
     address: str = ""
     """The IP address that answered last; "" before the first answer."""
+
+    @property
+    def earned_share(self) -> float:
+        """The share of the new texts that the budgets grow with: those of pages that lead back to
+        known pages, or nowhere."""
+        return max(0.0, 1.0 - self.opened / self.new) if self.new else 0.0
 
     @property
     def linking_sites(self) -> float:

@@ -67,6 +67,7 @@ LOOKALIKES: dict[str, type[Site]] = {
 }
 """Honest sites that look like traps."""
 KINDS = TRAPS | LOOKALIKES
+MAX_SEEDS = 5
 FIRST = IPv4Address("127.2.0.1")
 """The address of the first site; the other sites have the following ones."""
 
@@ -129,8 +130,9 @@ class Sites:
 
     @property
     def seeds(self) -> list[str]:
-        """Return the home pages of the first honest sites; of all sites of a small web."""
-        sites = self.sites if len(self.sites) < 10 else self.sites[-5:]
+        """Return the home pages of at most five honest sites without a trap; of all sites of a web
+        that has none. A crawl finds traps through links."""
+        sites = self.sites[-min(self.web.sites, MAX_SEEDS) :]
         return list(chain.from_iterable(site.seeds() for site in sites))
 
     def number(self, host: str) -> int | None:
