@@ -28,12 +28,14 @@ from gossamer.events import (
     UrlsAdmitted,
 )
 from gossamer.events.outcomes import FAILURES
+from gossamer.events.pages import is_in_content
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.links import Sketch, add_link, linking_site
 from gossamer.web.url import host_key
 from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_conditional
 from services.frontier import revisit
+from services.frontier.budgets import BUDGETS
 from services.frontier.conditions import Condition
 from services.frontier.ordering import BREADTH, next_of_walk, request_number
 from services.frontier.parked import PARKING_RULES, ParkedRow
@@ -93,9 +95,10 @@ class Admission:
         not changed. *is_again*: the URLs were parked at their site.
         """
         partition.sites.begin(event.site, record)
-        if not is_again and not partition.sites.is_counted:
+        is_counted = is_again or partition.sites.is_counted
+        if not is_counted:
             _count_links(partition, event)
-        queued = 0
+        queued = opening = 0
         has_applied = dict[str, bool]()
         for key, group in groupby(event.urls, _host_of_discovery):
             host = partition.find(event.site, key)
@@ -109,7 +112,10 @@ class Admission:
                     found, host, len(accepted), crawl, self._refusals.blocklist, self._settings,
                     partition, now,
                 )  # fmt: skip
-                if refused := find_refusal(candidate):
+                refused = find_refusal(candidate)
+                if refused is None or refused.rule in BUDGETS:
+                    opening += is_in_content(found) and not found.duplicates
+                if refused:
                     origin = Origin.of(found, event.via)
                     self._refusals.record(
                         partition, event.site, found, origin, 0, refused, crawl, now, is_again
@@ -119,6 +125,8 @@ class Admission:
             if accepted:
                 self._accept(partition, host, accepted, event, now, record)
                 queued += len(accepted)
+        if opening and not is_counted and not linking_site(event.via, event.site):
+            partition.parts.record_opening(event.site, opening, event.known_links)
         partition.sites.begin(event.site, None)
         return queued
 
@@ -323,7 +331,7 @@ def _count_links(partition: Partition, event: UrlsAdmitted) -> None:
     if linking := linking_site(event.via, event.site):
         partition.parts.record_in_link(event.site, linking)
     else:
-        partition.parts.record_links(event.site, event.via, event.urls, event.known_links)
+        partition.parts.record_links(event.site, event.via, event.urls)
 
 
 def _host_of_discovery(found: Discovery) -> str:

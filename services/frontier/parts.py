@@ -30,7 +30,6 @@ from msgspec.structs import replace
 from gossamer.events import Discovery, PageDeduplicated, Purpose, Verdict, Visit
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
-from gossamer.events.pages import is_in_content
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -192,17 +191,16 @@ class Parts:
         worth.unsaved += 1
         self._store_worth(site, worth)
 
-    def record_links(
-        self, site: str, via: str, urls: Iterable[Discovery], known_links: int
-    ) -> None:
-        """Count new links on the page of the visit *via* to *urls* of its site; *known_links*: the
-        links in its content to URLs that were discovered before."""
+    def record_opening(self, site: str, new_links: int, known_links: int) -> None:
+        """Count a page with a new text, the content of which has *new_links* to new URLs of its
+        site, and *known_links* to URLs that were discovered before."""
+        self.worth(site).totals.opened += new_links / (new_links + known_links)
+
+    def record_links(self, site: str, via: str, urls: Iterable[Discovery]) -> None:
+        """Count new links on the page of the visit *via* to *urls* of its site."""
         page = via.partition("@")[2]
         if "://" not in page:
             return
-        new_links = sum(is_in_content(one) and not one.duplicates for one in urls)
-        if new_links:
-            self.worth(site).totals.opened += new_links / (new_links + known_links)
         found = [(one.url, one.duplicates) for one in urls]
         if found and parts_of(page)[1] in {parts_of(url)[1] for url, _ in found}:
             record_links(self.worth(site), page, max(0, found[0][1] - 1), found)

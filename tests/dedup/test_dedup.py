@@ -88,6 +88,29 @@ def test_url_is_admitted_for_its_first_finder_only(dedup: Dedup) -> None:
     assert [found.url for found in second.urls] == ["http://a.test/2"]
 
 
+def test_admission_states_how_many_links_of_the_content_were_known(dedup: Dedup) -> None:
+    known = [f"http://a.test/{n}" for n in range(4)]
+    list(dedup.handle(urls_discovered(*known), 0.0))
+    positions = ("", "main", "navigation", "footer")
+    links = [
+        Discovery(url, 1, score=0.5, position=position)
+        for url, position in zip(known, positions, strict=True)
+    ]
+    new = Discovery("http://a.test/new", 1, score=0.5)
+    page = Discovery("http://a.test/0", 1, score=0.5)
+    event = UrlsDiscovered(at=0.0, site="a.test", via=f"1.1.0@{page.url}", urls=(*links, new))
+    [admitted] = of_kind(UrlsAdmitted, dedup.handle(event, 0.0))
+    assert (admitted.urls, admitted.known_links) == ((new,), 1), "no menu, and not the page itself"
+
+
+def test_links_of_another_site_do_not_count_as_known(dedup: Dedup) -> None:
+    list(dedup.handle(urls_discovered("http://a.test/1"), 0.0))
+    links = tuple(Discovery(f"http://a.test/{n}", 1, score=0.5) for n in (1, 2))
+    event = UrlsDiscovered(at=0.0, site="a.test", via="1.1.0@http://b.test/", urls=links)
+    [admitted] = of_kind(UrlsAdmitted, dedup.handle(event, 0.0))
+    assert admitted.known_links == 0
+
+
 def test_redelivered_record_admits_its_url_again_as_repeated(dedup: Dedup) -> None:
     [once] = of_kind(UrlsAdmitted, dedup.handle(urls_discovered("http://a.test/1"), 0.0))
     again = list(dedup.handle(urls_discovered("http://a.test/1"), 0.0))

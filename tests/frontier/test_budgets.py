@@ -57,17 +57,36 @@ def test_sites_that_link_to_a_site_raise_its_budgets(hazard: Hazard) -> None:
     assert limit and limit > 10 * start
 
 
+@pytest.mark.parametrize("hazard", sorted(BUDGETS.keys() - {Hazard.TRAP_SITE_DEPTH}))
+def test_new_texts_of_pages_that_lead_only_to_new_pages_raise_no_budget(hazard: Hazard) -> None:
+    start = getattr(SETTINGS, BUDGETS[hazard].setting)
+    babble = usage(0, new=500.0, new_received=900_000, new_hosts=90, opened=500.0)
+    assert limit_of(hazard, babble, SETTINGS) == start
+    mixed = usage(0, new=500.0, new_received=900_000, new_hosts=90, opened=250.0)
+    all_earned = usage(0, new=500.0, new_received=900_000, new_hosts=90)
+    limits = [limit_of(hazard, at, SETTINGS) or 0.0 for at in (mixed, all_earned)]
+    assert limits[0] - start == pytest.approx((limits[1] - start) / 2)
+
+
+@pytest.mark.parametrize("hazard", sorted(BUDGETS.keys() - {Hazard.TRAP_SITE_DEPTH}))
+def test_seed_of_an_operator_raises_budgets_as_twenty_linking_sites_do(hazard: Hazard) -> None:
+    start = getattr(SETTINGS, BUDGETS[hazard].setting)
+    at = usage(0)._replace(has_seed=True)
+    assert limit_of(hazard, at, SETTINGS) == 21 * start
+
+
 @given(
     st.sampled_from([*BUDGETS]),
     st.integers(0, 1000),
+    st.floats(0, 1000),
     st.floats(0, 1000),
     st.integers(0, 10**6),
     st.integers(0, 100),
 )
 def test_no_limit_is_below_the_setting(
-    hazard: Hazard, used: int, new: float, new_bytes: int, depth: int
+    hazard: Hazard, used: int, new: float, opened: float, new_bytes: int, depth: int
 ) -> None:
-    at = usage(used, new=new, new_received=new_bytes, new_depth=depth)
+    at = usage(used, new=new, opened=opened, new_received=new_bytes, new_depth=depth)
     limit = limit_of(hazard, at, SETTINGS)
     assert limit is not None and limit >= getattr(SETTINGS, BUDGETS[hazard].setting)
     assert bool(find_exceeded(hazard, at, SETTINGS)) == (BUDGETS[hazard].used(at) >= limit)

@@ -268,7 +268,7 @@ def test_order_has_few_urls_of_a_part_of_which_little_is_known() -> None:
 
 
 def test_parts_beyond_the_limit_are_parked_and_released_together() -> None:
-    site = TrapSite(budget_growth=0.0)
+    site = TrapSite(url_budget=0)
     for n in range(MAX_PARKED_PARTS + 5):
         site.discover(*(f"/{n}/cal/{m}" for m in range(12)))
         site.run(120.0)

@@ -98,7 +98,7 @@ REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
     Hazard.REDIRECT: (too_many_redirects, "redirects in a row"),
     Hazard.LOW_WORTH: (without_new_texts, "visits to http://a.test/cal/ brought no new text"),
     Hazard.TRAP_BYTES: (too_many_bytes, "budget of 1,000,000 bytes"),
-    Hazard.TRAP_SECONDS: (too_many_seconds, "budget of 3,600 seconds"),
+    Hazard.TRAP_SECONDS: (too_many_seconds, "budget of 60 seconds"),
     Hazard.TRAP_SITE_DEPTH: (much_deeper_than_new_texts, "budget of 10 links"),
     Hazard.TRAP_HOSTS: (too_many_hosts, "budget of 7 hosts"),
     Hazard.TRAP_URLS: (over_budget, "budget of 5 URLs"),

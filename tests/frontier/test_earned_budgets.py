@@ -1,0 +1,112 @@
+"""Which sites earn a larger budget of URLs: all finite ones, and no maze of generated pages.
+
+Each web is a function from the number of a page to the pages that its content links to. All pages
+have new texts, no other site links to them, and no seed is among them.
+"""
+
+from collections.abc import Callable, Iterable
+from random import Random
+
+import pytest
+
+from gossamer.events import Discovery, PageDeduplicated, UrlsAdmitted, Verdict, VisitEnded
+from tests.frontier.simulation import Simulation
+
+HOST, SITE = "http://a.test", "a.test"
+BUDGET, SIZE = 50, 400
+DELAY = 1.0
+MAX_IDLE_STEPS = 20
+Links = Callable[[int], Iterable[int]]
+
+
+def visits_of(links: Links, *found: int, limit: int = 10_000) -> int:
+    """Crawl the web *links* from the pages *found*; return the number of visited pages."""
+    sim = Simulation(delay=DELAY, batch=1, url_budget=BUDGET, depth_budget=0, second_budget=0)
+    sim.give_verdict = _give_verdict
+    seen = {*found}
+    _discover(sim, "1.1.0@sitemap", found, 0)
+    followed = idle = 0
+    while idle < MAX_IDLE_STEPS and followed < limit:
+        sim.run(until=sim.now + DELAY)
+        pages = sim.pages()
+        idle = 0 if pages[followed:] else idle + 1
+        for url in pages[followed:]:
+            targets = {*links(_number(url))} - {_number(url)}
+            new = [n for n in targets if n not in seen]
+            seen.update(new)
+            _discover(sim, f"1.1.0@{url}", new, len(targets) - len(new))
+        followed = len(pages)
+    return followed
+
+
+def _give_verdict(ended: VisitEnded) -> PageDeduplicated:
+    """Return the verdict that the page of a visit has a new text."""
+    return PageDeduplicated(
+        at=ended.started_at,
+        site=SITE,
+        host=HOST,
+        visit=ended.visit,
+        verdict=Verdict.FIRST,
+        digest=ended.visit.url,
+        size=1000,
+    )
+
+
+def _discover(sim: Simulation, via: str, numbers: Iterable[int], known_links: int) -> None:
+    urls = tuple(Discovery(f"{HOST}/page/{n}", depth=1, score=0.5) for n in numbers)
+    if urls:
+        sim.handle(UrlsAdmitted(at=sim.now, site=SITE, via=via, urls=urls, known_links=known_links))
+
+
+def _number(url: str) -> int:
+    return int(url.rsplit("/", 1)[1])
+
+
+def link_maze(page: int) -> Iterable[int]:
+    return range(10 * page + 1, 10 * page + 11)
+
+
+def link_maze_and_home(page: int) -> Iterable[int]:
+    return 0, *link_maze(page)
+
+
+@pytest.mark.parametrize("maze", [link_maze, link_maze_and_home])
+def test_maze_of_generated_pages_gets_little_more_than_its_first_budget(maze: Links) -> None:
+    assert visits_of(maze, 0, limit=10 * BUDGET) < 2 * BUDGET
+
+
+def link_wiki(page: int) -> Iterable[int]:
+    """Link to pages with small numbers more often, as the pages of a wiki do."""
+    random = Random(page)
+    return (int(SIZE * random.random() ** 2) for _ in range(15))
+
+
+def link_forum(page: int) -> Iterable[int]:
+    """Link the pages of a list to ten threads and to the next page, and threads to their lists."""
+    if page % 11:
+        return (page - page % 11,)
+    return (*range(page + 1, page + 11), page + 11) if page < SIZE else ()
+
+
+def link_chain(page: int) -> Iterable[int]:
+    """Link to the older and the newer page."""
+    return [n for n in (page - 1, page + 1) if 0 <= n < SIZE]
+
+
+def link_nothing(page: int) -> Iterable[int]:
+    return ()
+
+
+def link_tree(page: int) -> Iterable[int]:
+    """Link to seven children, and to the parent."""
+    children = range(7 * page + 1, 7 * page + 8)
+    return [(page - 1) // 7 if page else 1, *(n for n in children if n < SIZE)]
+
+
+@pytest.mark.parametrize("honest", [link_wiki, link_forum, link_chain, link_tree])
+def test_finite_site_is_crawled_beyond_its_first_budget(honest: Links) -> None:
+    assert visits_of(honest, 0) > 0.9 * SIZE
+
+
+def test_site_that_only_a_sitemap_lists_is_crawled_completely() -> None:
+    assert visits_of(link_nothing, *range(SIZE)) == SIZE
