@@ -131,21 +131,22 @@ class FrontierSettings(Section):
     worth_parking: bool = True
     """Whether URLs of parts of a site are parked whose last visits brought no new text (hazard
     low_worth)."""
-    url_budget: Annotated[Natural, unit("URLs")] = 100
+    url_budget: Annotated[Natural, unit("URLs")] = 50
     """Budget of URLs of a site that has earned nothing yet (hazard trap_urls). It grows with new
-    texts, and with the number of other sites that link to the site. URLs over a budget are parked.
-    0 turns the budget off."""
-    host_budget: Annotated[Natural, unit("hosts")] = 20
+    texts on pages that lead back to known pages or nowhere, and is multiplied by the number of
+    other sites that link to the site; a seed counts as twenty of them. URLs over a budget are
+    parked. 0 turns the budget off."""
+    host_budget: Annotated[Natural, unit("hosts")] = 10
     """Budget of hosts of a site that has earned nothing yet (hazard trap_hosts). Seeds are always
     admitted. 0 turns the budget off."""
-    byte_budget: Annotated[Natural, unit("bytes")] = 32 << 20
+    byte_budget: Annotated[Natural, unit("bytes")] = 16 << 20
     """Budget of received bytes of a site that has earned nothing yet (hazard trap_bytes). 0 turns
     the budget off."""
     second_budget: SecondsOrZero = 60.0
     """Budget of time that visits to a site take, if it has earned nothing yet (hazard
     trap_seconds). 0 turns the budget off."""
     depth_budget: Annotated[Natural, unit("links")] = 10
-    """Budget of links from a seed to a page of a site that has earned nothing yet (hazard
+    """Budget of links from the first page of a site that has earned nothing yet (hazard
     trap_site_depth). It grows to four links more than the deepest page with a new text. 0 turns the
     budget off."""
     budget_growth: Factor = 4.0

@@ -199,7 +199,8 @@ class Admission:
         record: OffsetAndTime | None,
     ) -> None:
         partition.count_admitted(accepted, now)
-        partition.parts.count_admitted(host.row.site, len(accepted))
+        depth = min(found.depth for found in accepted)
+        partition.parts.count_admitted(host.row.site, len(accepted), depth)
         applied = host.row.applied.through(record) if record else host.row.applied
         totals = host.row.totals
         totals = replace(totals, admitted=totals.admitted + len(accepted))

@@ -2,9 +2,14 @@
 
 Each budget starts small and grows with new texts of the site, and with the number of other sites
 that link to it. So a site that nobody links to and that brings no new text gets little, and a large
-honest site gets as much as it has. IRLbot gives domains a budget by the sites that link to them
-(STAR, BEAST); Heritrix counts novel bytes; Common Crawl takes from a hundred to 500,000 pages of a
-site, by its rank.
+honest site gets as much as it has.
+
+A maze of generated pages has a new text on each page. So a text counts as far as its page leads
+back: the share of the links in its content that were new earns nothing (`SiteTotals.opened`). The
+pages of a finite site mostly link to known pages, and those of a maze only to new ones.
+
+IRLbot gives domains a budget by the sites that link to them (STAR, BEAST); Heritrix counts novel
+bytes; Common Crawl takes from a hundred to 500,000 pages of a site, by its rank.
 
 A budget is a row of `BUDGETS`. URLs beyond a budget are parked, and released when it grows.
 """
@@ -67,6 +72,12 @@ def _growing(earned: Callable[[Usage], float]) -> Callable[[float, Usage, float]
     return limit
 
 
+def _depth_in_site(at: Usage, depth: int) -> int:
+    """Return the number of links from the first page of the site to a page at *depth*."""
+    entry = at.totals.entry_depth
+    return 0 if entry is None else max(0, depth - entry)
+
+
 BUDGETS: dict[Hazard, Budget] = {
     Hazard.TRAP_HOSTS: Budget(
         "hosts", "host_budget", lambda at: at.hosts, _growing(lambda at: at.totals.new_hosts)
@@ -89,10 +100,12 @@ BUDGETS: dict[Hazard, Budget] = {
         lambda totals: totals.seconds / max(1, totals.visits),
     ),
     Hazard.TRAP_SITE_DEPTH: Budget(
-        "links from a seed",
+        "links from its first page",
         "depth_budget",
-        lambda at: at.depth - 1,
-        lambda start, at, growth: max(start, at.totals.new_depth + DEPTH_GROWTH),
+        lambda at: _depth_in_site(at, at.depth) - 1,
+        lambda start, at, growth: max(
+            start, _depth_in_site(at, at.totals.new_depth) + DEPTH_GROWTH
+        ),
         lambda totals: 0.0,
     ),
 }

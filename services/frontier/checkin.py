@@ -371,6 +371,8 @@ class CheckIn:
 
     def record_verdict(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
         """Store a verdict, and count consecutive unreadable pages and the worth of the visit."""
+        if event.in_links:
+            partition.parts.record_page_in_links(event.site, event.in_links)
         if (new := new_texts_of(event)) is not None:
             site = event.site
             partition.parts.record_visit(site, event.visit, new, event.size, now)

@@ -33,6 +33,7 @@ from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
+from gossamer.web.links import Sketch
 from gossamer.web.url import suffix_of
 from services.frontier.bucketed_log import BucketedLog
 from services.frontier.budgets import BUDGETS, Usage, limit_of
@@ -60,6 +61,7 @@ from services.frontier.worth import (
     record_first_site,
     record_in_link,
     record_links,
+    record_page_in_links,
     record_transfer,
     record_visit,
     unpack_worth,
@@ -177,9 +179,12 @@ class Parts:
         is_proven = part in trie and trie[part].own_visits >= MIN_VISITS
         return None if is_proven else part_name(part, url.origin.duplicates)
 
-    def count_admitted(self, site: str, urls: int) -> None:
-        """Count *urls* that were queued; a negative number if they were parked again."""
+    def count_admitted(self, site: str, urls: int, depth: int | None = None) -> None:
+        """Count *urls* that were queued; a negative number if they were parked again. *depth*: the
+        smallest of their depths."""
         worth = self.worth(site)
+        if worth.totals.entry_depth is None:
+            worth.totals.entry_depth = depth
         worth.totals.admitted = max(0, worth.totals.admitted + urls)
         worth.unsaved += 1
         self._store_worth(site, worth)
@@ -188,6 +193,13 @@ class Parts:
         """Count a link from a page of another site."""
         worth = self.worth(site)
         record_in_link(worth, linking_site, site)
+        worth.unsaved += 1
+        self._store_worth(site, worth)
+
+    def record_page_in_links(self, site: str, in_links: Sketch) -> None:
+        """Count the other sites that link to a page of *site*, from their sketch *in_links*."""
+        worth = self.worth(site)
+        record_page_in_links(worth, in_links)
         worth.unsaved += 1
         self._store_worth(site, worth)
 

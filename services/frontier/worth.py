@@ -128,8 +128,12 @@ class SiteTotals(Struct, array_like=True):
     """Hosts with a new text."""
     new_depth: int = 0
     """The depth of the deepest page with a new text."""
+    entry_depth: int | None = None
+    """The depth of the first URL that was queued; None before."""
     in_links: Sketch = 0
-    """A sketch of the other sites that link to the site."""
+    """A sketch of the other sites with a link to a URL of the site that was new then."""
+    page_in_links: float = 0.0
+    """The largest estimated number of other sites that link to one page of the site."""
     address: str = ""
     """The IP address that answered last; "" before the first answer."""
 
@@ -142,7 +146,7 @@ class SiteTotals(Struct, array_like=True):
     @property
     def linking_sites(self) -> float:
         """The estimated number of other sites that link to the site."""
-        return estimate_sites(self.in_links) if self.in_links else 0.0
+        return max(self.page_in_links, estimate_sites(self.in_links) if self.in_links else 0.0)
 
 
 Trie = dict[str, Counts]
@@ -379,6 +383,12 @@ def _is_elsewhere(url: str, parts: tuple[str, ...]) -> bool:
 def record_in_link(worth: SiteWorth, linking_site: str, site: str) -> None:
     """Count a link from a page of another site to *site*."""
     worth.totals.in_links = add_link(worth.totals.in_links, linking_site, site)
+
+
+def record_page_in_links(worth: SiteWorth, in_links: Sketch) -> None:
+    """Count the other sites that link to a page of the site, from their sketch *in_links*."""
+    totals = worth.totals
+    totals.page_in_links = max(totals.page_in_links, estimate_sites(in_links))
 
 
 def forget(trie: Trie, part: str) -> None:

@@ -16,7 +16,12 @@ SETTINGS = FrontierSettings(
 
 def usage(used: int, **totals: float) -> Usage:
     """Return a usage of *used* units of every budget."""
-    earned = SiteTotals(received=used, seconds=float(used), **totals)  # type: ignore[arg-type]
+    earned = SiteTotals(
+        received=used,
+        seconds=float(used),
+        entry_depth=0,
+        **totals,  # type: ignore[arg-type]
+    )
     return Usage(used, used, used + 1, earned)
 
 

@@ -17,6 +17,7 @@ from gossamer.events import (
 )
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.links import add_link
 from services.frontier.parts import MAX_PARKED_PARTS, PROBE_WAIT, Parts
 from services.frontier.rows import ParkedPartsRow, UrlRow
 from services.frontier.workbench import FrontierCaches
@@ -30,6 +31,8 @@ class TrapSite:
 
     def __init__(self, **settings: object) -> None:
         self.has_news = False
+        self.in_links: dict[str, int] = {}
+        """URL → the sketch of the sites that link to it, for its verdict."""
         self.sim = Simulation(self._answer, **settings)  # type: ignore[arg-type]
         self.sim.give_verdict = self._give_verdict
 
@@ -46,6 +49,7 @@ class TrapSite:
             verdict=Verdict.FIRST if is_new else Verdict.DUPLICATE,
             digest=ended.visit.url,
             size=1000,
+            in_links=self.in_links.get(ended.visit.url, 0),
         )
 
     def discover(self, *paths: str, repeated: bool = False) -> None:
@@ -201,6 +205,16 @@ def test_links_of_other_sites_raise_the_budgets() -> None:
     assert len(site.visited("/cal/")) > 20
 
 
+def test_links_of_other_sites_to_a_known_page_raise_the_budgets() -> None:
+    site, in_links = TrapSite(url_budget=10, worth_parking=False, budget_growth=0.0), 0
+    for n in range(40):
+        in_links = add_link(in_links, f"site-{n}.test", f"{HOST}/")
+    site.in_links[f"{HOST}/"] = in_links
+    site.discover("/", *calendar(100))
+    site.run(1200.0)
+    assert len(site.visited("/cal/")) == 100
+
+
 @pytest.mark.parametrize("outcome", [Outcome.GONE, Outcome.UNWANTED_TYPE, Outcome.CLIENT_ERROR])
 def test_visits_without_a_document_bring_nothing(outcome: Outcome) -> None:
     sim = Simulation(lambda url: {"outcome": outcome} if "/cal/" in url else {})
@@ -308,3 +322,11 @@ def test_unknown_site_of_an_address_is_parked_if_hardly_any_other_site_there_is_
     sim.admit(*unknown, depth=1)
     sim.run(until=sim.now + 30.0)
     assert ({*unknown} <= {*sim.pages()}) is visited
+
+
+def test_depth_of_a_site_counts_from_its_first_page() -> None:
+    sim = Simulation(depth_budget=4)
+    for depth in range(10, 16):
+        sim.admit(f"{HOST}/{depth}", depth=depth)
+        sim.run(until=sim.now + 60.0)
+    assert sim.pages() == [f"{HOST}/{depth}" for depth in range(10, 15)]

@@ -77,7 +77,8 @@ def too_many_seconds(sim: Simulation) -> tuple[str, str]:
 
 def much_deeper_than_new_texts(sim: Simulation) -> tuple[str, str]:
     limit = sim.settings.depth_budget
-    return admit(sim, "/", depth=limit), admit(sim, "/deep", depth=limit + 1)
+    admit(sim, "/")
+    return admit(sim, "/last", depth=limit), admit(sim, "/deep", depth=limit + 1)
 
 
 def without_new_texts(sim: Simulation) -> tuple[str, str]:
