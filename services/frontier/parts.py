@@ -14,7 +14,8 @@ is admitted.
 
 **Probes.** Now and then one URL of a parked part is visited nevertheless. The first probe is due an
 hour after the part was parked, or when the site has had `PROBE_VISITS` visits more, and each
-further one after twice as long, so a trap costs a few visits in a year.
+further one after twice as long, so a trap costs a few visits in a year. URLs over a budget wait for
+the time alone, and ten of them are visited.
 
 **Crashes.** A bucket is dropped in the step after its URLs were admitted, when the rows of their
 hosts are stored. After a crash it is admitted again, as `repeated`: URLs that are queued, planned
@@ -77,6 +78,9 @@ PROBE_WAIT, MAX_PROBE_WAIT = 3600.0, 30 * 86400.0
 """Seconds before the first probe of a part, and before any other."""
 PROBE_VISITS = 50
 """Visits to the site before the first probe of a part, if its time comes later."""
+PROBE_URLS = 10
+"""URLs of a probe of a budget: a site that has used it up may have pages that lead back further on.
+"""
 MAX_DOUBLINGS = 20
 ADDRESS_WORTH = 0.1
 """The worth of unknown sites of an address below which the next ones are parked: after eighteen
@@ -271,10 +275,9 @@ class Parts:
         """Park *found*, which the visit *via* discovered, in the part *name*."""
         name, parts = self._parked_name(site, name), self.parked(site)
         if (part := parts.get(name)) is None:
-            part = ParkedPart(rule, now)
-            if not _is_budget(name):
-                part = _with_next_probe(part, self.worth(site).totals.visits, now)
-                self._schedule(site, part.probe_at)
+            visits = self.worth(site).totals.visits
+            part = _with_next_probe(ParkedPart(rule, now), visits, now)
+            self._schedule(site, part.probe_at)
         log, size = self._log(site, name), part.tail_size
         if size >= BUCKET_ROWS:
             part, size = part._replace(tail=part.tail + 1), 0
@@ -343,8 +346,8 @@ class Parts:
     def _start_probes(self, site: str, worth: SiteWorth, now: float) -> None:
         visits = worth.totals.visits
         for name, part in [*self.parked(site).items()]:
-            is_due = part.probe_at <= now or (part.urls > 0 and part.probe_visits <= visits)
-            if not is_due or part.releasing or _is_budget(name):
+            has_visits = part.urls > 0 and part.probe_visits <= visits and not _is_budget(name)
+            if part.releasing or not (part.probe_at <= now or has_visits):
                 continue
             if _is_empty(part):
                 self._remove(site, name)
@@ -352,7 +355,7 @@ class Parts:
                 part = _with_next_probe(part._replace(probes=part.probes + 1), visits, now)
                 self._put(site, name, part)
                 self._schedule(site, part.probe_at)
-                self.release(site, name, now, urls=1)
+                self.release(site, name, now, urls=PROBE_URLS if _is_budget(name) else 1)
 
     def release_budgets(
         self, site: str, hosts: int, has_seed: bool, settings: FrontierSettings, now: float

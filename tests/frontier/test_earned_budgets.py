@@ -14,48 +14,43 @@ from tests.frontier.simulation import Simulation
 
 HOST, SITE = "http://a.test", "a.test"
 BUDGET, SIZE = 50, 400
-DELAY = 1.0
-MAX_IDLE_STEPS = 20
+HOUR = 3600.0
 Links = Callable[[int], Iterable[int]]
 
 
-def visits_of(links: Links, *found: int, limit: int = 10_000) -> int:
-    """Crawl the web *links* from the pages *found*; return the number of visited pages."""
-    sim = Simulation(delay=DELAY, batch=1, url_budget=BUDGET, depth_budget=0, second_budget=0)
-    sim.give_verdict = _give_verdict
+def visits_of(links: Links, *found: int, seconds: float = HOUR) -> int:
+    """Crawl the web *links* from the pages *found* for *seconds*; return the number of visits."""
+    sim = Simulation(delay=0.1, batch=1, url_budget=BUDGET, depth_budget=0, second_budget=0)
     seen = {*found}
-    _discover(sim, "1.1.0@sitemap", found, 0)
-    followed = idle = 0
-    while idle < MAX_IDLE_STEPS and followed < limit:
-        sim.run(until=sim.now + DELAY)
-        pages = sim.pages()
-        idle = 0 if pages[followed:] else idle + 1
-        for url in pages[followed:]:
-            targets = {*links(_number(url))} - {_number(url)}
-            new = [n for n in targets if n not in seen]
-            seen.update(new)
-            _discover(sim, f"1.1.0@{url}", new, len(targets) - len(new))
-        followed = len(pages)
-    return followed
 
+    def discover(via: str, numbers: Iterable[int], known_links: int) -> None:
+        urls = tuple(Discovery(f"{HOST}/page/{n}", depth=1, score=0.5) for n in numbers)
+        if urls:
+            sim.handle(
+                UrlsAdmitted(at=sim.now, site=SITE, via=via, urls=urls, known_links=known_links)
+            )
 
-def _give_verdict(ended: VisitEnded) -> PageDeduplicated:
-    """Return the verdict that the page of a visit has a new text."""
-    return PageDeduplicated(
-        at=ended.started_at,
-        site=SITE,
-        host=HOST,
-        visit=ended.visit,
-        verdict=Verdict.FIRST,
-        digest=ended.visit.url,
-        size=1000,
-    )
+    def give_verdict(ended: VisitEnded) -> PageDeduplicated:
+        """Admit the new links of the visited page; return the verdict that its text is new."""
+        url = ended.visit.url
+        targets = {*links(_number(url))} - {_number(url)}
+        new = sorted(targets - seen)
+        seen.update(new)
+        discover(f"1.1.0@{url}", new, len(targets) - len(new))
+        return PageDeduplicated(
+            at=ended.started_at,
+            site=SITE,
+            host=HOST,
+            visit=ended.visit,
+            verdict=Verdict.FIRST,
+            digest=url,
+            size=1000,
+        )
 
-
-def _discover(sim: Simulation, via: str, numbers: Iterable[int], known_links: int) -> None:
-    urls = tuple(Discovery(f"{HOST}/page/{n}", depth=1, score=0.5) for n in numbers)
-    if urls:
-        sim.handle(UrlsAdmitted(at=sim.now, site=SITE, via=via, urls=urls, known_links=known_links))
+    sim.give_verdict = give_verdict
+    discover("1.1.0@sitemap", found, 0)
+    sim.run(until=sim.now + seconds)
+    return len(sim.pages())
 
 
 def _number(url: str) -> int:
@@ -72,7 +67,7 @@ def link_maze_and_home(page: int) -> Iterable[int]:
 
 @pytest.mark.parametrize("maze", [link_maze, link_maze_and_home])
 def test_maze_of_generated_pages_gets_little_more_than_its_first_budget(maze: Links) -> None:
-    assert visits_of(maze, 0, limit=10 * BUDGET) < 2 * BUDGET
+    assert visits_of(maze, 0) < 2 * BUDGET
 
 
 def link_wiki(page: int) -> Iterable[int]:
@@ -110,3 +105,19 @@ def test_finite_site_is_crawled_beyond_its_first_budget(honest: Links) -> None:
 
 def test_site_that_only_a_sitemap_lists_is_crawled_completely() -> None:
     assert visits_of(link_nothing, *range(SIZE)) == SIZE
+
+
+def link_shop(page: int) -> Iterable[int]:
+    """Link the home page to a hundred lists, which link to five products each."""
+    if page == 0:
+        return range(1, 101)
+    return range(5 * page + 96, 5 * page + 101) if page <= 100 else ()
+
+
+def test_probes_find_pages_that_lead_back_behind_many_that_do_not() -> None:
+    assert visits_of(link_shop, 0) == BUDGET
+    assert visits_of(link_shop, 0, seconds=48 * HOUR) == 601
+
+
+def test_probes_of_a_maze_become_rare() -> None:
+    assert visits_of(link_maze, 0, seconds=1000 * HOUR) < 4 * BUDGET

@@ -189,9 +189,11 @@ def test_budget_of_urls_grows_with_new_texts() -> None:
 def test_urls_over_the_budget_of_a_site_without_new_texts_wait() -> None:
     site = TrapSite(url_budget=10, worth_parking=False)
     site.discover(*calendar(50))
-    site.run(20_000.0)
+    site.run(PROBE_WAIT - 60.0)
     assert len(site.visited("/cal/")) == 10
     assert site.parked() == {"trap_urls": 40}
+    site.run(PROBE_WAIT)
+    assert site.parked() == {"trap_urls": 30}, "a probe of the budget"
     assert site.outcome("/cal/49") == "trap_urls"
 
 
