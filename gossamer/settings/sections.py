@@ -131,11 +131,10 @@ class FrontierSettings(Section):
     worth_parking: bool = True
     """Whether URLs of parts of a site are parked whose last visits brought no new text (hazard
     low_worth)."""
-    url_budget: Annotated[Natural, unit("URLs")] = 50
+    url_budget: Annotated[Natural, unit("URLs")] = 25
     """Budget of URLs of a site that has earned nothing yet (hazard trap_urls). It grows with new
     texts on pages that lead back to known pages or nowhere, and is multiplied by the number of
-    other sites that link to the site; a seed counts as twenty of them. URLs over a budget are
-    parked. 0 turns the budget off."""
+    other sites that link to the site. URLs over a budget are parked. 0 turns the budget off."""
     host_budget: Annotated[Natural, unit("hosts")] = 10
     """Budget of hosts of a site that has earned nothing yet (hazard trap_hosts). Seeds are always
     admitted. 0 turns the budget off."""
@@ -149,6 +148,8 @@ class FrontierSettings(Section):
     """Budget of links from the first page of a site that has earned nothing yet (hazard
     trap_site_depth). It grows to four links more than the deepest page with a new text. 0 turns the
     budget off."""
+    seed_sites: Annotated[Natural, unit("sites")] = 20
+    """Number of linking sites that a seed counts as in the budgets of its site."""
     budget_growth: Factor = 4.0
     """Growth of a site's budgets: this number of URLs and times 30 seconds for each new text, this
     number of hosts for each host with new texts, and this multiple of the bytes of pages with new

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 SECONDS_OF_TEXT = 30.0
 """Seconds that each new text earns, times the growth. A slow but honest server takes less."""
-SITES_OF_A_SEED = 20
-"""Linking sites that a seed counts as: the operator wants the site."""
 DEPTH_GROWTH = 4
 """Links beyond the deepest page with a new text that are followed."""
 
@@ -55,19 +53,22 @@ class Budget(NamedTuple):
     """The setting of the section `frontier` with the budget of a site that has earned nothing; 0
     turns the budget off."""
     used: Callable[[Usage], float]
-    limit: Callable[[float, Usage, float], float]
-    """Returns the limit from the setting, the usage, and `frontier.budget_growth`."""
+    limit: Callable[[float, Usage, "FrontierSettings"], float]
+    """Returns the limit from the value of the setting, the usage, and all settings."""
     per_url: Callable[[SiteTotals], float] = lambda totals: 1.0
     """What one more URL uses, about."""
 
 
-def _growing(earned: Callable[[Usage], float]) -> Callable[[float, Usage, float], float]:
+def _growing(
+    earned: Callable[[Usage], float],
+) -> Callable[[float, Usage, "FrontierSettings"], float]:
     """Return the limit of a budget that grows with what a site has *earned*, and with the number of
     other sites that link to it."""
 
-    def limit(start: float, at: Usage, growth: float) -> float:
-        linking_sites = at.totals.linking_sites + SITES_OF_A_SEED * at.has_seed
-        return start * (1.0 + linking_sites) + growth * earned(at) * at.totals.earned_share
+    def limit(start: float, at: Usage, settings: "FrontierSettings") -> float:
+        linking_sites = at.totals.linking_sites + settings.seed_sites * at.has_seed
+        growth = settings.budget_growth * at.totals.earned_share
+        return start * (1.0 + linking_sites) + growth * earned(at)
 
     return limit
 
@@ -103,7 +104,7 @@ BUDGETS: dict[Hazard, Budget] = {
         "links from its first page",
         "depth_budget",
         lambda at: _depth_in_site(at, at.depth) - 1,
-        lambda start, at, growth: max(
+        lambda start, at, settings: max(
             start, _depth_in_site(at, at.totals.new_depth) + DEPTH_GROWTH
         ),
         lambda totals: 0.0,
@@ -116,7 +117,7 @@ def limit_of(hazard: Hazard, usage: Usage, settings: "FrontierSettings") -> floa
     """Return the present limit of the budget of *hazard*; None if it is off."""
     budget = BUDGETS[hazard]
     start = getattr(settings, budget.setting)
-    return budget.limit(start, usage, settings.budget_growth) if start else None
+    return budget.limit(start, usage, settings) if start else None
 
 
 def find_exceeded(hazard: Hazard, usage: Usage, settings: "FrontierSettings") -> str:
@@ -126,5 +127,5 @@ def find_exceeded(hazard: Hazard, usage: Usage, settings: "FrontierSettings") ->
     # No limit is below the budget that a site starts with, and most sites never reach that.
     if not start or used < start:
         return ""
-    limit = budget.limit(start, usage, settings.budget_growth)
+    limit = budget.limit(start, usage, settings)
     return f"the site's budget of {limit:,.0f} {budget.unit} is used up" if used >= limit else ""

@@ -87,7 +87,7 @@ def test_forbidden_seed_has_outcome_blacklisted_until_the_rule_is_lifted(tmp_pat
 def test_rest_of_an_order_in_flight_is_returned_and_does_not_count_against_the_budget(
     tmp_path: Path,
 ) -> None:
-    crawl = virtual_crawl(tmp_path, WEB, 0.0, delay=30.0, batch=10, url_budget=9)
+    crawl = virtual_crawl(tmp_path, WEB, 0.0, delay=30.0, batch=10, url_budget=9, seed_sites=0)
     crawl.define(f"{B}/")
     while sum(request_counts(crawl).values()) < 4:
         crawl.run(1)

@@ -78,7 +78,7 @@ def test_rows_expire_after_the_age_in_the_settings(tmp_path: Path, limited: bool
 
 @pytest.mark.parametrize("limit", [100, 0])
 def test_oldest_parked_urls_are_deleted_above_the_limit(tmp_path: Path, limit: int) -> None:
-    crawl = run_crawl(tmp_path, 1, parked_limit=limit, worth_parking=False)
+    crawl = run_crawl(tmp_path, 1, parked_limit=limit, worth_parking=False, url_budget=0)
     events = []
     for n in range(300):
         found = (Discovery(f"http://b.test/{n}", 1),)

@@ -48,7 +48,15 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
 
 def make_crawl(folder: Path, **settings: object) -> VirtualCrawl:
     crawl = VirtualCrawl(
-        folder, web, None, delay=2.0, url_budget=11, budget_growth=0, retries=0, **settings
+        folder,
+        web,
+        None,
+        delay=2.0,
+        url_budget=11,
+        budget_growth=0,
+        seed_sites=0,
+        retries=0,
+        **settings,
     )
     crawl.define(f"{A}/", max_depth=1)
     return crawl

@@ -15,6 +15,7 @@ from gossamer.log.codec import encode
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
 from services.frontier.conditions import Condition
+from services.frontier.parts import PROBE_WAIT
 from services.frontier.rows import HostRow, UrlRow
 from services.frontier.service import Frontier
 from tests.flow.test_flow import Pages, reachable, redirects, virtual_crawl, webs
@@ -113,14 +114,14 @@ def test_depth_of_a_url_is_the_smallest_at_which_it_was_found(tmp_path: Path) ->
 
 
 def test_page_limit_and_host_budget_hold_for_released_urls(tmp_path: Path) -> None:
-    crawl = virtual_crawl(tmp_path, CHAIN, 0.0, url_budget=6, budget_growth=0.0)
+    crawl = virtual_crawl(tmp_path, CHAIN, 0.0, url_budget=6, budget_growth=0.0, seed_sites=0)
     crawl.define("http://a.test/0", max_depth=0)
     assert crawl.run()
     crawl.define(max_depth=9, pages_before=1, max_pages=2)
     assert crawl.run()
     assert len(request_counts(crawl)) == 3
     crawl.define(max_depth=9)
-    assert crawl.run()
+    crawl.run(until=crawl.now + PROBE_WAIT / 2)
     assert len(request_counts(crawl)) == 6
 
 
