@@ -49,7 +49,7 @@ from services.dedup.listings import Listings
 from services.dedup.pages import Pages
 from services.dedup.seen import Finding, SeenSet, hash_finder
 
-MAX_HINTS = 2000
+MAX_HINTS = 5000
 """Hints for one host from one sitemap or feed."""
 
 

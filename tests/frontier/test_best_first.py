@@ -40,7 +40,7 @@ def define(sim: Simulation, **fields: object) -> None:
 
 
 def test_seed_with_priority_precedes_the_waiting_urls_of_its_host() -> None:
-    sim = Simulation(delay=1.0, batch=3)
+    sim = Simulation(delay=1.0, batch=3, url_budget=0)
     sim.admit(*(f"{HOST}/{n}" for n in range(29)))
     sim.run(until=START + 2.5)
     sim.admit(f"{HOST}/first", priority=-100)
@@ -53,7 +53,9 @@ def test_seed_with_priority_precedes_the_waiting_urls_of_its_host() -> None:
 @pytest.mark.parametrize("loaded", [2, 100])
 def test_better_url_moves_a_waiting_host_forward(loaded: int) -> None:
     took = {"took": 0.2}
-    sim = Simulation(lambda url: took, batch=1, checked_out_limit=1, loaded_limit=loaded)
+    sim = Simulation(
+        lambda url: took, batch=1, checked_out_limit=1, loaded_limit=loaded, url_budget=0
+    )
     hosts = [f"http://h{n}.test" for n in range(40)]
     sim.admit(*(f"{host}/" for host in hosts))
     sim.run(until=START + 1)
@@ -68,7 +70,7 @@ def test_better_url_moves_a_waiting_host_forward(loaded: int) -> None:
 
 
 def test_better_url_of_a_host_in_the_directory_survives_a_crash() -> None:
-    sim = Simulation(delay=1.0, batch=1, checked_out_limit=1, loaded_limit=2)
+    sim = Simulation(delay=1.0, batch=1, checked_out_limit=1, loaded_limit=2, url_budget=0)
     hosts = [f"http://h{n}.test" for n in range(40)]
     sim.admit(*(f"{host}/" for host in hosts))
     sim.admit(f"{hosts[-1]}/urgent", priority=-50)
@@ -80,7 +82,7 @@ def test_better_url_of_a_host_in_the_directory_survives_a_crash() -> None:
 
 
 def test_links_of_good_pages_are_visited_first_and_equals_in_their_order() -> None:
-    sim = Simulation(delay=1.0, batch=4)
+    sim = Simulation(delay=1.0, batch=4, url_budget=0)
     poor, good = links(20, "poor", score=0.0), links(20, "good")
     admit(sim, *(url for pair in zip(poor, good, strict=True) for url in pair))
     sim.run()
@@ -91,7 +93,7 @@ def test_links_of_good_pages_are_visited_first_and_equals_in_their_order() -> No
 
 
 def test_links_from_other_sites_precede_deeper_links_of_the_own_site() -> None:
-    sim = Simulation(delay=1.0, batch=4)
+    sim = Simulation(delay=1.0, batch=4, url_budget=0)
     admit(sim, *links(8, "own", depth=5))
     admit(sim, *links(8, "linked", depth=5), via="1.1.0@http://other.test/")
     sim.run()
@@ -99,7 +101,7 @@ def test_links_from_other_sites_precede_deeper_links_of_the_own_site() -> None:
 
 
 def test_poor_urls_are_not_starved_by_endless_better_ones() -> None:
-    sim = Simulation(delay=1.0, batch=1)
+    sim = Simulation(delay=1.0, batch=1, url_budget=0)
     admit(sim, *links(10, "poor", score=0.0))
     for n in range(40):
         admit(sim, *links(10, f"good/{n}/"))
@@ -111,7 +113,7 @@ def test_poor_urls_are_not_starved_by_endless_better_ones() -> None:
 
 def test_poor_hosts_are_not_starved_by_endless_better_ones() -> None:
     took = {"took": 0.1}
-    sim = Simulation(lambda url: took, batch=1, checked_out_limit=1, loaded_limit=3)
+    sim = Simulation(lambda url: took, batch=1, checked_out_limit=1, loaded_limit=3, url_budget=0)
     for n in range(4):
         admit(sim, Discovery(f"http://poor{n}.test/", 1, score=0.0))
     for n in range(600):
@@ -134,7 +136,7 @@ def set_worth(monkeypatch: pytest.MonkeyPatch, worth: dict[str, float]) -> None:
 def test_urls_that_became_worthless_are_moved_behind_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sim = Simulation(delay=1.0, batch=5)
+    sim = Simulation(delay=1.0, batch=5, url_budget=0)
     admit(sim, *links(150, "calendar"))
     admit(sim, *links(50, "news"))
     sim.run(until=START + 3.0)
@@ -153,7 +155,7 @@ def test_urls_that_became_worthless_are_moved_behind_others(
 
 def test_urls_that_became_worthy_are_moved_forward(monkeypatch: pytest.MonkeyPatch) -> None:
     set_worth(monkeypatch, {"late": 0.0})
-    sim = Simulation(delay=1.0, batch=1)
+    sim = Simulation(delay=1.0, batch=1, url_budget=0)
     admit(sim, *links(50, "late"), *links(200, "other"))
     sim.run(until=START + 3.0)
     set_worth(monkeypatch, {"other": 0.5})
@@ -166,7 +168,7 @@ def test_urls_that_became_worthy_are_moved_forward(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("crashes", [False, True])
 def test_moves_lose_and_repeat_no_url(monkeypatch: pytest.MonkeyPatch, crashes: bool) -> None:
-    sim = Simulation(delay=1.0, batch=3)
+    sim = Simulation(delay=1.0, batch=3, url_budget=0)
     admit(sim, *links(300, "x"), *links(100, "y"))
     for step in range(40):
         set_worth(monkeypatch, {"x": step % 3 / 2, "y": (step + 1) % 2})
@@ -181,7 +183,7 @@ def test_moves_lose_and_repeat_no_url(monkeypatch: pytest.MonkeyPatch, crashes: 
 
 
 def test_new_strategy_ranks_queued_urls_anew() -> None:
-    sim = Simulation(delay=1.0, batch=1)
+    sim = Simulation(delay=1.0, batch=1, url_budget=0)
     admit(sim, *links(30, "poor", score=0.0))
     define(sim, strategy="breadth")
     for n in range(40):
@@ -192,7 +194,7 @@ def test_new_strategy_ranks_queued_urls_anew() -> None:
 
 
 def test_seeds_first_visits_sites_of_seeds_before_others() -> None:
-    sim = Simulation(delay=1.0, batch=2, checked_out_limit=1, strategy="seeds-first")
+    sim = Simulation(delay=1.0, batch=2, checked_out_limit=1, strategy="seeds-first", url_budget=0)
     admit(sim, *(Discovery(f"http://b.test/{n}", 1) for n in range(5)), via="1.1.0@http://a.test/")
     sim.admit(f"{HOST}/")
     admit(sim, *links(12))
@@ -203,7 +205,7 @@ def test_seeds_first_visits_sites_of_seeds_before_others() -> None:
 
 
 def test_random_walk_goes_on_with_one_link_of_the_page() -> None:
-    sim = Simulation(delay=1.0, batch=1, strategy="sample")
+    sim = Simulation(delay=1.0, batch=1, strategy="sample", url_budget=0)
     admit(sim, *links(50))
     assert row(sim).new.ranks[0].queued == 1
     assert row(sim).new.queued == 50
@@ -220,7 +222,7 @@ def test_retry_keeps_the_rank_of_its_url() -> None:
             return {"outcome": Outcome.SERVER_ERROR, "status": 500}
         return {}
 
-    sim = Simulation(answer, delay=1.0, batch=1)
+    sim = Simulation(answer, delay=1.0, batch=1, url_budget=0)
     sim.admit(f"{HOST}/fails", priority=-40)
     sim.admit(*(f"{HOST}/{n}" for n in range(3000)))
     sim.run()

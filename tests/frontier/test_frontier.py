@@ -233,7 +233,7 @@ def test_depth_and_budget_refusals_have_reasons() -> None:
     sim.handle(crawl(max_depth=3))
     sim.admit("http://a.test/deep", depth=4)
     sim.admit(*urls("a.test", 3), depth=1)
-    sim.run()
+    sim.run(until=START + 1000)
     assert sim.pages() == urls("a.test", 2)
     visits = sim.store.table(UrlRow)
     host = DEFAULT_CRAWL, "http://a.test"
