@@ -124,6 +124,9 @@ from gossamer.events.records import (
     Timing as Timing,
 )
 from gossamer.events.records import (
+    UrlRulesAnnounced as UrlRulesAnnounced,
+)
+from gossamer.events.records import (
     UrlsAdmitted as UrlsAdmitted,
 )
 from gossamer.events.records import (

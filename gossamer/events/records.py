@@ -379,6 +379,16 @@ class OriginalAnnounced(Event, frozen=True, kw_only=True, tag="original_announce
     once."""
 
 
+class UrlRulesAnnounced(Event, frozen=True, kw_only=True, tag="url_rules_announced"):
+    """The texts of a host have proved rules about session ids in its URLs, or refuted one."""
+
+    site: str
+    host: str
+    rules: dict[str, str]
+    """Each proven rule (`gossamer.web.url_steps`) → the token that replaces all random ones; ""
+    if the rule is about none."""
+
+
 class LinksParked(Event, frozen=True, kw_only=True, tag="links_parked"):
     """Links of one page that the crawl's scope or depth excludes. They are released when a limit is
     widened."""

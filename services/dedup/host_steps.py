@@ -16,7 +16,14 @@ different texts, the rule is refuted for good.
 Its name may be any, and it may be in the path. Two URLs that differ only in a random token and have
 the same text prove that the token makes no difference. A proven rule replaces all tokens by the
 token of the first proof, which the server has accepted. If the token names the page, the same place
-with another token has another text, and the rule is refuted.
+with another token has another text, and the rule is refuted. It is also refuted by several links of
+one page that differ in their tokens alone.
+
+Before the proof, the URL-seen set gets the tokenless form of each such URL, too. After the proof
+only this form is tested, so a page that was visited or queued under one token is not admitted under
+another. The frontier learns the rules, and sends the URLs that it has queued to the URL-seen test
+again. The first finder of a tokenless form is the finder of the first URL with this form, so one
+URL of each page passes.
 
 **Missing pages.** The response to the probe shows how the host answers for a missing page. Pages
 with this text are not documents (soft 404s). Those that were published before are found by their
@@ -25,6 +32,7 @@ page is never one of them, because a host may show it for a missing page.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -46,6 +54,8 @@ from services.dedup.rows import ASSUMED_RULE, DocumentRow, HostStepsRow
 
 MIN_DIFFERENCE = 0.5
 """Fraction of changed words from which the texts of a URL and its rewritten URL are two pages."""
+MIN_LISTED_TOKENS = 3
+"""Links of a page that differ in their tokens alone from which tokens name pages."""
 MAX_DEFAULT_DOCUMENTS = 10
 """Default documents of a host that are stored for comparison."""
 MAX_COPIES = 50
@@ -62,6 +72,24 @@ def rewrite_url(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:
         for rule, _ in rewrite_by_rules(url, steps):
             url = row.rewrite(url, rule) if row.holds(rule) else url
     return url
+
+
+class StepsLesson(NamedTuple):
+    """What a page taught about the URL steps of its host."""
+
+    to_visit: list[str]
+    """Rewritten URLs that have to be visited as proof."""
+    session_rules: dict[str, str] | None
+    """The rules about session ids, if they have changed (`HostStepsRow.session_rules`)."""
+
+
+class Identity(NamedTuple):
+    """What the URL-seen test compares of a URL that may have random tokens."""
+
+    url: str
+    """The URL, without tokens that make no difference."""
+    forms: tuple[str, ...] = ()
+    """The forms without a token that the URL may turn out to have."""
 
 
 class HostSteps:
@@ -102,6 +130,18 @@ class HostSteps:
             return discovery
         return replace(discovery, url=url, trace=fingerprint(url))
 
+    def identify(self, url: str, crawl: CrawlDefined | None) -> Identity:
+        """Return the identity of *url*, which was rewritten, in the URL-seen test."""
+        if crawl is None or not _may_have_token(url, crawl):
+            return Identity(url)
+        row, forms = self._load(host_key(url)), list[str]()
+        for rule, tokenless in rewrite_by_rules(url, crawl.url_steps):
+            if rule.startswith(TOKEN_RULES) and rule not in row.refuted:
+                if row.is_proven(rule):
+                    return Identity(tokenless)
+                forms.append(tokenless)
+        return Identity(url, tuple(forms))
+
     def rows_of(self, pages: Iterable[PageParsed]) -> list[Key]:
         """Return the keys of the uncached rows of the hosts of *pages*."""
         hosts = dict.fromkeys(page.host for page in pages)
@@ -141,13 +181,22 @@ class HostSteps:
             self._write(replace(row, missing=missing))
         return [url for url in row.copies if not is_home_page(url)]
 
-    def learn(self, page: PageParsed, original: str, crawl: CrawlDefined | None) -> list[str]:
+    def learn(self, page: PageParsed, original: str, crawl: CrawlDefined | None) -> StepsLesson:
         """Learn from the text of *page*, which *original* had first ("" if it is new).
 
-        Return the rewritten URLs that have to be visited as proof.
+        Return the rewritten URLs that have to be visited as proof, and the rules about session ids
+        if they have changed.
         """
-        url, to_visit = page.visit.url, []
+        before = self._load(page.host).session_rules
+        to_visit = self._learn(page, original, crawl)
+        rules = self._load(page.host).session_rules
+        return StepsLesson(to_visit, None if rules == before else rules)
+
+    def _learn(self, page: PageParsed, original: str, crawl: CrawlDefined | None) -> list[str]:
+        url, to_visit = page.visit.url, list[str]()
         self._compare_default_documents(page, crawl)
+        for rule in _rules_of_lists(page, crawl):
+            self._refute(host_key(url), rule)
         for rule, rewritten in self._find_rules(page, original, crawl):
             row = self._load(host_key(url))
             if rule == ASSUMED_RULE or rule in row.refuted or row.is_proven(rule):
@@ -226,6 +275,23 @@ class HostSteps:
             row = self._rows.get(host) or HostStepsRow(host)
             self._cache.put(host, row, site_of(f"{host}/"))
         return row
+
+
+def _may_have_token(url: str, crawl: CrawlDefined) -> bool:
+    return any(rule.startswith(TOKEN_RULES) for rule, _ in rewrite_by_rules(url, crawl.url_steps))
+
+
+def _rules_of_lists(page: PageParsed, crawl: CrawlDefined | None) -> set[str]:
+    """Return the rules about tokens that name pages: *page* links to several URLs of its host that
+    differ in their tokens alone. All links of a session have one token."""
+    forms = dict[tuple[str, str], set[str]]()
+    steps = crawl.url_steps if crawl else ()
+    for link in page.links:
+        if link.url.startswith(f"{page.host}/"):
+            for rule, tokenless in rewrite_by_rules(link.url, steps):
+                if rule.startswith(TOKEN_RULES):
+                    forms.setdefault((rule, tokenless), set()).add(link.url)
+    return {rule for (rule, _), urls in forms.items() if len(urls) >= MIN_LISTED_TOKENS}
 
 
 def _steps_size(row: HostStepsRow) -> int:

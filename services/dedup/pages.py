@@ -23,6 +23,7 @@ from gossamer.events import (
     PageKind,
     PageParsed,
     Tombstone,
+    UrlRulesAnnounced,
     Verdict,
 )
 from gossamer.events.hazards import Hazard, count_hazards
@@ -240,8 +241,12 @@ class Pages:
         yield from mark_new(content.released, version.new_links, page.fetched_at)
         yield from content.parked
         leader = original if verdict is Verdict.DUPLICATE else ""
-        rewritten = self._host_steps.learn(page, leader, self._crawl)
-        yield from release_rewritten(page, rewritten, self._crawl, self.blocklist, now)
+        steps = self._host_steps.learn(page, leader, self._crawl)
+        yield from release_rewritten(page, steps.to_visit, self._crawl, self.blocklist, now)
+        if steps.session_rules is not None:
+            yield UrlRulesAnnounced(
+                crawl=page.crawl, at=now, site=page.site, host=page.host, rules=steps.session_rules
+            )
         lesson = self._learn_names(page, original or content.predecessor, version.change, now)
         yield from lesson.events
         hazards = (*content.hazards, *lesson.hazards)

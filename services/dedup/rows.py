@@ -132,6 +132,15 @@ class HostStepsRow(Row, frozen=True):
         """Return whether *rule* rewrites URLs of the host."""
         return rule not in self.refuted and (rule == ASSUMED_RULE or self.is_proven(rule))
 
+    @property
+    def session_rules(self) -> dict[str, str]:
+        """The proven rules about session ids → the token that replaces all others, or ""."""
+        return {
+            rule: self.tokens.get(rule, "")
+            for rule in self.proofs
+            if rule.startswith("session_id") and self.holds(rule)
+        }
+
     def is_proven(self, rule: str) -> bool:
         """Return whether *rule* has enough proofs."""
         return len(self.proofs.get(rule, ())) >= REQUIRED_PROOFS.get(rule.partition(" ")[0], 1)

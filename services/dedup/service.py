@@ -220,7 +220,11 @@ class Dedup(Processor):
         self._listings.note_namers(event)
         if linking := linking_site(event.via, event.site):
             yield from self._host_names.count_links(event, linking, now)
-        findings = self._seen.test(event.crawl, event.site, [*map(fingerprint, urls)], finder)
+        identities = [self._host_steps.identify(url, self._crawl) for url in urls]
+        keys = [fingerprint(identity.url) for identity in identities]
+        findings = self._seen.test(event.crawl, event.site, keys, finder)
+        if forms := {form for identity in identities for form in identity.forms}:
+            self._seen.test(event.crawl, event.site, [*map(fingerprint, sorted(forms))], finder)
         by_finding: dict[Finding, list[Discovery]] = {finding: [] for finding in Finding}
         for discovery, finding in zip(urls.values(), findings, strict=True):
             by_finding[finding].append(discovery)
