@@ -161,9 +161,9 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.URL_TOO_LONG: Counting(("parser", "dedup"), ("dedup.url_limit",),
         "A page has links that exceed the maximum length. Counted once for each page, by the "
         "parser for links of more than 2,000 characters."),
-    Hazard.SESSION_ID: Counting(("dedup",), ("crawl.url_steps",),
+    Hazard.SESSION_ID: Counting(("dedup", "frontier"), ("crawl.url_steps",),
         "A page has links with a session identifier, which is removed. Counted once for each "
-        "page."),
+        "page, and for each queued URL whose session identifier is found to make no difference."),
     Hazard.DIRECTORY_REORDER: Counting(("dedup",), ("crawl.url_steps",),
         "A page has links that only sort a directory listing differently. They are rewritten to "
         "the directory. Counted once for each page."),

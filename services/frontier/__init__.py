@@ -9,8 +9,9 @@ Reading order
 3. `partition.py`: a claimed partition. It alone changes its hosts and its totals. Its parts:
    `workbench.py` (hosts in memory), `queue.py` (URLs of a host), `directory.py` (hosts that wait),
    `plans.py` (later visits), `parts.py` (worth and parked URLs of sites), `parked.py`
-   (excluded URLs), `sites.py`, `tally.py` (totals) with
-   `harvest.py` (what visits have brought; `completeness.py` estimates from it how much is found).
+   (excluded URLs), `slow_start.py` (visits that await their verdicts), `sites.py`, `tally.py`
+   (totals) with `harvest.py` (what visits have brought; `completeness.py` estimates from it how
+   much is found).
    `partitions.py` claims partitions under epochs.
 4. `admission.py`, `checkout.py`, `checkin.py`: the three steps of a URL. They use `refusals.py`
    (rules that refuse a URL), `robots.py` (robots.txt, and probes for soft 404) and `politeness.py`
@@ -104,7 +105,8 @@ revisits and new URLs (`pacing.py`, `plans.py`).
 
 **Traps.** No rule knows a trap by its URLs. The frontier counts what visits bring, for each part of
 a site (`worth.py`): host, directory, path with parameters. URLs of a part that brings nothing new
-are parked, and a probe now and then shows whether it has recovered. Budgets of a site grow with
+are parked, and a probe now and then shows whether it has recovered. The first visits to a part or
+to the hosts of a site await each other's verdicts (`slow_start.py`). Budgets of a site grow with
 what it brings (`budgets.py`). Parked URLs are in buckets of their site (`parts.py`).
 
 **Excluded URLs.** URLs beyond the crawl's scope or depth, or on the blocklist, are parked: a wider

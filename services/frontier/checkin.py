@@ -36,6 +36,7 @@ from services.frontier.politeness import (
     update_strain,
 )
 from services.frontier.queue import choose_next_queue
+from services.frontier.replicas import without_own_session
 from services.frontier.revisits import Revisits
 from services.frontier.robots import (
     REDIRECTED_ROBOTS_FAILURE,
@@ -125,6 +126,8 @@ class CheckIn:
         row, backoff_until = self._choose_handler(partition, event)(
             partition, host, row, event, now
         )
+        if backoff_until is not None or _has_no_verdict(event):
+            partition.end_wait(event.visit.url, now)
         if event.started_at:
             row = self._start_delay(partition, host, row, event, now)
             if row.queued and backoff_until is None:
@@ -371,13 +374,16 @@ class CheckIn:
 
     def record_verdict(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
         """Store a verdict, and count consecutive unreadable pages and the worth of the visit."""
+        site, row = event.site, partition.find(event.site, event.host).row
         if event.in_links:
-            partition.parts.record_page_in_links(event.site, event.in_links)
-        if (new := new_texts_of(event)) is not None:
-            site = event.site
+            partition.parts.record_page_in_links(site, event.in_links)
+        # A copy under another session id says nothing about the URLs that are left.
+        is_forwarded = without_own_session(row, event.visit.url) != event.visit.url
+        if (new := new_texts_of(event)) is not None and not is_forwarded:
             partition.parts.record_visit(site, event.visit, new, event.size, now)
             hosts, has_seed = partition.sites.hosts(site), partition.sites.has_seed(site)
             partition.parts.release_budgets(site, hosts, has_seed, self._settings, now)
+        partition.end_wait(event.visit.url, now)
         if event.verdict not in GONE_VERDICTS:
             sites = partition.sites
             before = sites.unreadable(event.site, event.host)
@@ -458,6 +464,12 @@ class CheckIn:
         queued = event.visit.purpose not in (Purpose.ROBOTS, Purpose.PROBE)
         made = row.lease.done if queued else 0
         return choose_next_queue(row, made, share)
+
+
+def _has_no_verdict(event: VisitEnded) -> bool:
+    """Return whether no verdict on a document follows the visit to a page."""
+    is_document = OUTCOMES[event.outcome].verdict_subject is VerdictSubject.DOCUMENT
+    return event.visit.purpose is Purpose.PAGE and not is_document
 
 
 def _make_entry_for_probe(row: HostRow, crawl: str) -> QueuedUrl:

@@ -42,6 +42,7 @@ from services.frontier.replicas import (
     Replicas,
     find_target,
     forwarding_exclusion,
+    may_forward,
 )
 from services.frontier.revisits import Revisits
 from services.frontier.robots import (
@@ -51,10 +52,10 @@ from services.frontier.robots import (
     needs_probe,
 )
 from services.frontier.rows import HostRow, Lease, QueuedUrl
+from services.frontier.slow_start import PartKey
 from services.frontier.workbench import Host
+from services.frontier.worth import describe_part
 
-UNPROVEN_BATCH = 3
-"""URLs in an order of a part of a site that had few visits: an order cannot be called back."""
 MAX_BATCH_SECONDS = 600.0
 """Seconds of pauses in one order: with a long delay the batch is short."""
 
@@ -71,7 +72,7 @@ class Fate(Enum):
     MOVE = auto()
     """Move it to the queue of its rank, which has changed."""
     FORWARD = auto()
-    """Send it to the original of its host, a replica."""
+    """Send it to the original of its host, a replica, or without its session id."""
 
 
 class QueueHead(NamedTuple):
@@ -135,9 +136,19 @@ class CheckOut:
 
         Return None if a gate is closed, whose effect is applied to the host. Return None also if no
         queued URL must be visited, because *crawl* excludes it or its answer is cached; the host is
-        idle then. Return None for a replica whose next URLs are sent to its original; the host is
-        delayed then.
+        idle then. Return None for a replica whose next URLs are sent to its original, and if the
+        next URL waits for the verdicts on others; the host is delayed then.
         """
+        slow_start, key = partition.slow_start, host.row.host
+        slow_start.end_late(now)
+        freed = *slow_start.end(_robots_url(key)), *slow_start.end_wait(key)
+        order = self._order(partition, host, limit, crawl, now)
+        partition.wake(freed, now)
+        return order
+
+    def _order(
+        self, partition: Partition, host: Host, limit: int, crawl: CrawlDefined, now: float
+    ) -> HostCheckedOut | None:
         self._replicas.end_if_expired(partition, host, now)
         if found := next(closed_host_gates(self._gate_inputs(partition, host, now)), None):
             self._postpone(partition, host, *found)
@@ -148,15 +159,15 @@ class CheckOut:
         is_probe = rules.robots and needs_probe(row, self._settings.probe_after)
         if not is_probe:
             row, batch = self._next_batch(partition, host, size, crawl, now)
-            if batch is None:
-                row = replace(row, ready_at=now + FORWARDING_PAUSE)
-                partition.update(host, row, Trigger.FORWARDED)
+            if isinstance(batch, Trigger):
+                partition.update(host, row, batch)
                 return None
             queued = batch
         if not (queued or is_probe):
             partition.unload(host, row, Trigger.EXCLUDED)
             return None
         event = self._make_order(partition, row, queued, rules, crawl, now)
+        self._await_verdicts(partition, event, queued)
         counts = self._balance.answers_since_expiry(row)
         partition.update(host, _with_lease(row, event, counts), Trigger.ORDERED)
         count("gossamer_orders_total")
@@ -224,10 +235,10 @@ class CheckOut:
 
     def _next_batch(
         self, partition: Partition, host: Host, count: int, crawl: CrawlDefined, now: float
-    ) -> tuple[HostRow, list[QueuedUrl] | None]:
+    ) -> tuple[HostRow, list[QueuedUrl] | Trigger]:
         """Return at most *count* URLs from the head of a queue, to visit in one order, and the row
-        of *host* without the URLs that were skipped. The URLs are None if the next ones are sent to
-        the original of the host, a replica.
+        of *host* without the URLs that were skipped. Instead of URLs, return the trigger of a delay
+        if the next ones are sent to the original of the host, a replica, or wait for verdicts.
 
         The URLs at the head are examined in runs of one fate, until the head is to be visited. At
         most `MAX_MOVED` URLs are moved to the queue of another rank; the next ones are visited
@@ -236,9 +247,9 @@ class CheckOut:
         queues, strategy, moved = partition.queues, strategy_row(crawl), 0
         self._park_sent(partition, host, crawl, now)
         row, explores = queues.choose_queue(host.row)
-        if explores and row.original:
+        if explores and may_forward(row):
             explores, row = False, queues.choose_best(row)
-        while queued := queues.first(row, BUCKET_URLS if row.original else count):
+        while queued := queues.first(row, BUCKET_URLS if may_forward(row) else count):
             run, probed = list[QueueHead](), Counter[str]()
             for url in queued:
                 head = self._examine(partition, host, url, crawl, probed, now)
@@ -251,7 +262,7 @@ class CheckOut:
                 case Fate.FORWARD:
                     sent = [(one.url, one.target) for one in run]
                     self._outputs += self._replicas.send(row.host, sent, now)
-                    return row, None
+                    return replace(row, ready_at=now + FORWARDING_PAUSE), Trigger.FORWARDED
                 case Fate.SKIP:
                     row = self._skip(partition, host, row, run, crawl, now)
                     explores = explores and row.new.ordered is not None
@@ -266,22 +277,45 @@ class CheckOut:
                     explores, row = False, queues.choose_best(row)
                 case Fate.VISIT:
                     found = queued[: min(len(run), count)]
-                    return queues.hold_queue(row), self._limit_unproven(partition, row.site, found)
+                    return self._start_slowly(partition, queues.hold_queue(row), found, now)
         return row, []
 
-    def _limit_unproven(
-        self, partition: Partition, site: str, urls: list[QueuedUrl]
-    ) -> list[QueuedUrl]:
-        """Return the first of *urls*, at most `UNPROVEN_BATCH` of each part of *site* of which
-        little is known. The others wait until the visits to these show what they are worth."""
-        unproven = Counter[str]()
-        for number, url in enumerate(urls if self._settings.worth_parking else ()):
-            is_new = url.origin.depth > 0 and not url.earlier
-            if is_new and (part := partition.parts.unproven_part(site, url)):
-                unproven[part] += 1
-                if unproven[part] > UNPROVEN_BATCH:
-                    return urls[:number]
-        return urls
+    def _start_slowly(
+        self, partition: Partition, row: HostRow, urls: list[QueuedUrl], now: float
+    ) -> tuple[HostRow, list[QueuedUrl] | Trigger]:
+        """Return the first of *urls* whose parts have room for more visits without a verdict. If
+        the first one has to wait, return the trigger of a delay, and the delayed row."""
+        if not self._settings.worth_parking:
+            return row, urls
+        slow_start, ordered = partition.slow_start, Counter[PartKey]()
+        for number, url in enumerate(urls):
+            if not _is_first_visit(url):
+                continue
+            for part in partition.parts.judged_parts(row.site, url.url, url.origin.duplicates):
+                awaited = slow_start.count(part) + ordered[part]
+                if url.origin.depth > 0 and awaited >= partition.parts.window(part):
+                    if number:
+                        return row, urls[:number]
+                    until = slow_start.wait(part, row.host)
+                    reason = f"awaits verdicts on {describe_part(part.name, part.site)}"
+                    row = replace(row, ready_at=until, backoff_reason=reason)
+                    return row, Trigger.AWAITS_VERDICT
+                ordered[part] += 1
+        return row, urls
+
+    def _await_verdicts(
+        self, partition: Partition, order: HostCheckedOut, queued: list[QueuedUrl]
+    ) -> None:
+        """Await the verdicts on the visits of *order* to *queued* URLs. A visit to robots.txt
+        stands for the first of them, which is visited next."""
+        if not self._settings.worth_parking:
+            return
+        is_first = order.visits[0].purpose is Purpose.ROBOTS and not order.visits[0].on_behalf_of
+        for number, (visit, url) in enumerate(zip(order.visits, queued, strict=False)):
+            if _is_first_visit(url):
+                parts = partition.parts.judged_parts(order.site, url.url, url.origin.duplicates)
+                due = order.at + number * order.pause
+                partition.slow_start.begin(visit.url if is_first else url.url, parts, due)
 
     def _examine(
         self,
@@ -343,7 +377,7 @@ class CheckOut:
         if not queued or [url.url for url in queued] != [one.url for one in sent]:
             return
         for url, (_, target) in zip(queued, sent, strict=True):
-            exclusion = forwarding_exclusion(target)
+            exclusion = forwarding_exclusion(row, target)
             self._refusals.refuse_queued(partition, row, url, exclusion, crawl, now)
         row = queues.skip(row, len(queued))
         admitted = max(0, row.totals.admitted - len(queued))
@@ -447,6 +481,10 @@ def _examine_rank(
     return head
 
 
+def _is_first_visit(url: QueuedUrl) -> bool:
+    return not url.earlier and not url.on_behalf_of and url.origin.purpose is Purpose.PAGE
+
+
 def _max_requests(visit: Visit) -> int:
     """Return the largest number of requests of a visit, each of which has a pause. Only a visit to
     a robots.txt follows redirects, within its host."""
@@ -493,6 +531,10 @@ def _make_visits(order: OrderId, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
     )
 
 
+def _robots_url(host: str) -> str:
+    return f"{host}/robots.txt"
+
+
 def _make_robots_visit(order: OrderId, host: str) -> Visit:
-    url = f"{host}/robots.txt"
+    url = _robots_url(host)
     return Visit(id=f"{order}.0@{url}", url=url, purpose=Purpose.ROBOTS)

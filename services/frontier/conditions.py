@@ -54,6 +54,7 @@ class Trigger(StrEnum):
     POSTPONED = "postponed"
     NAME_DELAYED = "name delayed"
     FORWARDED = "forwarded"
+    AWAITS_VERDICT = "awaits verdict"
     ERASED = "erased"
 
 
@@ -179,6 +180,13 @@ TRANSITIONS = (
         Condition.DELAYED,
         "The host is a replica. Its next URLs were sent to its original, and are parked a second "
         "later.",
+    ),
+    Transition(
+        Condition.READY,
+        Trigger.AWAITS_VERDICT,
+        Condition.DELAYED,
+        "The next URL of the host is in a part of its site of which little is known, and the "
+        "verdicts on other visits to that part have not come yet.",
     ),
     *(
         Transition(before, Trigger.ERASED, Condition.IDLE, "The host was erased on demand.")

@@ -42,10 +42,11 @@ PARKING_RULES = (
     Hazard.OUT_OF_SCOPE,
     Hazard.BLACKLISTED,
     Hazard.DUPHOST,
+    Hazard.SESSION_ID,
     *SITE_RULES,
 )
 """The rules whose refused URLs are parked: a wider definition, a shorter blocklist, the end of a
-verdict on a replica, or new texts of the site admit them again."""
+verdict on a replica or on session ids, or new texts of the site admit them again."""
 
 
 class ParkedRow(Row, frozen=True):
@@ -80,7 +81,7 @@ class ParkedLimitRow(Row, frozen=True):
 
 def limit_name(rule: Hazard, url: str, blocklist: Blocklist) -> str:
     """Return the name of the limit under which *url* is parked, which *rule* refused."""
-    if rule is Hazard.DUPHOST:
+    if rule in (Hazard.DUPHOST, Hazard.SESSION_ID):
         return replica_limit(host_key(url))
     return blocklist.of_url(url) if rule is Hazard.BLACKLISTED else str(rule)
 

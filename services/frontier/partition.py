@@ -55,6 +55,7 @@ from services.frontier.rows import (
     partition_key,
 )
 from services.frontier.sites import Sites
+from services.frontier.slow_start import PartKey, SlowStart
 from services.frontier.tally import Tally
 from services.frontier.workbench import CachedRobots, Host, PartitionCaches, Workbench
 
@@ -101,6 +102,7 @@ class Partition:
         self._directory = Directory(stored.directory, store.table(ListedHost))
         self._calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
         self.parts = Parts(crawl, key, store, caches, self._schedule_site)
+        self.slow_start = SlowStart()
         self.parked = ParkedUrls(crawl, stored.parked, store, settings.parked_limit)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store, now)
@@ -456,6 +458,23 @@ class Partition:
         """Make the hosts ready whose courtesy delay is over."""
         for host in self.bench.delays_over(now):
             self.update(host, host.row, Trigger.DELAY_OVER)
+
+    # Slow start: waiting for the verdicts on the first visits to a part of a site.
+
+    def end_wait(self, url: str, now: float) -> None:
+        """End the wait for the verdict on *url*, and wake the hosts that waited for it."""
+        self.wake(self.slow_start.end(url), now)
+
+    def wake(self, parts: Iterable[PartKey], now: float) -> None:
+        """Wake the hosts that wait for verdicts on *parts* and may be visited now."""
+        for part in parts:
+            room = self.parts.window(part) - self.slow_start.count(part)
+            while room >= 1 and (key := self.slow_start.pop_waiting(part)):
+                host = self.bench.hosts.get(key)
+                if host and host.row.condition is Condition.DELAYED:
+                    ready_at = max(now, host.row.politeness.delay_until or now)
+                    self.update(host, replace(host.row, ready_at=min(ready_at, host.row.ready_at)))
+                    room -= 1
 
     # Orders from before the claim.
 

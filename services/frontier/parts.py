@@ -43,18 +43,18 @@ from services.frontier.rows import (
     Origin,
     ParkedPart,
     ParkedPartsRow,
-    QueuedUrl,
     SiteWorthRow,
 )
+from services.frontier.slow_start import PartKey
 from services.frontier.workbench import PartitionCaches
 from services.frontier.worth import (
     LOW_WORTH,
-    MIN_VISITS,
     OTHERS,
     Estimate,
     SiteWorth,
     expect,
     forget,
+    judged_parts,
     must_store,
     pack_worth,
     parts_of,
@@ -67,6 +67,7 @@ from services.frontier.worth import (
     record_visit,
     unpack_worth,
     value_of_novelty,
+    window_of,
     worth_of_zone,
 )
 
@@ -139,16 +140,17 @@ class Parts:
 
     def estimate(self, site: str, url: str, duplicates: int) -> Estimate:
         """Return the estimated worth of a visit to *url*."""
-        return expect(self.worth(site), url, duplicates, self._prior(site))
+        return expect(self.worth(site), url, duplicates, self._prior(site, duplicates))
 
-    def _prior(self, site: str) -> float:
+    def _prior(self, site: str, duplicates: int = 0) -> float:
         """Return the worth of a page of *site*, if nothing is known about the site: that of the
         unknown sites of its suffix, if that has a wildcard, or of its address, if hardly any of
-        them brought a new text."""
+        them brought a new text. The links of pages without a new text (*duplicates*) are not worth
+        more than other sites of the address."""
         suffix, address = suffix_of(site), self.worth(site).totals.address
         prior = self._worth_of_zone(suffix) if suffix in self._zones else 1.0
         of_address = self._worth_of_zone(address) if address else 1.0
-        return min(prior, of_address) if of_address < ADDRESS_WORTH else prior
+        return min(prior, of_address) if duplicates or of_address < ADDRESS_WORTH else prior
 
     def _worth_of_zone(self, zone: str) -> float:
         return worth_of_zone(self.worth(self._zone(zone)))
@@ -173,15 +175,26 @@ class Parts:
     def rank_worth(self, site: str, url: str, origin: Origin | Discovery) -> float:
         """Return the worth by which *url* is ordered in its host's queue."""
         worth = self.worth(site)
-        found = expect(worth, url, origin.duplicates, self._prior(site))
+        found = expect(worth, url, origin.duplicates, self._prior(site, origin.duplicates))
         return rank_worth(found, worth, origin.position, origin.depth)
 
-    def unproven_part(self, site: str, url: QueuedUrl) -> str | None:
-        """Return the smallest part that *url* is in, if few URLs of it were visited; None if it had
-        enough visits to be judged."""
-        part, trie = parts_of(url.url)[-1], self.worth(site).trie(url.origin.duplicates)
-        is_proven = part in trie and trie[part].own_visits >= MIN_VISITS
-        return None if is_proven else part_name(part, url.origin.duplicates)
+    def judged_parts(self, site: str, url: str, duplicates: int) -> list[PartKey]:
+        """Return the parts that the verdict on a visit to *url* tells most about: the smallest
+        ones of its site, and the zones of a site without visits."""
+        worth = self.worth(site)
+        parts = judged_parts(worth.trie(duplicates), parts_of(url))
+        zones = () if worth.totals.visits else self._zones_of(site)
+        keys = [PartKey(self._zone(zone), OTHERS) for zone in zones]
+        return [*(PartKey(site, part_name(part, duplicates)) for part in parts), *keys]
+
+    def _zones_of(self, site: str) -> list[str]:
+        suffix, address = suffix_of(site), self.worth(site).totals.address
+        return [zone for zone in (suffix if suffix in self._zones else "", address) if zone]
+
+    def window(self, part: PartKey) -> float:
+        """Return how many visits to *part* may await their verdicts at once."""
+        name = part.name.removeprefix(OF_COPIES)
+        return window_of(self.worth(part.site).trie(name != part.name), name)
 
     def count_admitted(self, site: str, urls: int, depth: int | None = None) -> None:
         """Count *urls* that were queued; a negative number if they were parked again. *depth*: the
@@ -232,7 +245,7 @@ class Parts:
         """Count the first *visit* to a URL, which brought *new* texts, from 0 to 1, and *size*
         bytes. A part that brings new texts again is released."""
         worth = self.worth(site)
-        before = expect(worth, visit.url, visit.duplicates, self._prior(site))
+        before = expect(worth, visit.url, visit.duplicates, self._prior(site, visit.duplicates))
         if not worth.totals.visits:
             self._record_first_site(site, worth.totals.address, new)
         record_visit(worth, visit.url, visit.duplicates, visit.position, visit.depth, new)
@@ -428,6 +441,13 @@ class Parts:
             for part in [one for one in trie if one == host or one.startswith(f"{host}/")]:
                 del trie[part]
         self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
+
+    def restart_host(self, site: str, host: str, now: float) -> None:
+        """Treat the parts of *host* as new, and release its parked URLs."""
+        self.erase_host(site, host)
+        for name in [*self.parked(site)]:
+            if name.removeprefix(OF_COPIES).startswith(host):
+                self.release(site, name, now)
 
     def erase(self, site: str) -> None:
         """Erase the counters and the parked URLs of *site*."""

@@ -5,6 +5,9 @@ has by then are forwarded: sent to the URL-seen test under their path at the ori
 host would be checked out. Seeds and pages that were visited before stay in the queues, since their
 visits renew the verdict or revoke it.
 
+URLs with session ids are forwarded in the same way, once dedup has announced that the ids of their
+host make no difference. Their target is the URL with the one id that replaces all others.
+
 A host whose next pages decide whether it is a replica gets small orders, because an order cannot
 be called back.
 
@@ -22,10 +25,17 @@ from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
 from gossamer.bounds import Exclusion, exclusion_of, replica_limit
-from gossamer.events import CrawlDefined, OriginalAnnounced, Purpose, UrlsDiscovered
+from gossamer.events import (
+    CrawlDefined,
+    OriginalAnnounced,
+    Purpose,
+    UrlRulesAnnounced,
+    UrlsDiscovered,
+)
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
 from gossamer.web.url import fingerprint
+from gossamer.web.url_steps import TOKEN, rewrite_by_rule
 from services.frontier.partition import Partition
 from services.frontier.rows import HostRow, QueuedUrl
 from services.frontier.workbench import Host
@@ -65,6 +75,17 @@ class Replicas:
         if row != host.row:
             partition.update(host, row)
 
+    def apply_rules(self, partition: Partition, event: UrlRulesAnnounced, now: float) -> None:
+        """Apply the rules about session ids of a host. Its copies under several ids say nothing
+        about the URLs that are left, so its parts count as new."""
+        host = partition.find(event.site, event.host)
+        if not host.stored or host.row.url_rules == event.rules:
+            return
+        if host.row.url_rules.keys() - event.rules.keys():
+            partition.parked.reevaluate(host.row.site, replica_limit(host.row.host))
+        partition.update(host, replace(host.row, url_rules=event.rules))
+        partition.parts.restart_host(event.site, event.host, now)
+
     def end_if_expired(self, partition: Partition, host: Host, now: float) -> None:
         """End the verdict on *host* if its time is over."""
         if host.row.original_until is not None and host.row.original_until <= now:
@@ -100,20 +121,39 @@ class Replicas:
 def find_target(row: HostRow, url: QueuedUrl, crawl: CrawlDefined, blocklist: Blocklist) -> str:
     """Return the URL that is visited instead of *url* of the host *row*; "" if *url* itself is.
 
-    It is the URL under the same path at the original, if the host is a replica. Seeds and pages
+    It is the URL under the same path at the original, if the host is a replica, and the URL without
+    its own session id, if the host has rules about one. Seeds and pages
     that were visited before are visited, and so are URLs that *crawl* excludes at the original.
     """
-    if row.original is None or not url.url or url.earlier or url.on_behalf_of:
+    if not may_forward(row) or not url.url or url.earlier or url.on_behalf_of:
         return ""
     if url.origin.purpose is not Purpose.PAGE or url.origin.via.startswith("seed@"):
         return ""
-    target = row.original + url.url.removeprefix(row.host)
+    target = without_own_session(row, url.url)
+    target = (row.original or row.host) + target.removeprefix(row.host)
     excluded = exclusion_of(crawl, blocklist, url.origin.discovery(target))
-    return "" if excluded else target
+    return "" if excluded or target == url.url else target
 
 
-def forwarding_exclusion(target: str) -> Exclusion:
-    """Return why a URL of a replica is not visited: *target* is visited instead."""
+def without_own_session(row: HostRow, url: str) -> str:
+    """Return *url* of the host *row* with the session id that replaces all others, or without one,
+    if its rules say so."""
+    for rule, token in row.url_rules.items():
+        url = rewrite_by_rule(url, rule, token or TOKEN)
+    return url
+
+
+def may_forward(row: HostRow) -> bool:
+    """Return whether queued URLs of the host may be visited under another URL."""
+    return row.original is not None or bool(row.url_rules)
+
+
+def forwarding_exclusion(row: HostRow, target: str) -> Exclusion:
+    """Return why a URL of the host *row* is not visited: *target* is visited instead."""
+    if row.original is None:
+        return Exclusion(
+            Hazard.SESSION_ID, f"its session id makes no difference: {target} is visited instead"
+        )
     return Exclusion(
         Hazard.DUPHOST, f"its host has the pages of another host: {target} is visited instead"
     )

@@ -326,6 +326,9 @@ class HostRow(Row, frozen=True):
     """The host whose pages are visited instead of this host's; null if it is not a replica."""
     original_until: float | None = None
     """When the host is no longer treated as a replica; null if it is not one."""
+    url_rules: dict[str, str] = field(default_factory=dict)
+    """Rules about session ids that rewrite queued URLs → the token that replaces all others, or
+    ""."""
     is_compared: bool = False
     """Whether the next pages of the host decide if it is a replica."""
     has_copies: bool = False

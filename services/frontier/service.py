@@ -28,6 +28,7 @@ from gossamer.events import (
     RobotsRequested,
     SiteOverridden,
     SpeedSet,
+    UrlRulesAnnounced,
     UrlsAdmitted,
     UrlsErased,
     VisitEnded,
@@ -251,6 +252,7 @@ class Frontier(Processor):
             OriginalAnnounced: lambda partition, event, now: self._replicas.announce(
                 partition, event
             ),
+            UrlRulesAnnounced: self._replicas.apply_rules,
             ErasureRequested: lambda partition, event, now: [
                 *self._erasures.begin(partition, event, now)
             ],

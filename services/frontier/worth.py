@@ -12,6 +12,7 @@ and below a directory the paths with a query, by the names of their parameters:
     "http://a.test"                 a host
     "http://a.test/cal/"            a directory, with all URLs below it
     "http://a.test/cal/*"           the first visits to each directory of it
+    "http://a.test/*/*"             the first visits to each directory of any directory
     "http://a.test/list?"           a path with a query
     "http://a.test/list?page&sort"  the same, with these parameters
 
@@ -25,7 +26,10 @@ honest pages link to each other, so the first trie keeps their worth.
 
 **Estimate.** The worth of a URL is a mean of the visits to URLs directly in its part, and of
 `PRIOR_VISITS` visits with the worth of what is unknown in the parent: its own URLs, and the first
-visits to its children. Later visits to a child say nothing about its neighbours. A site that was
+visits to its children. The worth of a child with few visits is a mean with the first visits to its
+neighbours, whatever the pages of the parent bring. The part `*/*` counts the first visits to
+directories of one depth, so children of a directory are judged by one visit where others were
+worthless. Later visits to a child say nothing about its neighbours. A site that was
 never visited has worth 1: the crawl is optimistic. A new link to another part is worth `LINK_WORTH`
 of that part's worth to a page without a new text, or an index page would be worth nothing.
 
@@ -41,6 +45,7 @@ tell what the next unknown site there is worth (`record_first_site`).
 
 from collections.abc import Iterator
 from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
 from msgspec import Struct, field, msgpack
@@ -65,6 +70,11 @@ LOW_WORTH = 0.25
 nothing."""
 LINK_WORTH = 0.5
 """The worth of a link to another part, as a fraction of the worth of that part."""
+COPIES_PRIOR = 0.5
+"""The worth of a URL that a page without a new text links to, as a fraction of the worth of others
+of its site, if nothing is known about such URLs."""
+MIN_COPIES = 2.5
+"""`MIN_VISITS` for such URLs: three."""
 OTHERS = "*"
 """The last segment of the part for children that have no part of their own yet."""
 SITE = ""
@@ -213,8 +223,11 @@ def others_of(part: str) -> str:
     return f"{part}{OTHERS}" if not part or part[-1] in "/?" else f"{part}/{OTHERS}"
 
 
-def estimate(trie: Trie, parts: tuple[str, ...], prior: float = 1.0) -> Estimate:
-    """Return the worth of a visit to a URL in *parts*; *prior*: the worth of an unknown site."""
+def estimate(
+    trie: Trie, parts: tuple[str, ...], prior: float = 1.0, min_visits: float = MIN_VISITS
+) -> Estimate:
+    """Return the worth of a visit to a URL in *parts*; *prior*: the worth of an unknown site. A
+    part with fewer than *min_visits* is not low."""
     low = ZONE if prior < LOW_WORTH else None
     if (counts := trie.get(SITE)) is None:
         return Estimate(prior, low)
@@ -223,20 +236,66 @@ def estimate(trie: Trie, parts: tuple[str, ...], prior: float = 1.0) -> Estimate
         first_visits = trie.get(others_of(name), NO_VISITS)
         visits = counts.own_visits + first_visits.visits
         unknown = _mean(counts.own_new + first_visits.new, visits, base)
+        of_children, evidence = _worth_of_children(trie, name, base)
         if unknown >= LOW_WORTH:
             low = None
-        elif low is None and visits >= MIN_VISITS:
+        elif low is None and visits >= min_visits:
             low = name
         if (child := trie.get(part)) is None:
-            visits, worth = first_visits.visits, _mean(first_visits.new, first_visits.visits, base)
+            visits, worth = evidence, of_children
             low, name = None if low == name else low, others_of(name)
             break
-        counts, name, base = child, part, unknown
+        if low is None and of_children < LOW_WORTH and evidence >= min_visits:
+            low = others_of(name)
+        counts, name = child, part
+        base = of_children if first_visits.visits else unknown
     else:
         visits, worth = counts.own_visits, _mean(counts.own_new, counts.own_visits, base)
-    if worth >= LOW_WORTH or (low is None and visits < MIN_VISITS):
+    if worth >= LOW_WORTH or (low is None and visits < min_visits):
         return Estimate(worth)
     return Estimate(worth, name if low is None else low)
+
+
+def cousins_of(part: str) -> str | None:
+    """Return the part for new children of all directories at the depth of *part*; None unless
+    *part* is a directory."""
+    if not part.endswith("/"):
+        return None
+    host = host_key(part)
+    return host + f"/{OTHERS}" * part.count("/", len(host))
+
+
+def _worth_of_children(trie: Trie, part: str, base: float) -> tuple[float, float]:
+    """Return the worth of a visit to a new child of *part*, and the number of visits that show it.
+    Where children of neighbours of *part* brought nothing, one visit shows whether its own are like
+    them."""
+    first_visits = trie.get(others_of(part), NO_VISITS)
+    name = cousins_of(part)
+    if first_visits.visits and name and (cousins := trie.get(name)):
+        base = _mean(cousins.new, cousins.visits, base)
+        evidence = max(first_visits.visits, cousins.visits)
+    else:
+        evidence = first_visits.visits
+    return _mean(first_visits.new, first_visits.visits, base), evidence
+
+
+def judged_parts(trie: Trie, parts: tuple[str, ...]) -> list[str]:
+    """Return the parts that a visit to a URL in *parts* tells most about: the smallest one that was
+    visited, or the parts for new children if the next one was not."""
+    name = SITE
+    for part in parts[1:]:
+        if part not in trie:
+            return [others_of(name), *filter(None, [cousins_of(name)])]
+        name = part
+    return [name]
+
+
+def window_of(trie: Trie, part: str) -> float:
+    """Return how many visits to URLs of *part* may await their verdicts at once: one, and one more
+    for each new text; any number if nothing new comes, because its URLs are parked."""
+    counts = trie.get(part, NO_VISITS)
+    is_low = _mean(counts.own_new, counts.own_visits, 1.0) < LOW_WORTH
+    return inf if is_low else 1.0 + counts.own_new
 
 
 def _mean(new: float, visits: float, base: float) -> float:
@@ -263,8 +322,15 @@ def _parts_down_to(part: str) -> tuple[str, ...]:
 
 def expect(worth: SiteWorth, url: str, duplicates: int, prior: float = 1.0) -> Estimate:
     """Return the estimate for *url*, which *duplicates* pages without a new text lead to."""
-    trie = worth.trie(duplicates)
-    return estimate(trie, parts_of(url), prior)
+    parts = parts_of(url)
+    if not duplicates:
+        return estimate(worth.of_new, parts, prior)
+    found = estimate(worth.of_copies, parts, prior * COPIES_PRIOR, MIN_COPIES)
+    if found.low_part is None and judged_parts(worth.of_copies, parts)[0].endswith(OTHERS):
+        # Nothing is known about the part. Even the links of pages with a new text may be worthless.
+        of_new = estimate(worth.of_new, parts, prior)
+        return of_new if of_new.low_part else found
+    return found
 
 
 def rank_worth(found: Estimate, worth: SiteWorth, position: str, depth: int) -> float:
@@ -312,6 +378,8 @@ def _counted_parts(trie: Trie, parts: tuple[str, ...]) -> Iterator[str]:
     for part in parts:
         if before is not None and part not in trie:
             yield others_of(before)
+            if cousins := cousins_of(before):
+                yield cousins
         yield part
         before = part
 

@@ -40,7 +40,7 @@ def define(sim: Simulation, **fields: object) -> None:
 
 
 def test_seed_with_priority_precedes_the_waiting_urls_of_its_host() -> None:
-    sim = Simulation(delay=1.0, batch=3, url_budget=0)
+    sim = Simulation(delay=1.0, batch=3, worth_parking=False, url_budget=0)
     sim.admit(*(f"{HOST}/{n}" for n in range(29)))
     sim.run(until=START + 2.5)
     sim.admit(f"{HOST}/first", priority=-100)
@@ -82,7 +82,7 @@ def test_better_url_of_a_host_in_the_directory_survives_a_crash() -> None:
 
 
 def test_links_of_good_pages_are_visited_first_and_equals_in_their_order() -> None:
-    sim = Simulation(delay=1.0, batch=4, url_budget=0)
+    sim = Simulation(delay=1.0, batch=4, worth_parking=False, url_budget=0)
     poor, good = links(20, "poor", score=0.0), links(20, "good")
     admit(sim, *(url for pair in zip(poor, good, strict=True) for url in pair))
     sim.run()
@@ -93,7 +93,7 @@ def test_links_of_good_pages_are_visited_first_and_equals_in_their_order() -> No
 
 
 def test_links_from_other_sites_precede_deeper_links_of_the_own_site() -> None:
-    sim = Simulation(delay=1.0, batch=4, url_budget=0)
+    sim = Simulation(delay=1.0, batch=4, worth_parking=False, url_budget=0)
     admit(sim, *links(8, "own", depth=5))
     admit(sim, *links(8, "linked", depth=5), via="1.1.0@http://other.test/")
     sim.run()
@@ -101,7 +101,7 @@ def test_links_from_other_sites_precede_deeper_links_of_the_own_site() -> None:
 
 
 def test_poor_urls_are_not_starved_by_endless_better_ones() -> None:
-    sim = Simulation(delay=1.0, batch=1, url_budget=0)
+    sim = Simulation(delay=1.0, batch=1, worth_parking=False, url_budget=0)
     admit(sim, *links(10, "poor", score=0.0))
     for n in range(40):
         admit(sim, *links(10, f"good/{n}/"))
@@ -136,7 +136,7 @@ def set_worth(monkeypatch: pytest.MonkeyPatch, worth: dict[str, float]) -> None:
 def test_urls_that_became_worthless_are_moved_behind_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sim = Simulation(delay=1.0, batch=5, url_budget=0)
+    sim = Simulation(delay=1.0, batch=5, worth_parking=False, url_budget=0)
     admit(sim, *links(150, "calendar"))
     admit(sim, *links(50, "news"))
     sim.run(until=START + 3.0)
@@ -155,7 +155,7 @@ def test_urls_that_became_worthless_are_moved_behind_others(
 
 def test_urls_that_became_worthy_are_moved_forward(monkeypatch: pytest.MonkeyPatch) -> None:
     set_worth(monkeypatch, {"late": 0.0})
-    sim = Simulation(delay=1.0, batch=1, url_budget=0)
+    sim = Simulation(delay=1.0, batch=1, worth_parking=False, url_budget=0)
     admit(sim, *links(50, "late"), *links(200, "other"))
     sim.run(until=START + 3.0)
     set_worth(monkeypatch, {"other": 0.5})
@@ -168,7 +168,7 @@ def test_urls_that_became_worthy_are_moved_forward(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("crashes", [False, True])
 def test_moves_lose_and_repeat_no_url(monkeypatch: pytest.MonkeyPatch, crashes: bool) -> None:
-    sim = Simulation(delay=1.0, batch=3, url_budget=0)
+    sim = Simulation(delay=1.0, batch=3, worth_parking=False, url_budget=0)
     admit(sim, *links(300, "x"), *links(100, "y"))
     for step in range(40):
         set_worth(monkeypatch, {"x": step % 3 / 2, "y": (step + 1) % 2})
@@ -183,7 +183,7 @@ def test_moves_lose_and_repeat_no_url(monkeypatch: pytest.MonkeyPatch, crashes: 
 
 
 def test_new_strategy_ranks_queued_urls_anew() -> None:
-    sim = Simulation(delay=1.0, batch=1, url_budget=0)
+    sim = Simulation(delay=1.0, batch=1, worth_parking=False, url_budget=0)
     admit(sim, *links(30, "poor", score=0.0))
     define(sim, strategy="breadth")
     for n in range(40):

@@ -105,6 +105,13 @@ def forward_url() -> Simulation:
     return until(sim, Condition.READY, Trigger.FORWARDED)
 
 
+def await_verdict() -> Simulation:
+    """Let a link wait for the verdict on another one of its directory, which never comes."""
+    sim = simulate()
+    sim.admit(f"{HOST}/list/1", f"{HOST}/list/2", depth=1)
+    return until(sim, Condition.READY, Trigger.AWAITS_VERDICT)
+
+
 def kill_fetcher() -> Simulation:
     sim = simulate()
     sim.step()
@@ -182,6 +189,7 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (OUT, Trigger.SUSPECTED): stop_fetchers,
     (OUT, Trigger.RESTARTED): kill_fetcher,
     (Condition.READY, Trigger.FORWARDED): forward_url,
+    (Condition.READY, Trigger.AWAITS_VERDICT): await_verdict,
     (Condition.READY, Trigger.TAKEN_OVER): take_over,
     (Condition.READY, Trigger.POSTPONED): begin_quiet_hours,
     (Condition.READY, Trigger.NAME_DELAYED): delay_name,

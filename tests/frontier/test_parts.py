@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer.events import (
     DEFAULT_CRAWL,
@@ -20,7 +21,9 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import add_link
 from services.frontier.parts import MAX_PARKED_PARTS, PROBE_WAIT, Parts
 from services.frontier.rows import ParkedPartsRow, UrlRow
+from services.frontier.slow_start import MAX_VERDICT_WAIT
 from services.frontier.workbench import FrontierCaches
+from services.frontier.worth import OTHERS
 from tests.frontier.simulation import Simulation
 
 HOST, SITE = "http://a.test", "a.test"
@@ -271,16 +274,66 @@ def test_memory_of_counters_is_bounded_whatever_the_number_of_sites() -> None:
     assert parts.worth("site0.test").totals.visits == 1, "it is read from the store again"
 
 
-def test_order_has_few_urls_of_a_part_of_which_little_is_known() -> None:
+def orders_of(site: TrapSite, prefix: str) -> list[int]:
+    """Return how many URLs under *prefix* each order has, without those that have none."""
+    counts = [
+        sum(f"{HOST}{prefix}" in visit.url for visit in order.visits if "robots" not in visit.url)
+        for _, order in site.sim.orders
+    ]
+    return [count for count in counts if count]
+
+
+def test_orders_of_a_part_grow_with_its_new_texts() -> None:
     site = TrapSite(batch=10)
-    site.discover("/", *calendar(30))
-    site.run(2.0)
-    first = next(order for _, order in site.sim.orders if len(order.visits) > 1)
-    assert sum("/cal/" in visit.url for visit in first.visits) == 3
+    site.discover(*(f"/page/{n}" for n in range(30)))
+    site.run(300.0)
+    assert orders_of(site, "/page/")[:4] == [1, 2, 4, 8]
+    assert len(site.visited("/page/")) == 30
     site = TrapSite(batch=10, worth_parking=False)
+    site.discover(*(f"/page/{n}" for n in range(30)))
+    site.run(300.0)
+    assert orders_of(site, "/page/") == [10, 10, 10]
+
+
+def test_part_without_new_texts_is_visited_singly_until_it_is_parked() -> None:
+    site = TrapSite(batch=10)
     site.discover(*calendar(30))
-    site.run(2.0)
-    assert len(site.sim.orders[-1][1].visits) == 10
+    site.run(300.0)
+    assert orders_of(site, "/cal/") == [1] * len(site.visited("/cal/"))
+    assert len(site.visited("/cal/")) <= 8
+
+
+def test_verdict_that_never_comes_is_awaited_for_a_minute() -> None:
+    site = TrapSite(batch=10)
+    site.sim.give_verdict = None
+    site.discover(*(f"/page/{n}" for n in range(4)))
+    site.run(MAX_VERDICT_WAIT - 5.0)
+    assert len(site.visited("/page/")) == 1
+    site.run(4 * MAX_VERDICT_WAIT)
+    assert len(site.visited("/page/")) == 4
+
+
+def test_hosts_of_a_site_wait_for_the_verdicts_on_its_first_hosts() -> None:
+    site = TrapSite()
+    hosts = [f"http://cal{n}.a.test" for n in range(60)]
+    site.sim.give_verdict = lambda ended: replace(
+        site._give_verdict(ended), verdict=Verdict.DUPLICATE
+    )
+    found = tuple(Discovery(f"{host}/", depth=1) for host in hosts)
+    site.sim.handle(UrlsAdmitted(at=site.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found))
+    site.run(300.0)
+    assert len(site.sim.pages()) <= 8
+    robots = [url for _, _, url in site.sim.visits if url.endswith("/robots.txt")]
+    assert len(robots) <= len(site.sim.pages()) + 1
+    assert site.parked() == {OTHERS: 60 - len(site.sim.pages())}
+
+
+def test_hosts_of_a_site_with_new_texts_are_all_visited_soon() -> None:
+    site = TrapSite()
+    found = tuple(Discovery(f"http://blog{n}.a.test/", depth=1) for n in range(60))
+    site.sim.handle(UrlsAdmitted(at=site.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found))
+    site.run(60.0)
+    assert len(site.sim.pages()) == 60
 
 
 def test_parts_beyond_the_limit_are_parked_and_released_together() -> None:

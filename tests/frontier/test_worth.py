@@ -50,6 +50,35 @@ def test_parts_of_a_url_are_its_site_host_directories_and_parameters() -> None:
     assert len(parts_of(HOST + "/x" * 50)) == 8
 
 
+def test_new_directories_are_judged_by_the_first_visits_to_their_neighbours() -> None:
+    """A relative link that loops makes a copy of each page below each directory."""
+    worth = SiteWorth()
+    for section in range(5):
+        for n in range(8):
+            visit(worth, f"{HOST}/s{section}/page-{n}", 1.0)
+    for section in range(5):
+        for n in range(2):
+            visit(worth, f"{HOST}/s{section}/s{n}/page-{n}", 0.0)
+    assert low_part(worth, f"{HOST}/s0/s0/page-7"), "visited once"
+    assert low_part(worth, f"{HOST}/s0/s4/page-7"), "never visited"
+    assert low_part(worth, f"{HOST}/s0/page-99") is None
+    assert low_part(worth, f"{HOST}/blog/2024/1") is None, "no child of the directory was visited"
+    visit(worth, f"{HOST}/blog/2024/1", 1.0)
+    assert low_part(worth, f"{HOST}/blog/2024/2") is None
+    assert low_part(worth, f"{HOST}/blog/2025/1") is None
+
+
+def test_links_of_pages_without_new_texts_are_judged_by_three_visits() -> None:
+    worth = SiteWorth()
+    for n in range(10):
+        visit(worth, f"{HOST}/page-{n}", 1.0)
+    for n in range(3):
+        assert low_part(worth, f"{HOST}/copy-{n}", copies=1) is None
+        visit(worth, f"{HOST}/copy-{n}", 0.0, copies=1)
+    assert low_part(worth, f"{HOST}/copy-3", copies=1)
+    assert low_part(worth, f"{HOST}/page-99") is None
+
+
 def test_directory_without_new_texts_is_low_and_its_neighbours_are_not() -> None:
     worth = site_with(f"{HOST}/cal/{{n}}")
     assert low_part(worth, f"{HOST}/cal/77") == f"{HOST}/cal/"

@@ -1,0 +1,48 @@
+"""Slow start: visits that await their verdicts, and the hosts that wait for them."""
+
+from services.frontier.slow_start import MAX_VERDICT_WAIT, PartKey, SlowStart
+
+PART = PartKey("a.test", "*")
+ZONE = PartKey("*.test 1/4", "*")
+HOST = "http://a.test"
+
+
+def test_visit_counts_in_its_parts_until_its_verdict() -> None:
+    slow_start = SlowStart()
+    slow_start.begin(f"{HOST}/1", [PART, ZONE], 100.0)
+    slow_start.begin(f"{HOST}/2", [PART], 100.0)
+    assert (slow_start.count(PART), slow_start.count(ZONE)) == (2, 1)
+    assert slow_start.end(f"{HOST}/1") == (PART, ZONE)
+    assert (slow_start.count(PART), slow_start.count(ZONE)) == (1, 0)
+    assert slow_start.end(f"{HOST}/1") == ()
+
+
+def test_visit_that_is_ordered_again_counts_once() -> None:
+    slow_start = SlowStart()
+    slow_start.begin(f"{HOST}/1", [PART], 100.0)
+    slow_start.begin(f"{HOST}/1", [ZONE], 110.0)
+    assert (slow_start.count(PART), slow_start.count(ZONE)) == (0, 1)
+
+
+def test_verdict_is_awaited_for_a_limited_time() -> None:
+    slow_start = SlowStart()
+    slow_start.begin(f"{HOST}/1", [PART], 100.0)
+    slow_start.begin(f"{HOST}/2", [PART], 130.0)
+    assert slow_start.wait(PART, HOST) == 100.0 + MAX_VERDICT_WAIT
+    slow_start.end_late(100.0 + MAX_VERDICT_WAIT)
+    assert slow_start.count(PART) == 1
+    slow_start.end_late(130.0 + MAX_VERDICT_WAIT)
+    assert slow_start.count(PART) == len(slow_start) == 0
+
+
+def test_hosts_are_woken_in_the_order_in_which_they_waited() -> None:
+    slow_start = SlowStart()
+    slow_start.begin(f"{HOST}/1", [PART], 100.0)
+    for n in range(3):
+        slow_start.wait(PART, f"http://{n}.a.test")
+    assert slow_start.end_wait("http://1.a.test") == (PART,)
+    assert slow_start.pop_waiting(PART) == "http://0.a.test"
+    assert slow_start.pop_waiting(PART) == "http://2.a.test"
+    assert slow_start.pop_waiting(PART) is None
+    assert slow_start.end_wait("http://0.a.test") == (PART,), "it was woken for this part"
+    assert slow_start.end_wait("http://0.a.test") == ()
