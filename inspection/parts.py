@@ -9,8 +9,18 @@ from gossamer.errors import BadSettings
 from gossamer.web.url import BadUrl, site_of
 from inspection.crawl import OpenCrawl
 from services.frontier.budgets import BUDGETS, Usage, limit_of
+from services.frontier.completeness import Completeness, estimate
+from services.frontier.harvest import HarvestPoint
 from services.frontier.parts import OF_COPIES
-from services.frontier.rows import ParkedPart, ParkedPartsRow, SiteRow, SiteWorthRow
+from services.frontier.rows import (
+    HostRow,
+    ParkedPart,
+    ParkedPartsRow,
+    PartitionPlansRow,
+    SiteRow,
+    SiteWorthRow,
+    partition_keys,
+)
 from services.frontier.worth import (
     OTHERS,
     SITE,
@@ -78,6 +88,9 @@ class SiteParts(Struct, frozen=True, kw_only=True):
     """Other sites that link to the site, about."""
     parked: int
     """Parked URLs of the site, about."""
+    completeness: Completeness | None
+    """How much of the site has been found, within its budgets; null before 20 first visits. Parked
+    URLs do not count."""
     budgets: tuple[SiteBudget, ...]
     parts: tuple[Part, ...]
     """The parts in the order of a tree. Those with `~` before their names have the URLs that pages
@@ -103,10 +116,17 @@ def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
     store = crawl.store()
     # A missing table is created before the read transaction.
     worth_rows, parked_rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
-    sites = store.table(SiteRow)
+    sites, host_rows, plans = map(store.table, (SiteRow, HostRow, PartitionPlansRow))
     with crawl.reading():
         row, parked = worth_rows.get((crawl.id, site)), parked_rows.get((crawl.id, site))
         site_row = sites.get(site) or SiteRow(site)
+        admitted = waiting = 0
+        for host in host_rows.scan(site):
+            admitted, waiting = admitted + host.totals.admitted, waiting + host.new.queued
+        partitions = partition_keys(crawl.log.partitions)
+        postponed = sum(
+            one.waiting for one in plans.get_all([((crawl.id, p), "") for p in partitions])
+        )
     worth = unpack_worth(row.counters if row else b"")
     parts = dict(parked.parts) if parked else {}
     return SiteParts(
@@ -115,12 +135,29 @@ def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
         new=worth.totals.new,
         linking_sites=worth.totals.linking_sites,
         parked=sum(part.urls for part in parts.values()),
+        completeness=_completeness(worth, admitted, waiting, postponed),
         budgets=tuple(_budgets(crawl, worth, site_row, parts)),
         parts=(
             *_parts(site, worth.of_new, "", parts),
             *_parts(site, worth.of_copies, OF_COPIES, parts),
         ),
     )
+
+
+def _completeness(
+    worth: SiteWorth, admitted: int, queued: int, postponed: int
+) -> Completeness | None:
+    """Return how much of a site has been found.
+
+    *postponed*: first visits to any site that wait for the budget of visits, in no queue.
+    """
+    visited = sum(point.first_visits for point in worth.harvest)
+    waiting = min(max(0, admitted - visited), queued + postponed)
+    points = list(worth.harvest)
+    # The stored curve lacks the newest visits, and some before each crash.
+    if points and (uncounted := max(0, admitted - visited - waiting)):
+        points[-1] = points[-1].plus(HarvestPoint(first_visits=uncounted))
+    return estimate(points, admitted, waiting)
 
 
 def _budgets(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from console.cli.options import add_crawl, add_listing, open_from
+from console.cli.progress import completeness_text
 from console.cli.site import override_text
 from console.output import YELLOW, say
 from gossamer.terminal import json_line
@@ -60,6 +61,8 @@ def _lines(found: SiteParts, limit: int) -> Iterator[str]:
         f"{found.site}: {found.new:,.0f} new texts in {plural(found.visits, 'first visit')}; "
         f"{plural(found.parked, 'URL')} parked."
     )
+    if found.completeness:
+        yield f"  found   {completeness_text(found.completeness)}"
     for budget in found.budgets:
         waiting = (
             f"; {plural(budget.parked, 'URL')} parked ({budget.name})" if budget.parked else ""

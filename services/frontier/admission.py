@@ -37,6 +37,7 @@ from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_co
 from services.frontier import revisit
 from services.frontier.budgets import BUDGETS
 from services.frontier.conditions import Condition
+from services.frontier.harvest import HarvestPoint
 from services.frontier.ordering import BREADTH, next_of_walk, request_number
 from services.frontier.parked import PARKING_RULES, ParkedRow
 from services.frontier.partition import Partition
@@ -198,7 +199,10 @@ class Admission:
         now: float,
         record: OffsetAndTime | None,
     ) -> None:
+        linking = linking_site(event.via, event.site)
         partition.count_admitted(accepted, now)
+        if not linking and (found := sum(url.score is not None for url in accepted)):
+            partition.parts.count_harvest(event.site, HarvestPoint(now, found=found))
         depth = min(found.depth for found in accepted)
         partition.parts.count_admitted(host.row.site, len(accepted), depth)
         applied = host.row.applied.through(record) if record else host.row.applied
@@ -206,7 +210,6 @@ class Admission:
         totals = replace(totals, admitted=totals.admitted + len(accepted))
         row = replace(host.row, totals=totals, applied=applied)
         moment = self._partitions.next_moment(partition, now, len(accepted))
-        linking = linking_site(event.via, event.site)
         strategy = self._partitions.strategy
         following = next_of_walk(event.urls, event.via) if strategy.is_walk else None
         if any(found.depth == 0 for found in accepted):

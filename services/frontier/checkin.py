@@ -21,6 +21,7 @@ from gossamer.web.cookies import merge_cookies
 from gossamer.web.http import GONE, NOT_MODIFIED
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.dispatch import Balance
+from services.frontier.harvest import HarvestPoint
 from services.frontier.partition import Partition
 from services.frontier.parts import new_texts_of
 from services.frontier.politeness import (
@@ -305,6 +306,9 @@ class CheckIn:
             self._store_outcome(event, earlier, attempt, now, queued=True)
         elif fate is not Fate.STAY:
             partition.tally.record_finished(event)
+            if not earlier and event.visit.purpose is Purpose.PAGE:
+                counted = HarvestPoint(event.at, visits=1, first_visits=1)
+                partition.parts.count_harvest(event.site, counted)
             self._count_worthless(partition, event, now)
             if self._store_outcome(event, earlier + 1, 0, now):
                 at = event.started_at or now
@@ -380,6 +384,7 @@ class CheckIn:
         # A copy under another session id says nothing about the URLs that are left.
         is_forwarded = without_own_session(row, event.visit.url) != event.visit.url
         if (new := new_texts_of(event)) is not None and not is_forwarded:
+            partition.parts.count_harvest(site, HarvestPoint(event.at, links=event.links))
             partition.parts.record_visit(site, event.visit, new, event.size, now)
             hosts, has_seed = partition.sites.hosts(site), partition.sites.has_seed(site)
             partition.parts.release_budgets(site, hosts, has_seed, self._settings, now)

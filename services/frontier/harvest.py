@@ -7,7 +7,8 @@ visits. So a curve of a million visits is as large as one of a hundred.
 
 The curve is a part of the totals of a partition (`services.frontier.tally`). It is written with
 them in one row, so it agrees with them after any crash. `completeness` estimates from the curve how
-much of the crawl has been found.
+much of the crawl has been found. Each site has a shorter curve of its own, a part of its counters
+(`services.frontier.worth`).
 
 Visits, verdicts and admitted URLs arrive on different topics. Each is counted in the newest point,
 so a verdict may be one point later than its visit.
@@ -24,6 +25,8 @@ from gossamer.events.outcomes import GONE_VERDICTS
 GOOD_SCORE = 0.5
 """Minimum score of a good page."""
 MAX_POINTS = 64
+MAX_SITE_POINTS = 16
+"""Points of the curve of a site."""
 MAX_LATE_SHARE = 0.125
 """The share of all visits that counts as lately."""
 NEW_TEXTS = frozenset({Verdict.FIRST, Verdict.CHANGED})
@@ -62,10 +65,10 @@ class HarvestPoint(Struct, frozen=True, array_like=True):
 
 
 class Harvest:
-    """The harvest curve of a partition."""
+    """The harvest curve of a partition, of at most *limit* points."""
 
-    def __init__(self, points: Iterable[HarvestPoint] = ()) -> None:
-        self._points = list(points)
+    def __init__(self, points: Iterable[HarvestPoint] = (), limit: int = MAX_POINTS) -> None:
+        self._points, self._limit = list(points), limit
 
     @property
     def points(self) -> tuple[HarvestPoint, ...]:
@@ -74,11 +77,6 @@ class Harvest:
 
     def count_visit(self, at: float) -> None:
         """Count a visit that ended *at* a time, in a new point if the newest one is full."""
-        # All points but the newest one are full.
-        if self._points and self._points[-1].visits >= max(1, self._points[0].visits):
-            if len(self._points) == MAX_POINTS:
-                self._points = shorten(self._points, MAX_POINTS // 2)
-            self._points.append(HarvestPoint())
         self._add(HarvestPoint(at, visits=1))
 
     def count_first_visit(self, at: float) -> None:
@@ -108,8 +106,21 @@ class Harvest:
             self._add(HarvestPoint(at, found=urls))
 
     def _add(self, counted: HarvestPoint) -> None:
-        newest = self._points.pop() if self._points else HarvestPoint()
-        self._points.append(newest.plus(counted))
+        add_to_curve(self._points, counted, self._limit)
+
+
+def add_to_curve(points: list[HarvestPoint], counted: HarvestPoint, limit: int) -> None:
+    """Add *counted* to the newest of *points*; a visit to a new point if the newest one is full.
+    The curve never has more than *limit* points."""
+    # All points but the newest one are full.
+    if not points:
+        points.append(counted)
+    elif not counted.visits or points[-1].visits < max(1, points[0].visits):
+        points[-1] = points[-1].plus(counted)
+    else:
+        if len(points) == limit:
+            points[:] = shorten(points, limit // 2)
+        points.append(counted)
 
 
 def shorten(points: Sequence[HarvestPoint], limit: int) -> list[HarvestPoint]:

@@ -38,6 +38,7 @@ from gossamer.web.links import Sketch
 from gossamer.web.url import suffix_of
 from services.frontier.bucketed_log import BucketedLog
 from services.frontier.budgets import BUDGETS, Usage, limit_of
+from services.frontier.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve
 from services.frontier.parked import BUCKET_ROWS, ParkedRow
 from services.frontier.rows import (
     Origin,
@@ -205,6 +206,10 @@ class Parts:
         worth.totals.admitted = max(0, worth.totals.admitted + urls)
         worth.unsaved += 1
         self._store_worth(site, worth)
+
+    def count_harvest(self, site: str, counted: HarvestPoint) -> None:
+        """Add to the harvest curve of *site*. Whoever records the visit or the URLs stores it."""
+        add_to_curve(self.worth(site).harvest, counted, MAX_SITE_POINTS)
 
     def record_in_link(self, site: str, linking_site: str) -> None:
         """Count a link from a page of another site."""

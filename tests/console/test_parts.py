@@ -7,7 +7,18 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, ReleaseRequested
 from inspection.folder import Folder
-from services.frontier.rows import ParkedPart, ParkedPartsRow, SiteRow, SiteWorthRow, UrlRow
+from services.frontier.conditions import Condition
+from services.frontier.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve
+from services.frontier.rows import (
+    HostRow,
+    HostTotals,
+    NewQueues,
+    ParkedPart,
+    ParkedPartsRow,
+    SiteRow,
+    SiteWorthRow,
+    UrlRow,
+)
 from services.frontier.worth import SiteWorth, low_worth_reason, pack_worth, record_visit
 from tests.console.requests import RequestCommand
 from tests.runtime.processors import events
@@ -22,11 +33,15 @@ def store_site(command: RequestCommand) -> None:
     for n in range(20):
         record_visit(worth, f"{HOST}/news/{n}", 0, "", 1, 1.0)
         record_visit(worth, f"{CALENDAR}{n}", 0, "", 1, 0.0)
+        add_to_curve(worth.harvest, HarvestPoint(1.0 + n, 2, 2, links=20, found=3), MAX_SITE_POINTS)
     worth.totals.admitted = 2100
     parked = {CALENDAR: ParkedPart("low_worth", 1.0, urls=7)}
     parked["trap_urls"] = ParkedPart("trap_urls", 1.0, urls=3)
     command.store_rows(
         SiteRow(SITE, hosts=1),
+        HostRow(
+            SITE, HOST, Condition.READY, totals=HostTotals(admitted=61), new=NewQueues(queued=21)
+        ),
         SiteWorthRow(DEFAULT_CRAWL, SITE, pack_worth(worth)),
         ParkedPartsRow(DEFAULT_CRAWL, SITE, parked),
     )
@@ -46,13 +61,15 @@ def test_parts_of_a_site_are_shown_with_worth_and_parked_urls(
     store_site(sites)
     first, *lines = sites(SITE).splitlines()
     assert first == "a.example: 20 new texts in 40 first visits; 10 URLs parked."
+    (found,) = (line for line in lines if line.startswith("  found"))
+    assert "% of the URLs within the limits (90 % interval: " in found
     assert "  budget  2,100 of 2,080 URLs; 3 URLs parked (trap_urls)" in lines
     (calendar,) = (line for line in lines if line.endswith(f"    {CALENDAR}"))
     worth, visits, new, parked, _ = calendar.split()
     assert float(worth) < 0.25
     assert (int(visits), int(new), parked) == (17, 0, "7")
     found = json.loads(sites(SITE, "--json"))
-    assert found["parked"] == 10
+    assert found["parked"] == 10 and found["completeness"]["total"] >= 61
     assert {part["name"]: part["parked"] for part in found["parts"]}[CALENDAR] == 7
 
 

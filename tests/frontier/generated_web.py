@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from gossamer.events import PageDeduplicated, Verdict, Visit
-from services.frontier.harvest import Harvest
+from services.frontier.harvest import MAX_POINTS, Harvest
 
 Graph = list[list[int]]
 PAGE = Visit(id="1.1.0@http://a.test/", url="http://a.test/")
@@ -61,10 +61,10 @@ class Crawl(NamedTuple):
     visited: int
 
 
-def crawl(graph: Graph, seed: int, in_order: bool) -> Iterator[Crawl]:
+def crawl(graph: Graph, seed: int, in_order: bool, max_points: int = MAX_POINTS) -> Iterator[Crawl]:
     """Yield the state of a crawl from page 0 after each visit; *in_order*: breadth first, and
     otherwise in random order. The object is changed by the next visit."""
-    random, harvest = Random(seed), Harvest()
+    random, harvest = Random(seed), Harvest(limit=max_points)
     queue, seen, visited = [0], {0}, 0
     while queue:
         at = 0 if in_order else random.randrange(len(queue))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.frontier.completeness import Completeness, Share, estimate
-from services.frontier.harvest import Harvest, HarvestPoint
+from services.frontier.harvest import MAX_POINTS, MAX_SITE_POINTS, Harvest, HarvestPoint
 from tests.frontier.generated_web import crawl, find_reachable, generate
 
 MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)
@@ -35,13 +35,15 @@ class Result(NamedTuple):
         return self.estimated.found.low <= self.found <= self.estimated.found.high
 
 
-def results(seed: int, in_order: bool, **web: float) -> dict[float, Result]:
+def results(
+    seed: int, in_order: bool, max_points: int = MAX_POINTS, **web: float
+) -> dict[float, Result]:
     """Return the estimates of a crawl of a generated web, by the share of visited pages."""
     graph = generate(seed, **web)  # type: ignore[arg-type]
     total = len(find_reachable(graph))
     marks = {max(1, int(total * mark)): mark for mark in MARKS}
     found = dict[float, Result]()
-    for state in crawl(graph, seed, in_order):
+    for state in crawl(graph, seed, in_order, max_points):
         if mark := marks.get(state.visited):
             waiting = state.found - state.visited
             estimated = estimate(state.harvest.points, state.found, waiting)
@@ -75,6 +77,19 @@ def test_estimate_is_within_ten_points_and_its_interval_covers_the_truth(
         assert close >= (least_close if mark == 0.1 else 0.9), mark
     undecided = [one for mark, found in by_mark.items() if mark < 1 for one in found]
     assert sum(one.is_covered for one in undecided) >= 0.85 * len(undecided)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pages", [200, 2000])
+def test_short_curve_of_a_site_is_enough_from_half_of_the_visits_on(pages: int) -> None:
+    late = [
+        result
+        for seed in range(SEEDS)
+        for in_order in (True, False)
+        for mark, result in results(seed, in_order, MAX_SITE_POINTS, pages=pages).items()
+        if mark >= 0.5
+    ]
+    assert all(result.is_close for result in late)
 
 
 def test_finished_crawl_has_found_everything() -> None:
