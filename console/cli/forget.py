@@ -33,7 +33,7 @@ from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant, plural
 from services.dedup.content import DigestRow, NearRow
-from services.frontier.parked import ParkedRow
+from services.frontier.parked import ParkedRow, without
 from services.frontier.rows import DueRow, HostRow, ListedHost
 
 _url = re.compile(rb"https?://[^\s\"'<>\\]+")
@@ -148,10 +148,10 @@ def _contains(text: bytes, target: str) -> bool:
 def _sweep(crawl: OpenCrawl, target: str) -> Counter[str]:
     """Erase the rows about *target* that no key leads to; whole tables are read."""
     store, rows = crawl.store(), Counter[str]()
-    for kind, without in SWEPT.items():
+    for kind, sweep in SWEPT.items():
         table = store.table(kind)
         for row in table.everything():
-            left = without(row, target)
+            left = sweep(row, target)
             if left is row:
                 continue
             rows[kind.table] += 1
@@ -181,15 +181,10 @@ def _without_pages(row: NearRow, target: str) -> NearRow | None:
     return replace(row, pages=pages) if pages else None
 
 
-def _without_links(row: ParkedRow, target: str) -> ParkedRow | None:
-    urls = tuple(found for found in row.urls if not is_about(found.url, target))
-    return row if len(urls) == len(row.urls) else replace(row, urls=urls)
-
-
 SWEPT: dict[type[Row], Callable[..., Row | None]] = {
     DigestRow: _without_url,
     NearRow: _without_pages,
-    ParkedRow: _without_links,
+    ParkedRow: without,
     DueRow: _without_host,
     ListedHost: _without_host,
 }

@@ -4,7 +4,8 @@ The frontier begins, because only the frontier knows the URLs of a host and the 
 It removes the URLs from the queues, erases the host, and sends dedup and the archive the URLs to
 erase. Its own rows of URLs are erased when dedup answers: until then, the frontier can send them
 again after a crash. Dedup answers before it can admit one of these URLs again, so URLs that are
-admitted later are not erased.
+admitted later are not erased. The parked URLs of a site are erased then, too: their hosts may have
+no row.
 
 Visits of orders from before the erasure do not count (`gossamer.erasures`). The row of a host
 stays, emptied, for its last order and its delay: a host that is admitted again at once is not
@@ -49,7 +50,8 @@ class ErasureHandler:
     def begin(self, partition: Partition, event: ErasureRequested, now: float) -> Iterator[Event]:
         """Stop all visits to the target of *event*; yield the erasures for other services.
 
-        It reads all rows of a host's URLs, about `frontier.url_budget`.
+        It reads all rows of a host's URLs, about `frontier.url_budget`, and all URLs that are
+        parked at the site.
         """
         erasure = Erasure(
             event.target,
@@ -71,11 +73,9 @@ class ErasureHandler:
                 urls |= dict.fromkeys(one.url for one in partition.queues.iter_cleared(host.row))
                 hosts.append(host.row.host)
             rows["hosts"] = len(hosts)
-        if event.host:
-            partition.parts.erase_host(event.site, event.host)
+            urls |= dict.fromkeys(partition.parts.parked_urls(event.site, event.target))
         if not (event.url or event.host):
             partition.sites.erase(event.site)
-            partition.parts.erase(event.site)
             rows["sites"] = 1
         partition.tally.erase(event.target)
         partition.erasures.add(erasure, rows, ended=False)
@@ -178,6 +178,8 @@ class ErasureHandler:
                 rows["queues"] += sum(1 for _ in partition.queues.iter_cleared(host.row))
                 rows["robots"] += 1
                 partition.drop_erased(host)
+        if event.last:
+            rows["parked"] += partition.parts.erase(event.site, event.erasure.target)
         partition.erasures.add(event.erasure, rows, event.part + 1)
         if event.last:
             partition.erasures.add(event.erasure, {})

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
 from gossamer.bounds import exclusion_of, limit_state, limits, replica_limit
+from gossamer.erasures import is_about
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
@@ -60,6 +61,15 @@ class ParkedRow(Row, frozen=True):
     bucket_index: int
     via: str
     urls: tuple[Discovery, ...]
+
+
+def without(row: ParkedRow, target: str) -> ParkedRow:
+    """Return *row* without the URLs of *target*, a URL, a host or a site; the same row if it has
+    none. A row without URLs stays, because the rows of a bucket are not erased one by one."""
+    left = tuple(found for found in row.urls if not is_about(found.url, target))
+    if len(left) == len(row.urls):
+        return row
+    return replace(row, urls=left, via=row.via if left else "")
 
 
 class ParkedLimitRow(Row, frozen=True):

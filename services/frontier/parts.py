@@ -28,6 +28,7 @@ from math import inf
 
 from msgspec.structs import replace
 
+from gossamer.erasures import is_about
 from gossamer.events import Discovery, PageDeduplicated, Purpose, Verdict, Visit
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
@@ -35,11 +36,11 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.links import Sketch
-from gossamer.web.url import suffix_of
+from gossamer.web.url import host_key, suffix_of
 from services.frontier.bucketed_log import BucketedLog
 from services.frontier.budgets import BUDGETS, Usage, limit_of
 from services.frontier.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve
-from services.frontier.parked import BUCKET_ROWS, ParkedRow
+from services.frontier.parked import BUCKET_ROWS, ParkedRow, without
 from services.frontier.rows import (
     Origin,
     ParkedPart,
@@ -439,29 +440,64 @@ class Parts:
         self._put(site, name, part)
         return part
 
-    def erase_host(self, site: str, host: str) -> None:
-        """Erase the counters of the parts of *host*."""
-        worth = self.worth(site)
-        for trie in (worth.of_new, worth.of_copies):
-            for part in [one for one in trie if one == host or one.startswith(f"{host}/")]:
-                del trie[part]
-        self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
-
     def restart_host(self, site: str, host: str, now: float) -> None:
         """Treat the parts of *host* as new, and release its parked URLs."""
-        self.erase_host(site, host)
+        self._erase_counters(site, host)
         for name in [*self.parked(site)]:
             if name.removeprefix(OF_COPIES).startswith(host):
                 self.release(site, name, now)
 
-    def erase(self, site: str) -> None:
-        """Erase the counters and the parked URLs of *site*."""
+    # Erasure.
+
+    def parked_urls(self, site: str, target: str) -> Iterator[str]:
+        """Yield the parked URLs of *target*, which is *site*, or a host or a URL of it."""
         for name, part in self.parked(site).items():
-            for bucket in range(part.head, part.tail + 1):
-                self._log(site, name).drop(bucket)
-        for rows, cache in ((self._worth_rows, self._worth), (self._rows, self._parts)):
-            rows.erase((self._crawl, site))
-            cache.remove(site)
+            if _may_contain(name, site, target):
+                for row in self._log(site, name).rows(part.head, part.tail):
+                    yield from (one.url for one in row.urls if is_about(one.url, target))
+
+    def erase(self, site: str, target: str) -> int:
+        """Erase the counters and the parked URLs of *target*, which is *site*, or a host or a URL
+        of it. Return the number of erased URLs.
+
+        The buckets of a part that has URLs of other hosts, too, are rewritten without those of
+        *target*.
+        """
+        erased = 0
+        for name, part in [*self.parked(site).items()]:
+            if not _may_contain(name, site, target):
+                continue
+            log, before = self._log(site, name), erased
+            is_whole = _belongs_to(name.removeprefix(OF_COPIES), site, target)
+            for row in log.rows(part.head, part.tail):
+                left = without(row, target)
+                erased += len(row.urls) - len(left.urls)
+                if left is not row and not is_whole:
+                    self._parked.put(left)
+            if is_whole:
+                for bucket in range(part.head, part.tail + 1):
+                    log.drop(bucket)
+                self._read.pop((site, name), None)
+                self._remove(site, name)
+            elif erased > before:
+                left_urls = max(0, part.urls - (erased - before))
+                self._put(site, name, part._replace(urls=left_urls))
+        if target == site:
+            for rows, cache in ((self._worth_rows, self._worth), (self._rows, self._parts)):
+                rows.erase((self._crawl, site))
+                cache.remove(site)
+        else:
+            self._erase_counters(site, target)
+        return erased
+
+    def _erase_counters(self, site: str, host: str) -> None:
+        worth, erased = self.worth(site), False
+        for trie in (worth.of_new, worth.of_copies, worth.positions):
+            for part in [one for one in trie if _belongs_to(one, site, host)]:
+                del trie[part]
+                erased = True
+        if erased:
+            self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
 
     def _log(self, site: str, name: str) -> BucketedLog[ParkedRow]:
         return BucketedLog(self._parked, f"{site} {name}", self._crawl)
@@ -496,6 +532,19 @@ def new_texts_of(event: PageDeduplicated) -> float | None:
     if event.verdict in (Verdict.DUPLICATE, Verdict.NEAR_DUPLICATE, Verdict.UNREADABLE):
         return 0.0
     return 1.0 if event.novelty is None else value_of_novelty(event.novelty)
+
+
+def _belongs_to(part: str, site: str, target: str) -> bool:
+    """Return whether all URLs of *part* belong to *target*, which is *site*, or a host or a URL of
+    it."""
+    is_host = "://" in target and target.count("/") == 2
+    return target == site or (is_host and f"{part}/".startswith(f"{target}/"))
+
+
+def _may_contain(name: str, site: str, target: str) -> bool:
+    """Return whether some URLs of the parked part *name* may belong to *target*."""
+    part = name.removeprefix(OF_COPIES)
+    return "://" not in part or target == site or host_key(part + "/") == host_key(target + "/")
 
 
 def _is_empty(part: ParkedPart) -> bool:

@@ -6,16 +6,22 @@ from typing import Any
 
 import pytest
 
+from console.tables import TABLES as ALL_TABLES
 from gossamer.erasures import ErasureRow
 from gossamer.events import Discovery, ErasureRequested, UrlsAdmitted
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode
+from gossamer.web.url import host_key
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow, NearRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
+from services.frontier.parked import ParkedRow
 from services.frontier.rows import (
+    DueRow,
     HistoryRow,
     HostRow,
+    ListedHost,
+    ParkedPartsRow,
     PlanRow,
     QueuedUrl,
     RobotsRow,
@@ -183,3 +189,73 @@ def test_erasure_row_of_each_service_has_the_number_of_deleted_rows(tmp_path: Pa
     assert counts["hosts"] == counts["robots"] == 1
     assert counts["urls"] == counts["documents"] == counts["seen_urls"] > 3
     assert all(row.ended for row in rows)
+
+
+MAIN, SHOP, OTHER = "http://a.test", "http://shop.a.test", "http://b.test"
+MAY_NAME = {DueRow, ListedHost, ErasureRow}
+"""Tables that may name what was erased: the first two until their bucket is deleted or the command
+sweeps them, and the record of the erasure."""
+
+
+def rows_that_name(crawl: VirtualCrawl, name: str) -> list[str]:
+    """Return table and text of each row, of any table, that contains *name*."""
+    return [
+        f"{kind.table}: {row}"
+        for kind in ALL_TABLES
+        if kind not in MAY_NAME
+        for row in crawl._store().table(kind).everything()
+        if name in str(row)
+    ]
+
+
+def run_before_probes(crawl: VirtualCrawl) -> None:
+    """Go on for ten minutes: parked URLs are visited as probes after an hour."""
+    crawl.run(until=crawl.now + 600.0)
+
+
+def crawl_with_parked_urls(tmp_path: Path) -> VirtualCrawl:
+    """Return a crawl of two hosts of a site, with URLs over its budget."""
+    pages: dict[str, list[str]] = {f"{OTHER}/": []}
+    for host in (MAIN, SHOP):
+        pages[f"{host}/"] = [f"{host}/dir/{n}" for n in range(12)]
+        pages |= {url: [] for url in pages[f"{host}/"]}
+    crawl = virtual_crawl(tmp_path, pages, 0.0, url_budget=5, seed_sites=0, budget_growth=0.5)
+    crawl.define(f"{MAIN}/", f"{SHOP}/", f"{OTHER}/")
+    run_before_probes(crawl)
+    return crawl
+
+
+def parked_hosts(crawl: VirtualCrawl) -> set[str]:
+    rows = crawl._store().table(ParkedRow).everything()
+    return {host_key(found.url) for row in rows for found in row.urls}
+
+
+def test_no_table_names_an_erased_host_whose_urls_were_parked(tmp_path: Path) -> None:
+    crawl = crawl_with_parked_urls(tmp_path)
+    assert parked_hosts(crawl) == {MAIN, SHOP}
+    (before,) = crawl._store().table(ParkedPartsRow).everything()
+    forget(crawl, host=SHOP)
+    run_before_probes(crawl)
+    assert rows_that_name(crawl, SHOP) == []
+    assert parked_hosts(crawl) == {MAIN}
+    (after,) = crawl._store().table(ParkedPartsRow).everything()
+    assert 0 < after.parts["trap_urls"].urls < before.parts["trap_urls"].urls
+
+
+def test_no_table_names_an_erased_site_whose_urls_were_parked(tmp_path: Path) -> None:
+    crawl = crawl_with_parked_urls(tmp_path)
+    forget(crawl)
+    run_before_probes(crawl)
+    assert rows_that_name(crawl, SITE) == []
+    assert rows_that_name(crawl, OTHER)
+
+
+def test_erased_url_is_no_longer_parked(tmp_path: Path) -> None:
+    crawl = crawl_with_parked_urls(tmp_path)
+    rows = crawl._store().table(ParkedRow).everything()
+    url, *others = [found.url for row in rows for found in row.urls]
+    forget(crawl, url=url)
+    run_before_probes(crawl)
+    rows = crawl._store().table(ParkedRow).everything()
+    assert [found.url for row in rows for found in row.urls] == others
+    assert rows_that_name(crawl, f"'{url}'") == []
