@@ -116,7 +116,8 @@ def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
     store = crawl.store()
     # A missing table is created before the read transaction.
     worth_rows, parked_rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
-    sites, host_rows, plans = map(store.table, (SiteRow, HostRow, PartitionPlansRow))
+    sites, host_rows = store.table(SiteRow), store.table(HostRow)
+    plans = store.table(PartitionPlansRow)
     with crawl.reading():
         row, parked = worth_rows.get((crawl.id, site)), parked_rows.get((crawl.id, site))
         site_row = sites.get(site) or SiteRow(site)
@@ -172,7 +173,7 @@ def _budgets(
     for hazard, budget in BUDGETS.items():
         waiting = parts.get(hazard)
         yield SiteBudget(
-            name=hazard,
+            name=str(hazard),
             unit=budget.unit,
             setting=f"frontier.{budget.setting}",
             used=budget.used(usage),

@@ -157,7 +157,8 @@ class Admission:
         for key, urls in of_hosts.items():
             host = partition.find(site, key)
             for found in self._select_unseen(partition, host, self._partitions.crawl, urls):
-                unseen.add(found.url)
+                if not partition.erasures.is_pending(found.url):
+                    unseen.add(found.url)
         queued = 0
         for row in rows:
             # A crash may have parked a URL twice.
@@ -201,8 +202,8 @@ class Admission:
     ) -> None:
         linking = linking_site(event.via, event.site)
         partition.count_admitted(accepted, now)
-        if not linking and (found := sum(url.score is not None for url in accepted)):
-            partition.parts.count_harvest(event.site, HarvestPoint(now, found=found))
+        if not linking and (linked := sum(url.score is not None for url in accepted)):
+            partition.parts.count_harvest(event.site, HarvestPoint(now, found=linked))
         depth = min(found.depth for found in accepted)
         partition.parts.count_admitted(host.row.site, len(accepted), depth)
         applied = host.row.applied.through(record) if record else host.row.applied

@@ -103,7 +103,7 @@ BUDGETS: dict[Hazard, Budget] = {
     Hazard.TRAP_SITE_DEPTH: Budget(
         "links from its first page",
         "depth_budget",
-        lambda at: _depth_in_site(at, at.depth) - 1,
+        lambda at: max(0, _depth_in_site(at, at.depth) - 1),
         lambda start, at, settings: max(
             start, _depth_in_site(at, at.totals.new_depth) + DEPTH_GROWTH
         ),

@@ -63,7 +63,7 @@ def test_parts_of_a_site_are_shown_with_worth_and_parked_urls(
     assert first == "a.example: 20 new texts in 40 first visits; 10 URLs parked."
     (found,) = (line for line in lines if line.startswith("  found"))
     assert "% of the URLs within the limits (90 % interval: " in found
-    assert "  budget  2,100 of 2,080 URLs; 3 URLs parked (trap_urls)" in lines
+    assert "  budget  2,100 of 105 URLs; 3 URLs parked (trap_urls)" in lines
     (calendar,) = (line for line in lines if line.endswith(f"    {CALENDAR}"))
     worth, visits, new, parked, _ = calendar.split()
     assert float(worth) < 0.25

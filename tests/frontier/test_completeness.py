@@ -70,7 +70,7 @@ def test_estimate_is_within_ten_points_and_its_interval_covers_the_truth(
     by_mark = defaultdict[float, list[Result]](list)
     for seed in range(SEEDS):
         for in_order in (True, False):
-            for mark, result in results(seed, in_order, **web).items():
+            for mark, result in results(seed, in_order, MAX_POINTS, **web).items():
                 by_mark[mark].append(result)
     for mark, found in by_mark.items():
         close = sum(result.is_close for result in found) / len(found)

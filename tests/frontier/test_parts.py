@@ -314,7 +314,7 @@ def test_verdict_that_never_comes_is_awaited_for_a_minute() -> None:
 
 
 def test_hosts_of_a_site_wait_for_the_verdicts_on_its_first_hosts() -> None:
-    site = TrapSite(host_budget=0)
+    site = TrapSite(host_budget=0, url_budget=0)
     hosts = [f"http://cal{n}.a.test" for n in range(60)]
     site.sim.give_verdict = lambda ended: replace(
         site._give_verdict(ended), verdict=Verdict.DUPLICATE
