@@ -359,6 +359,9 @@ MIN_URLS = 1000
 MIN_COMPARED_PAGES = 100
 HIGH_DUPLICATE_SHARE = 0.25
 """Share of copies above which much of the crawl is wasted: Viúva Negra's first release had 23 %."""
+JUDGED_BY_PART = frozenset({Hazard.LOW_WORTH})
+"""Limits that apply to parts of a site. New texts of other parts do not speak against them, and
+they have no value to raise or lower."""
 HIGH_UNWANTED_SHARE = 0.1
 """Share of visits to documents of other types above which they waste the crawl."""
 
@@ -370,13 +373,18 @@ class Finding(NamedTuple):
     text: str
 
 
+def _site_limits(report: Report) -> Iterator[HazardReport]:
+    """Yield the limits of sites and of the crawl, whose settings may be raised or lowered."""
+    return (one for one in report.hazards if one.is_limit and one.hazard not in JUDGED_BY_PART)
+
+
 def _find_costly_limits(report: Report) -> Iterator[Finding]:
-    for one in report.hazards:
+    for one in _site_limits(report):
         stopped = one.urls + one.parked_links
         honest = one.productive_urls + one.productive_links
         share, what = _share(honest, stopped), "link" if one.parked_links else "URL"
         some = "; some may lead to pages that were found on another way" * bool(one.parked_links)
-        if one.is_limit and stopped >= MIN_STOPPED_URLS and share >= MIN_PRODUCTIVE_SHARE:
+        if stopped >= MIN_STOPPED_URLS and share >= MIN_PRODUCTIVE_SHARE:
             yield Finding(
                 one.settings,
                 f"{one.label}: {honest:,} of {plural(stopped, what)} ({percent(share)}) "
@@ -412,9 +420,9 @@ def _find_unwanted_documents(report: Report) -> Iterator[Finding]:
 
 
 def _find_unused_limits(report: Report) -> Iterator[Finding]:
-    for one in report.hazards:
+    for one in _site_limits(report):
         stopped = one.urls + one.refused + one.parked_links
-        if one.is_limit and not stopped and one.of_urls >= MIN_URLS:
+        if not stopped and one.of_urls >= MIN_URLS:
             yield Finding(
                 one.settings,
                 f"{one.label}: none of {one.of_urls:,} URLs. "
