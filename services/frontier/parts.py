@@ -209,7 +209,8 @@ class Parts:
         self._store_worth(site, worth)
 
     def count_harvest(self, site: str, counted: HarvestPoint) -> None:
-        """Add to the harvest curve of *site*. The method that records the visit or the URLs stores it."""
+        """Add to the harvest curve of *site*. The method that records the visit or the URLs
+        stores it."""
         add_to_curve(self.worth(site).harvest, counted, MAX_SITE_POINTS)
 
     def record_in_link(self, site: str, linking_site: str) -> None:
