@@ -135,9 +135,13 @@ class Admission:
         self, partition: Partition, site: str, crawl: CrawlDefined | None, now: float
     ) -> None:
         """Admit one more bucket of each part of *site* that is being released."""
+        is_fruitless = False
         for name, rows in partition.parts.step(site, now):
             queued = self._admit_parked(partition, site, rows, crawl, now)
             partition.parts.end_bucket(site, name, queued)
+            is_fruitless = is_fruitless or not queued
+        if is_fruitless:
+            partition.release_budgets(site, now)
 
     def _admit_parked(
         self,

@@ -386,8 +386,7 @@ class CheckIn:
         if (new := new_texts_of(event)) is not None and not is_forwarded:
             partition.parts.count_harvest(site, HarvestPoint(event.at, links=event.links))
             partition.parts.record_visit(site, event.visit, new, event.size, now)
-            hosts, has_seed = partition.sites.hosts(site), partition.sites.has_seed(site)
-            partition.parts.release_budgets(site, hosts, has_seed, self._settings, now)
+            partition.release_budgets(site, now)
         partition.end_wait(event.visit.url, now)
         if event.verdict not in GONE_VERDICTS:
             sites = partition.sites

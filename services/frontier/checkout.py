@@ -365,6 +365,7 @@ class CheckOut:
         row = replace(row, totals=totals)
         if readmitted:
             partition.parts.count_admitted(row.site, -readmitted)
+            partition.release_budgets(row.site, now)
         partition.update(host, row)
         return row
 

@@ -82,6 +82,7 @@ class Partition:
         caches: PartitionCaches,
         now: float,
     ) -> None:
+        self._settings = settings
         key, groups = partition_key(number, total), key_groups_of(number, total)
         self.number, self.epoch, self.claimed_at = number, epoch, claimed_at
         self.opened_at, self._key, self._total = now, key, total
@@ -475,6 +476,15 @@ class Partition:
                     ready_at = max(now, host.row.politeness.delay_until or now)
                     self.update(host, replace(host.row, ready_at=min(ready_at, host.row.ready_at)))
                     room -= 1
+
+    def release_budgets(self, site: str, now: float) -> None:
+        """Release URLs of the budgets of *site* that have room.
+
+        It is called when the site may have earned more, and when URLs that were released are not
+        visited: no verdict follows then.
+        """
+        hosts, has_seed = self.sites.hosts(site), self.sites.has_seed(site)
+        self.parts.release_budgets(site, hosts, has_seed, self._settings, now)
 
     # Orders from before the claim.
 

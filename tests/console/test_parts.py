@@ -90,7 +90,7 @@ def test_unknown_part_is_refused_with_the_names_of_the_parked_ones(
     release = RequestCommand("release", tmp_path / "data", capsys)
     store_site(release)
     shown = release(SITE, f"{HOST}/other/", status=2)
-    assert "has no parked part" in shown and CALENDAR in shown and "trap_urls" in shown
+    assert "has no parked part" in shown and CALENDAR in shown and "parts: 'trap_urls'" in shown
     assert released(release) == []
 
 

@@ -189,6 +189,15 @@ def test_budget_of_urls_grows_with_new_texts() -> None:
     assert not site.parked()
 
 
+def test_urls_behind_worthless_ones_are_released_when_the_budget_grows() -> None:
+    site = TrapSite(url_budget=20, budget_growth=4.0)
+    site.discover(*(f"/page/{n}" for n in range(10)), *calendar(10))
+    site.discover(*calendar(1500, 10), *(f"/page/late-{n}" for n in range(10)))
+    site.run(PROBE_WAIT / 2)
+    assert len(site.visited("/page/late-")) == 10
+    assert len(site.visited("/cal/")) <= 12
+
+
 def test_urls_over_the_budget_of_a_site_without_new_texts_wait() -> None:
     site = TrapSite(url_budget=10, worth_parking=False)
     site.discover(*calendar(50))

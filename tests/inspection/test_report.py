@@ -159,3 +159,11 @@ def test_hazards_that_are_limits_have_settings() -> None:
     assert {Hazard.TRAP_URLS, Hazard.TRAP_HOSTS, Hazard.TRAP_DEPTH, Hazard.TRAP_TIME} <= {*limits}
     assert {Hazard.REDIRECT, Hazard.ROBOTS_EXCLUDED, Hazard.OUT_OF_SCOPE}.isdisjoint(limits)
     assert all(HAZARDS[hazard].settings for hazard in limits)
+
+
+def test_worth_of_parts_of_a_productive_site_gets_no_advice() -> None:
+    reached = {"low_worth": HazardCount(sites=2, urls=400, productive_urls=400)}
+    for rule in ("costs_honest_pages", "never_applies"):
+        for hazards in (reached, {}):
+            found = advice_of(rule, admitted=1000, hazards=hazards)
+            assert not any("worth_parking" in text for _, text in found)

@@ -15,12 +15,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 from urllib.error import HTTPError
 
 from tests.servers import free_ports
 from tests.support.commands import Done
 from tests.support.waiting import HANG_TIMEOUT, until
-from tests.synthweb import SynthWeb, measure
+from tests.synthweb import RunningWeb, SynthWeb, measure
 
 from .assertions import assert_pages, assert_polite, assert_thorough, captures_in, readable
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, Fields, environment, run
@@ -32,7 +33,7 @@ LAG = re.compile(r'^gossamer_consumer_lag\{[^}]*topic="([^"]+)"[^}]*\} (\S+)$', 
 class Member:
     """One process of the fleet. After a kill it may be started again under its name."""
 
-    def __init__(self, fleet: "Fleet", service: str, number: int) -> None:
+    def __init__(self, fleet: "WebFleet", service: str, number: int) -> None:
         self.fleet, self.service, self.name = fleet, service, f"{service}-{number}"
         self.port = free_ports(1)
         self.process: subprocess.Popen[bytes] | None = None
@@ -99,10 +100,10 @@ class Member:
         return self.process.wait(HANG_TIMEOUT)
 
 
-class Fleet:
-    """Members over one world. *settings* name the servers."""
+class WebFleet:
+    """Members over one web. *settings* name the servers."""
 
-    def __init__(self, web: SynthWeb, folder: Path, **settings: str) -> None:
+    def __init__(self, web: RunningWeb, folder: Path, **settings: str) -> None:
         self.web, self.folder = web, folder
         folder.mkdir(parents=True, exist_ok=True)
         self.members: list[Member] = []
@@ -179,10 +180,31 @@ class Fleet:
             member.kill()
 
 
+class Fleet(WebFleet):
+    """Members over one world."""
+
+    web: SynthWeb
+
+
 @contextmanager
 def fleet(web: SynthWeb, folder: Path, count: int, **settings: str) -> Iterator[Fleet]:
     """Yield a fleet that is ready; kill all of it at the end."""
-    live_fleet = Fleet(web, folder, **settings)
+    with _running(Fleet(web, folder, **settings), count) as live_fleet:
+        yield live_fleet
+
+
+@contextmanager
+def web_fleet(web: RunningWeb, folder: Path, count: int, **settings: str) -> Iterator[WebFleet]:
+    """Yield a fleet over any web that is ready; kill all of it at the end."""
+    with _running(WebFleet(web, folder, **settings), count) as live_fleet:
+        yield live_fleet
+
+
+F = TypeVar("F", bound=WebFleet)
+
+
+@contextmanager
+def _running(live_fleet: F, count: int) -> Iterator[F]:
     try:
         live_fleet.up(count)
         yield live_fleet

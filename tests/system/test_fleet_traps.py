@@ -3,16 +3,14 @@ settings."""
 
 import json
 from pathlib import Path
-from typing import cast
 
 from tests.support.commands import Done
 from tests.support.waiting import until
-from tests.synthweb import SynthWeb
 from tests.traps import RunningTraps, TrapWeb
 
 from .by_hand import of_servers
 from .crawl import GOSSAMER, Fields, run
-from .fleet import Fleet, fleet
+from .fleet import WebFleet, web_fleet
 
 WEB = TrapWeb(seed=4, traps=("calendar",), pages=30, sites=3)
 SITE = "calendar.test"
@@ -27,7 +25,7 @@ SETTINGS = {
 class Operator:
     """The commands of an operator of *live_fleet*, with a file of its settings."""
 
-    def __init__(self, live_fleet: Fleet) -> None:
+    def __init__(self, live_fleet: WebFleet) -> None:
         self._config = live_fleet.folder / "operator.toml"
         lines = list[str]()
         for name, value in live_fleet.settings.items():
@@ -57,7 +55,7 @@ def test_operator_of_a_fleet_sees_the_worth_of_sites_and_releases_parked_urls(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     settings = of_servers(kafka, cassandra) | SETTINGS
-    with RunningTraps(WEB) as web, fleet(as_web(web), tmp_path, 1, **settings) as live_fleet:
+    with RunningTraps(WEB) as web, web_fleet(web, tmp_path, 1, **settings) as live_fleet:
         operator = Operator(live_fleet)
         live_fleet.seed()
         until(lambda: operator.parts()["parked"] >= MIN_PARKED, "parked URLs of the calendar")
@@ -65,11 +63,6 @@ def test_operator_of_a_fleet_sees_the_worth_of_sites_and_releases_parked_urls(
         parked = check_parts(operator)
         check_report(operator)
         check_release(operator, web, parked)
-
-
-def as_web(web: RunningTraps) -> SynthWeb:
-    """Return *web* as a fleet needs it: only a test of what a crawl must fetch needs more."""
-    return cast("SynthWeb", web)
 
 
 def check_parts(operator: Operator) -> dict[str, int]:
