@@ -1,5 +1,5 @@
 """The names of the revisit policies (`optimal`, `fixed:1d`) and of the strategies, as they are
-typed."""
+typed, and what several services must know about them."""
 
 import re
 
@@ -19,6 +19,12 @@ POLICIES = {
 """Name → whether the policy takes an interval after a colon."""
 STRATEGIES = ("breadth", "best", "seeds-first", "focused", "sample")
 """The orders in which a crawl visits new URLs."""
+LINK_STRATEGIES = frozenset({"best", "focused"})
+"""Strategies that visit a URL sooner when good pages link to it."""
+GOOD_SCORE = 0.5
+"""The smallest score of a good page, and of a link that counts as one of a good page."""
+MAX_GOOD_LINKS = 3
+"""The number of links of good pages to a URL from which further ones change nothing."""
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY, "w": 7 * DAY}
 _duration = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 

@@ -101,7 +101,7 @@ def host_of(
         ready_at=row.ready_at,
         backoff_reason=_backoff_reason(row),
         backoff_cause=row.backoff_cause,
-        queued=row.queued,
+        queued=row.queued_urls,
         admitted=row.totals.admitted,
         visits=row.totals.visits,
         pages=row.totals.pages,
@@ -110,7 +110,7 @@ def host_of(
         delay_reason=_delay_reason(row, delay, robots, override),
         strain=row.politeness.strain,
         pace=pace,
-        seconds_left=row.queued * pace,
+        seconds_left=row.queued_urls * pace,
         order=row.lease.order if is_checked_out else None,
         lease_until=row.lease.expires_at if is_checked_out else None,
     )
@@ -170,7 +170,7 @@ def read_hosts(
     with crawl.reading():
         rows = hosts.scan(site) if site else hosts.everything()
         chosen = (row for row in rows if condition in (None, row.condition))
-        longest = nlargest(limit, chosen, key=lambda row: (row.queued, row.totals.admitted))
+        longest = nlargest(limit, chosen, key=lambda row: (row.queued_urls, row.totals.admitted))
         sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
         return [
             host_of(

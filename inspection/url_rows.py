@@ -192,7 +192,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
     is_seen = not crawl.fleet and SeenTable(store).contains(crawl.id, site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
     queues = HostQueues(store.table(QueuedUrl), crawl.id)
-    queued = queues.find(row, url) if row else None
+    queued = queues.find(row, url, visit) if row else None
     partitions = crawl.log.partitions
     partition = partition_key(partition_of(site, partitions), partitions)
     visits = store.table(HistoryRow)

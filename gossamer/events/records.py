@@ -81,6 +81,8 @@ class Discovery(Struct, frozen=True, gc=False):
     position: str = ""
     """The part of the page with the link, as in `gossamer.events.pages.Link`, or `script` for a
     guess."""
+    good_links: int = 0
+    """Links of good pages to the URL so far, if it is promoted. 0 for a URL that is admitted."""
 
 
 class SeedAdded(Event, frozen=True, kw_only=True, tag="seed_added"):
@@ -154,6 +156,9 @@ class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):
     repeated: bool = False
     """Whether the URLs may have been admitted before by the same visit, after a crash between an
     admission and the commit of its record."""
+    promoted: bool = False
+    """Whether the URLs were admitted before, and a link of another good page gives them a better
+    rank. A URL that waits no longer is ignored."""
 
 
 class Visit(Struct, frozen=True, gc=False):

@@ -65,6 +65,9 @@ COUNTERS: dict[str, Metric] = {
     "gossamer_urls_admitted_total": Metric(
         "URLs that passed the URL-seen test for the first time."
     ),
+    "gossamer_urls_promoted_total": Metric(
+        "Waiting URLs that were queued again because a later link gave them a better rank."
+    ),
     "gossamer_long_links_total": Metric(
         "Links of more than 200 characters, which are an early sign of ever-growing URLs."
     ),

@@ -47,6 +47,7 @@ from services.dedup.host_steps import HostSteps
 from services.dedup.links import InLinks, hints_of_links
 from services.dedup.listings import Listings
 from services.dedup.pages import Pages
+from services.dedup.promotions import Promotions
 from services.dedup.seen import Finding, SeenSet, hash_finder
 
 MAX_HINTS = 5000
@@ -71,7 +72,7 @@ class Dedup(Processor):
         self._host_steps = steps = HostSteps(store)
         self._host_names = names = HostNames(store, settings)
         self._pages = Pages(settings, store, self._listings, steps, names, hints_limit)
-        self._erasing = Erasing(seen, store)
+        self._erasing, self._promotions = Erasing(seen, store), Promotions()
         self._crawl: CrawlDefined | None = None
         self._handlers = self._bind_handlers()
 
@@ -164,7 +165,7 @@ class Dedup(Processor):
         self._clear_caches()
 
     def _clear_caches(self) -> None:
-        for part in (self._pages, self._host_steps, self._host_names):
+        for part in (self._pages, self._host_steps, self._host_names, self._promotions):
             part.clear()
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[list[Key]]:
@@ -237,9 +238,11 @@ class Dedup(Processor):
             # A seed that is added again is retried now. The frontier still obeys the host's delay
             # and Retry-After.
             yield from _request_retries(event, seen, now)
+        repeated, new = by_finding[Finding.REPEATED], by_finding[Finding.NEW]
+        yield from self._promotions.apply(event, (*repeated, *new), seen, self._crawl, now)
         known = 0 if linking else _count_content_links(event.via, seen)
-        yield from _admit(event, by_finding[Finding.REPEATED], known, True, now)
-        yield from _admit(event, by_finding[Finding.NEW], known, False, now)
+        yield from _admit(event, repeated, known, True, now)
+        yield from _admit(event, new, known, False, now)
 
     def _passes(self, event: UrlsDiscovered, discovery: Discovery) -> bool:
         """Return whether *discovery* goes on to the URL-seen test: a guess only within limits."""

@@ -31,6 +31,7 @@ from gossamer.events.outcomes import FAILURES
 from gossamer.events.pages import is_in_content
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
+from gossamer.telemetry import count
 from gossamer.web.links import Sketch, add_link, linking_site
 from gossamer.web.url import host_key
 from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_conditional
@@ -131,6 +132,62 @@ class Admission:
         partition.sites.begin(event.site, None)
         return queued
 
+    def promote(
+        self,
+        partition: Partition,
+        event: UrlsAdmitted,
+        crawl: CrawlDefined | None,
+        now: float,
+        record: OffsetAndTime | None = None,
+    ) -> int:
+        """Queue the waiting URLs of *event* once more, under the better rank that a later link
+        gives them; return their number.
+
+        A URL is not promoted if it was visited, refused or planned, or if no worse rank of its host
+        has URLs. While URLs are parked at the site, none is: any of them may be parked.
+        """
+        strategy = self._partitions.strategy
+        if self._revisits.allocation.limited or partition.parts.parked(event.site):
+            return 0
+        by_host = defaultdict[str, list[Discovery]](list)
+        for found in event.urls:
+            by_host[host_key(found.url)].append(found)
+        linking, promoted = linking_site(event.via, event.site), 0
+        for key, group in by_host.items():
+            host = partition.find(event.site, key)
+            waiting = host.row.new.waiting
+            if not waiting or (record and host.row.applied.covers(record)):
+                continue
+            urls = list[QueuedUrl]()
+            for found in self._select_waiting(event.crawl, key, group):
+                candidate = AdmissionCandidate(
+                    found, host, 0, crawl, self._refusals.blocklist, self._settings, partition, now
+                )
+                origin, good_links = Origin.of(found, event.via), found.good_links
+                rank = partition.rank(
+                    event.site, found.url, origin, strategy, bool(linking), good_links=good_links
+                )
+                if rank < max(waiting) and not find_refusal(candidate):
+                    number = self._partitions.next_number(partition, now, rank)
+                    url = _make_queued_url(found, origin, event, linking, number)
+                    urls.append(replace(url, good_links=good_links))
+            if urls:
+                applied = host.row.applied.through(record) if record else host.row.applied
+                new = replace(host.row.new, surplus=host.row.new.surplus + len(urls))
+                partition.queue(host, replace(host.row, new=new, applied=applied), urls, now)
+                promoted += len(urls)
+        count("gossamer_urls_promoted_total", promoted)
+        return promoted
+
+    def _select_waiting(
+        self, crawl: str, host: str, urls: Sequence[Discovery]
+    ) -> Iterator[Discovery]:
+        """Yield those of *urls* that may be in the queues of new URLs."""
+        keys = [found.url for found in urls]
+        gone = {row.url for row in self._urls.get_many((crawl, host), keys)}
+        gone |= {plan.url for plan in self._revisits.plans(crawl, host, keys)}
+        yield from (found for found in urls if found.url not in gone)
+
     def release_parked(
         self, partition: Partition, site: str, crawl: CrawlDefined | None, now: float
     ) -> None:
@@ -224,7 +281,8 @@ class Admission:
             origin = Origin.of(found, event.via)
             is_next = found.url == following
             rank = partition.rank(event.site, found.url, origin, strategy, bool(linking), is_next)
-            urls.append(_make_queued_url(found, origin, event, linking, rank, moment + len(urls)))
+            number = request_number(rank, moment + len(urls))
+            urls.append(_make_queued_url(found, origin, event, linking, number))
         if self._revisits.allocation.limited:
             partition.update(host, row)
             for url in urls:
@@ -303,7 +361,7 @@ class Admission:
         host, trust = partition.find(site, plan.host), partition.sites.validators(site, plan.host)
         is_recent_claim = now < partition.opened_at + QUEUE_SEARCH_PERIOD
         if is_recent_claim and partition.queues.is_recently_queued(
-            host.row, plan.url, plan.earlier > 0
+            host.row, plan.url, plan.earlier > 0, plan.attempt
         ):
             self._revisits.mark_queued(plan)
             return False
@@ -348,12 +406,11 @@ def _host_of_discovery(found: Discovery) -> str:
 
 
 def _make_queued_url(
-    found: Discovery, origin: Origin, event: UrlsAdmitted, linking: str, rank: int, moment: int
+    found: Discovery, origin: Origin, event: UrlsAdmitted, linking: str, number: int
 ) -> QueuedUrl:
     """Return the queue entry of *found*; *linking*: the site of the page that links to it."""
     in_links = add_link(0, linking, found.url) if linking else 0
     statistics = _pack_new_page(found.depth, found.priority, in_links, found.every)
-    number = request_number(rank, moment)
     return QueuedUrl(event.crawl, "", 0, found.url, number, origin, statistics=statistics)
 
 

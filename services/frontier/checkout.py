@@ -1,7 +1,7 @@
 """Check-out: makes an order for a ready host, with all data that its visits need."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from gossamer.events import (
     Visit,
 )
 from gossamer.settings import FrontierSettings
+from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.cookies import cookies_for
 from gossamer.web.robots import REDIRECTS, RobotsRules
@@ -34,7 +35,7 @@ from services.frontier.politeness import (
     next_delay,
     unreadable_until,
 )
-from services.frontier.queue import BUCKET_URLS, is_revisit
+from services.frontier.queue import BUCKET_URLS, is_revisit, is_surplus
 from services.frontier.refusals import Refusals
 from services.frontier.replicas import (
     COMPARED_BATCH,
@@ -51,7 +52,7 @@ from services.frontier.robots import (
     make_probe_visit,
     needs_probe,
 )
-from services.frontier.rows import HostRow, Lease, QueuedUrl
+from services.frontier.rows import HostRow, Lease, QueuedUrl, UrlRow
 from services.frontier.slow_start import PartKey
 from services.frontier.workbench import Host
 from services.frontier.worth import describe_part
@@ -69,6 +70,8 @@ class Fate(Enum):
 
     VISIT = auto()
     SKIP = auto()
+    DROP = auto()
+    """Skip it as surplus: another entry of the URL is or was visited."""
     MOVE = auto()
     """Move it to the queue of its rank, which has changed."""
     FORWARD = auto()
@@ -117,10 +120,12 @@ class CheckOut:
         refusals: Refusals,
         revisits: Revisits,
         replicas: Replicas,
+        store: Store,
     ) -> None:
         self._settings, self._visit_limit = settings, visit_limit
         self._balance, self._refusals, self._revisits = balance, refusals, revisits
         self._replicas, self._outputs = replicas, list[Event]()
+        self._urls = store.table(UrlRow)
 
     def pop_outputs(self) -> Iterator[Event]:
         """Yield once the answers to skipped robots.txt visits on behalf of other hosts, and the
@@ -250,9 +255,13 @@ class CheckOut:
         if explores and may_forward(row):
             explores, row = False, queues.choose_best(row)
         while queued := queues.first(row, BUCKET_URLS if may_forward(row) else count):
-            run, probed = list[QueueHead](), Counter[str]()
+            run, probed, urls = list[QueueHead](), Counter[str](), set[str]()
+            rows = self._rows_of_promoted(row, queued)
             for url in queued:
-                head = self._examine(partition, host, url, crawl, probed, now)
+                if url.url in urls and row.new.surplus:
+                    break  # The next check-out skips the second entry of a promoted URL.
+                urls.add(url.url)
+                head = self._examine(partition, host, url, rows, crawl, probed, now)
                 if head.fate is Fate.VISIT and moved < MAX_MOVED:
                     head = _examine_rank(partition, row, head, strategy, explores)
                 if run and head.fate is not run[0].fate:
@@ -263,7 +272,7 @@ class CheckOut:
                     sent = [(one.url, one.target) for one in run]
                     self._outputs += self._replicas.send(row.host, sent, now)
                     return replace(row, ready_at=now + FORWARDING_PAUSE), Trigger.FORWARDED
-                case Fate.SKIP:
+                case Fate.SKIP | Fate.DROP:
                     row = self._skip(partition, host, row, run, crawl, now)
                     explores = explores and row.new.ordered is not None
                 case Fate.MOVE:
@@ -279,6 +288,14 @@ class CheckOut:
                     found = queued[: min(len(run), count)]
                     return self._start_slowly(partition, queues.hold_queue(row), found, now)
         return row, []
+
+    def _rows_of_promoted(self, row: HostRow, queued: Sequence[QueuedUrl]) -> Mapping[str, UrlRow]:
+        """Return the rows of the *queued* URLs of a host with surplus entries, by URL."""
+        if not row.new.surplus:
+            return {}
+        urls = [url.url for url in queued if url.url]
+        found = self._urls.get_many((queued[0].crawl, row.host), urls)
+        return {one.url: one for one in found}
 
     def _start_slowly(
         self, partition: Partition, row: HostRow, urls: list[QueuedUrl], now: float
@@ -322,17 +339,37 @@ class CheckOut:
         partition: Partition,
         host: Host,
         url: QueuedUrl,
+        rows: Mapping[str, UrlRow],
         crawl: CrawlDefined,
         probed: Counter[str],
         now: float,
     ) -> QueueHead:
         """Return whether *url*, at the head of a queue of *host*, is visited.
 
+        It is dropped if it is surplus by *rows*. The entry that promotes a URL is also dropped
+        instead of being skipped or forwarded: the entry of its admission follows.
+
         It is skipped if *crawl* excludes it, because it was wider at its admission; if it was
         blocklisted since; if its part of the site brings nothing new; if it was erased; and if it
         is a robots.txt visit on behalf of another host whose answer is cached. *probed*: the parked
         parts of which URLs before it are visited nevertheless. It is updated.
         """
+        if is_surplus(url, rows.get(url.url)):
+            return QueueHead(Fate.DROP, url)
+        head = self._examine_waiting(partition, host, url, crawl, probed, now)
+        if url.good_links and head.fate is not Fate.VISIT:
+            return QueueHead(Fate.DROP, url)
+        return head
+
+    def _examine_waiting(
+        self,
+        partition: Partition,
+        host: Host,
+        url: QueuedUrl,
+        crawl: CrawlDefined,
+        probed: Counter[str],
+        now: float,
+    ) -> QueueHead:
         if not url.url:
             return QueueHead(Fate.SKIP, url)
         if target := find_target(host.row, url, crawl, self._refusals.blocklist):
@@ -361,6 +398,8 @@ class CheckOut:
         )
         partition.plans.refund_excluded([head.url for head in run])
         row = partition.queues.skip(row, len(run))
+        if run[0].fate is Fate.DROP:
+            row = partition.queues.skip_surplus(row, len(run))
         totals = replace(row.totals, admitted=max(0, row.totals.admitted - readmitted))
         row = replace(row, totals=totals)
         if readmitted:

@@ -65,7 +65,8 @@ class ErasureHandler:
             urls[event.url] = None
             host = partition.find(event.site, host_key(event.url))
             if host.stored:
-                rows["queues"] = partition.queues.erase(host.row, event.url)
+                visited = self._store.table(UrlRow).get((event.crawl, host.row.host), event.url)
+                rows["queues"] = partition.queues.erase(host.row, event.url, visited)
         else:
             for host in self._target_hosts(partition, event):
                 urls |= dict.fromkeys(self._iter_urls(partition, event.crawl, host))

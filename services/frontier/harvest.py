@@ -21,9 +21,8 @@ from msgspec import Struct
 
 from gossamer.events import PageDeduplicated, Purpose, Verdict
 from gossamer.events.outcomes import GONE_VERDICTS
+from gossamer.policies import GOOD_SCORE
 
-GOOD_SCORE = 0.5
-"""Minimum score of a good page."""
 MAX_POINTS = 64
 MAX_SITE_POINTS = 16
 """Points of the curve of a site."""

@@ -1,10 +1,14 @@
 """The order of URLs that were never visited: the strategies, and the rank of a URL.
 
-Each URL has a rank: the smaller, the sooner. It is the URL's priority plus a penalty of 0 to 20
+Each URL has a rank: the smaller, the sooner. It is the URL's priority plus a penalty of 0 to 30
 points for what a visit is expected to bring less than the best one. A strategy is a row of weights,
 which say how many points each disadvantage costs. Priorities of seeds count exactly, inherited ones
 and penalties in steps of five, because a host has one FIFO queue for each rank in use (`queue.py`).
 Among URLs of one rank, the first one that was admitted is the first one that is visited.
+
+**Later links promote.** A link of a good page is evidence for its URL, and links of several good
+pages are more. A URL that waits is queued once more, under its new rank, when dedup finds such a
+link (`Admission.promote`).
 
 **No prediction starves a URL.** The best rank gets nine of ten orders of a host. Every tenth goes
 to the next worse rank in turn, as far as a penalty can explain the difference: a worse priority
@@ -23,12 +27,12 @@ from zlib import crc32
 from gossamer.crawl import strategy_of
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, Discovery, Purpose
 from gossamer.events.pages import LinkPosition
-from gossamer.policies import STRATEGIES
+from gossamer.policies import LINK_STRATEGIES, MAX_GOOD_LINKS, STRATEGIES
 from services.frontier.rows import Origin
 
 STEP = 5
 """Points between two penalties, and between two inherited priorities."""
-MAX_PENALTY = 20
+MAX_PENALTY = 30
 """The largest penalty in points."""
 MAX_RANK = PRIORITY_LIMIT + MAX_PENALTY
 MAX_DEPTH = 8
@@ -49,6 +53,8 @@ class Strategy(NamedTuple):
     """If a visit is expected to yield nothing new."""
     score: int = 0
     """If the linking page is worthless."""
+    good_links: int = 0
+    """If it was not promoted by links of several good pages."""
     in_links: int = 0
     """If a page of the URL's own site linked to it."""
     depth: int = 0
@@ -70,13 +76,15 @@ BREADTH = Strategy()
 """The rank is the priority."""
 TABLE = {
     "breadth": BREADTH,
-    "best": Strategy(worth=20, score=10, in_links=2, depth=3, guess=20),
+    "best": Strategy(worth=20, score=10, good_links=10, in_links=2, depth=3, guess=20),
     "seeds-first": Strategy(expansion=20),
-    "focused": Strategy(score=20, guess=20),
+    "focused": Strategy(score=20, good_links=10, guess=20),
     "sample": Strategy(is_walk=True),
 }
 if TABLE.keys() != {*STRATEGIES}:
     raise AssertionError("each strategy has a row")
+if {name for name, row in TABLE.items() if row.good_links} != LINK_STRATEGIES:
+    raise AssertionError("dedup promotes URLs for the strategies that weigh good links")
 
 
 class Prospect(NamedTuple):
@@ -90,6 +98,8 @@ class Prospect(NamedTuple):
     """Whether the URL's site has a seed."""
     is_next: bool = False
     """Whether the random walk goes on with the URL."""
+    good_links: int = 0
+    """Links of good pages that promoted the URL; 0 if it was not promoted."""
 
 
 def strategy_row(crawl: CrawlDefined | None) -> Strategy:
@@ -115,6 +125,8 @@ def _penalty(strategy: Strategy, origin: Origin, prospect: Prospect) -> int:
         points += strategy.depth * min(origin.depth, MAX_DEPTH) / MAX_DEPTH
         if not prospect.is_linked:
             points += strategy.in_links
+        further = min(max(0, prospect.good_links - 1), MAX_GOOD_LINKS - 1)
+        points += strategy.good_links * (1 - further / (MAX_GOOD_LINKS - 1))
     if origin.position == LinkPosition.SCRIPT:
         points += strategy.guess
     if not prospect.has_seed:

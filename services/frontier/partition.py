@@ -214,7 +214,7 @@ class Partition:
             raise ForbiddenTransition(f"{row.host} is {before} and cannot become {row.condition}")
         if trigger or not host.stored:
             self.tally.record_condition(row, before if host.stored else None)
-        self.tally.queued += row.queued - host.row.queued
+        self.tally.queued += row.queued_urls - host.row.queued_urls
         self._host_rows.put(row)
         if not host.stored and self.sites.count_host(row.site):
             self.tally.daily.count_site()
@@ -238,24 +238,26 @@ class Partition:
         strategy: Strategy,
         is_linked: bool,
         is_next: bool = False,
+        good_links: int = 0,
     ) -> int:
         """Return the rank of a URL of *site*.
 
         *is_linked*: a page of another site linked to it; *is_next*: the random walk goes on with
-        it.
+        it; *good_links*: the links of good pages that promoted it.
         """
         if not strategy.predicts:
             return rank_of(strategy, url, origin, Prospect())
         worth = self.parts.rank_worth(site, url, origin) if strategy.worth else 1.0
         has_seed = not strategy.expansion or self.sites.has_seed(site)
-        return rank_of(strategy, url, origin, Prospect(worth, is_linked, has_seed, is_next))
+        prospect = Prospect(worth, is_linked, has_seed, is_next, good_links)
+        return rank_of(strategy, url, origin, prospect)
 
     def rank_again(self, site: str, url: QueuedUrl, strategy: Strategy) -> int:
         """Return the present rank of a queued URL. A random walk does not change it."""
         if strategy.is_walk or url.on_behalf_of:
             return rank_of_number(url.number)
         is_linked = bool(strategy.in_links and linking_site(url.origin.via, site))
-        return self.rank(site, url.url, url.origin, strategy, is_linked)
+        return self.rank(site, url.url, url.origin, strategy, is_linked, good_links=url.good_links)
 
     # The life of a host; `docs/host-conditions.md` draws it.
 

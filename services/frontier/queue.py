@@ -6,6 +6,10 @@ both kinds have URLs they take turns, an order at a time, so that new URLs get t
 visits (`choose_next_queue`). Each crawl has buckets of its own. A bucket is dropped whole when the
 cursor has passed it.
 
+A promoted URL has an entry of its admission, and another one in the queue of a better rank. The one
+that is reached first is visited. The other one is surplus: check-out skips it, because the row of
+the URL shows the visit (`is_surplus`). Only hosts with surplus entries have these rows read.
+
 All URLs of an order come from one queue, which the host's row names until the order has ended
 (`NewQueues.ordered`, `HostRow.is_again_next`). So each outcome moves the cursor of its URL's queue,
 although better URLs may have arrived in the meantime.
@@ -26,7 +30,16 @@ from services.frontier.ordering import (
     choose_explored_rank,
     rank_of_number,
 )
-from services.frontier.rows import ErasedQueues, HostRow, NewQueues, Origin, QueuedUrl, QueueEnds
+from services.frontier.parked import PARKING_RULES
+from services.frontier.rows import (
+    ErasedQueues,
+    HostRow,
+    NewQueues,
+    Origin,
+    QueuedUrl,
+    QueueEnds,
+    UrlRow,
+)
 from services.frontier.workbench import CachePart, FrontierCaches
 
 BUCKET_URLS = 100
@@ -241,6 +254,7 @@ class HostQueues:
             host.new,
             ranks={**host.new.ranks, rank: ends},
             queued=host.new.queued - 1,
+            surplus=host.new.surplus if host.new.queued > 1 else 0,
             ordered=host.new.ordered if ends.queued else None,
         )
         return replace(host, new=new, is_again_next=not new.queued and host.again.queued > 0)
@@ -274,46 +288,70 @@ class HostQueues:
 
     def new_urls(self, host: HostRow) -> set[str]:
         """Return the URLs that were never visited, without visits on behalf of other hosts. It
-        reads all queues of new URLs."""
+        reads all queues of new URLs. Entries that promote a URL do not count: a URL that waits has
+        the entry of its admission, too."""
         return {
             queued.url
             for rank in host.new.ranks
             for queued in self._iter_queued(host, rank)
-            if not queued.on_behalf_of
+            if not (queued.on_behalf_of or queued.good_links)
         }
 
-    def is_recently_queued(self, host: HostRow, url: str, again: bool) -> bool:
-        """Return whether *url* is among the last URLs of a queue: at least those that one step of
-        the loop may have appended.
+    def is_recently_queued(self, host: HostRow, url: str, again: bool, attempt: int) -> bool:
+        """Return whether *url* is among the last URLs of a queue for this *attempt*: at least those
+        that one step of the loop may have appended.
 
         Visits on behalf of other hosts do not count, because they are not visits to the page.
+        Neither does the surplus entry of a promoted URL whose visit failed.
         """
         return any(
-            queued.url == url and not queued.on_behalf_of
+            queued.url == url and queued.attempt == attempt and not queued.on_behalf_of
             for rank in ((None,) if again else host.new.ranks)
             for queued in self._iter_queued(host, rank, _ends(host, rank).tail - RECENT_BUCKETS)
         )
 
-    def find(self, host: HostRow, url: str) -> FoundUrl | None:
-        """Return *url* in its queue; None if it is not queued."""
+    def find(self, host: HostRow, url: str, visited: UrlRow | None = None) -> FoundUrl | None:
+        """Return *url* in its queue, a promoted one in its best queue; None if it is not queued.
+
+        *visited*: the row of the URL. Surplus entries do not count.
+        """
         ahead = 0
         for rank in (None, *sorted(host.new.ranks)):
             for position, queued in enumerate(self._iter_queued(host, rank)):
-                if queued.url == url:
+                if queued.url == url and not (host.new.surplus and is_surplus(queued, visited)):
                     return FoundUrl(queued, ahead + position, rank, position)
             ahead += 0 if rank is None else _ends(host, rank).queued
         return None
 
-    def erase(self, host: HostRow, url: str) -> int:
-        """Erase the URL from the entries of *url*; return the number of entries."""
-        count = 0
+    def skip_surplus(self, host: HostRow, count: int) -> HostRow:
+        """Count *count* surplus entries less, which were skipped."""
+        return replace(host, new=replace(host.new, surplus=max(0, host.new.surplus - count)))
+
+    def erase(self, host: HostRow, url: str, visited: UrlRow | None = None) -> int:
+        """Erase the URL from the entries of *url*; return the number of entries.
+
+        *visited*: the row of the URL. Surplus entries are marked, because the URL that shows that
+        they are surplus is erased: all but one of a URL that waits.
+        """
+        count, has_entry = 0, False
         for rank in (None, *host.new.ranks):
             ends, log = _ends(host, rank), self._log(host, rank)
             # Entries before the cursor stay in the store until their bucket is dropped.
             queued = [*log.rows(ends.head, ends.tail, end=ends.tail_size)]
             for one in [one for one in queued if one.url == url]:
-                erased = replace(one, url="", on_behalf_of="", origin=Origin(), statistics=b"")
-                self._urls.put(replace(erased, validators=NO_VALIDATORS))
+                surplus = is_new(one) and (has_entry or is_surplus(one, visited))
+                has_entry = has_entry or (is_new(one) and not surplus)
+                good_links = int(surplus and host.new.surplus > 0)
+                erased = replace(
+                    one,
+                    url="",
+                    on_behalf_of="",
+                    origin=Origin(),
+                    statistics=b"",
+                    validators=NO_VALIDATORS,
+                    good_links=good_links,
+                )
+                self._urls.put(erased)
                 self._heads.drop(one.bucket)
                 count += 1
         return count
@@ -364,6 +402,23 @@ def is_revisit(url: QueuedUrl) -> bool:
     """Return whether *url* is in the queue of URLs to visit again: an earlier visit to it has
     ended."""
     return url.earlier > 0
+
+
+def is_new(url: QueuedUrl) -> bool:
+    """Return whether the entry is of an admission or a promotion."""
+    return not (url.attempt or url.earlier or url.on_behalf_of)
+
+
+def is_surplus(url: QueuedUrl, last: UrlRow | None) -> bool:
+    """Return whether *url*, an entry of a host with surplus entries, must be skipped, because it
+    was visited by another entry.
+
+    *last*: the row of the URL. A retry and a revisit have entries of their own. A row that says
+    that the URL was parked does not count, because the URL may have been released.
+    """
+    if last is None or not is_new(url):
+        return False
+    return not last.queued and (last.outcome not in PARKING_RULES or url.good_links > 0)
 
 
 def _number(url: QueuedUrl) -> int:

@@ -199,7 +199,9 @@ class NewQueues(ColumnGroup, frozen=True):
     ranks: dict[int, QueueEnds] = field(default_factory=dict)
     """Rank → its queue. Empty queues stay while few ranks are in use."""
     queued: int = 0
-    """URLs that wait in these queues."""
+    """Entries of these queues. A promoted URL has several."""
+    surplus: int = 0
+    """Entries that will be skipped, because another entry of their URL is or was visited."""
     next_bucket: int = 0
     """The first bucket of the next new queue. Earlier queues of its rank have not used it."""
     ordered: int | None = None
@@ -349,8 +351,13 @@ class HostRow(Row, frozen=True):
 
     @property
     def queued(self) -> int:
-        """URLs that wait in all queues."""
+        """Entries of all queues."""
         return self.new.queued + self.again.queued
+
+    @property
+    def queued_urls(self) -> int:
+        """URLs that wait in all queues."""
+        return max(0, self.new.queued - self.new.surplus) + self.again.queued
 
 
 class SiteRow(Row, frozen=True):
@@ -488,6 +495,9 @@ class QueuedUrl(Row, frozen=True):
     """The revisit policies' state of the page, as `services.frontier.revisit` packs it."""
     basis: str = ""
     """The basis of the revisit: `services.frontier.revisit.Basis`; "" for a new URL or a retry."""
+    good_links: int = 0
+    """Links of good pages to the URL, if the entry promotes it; 0 for the entry of its
+    admission."""
 
 
 class UrlRow(Row, frozen=True):

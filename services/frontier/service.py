@@ -97,7 +97,13 @@ class Frontier(Processor):
             settings, self._partitions, self._refusals, self._revisits, store
         )
         self._check_out = CheckOut(
-            settings, visit_limit, self._balance, self._refusals, self._revisits, self._replicas
+            settings,
+            visit_limit,
+            self._balance,
+            self._refusals,
+            self._revisits,
+            self._replicas,
+            store,
         )
         self._check_in = CheckIn(settings, self._balance, self._revisits, store)
         self._leases = Leases(settings, self._check_in)
@@ -261,7 +267,8 @@ class Frontier(Processor):
 
     def _admit_urls(self, partition: Partition, event: UrlsAdmitted, now: float) -> Output:
         event, late = self._erasures.remove_erased_links(partition, event, now)
-        self._admission.admit(partition, event, self._crawl, now, self._offset_and_time(event))
+        admit = self._admission.promote if event.promoted else self._admission.admit
+        admit(partition, event, self._crawl, now, self._offset_and_time(event))
         return late
 
     def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Output:
@@ -433,7 +440,7 @@ def url_rows_of_events(events: Iterable[Event]) -> Iterator[Key]:
                     yield PlanRow, (crawl, host), hint.url
             case PageDeduplicated(crawl=crawl, host=host, visit=visit) if is_late(event):
                 yield PlanRow, (crawl, host), visit.url
-            case UrlsAdmitted(crawl=crawl, urls=admitted, repeated=True):
+            case UrlsAdmitted(crawl=crawl, urls=admitted) if event.repeated or event.promoted:
                 for found in admitted:
                     yield PlanRow, (crawl, host_key(found.url)), found.url
                     yield UrlRow, (crawl, host_key(found.url)), found.url

@@ -7,7 +7,7 @@ import pytest
 from gossamer.crawl import strategy_of
 from gossamer.events import Discovery, Purpose, Visit
 from gossamer.events.pages import Link, LinkKind, link_discovery
-from gossamer.policies import STRATEGIES
+from gossamer.policies import LINK_STRATEGIES, STRATEGIES
 from services.frontier.ordering import (
     BREADTH,
     MAX_DEPTH,
@@ -30,7 +30,7 @@ from tests.frontier.simulation import crawl
 URL = "http://a.test/x"
 SEED = Origin()
 LINK = Origin(depth=1, score=1.0)
-GOOD = Prospect(is_linked=True)
+GOOD = Prospect(is_linked=True, good_links=3)
 
 
 def rank(strategy: str, origin: Origin = LINK, prospect: Prospect = GOOD) -> int:
@@ -45,7 +45,7 @@ def test_rank_of_every_strategy_stays_within_its_bounds(name: str) -> None:
             for score in (0.0, 1.0):
                 origin = Origin(depth, priority=priority, score=score, position="script")
                 assert -100 <= rank(name, origin, poor) <= MAX_RANK
-                assert rank(name, origin, GOOD) <= rank(name, origin, poor) <= priority + 20 + STEP
+                assert rank(name, origin, GOOD) <= rank(name, origin, poor) <= priority + 30 + STEP
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -63,15 +63,23 @@ def test_breadth_ranks_by_priority_alone() -> None:
 
 def test_best_prefers_worth_then_score_then_links_and_depth() -> None:
     assert rank("best", SEED, Prospect()) == rank("best") == 0
-    worthless = rank("best", LINK, Prospect(0.0, is_linked=True))
+    worthless = rank("best", LINK, Prospect(0.0, is_linked=True, good_links=3))
     poor_page = rank("best", Origin(1, score=0.0))
-    deep = rank("best", Origin(MAX_DEPTH, score=1.0), Prospect())
-    assert worthless == MAX_PENALTY > poor_page > deep > 0
+    deep = rank("best", Origin(MAX_DEPTH, score=1.0), Prospect(good_links=3))
+    assert worthless == 20 > poor_page > deep > 0
+    assert rank("best", LINK, Prospect(0.0)) == MAX_PENALTY
+
+
+@pytest.mark.parametrize("name", sorted(LINK_STRATEGIES))
+def test_links_of_several_good_pages_precede_a_single_one(name: str) -> None:
+    ranks = [rank(name, LINK, Prospect(is_linked=True, good_links=n)) for n in range(5)]
+    assert ranks == [10, 10, 5, 0, 0]
+    assert rank(name, SEED, Prospect()) == 0
 
 
 def test_guess_is_last_where_the_strategy_predicts_by_page() -> None:
     guess = Origin(1, score=1.0, position="script")
-    assert rank("best", guess) == rank("focused", guess) == MAX_PENALTY
+    assert rank("best", guess) == rank("focused", guess) == 20
 
 
 def test_focused_ranks_by_the_score_of_the_linking_page() -> None:
@@ -80,7 +88,7 @@ def test_focused_ranks_by_the_score_of_the_linking_page() -> None:
 
 
 def test_seeds_first_ranks_other_sites_last() -> None:
-    assert rank("seeds-first", prospect=Prospect(has_seed=False)) == MAX_PENALTY
+    assert rank("seeds-first", prospect=Prospect(has_seed=False)) == 20
     assert rank("seeds-first", Origin(9, score=0.0), Prospect(0.0)) == 0
 
 
@@ -92,7 +100,7 @@ def test_random_walk_goes_on_with_one_link_of_a_page() -> None:
     others = {next_of_walk(found, f"1.1.{n}@http://a.test/{n}") for n in range(20)}
     assert len(others) > 10
     ranks = [rank_of(TABLE["sample"], one.url, LINK, Prospect()) for one in found]
-    assert {*ranks} == {5, 10, 15, 20}
+    assert {*ranks} == {*range(STEP, MAX_PENALTY + STEP, STEP)}
     assert rank("sample", prospect=Prospect(is_next=True)) == 0
     assert next_of_walk([], "x") is None
 
@@ -132,10 +140,10 @@ def test_request_numbers_sort_by_rank_then_moment() -> None:
 
 
 def test_worse_ranks_are_explored_in_turn_up_to_a_penalty() -> None:
-    waiting, last, explored = [20, -5, 5, 0, 15, 16], None, []
+    waiting, last, explored = [30, -5, 5, 0, 25, 26], None, []
     for _ in range(5):
         last = choose_explored_rank(waiting, last)
         explored.append(last)
-    assert explored == [0, 5, 15, 0, 5]
+    assert explored == [0, 5, 25, 0, 5]
     assert choose_explored_rank([0], None) is None
-    assert choose_explored_rank([0, 21], 0) is None
+    assert choose_explored_rank([0, MAX_PENALTY + 1], 0) is None

@@ -1,0 +1,148 @@
+"""Waiting URLs that later links promote: visited sooner, and once."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+
+from gossamer.events import Discovery, ErasureRequested, Outcome, UrlsAdmitted
+from gossamer.store.sqlite import SqliteStore
+from services.frontier.queue import HostQueues
+from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+from tests.frontier.simulation import START, Simulation, page
+
+HOST, SITE = "http://a.test", "a.test"
+
+
+def simulation(**settings: object) -> Simulation:
+    """Return a simulation without limits that are not the subject here."""
+    given = {"delay": 1.0, "batch": 2, "worth_parking": False, "url_budget": 0, **settings}
+    return Simulation(**given)  # type: ignore[arg-type]
+
+
+def link(path: str, **fields: object) -> Discovery:
+    given = {"depth": 1, "score": 0.5, **fields}
+    return Discovery(f"{HOST}/{path}", **given)  # type: ignore[arg-type]
+
+
+def admit(sim: Simulation, *found: Discovery, promoted: bool = False) -> None:
+    via = f"1.1.0@{HOST}/"
+    sim.handle(UrlsAdmitted(at=sim.now, site=SITE, via=via, urls=found, promoted=promoted))
+
+
+def promote(sim: Simulation, path: str, good_links: int = 2) -> None:
+    admit(sim, link(path, score=1.0, good_links=good_links), promoted=True)
+
+
+def host(sim: Simulation) -> HostRow:
+    found = SqliteStore(sim.database).table(HostRow).get(SITE, HOST)
+    assert found
+    return found
+
+
+def assert_visited_once(sim: Simulation, count: int) -> None:
+    """Assert that *count* URLs were visited once, and that no entry is left."""
+    visits = Counter(sim.pages())
+    assert len(visits) == count
+    assert {*visits.values()} == {1}
+    row = host(sim)
+    assert (row.queued, row.new.surplus, row.queued_urls) == (0, 0, 0)
+    assert row.totals.admitted == count
+
+
+def test_promoted_url_precedes_others_and_is_visited_once() -> None:
+    sim = simulation()
+    admit(sim, *(link(f"{n}") for n in range(60)))
+    sim.run(until=START + 3.5)
+    before = len(sim.pages())
+    promote(sim, "50")
+    row = host(sim)
+    assert (row.queued_urls, row.new.surplus) == (row.queued - 1, 1)
+    sim.run()
+    assert f"{HOST}/50" in sim.pages()[before : before + 3]
+    assert_visited_once(sim, 60)
+
+
+def test_url_promoted_several_times_is_visited_once() -> None:
+    sim = simulation()
+    admit(sim, *(link(f"{n}") for n in range(30)))
+    for good_links in (1, 2, 3):
+        promote(sim, "20", good_links)
+    assert host(sim).queued_urls == 30
+    sim.run()
+    assert sim.pages()[0] == f"{HOST}/20"
+    assert_visited_once(sim, 30)
+
+
+def test_url_that_waits_no_longer_is_not_promoted() -> None:
+    sim = simulation()
+    admit(sim, *(link(f"{n}") for n in range(30)))
+    sim.run(until=START + 10.0)
+    visited = sim.pages()[0].removeprefix(f"{HOST}/")
+    promote(sim, visited)
+    assert host(sim).new.surplus == 0
+    sim.run()
+    assert_visited_once(sim, 30)
+
+
+def test_promotion_of_a_url_in_flight_is_skipped() -> None:
+    sim = simulation(batch=1)
+    admit(sim, *(link(f"{n}") for n in range(10)))
+    while not (ordered := [o for _, o in sim.orders if not o.visits[0].url.endswith("robots.txt")]):
+        sim.run(steps=1)
+    promote(sim, ordered[0].visits[0].url.removeprefix(f"{HOST}/"))
+    sim.run()
+    assert_visited_once(sim, 10)
+
+
+def test_promoted_url_that_fails_is_retried_by_one_entry() -> None:
+    failed = set[str]()
+
+    def answer(url: str) -> Mapping[str, object]:
+        if url.endswith("/7") and url not in failed:
+            failed.add(url)
+            return {"outcome": Outcome.SERVER_ERROR}
+        return page(url)
+
+    sim = simulation(answer=answer)
+    admit(sim, *(link(f"{n}") for n in range(30)))
+    promote(sim, "7")
+    sim.run()
+    visits = Counter(sim.pages())
+    assert visits.pop(f"{HOST}/7") == 2
+    assert {*visits.values()} == {1}
+    assert (host(sim).queued, host(sim).new.surplus) == (0, 0)
+
+
+@pytest.mark.parametrize("is_visited", [False, True])
+def test_erased_promoted_url_leaves_exact_counters(is_visited: bool) -> None:
+    sim = simulation()
+    admit(sim, *(link(f"{n}") for n in range(30)))
+    promote(sim, "20")
+    if is_visited:
+        sim.run(until=START + 10.0)
+        assert f"{HOST}/20" in sim.pages()
+    before = host(sim)
+    sim.handle(ErasureRequested(at=sim.now, site=SITE, url=f"{HOST}/20"))
+    after = host(sim)
+    assert (after.queued_urls, after.new.surplus) == (before.queued_urls, before.new.surplus)
+    sim.run()
+    assert sim.pages().count(f"{HOST}/20") == int(is_visited)
+    assert (host(sim).queued, host(sim).new.surplus) == (0, 0)
+
+
+def test_best_queue_position_of_a_promoted_url_is_found() -> None:
+    sim = simulation()
+    admit(sim, *(link(f"{n}") for n in range(30)))
+    store = SqliteStore(sim.database)
+    queues = HostQueues(store.table(QueuedUrl), sim.definition.crawl)
+    before = queues.find(host(sim), f"{HOST}/20")
+    promote(sim, "20")
+    after = queues.find(host(sim), f"{HOST}/20")
+    assert before
+    assert after
+    assert (before.ahead, after.ahead) == (20, 0)
+    assert (before.rank, after.rank) == (15, 5)
+    sim.run()
+    visited = store.table(UrlRow).get((sim.definition.crawl, HOST), f"{HOST}/20")
+    assert queues.find(host(sim), f"{HOST}/20", visited) is None
