@@ -109,7 +109,7 @@ SCENARIOS = (
         until=50.0,
         hosts=(5, 8),
         mood="busy",
-        settings={"frontier": {"lease_slack": 9.0}},
+        settings={"frontier": {"lease_slack": 9.0, "worth_parking": False}},
     ),
     Scenario(
         "slow takeovers",
