@@ -48,6 +48,7 @@ from services.frontier.revisit import Basis, add_request, pack, unpack_page
 from services.frontier.revisits import Revisits
 from services.frontier.rows import (
     DueRow,
+    HostRow,
     OffsetAndTime,
     Origin,
     PlanRow,
@@ -63,6 +64,8 @@ QUEUE_SEARCH_PERIOD = 3600.0
 """Seconds after a claim in which the queue is searched before the URL of a due plan is queued. A
 former owner may have crashed after it queued the URL and before it updated the plan. If its clock
 was ahead, the plan is due some time after our claim."""
+MAX_SEARCHED_URLS = 500
+"""URLs in the queues of a host that are searched for URLs to promote."""
 ERASURE_WAIT = 60.0
 """Seconds by which a due visit is postponed while its URL, host or site is erased."""
 
@@ -144,10 +147,10 @@ class Admission:
         gives them; return their number.
 
         A URL is not promoted if it was visited, refused or planned, or if no worse rank of its host
-        has URLs. While URLs are parked at the site, none is: any of them may be parked.
+        has URLs.
         """
         strategy = self._partitions.strategy
-        if self._revisits.allocation.limited or partition.parts.parked(event.site):
+        if self._revisits.allocation.limited:
             return 0
         by_host = defaultdict[str, list[Discovery]](list)
         for found in event.urls:
@@ -159,7 +162,7 @@ class Admission:
             if not waiting or (record and host.row.applied.covers(record)):
                 continue
             urls = list[QueuedUrl]()
-            for found in self._select_waiting(event.crawl, key, group):
+            for found in self._select_waiting(partition, host.row, event.crawl, group):
                 candidate = AdmissionCandidate(
                     found, host, 0, crawl, self._refusals.blocklist, self._settings, partition, now
                 )
@@ -167,7 +170,9 @@ class Admission:
                 rank = partition.rank(
                     event.site, found.url, origin, strategy, bool(linking), good_links=good_links
                 )
-                if rank < max(waiting) and not find_refusal(candidate):
+                refused = find_refusal(candidate)
+                # The URL is in the site's budgets already.
+                if rank < max(waiting) and (refused is None or refused.rule in BUDGETS):
                     number = self._partitions.next_number(partition, now, rank)
                     url = _make_queued_url(found, origin, event, linking, number)
                     urls.append(replace(url, good_links=good_links))
@@ -180,13 +185,23 @@ class Admission:
         return promoted
 
     def _select_waiting(
-        self, crawl: str, host: str, urls: Sequence[Discovery]
-    ) -> Iterator[Discovery]:
-        """Yield those of *urls* that may be in the queues of new URLs."""
+        self, partition: Partition, host: HostRow, crawl: str, urls: Sequence[Discovery]
+    ) -> list[Discovery]:
+        """Return those of *urls* that are in the queues of new URLs of *host*.
+
+        Not each parked URL has a row. So if URLs are parked at the site, the queues are searched;
+        if they are long, the result is empty.
+        """
         keys = [found.url for found in urls]
-        gone = {row.url for row in self._urls.get_many((crawl, host), keys)}
-        gone |= {plan.url for plan in self._revisits.plans(crawl, host, keys)}
-        yield from (found for found in urls if found.url not in gone)
+        gone = {row.url for row in self._urls.get_many((crawl, host.host), keys)}
+        gone |= {plan.url for plan in self._revisits.plans(crawl, host.host, keys)}
+        waiting = [found for found in urls if found.url not in gone]
+        if waiting and partition.parts.parked(host.site):
+            if host.new.queued > MAX_SEARCHED_URLS:
+                return []
+            queued = partition.queues.new_urls(host)
+            waiting = [found for found in waiting if found.url in queued]
+        return waiting
 
     def release_parked(
         self, partition: Partition, site: str, crawl: CrawlDefined | None, now: float

@@ -85,6 +85,18 @@ def test_url_that_waits_no_longer_is_not_promoted() -> None:
     assert_visited_once(sim, 30)
 
 
+def test_urls_of_a_site_with_parked_urls_are_promoted_and_parked_ones_are_not() -> None:
+    sim = simulation(url_budget=20, budget_growth=0.0)
+    admit(sim, *(link(f"{n}") for n in range(200)))
+    promote(sim, "15")
+    promote(sim, "30")
+    promote(sim, "190")
+    assert host(sim).new.surplus == 1
+    sim.run(until=START + 60.0)
+    assert sim.pages()[0] == f"{HOST}/15"
+    assert sorted(sim.pages()) == sorted(f"{HOST}/{n}" for n in range(20))
+
+
 def test_promotion_of_a_url_in_flight_is_skipped() -> None:
     sim = simulation(batch=1)
     admit(sim, *(link(f"{n}") for n in range(10)))
