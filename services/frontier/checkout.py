@@ -421,6 +421,8 @@ class CheckOut:
             self._refusals.refuse_queued(partition, row, url, exclusion, crawl, now)
         row = queues.skip(row, len(queued))
         admitted = max(0, row.totals.admitted - len(queued))
+        partition.parts.count_admitted(row.site, -len(queued))
+        partition.release_budgets(row.site, now)
         partition.update(host, replace(row, totals=replace(row.totals, admitted=admitted)))
 
     def _exclude(
