@@ -75,7 +75,7 @@ def rewrite_url(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:
 
 
 class StepsLesson(NamedTuple):
-    """What a page taught about the URL steps of its host."""
+    """The effects of a page on the URL steps of its host."""
 
     to_visit: list[str]
     """Rewritten URLs that have to be visited as proof."""
@@ -84,7 +84,7 @@ class StepsLesson(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """What the URL-seen test compares of a URL that may have random tokens."""
+    """The form of a URL with random tokens that the URL-seen test compares."""
 
     url: str
     """The URL, without tokens that make no difference."""

@@ -43,8 +43,7 @@ class Promotions:
         crawl: CrawlDefined | None,
         now: float,
     ) -> Iterator[UrlsAdmitted]:
-        """Remember *admitted*; yield those of *seen* that links of *event* promote. Both are links
-        of *event*."""
+        """Remember the links *admitted* of *event*; yield its links *seen* that promote a URL."""
         if crawl is None or strategy_of(crawl) not in LINK_STRATEGIES:
             return
         promoted = [better for found in seen if (better := self._promote(event.site, found))]

@@ -228,8 +228,8 @@ class Parts:
         self._store_worth(site, worth)
 
     def record_opening(self, site: str, new_links: int, known_links: int) -> None:
-        """Count a page with a new text, the content of which has *new_links* to new URLs of its
-        site, and *known_links* to URLs that were discovered before."""
+        """Count a page with a new text. Its content has *new_links* to new URLs of its site, and
+        *known_links* to URLs that were discovered before."""
         self.worth(site).totals.opened += new_links / (new_links + known_links)
 
     def record_links(self, site: str, via: str, urls: Iterable[Discovery]) -> None:
@@ -461,8 +461,7 @@ class Parts:
         """Erase the counters and the parked URLs of *target*, which is *site*, or a host or a URL
         of it. Return the number of erased URLs.
 
-        The buckets of a part that has URLs of other hosts, too, are rewritten without those of
-        *target*.
+        Buckets that also have URLs of other hosts are rewritten without those of *target*.
         """
         erased = 0
         for name, part in [*self.parked(site).items()]:

@@ -127,8 +127,8 @@ class SiteTotals(Struct, array_like=True):
     new: float = 0.0
     """New texts."""
     opened: float = 0.0
-    """Pages with a new text of which the content has only new links. Of a page that links to known
-    pages, too, the share of new links counts."""
+    """The sum, over pages with a new text, of the share of new links among the links of their
+    content."""
     received: int = 0
     """Bytes."""
     new_received: int = 0
@@ -150,8 +150,8 @@ class SiteTotals(Struct, array_like=True):
 
     @property
     def earned_share(self) -> float:
-        """The share of the new texts that the budgets grow with: those of pages that lead back to
-        known pages, or nowhere."""
+        """The share of the new texts by which the budgets grow: the texts of pages that lead back
+        to known pages, or nowhere."""
         return max(0.0, 1.0 - self.opened / self.new) if self.new else 0.0
 
     @property
