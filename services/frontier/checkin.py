@@ -381,9 +381,8 @@ class CheckIn:
         site, row = event.site, partition.find(event.site, event.host).row
         if event.in_links:
             partition.parts.record_page_in_links(site, event.in_links)
-        # A copy under another session id says nothing about the URLs that are left.
-        is_forwarded = without_own_session(row, event.visit.url) != event.visit.url
-        if (new := new_texts_of(event)) is not None and not is_forwarded:
+        new = None if _is_other_session(row, event) else new_texts_of(event)
+        if new is not None:
             partition.parts.count_harvest(site, HarvestPoint(event.at, links=event.links))
             partition.parts.record_visit(site, event.visit, new, event.size, now)
             partition.release_budgets(site, now)
@@ -516,3 +515,13 @@ def _outcome_of(event: PageDeduplicated) -> Outcome:
     if event.verdict is Verdict.GONE:
         return Outcome.GONE if event.status in GONE else Outcome.CLIENT_ERROR
     return Outcome.NOT_MODIFIED if event.status == NOT_MODIFIED else Outcome.PAGE
+
+
+def _is_other_session(row: HostRow, event: PageDeduplicated) -> bool:
+    """Return whether the visit of *event* had another session id than the URLs that are left, or
+    found a page again that was visited under another one. It says nothing about those URLs."""
+    url = without_own_session(row, event.visit.url)
+    copied = event.duplicate_of or event.near_duplicate_of
+    return url != event.visit.url or (
+        bool(row.url_rules) and without_own_session(row, copied) == url
+    )

@@ -51,6 +51,7 @@ from services.frontier.slow_start import PartKey
 from services.frontier.workbench import PartitionCaches
 from services.frontier.worth import (
     LOW_WORTH,
+    NO_VISITS,
     OTHERS,
     Estimate,
     SiteWorth,
@@ -442,7 +443,11 @@ class Parts:
         return part
 
     def restart_host(self, site: str, host: str, now: float) -> None:
-        """Treat the parts of *host* as new, and release its parked URLs."""
+        """Treat the parts of *host* as new, and release its parked URLs. The links on its pages
+        count as known ones."""
+        worth = self.worth(site)
+        of_host = worth.of_new.get(host, NO_VISITS)
+        worth.totals.opened = max(0.0, worth.totals.opened - of_host.new)
         self._erase_counters(site, host)
         for name in [*self.parked(site)]:
             if name.removeprefix(OF_COPIES).startswith(host):

@@ -9,7 +9,14 @@ from random import Random
 
 import pytest
 
-from gossamer.events import Discovery, PageDeduplicated, UrlsAdmitted, Verdict, VisitEnded
+from gossamer.events import (
+    Discovery,
+    PageDeduplicated,
+    UrlRulesAnnounced,
+    UrlsAdmitted,
+    Verdict,
+    VisitEnded,
+)
 from tests.frontier.simulation import Simulation
 
 HOST, SITE = "http://a.test", "a.test"
@@ -18,8 +25,11 @@ HOUR = 3600.0
 Links = Callable[[int], Iterable[int]]
 
 
-def visits_of(links: Links, *found: int, seconds: float = HOUR) -> int:
-    """Crawl the web *links* from the pages *found* for *seconds*; return the number of visits."""
+def visits_of(links: Links, *found: int, seconds: float = HOUR, proof: int = 0) -> int:
+    """Crawl the web *links* from the pages *found* for *seconds*; return the number of visits.
+
+    *proof*: the number of the visit that proves a rule about session ids.
+    """
     sim = Simulation(delay=0.1, batch=1, url_budget=BUDGET, depth_budget=0, second_budget=0)
     seen = {*found}
 
@@ -33,6 +43,9 @@ def visits_of(links: Links, *found: int, seconds: float = HOUR) -> int:
     def give_verdict(ended: VisitEnded) -> PageDeduplicated:
         """Admit the new links of the visited page; return the verdict that its text is new."""
         url = ended.visit.url
+        if len(sim.pages()) == proof:
+            rules = {"session_id ?visitor": ""}
+            sim.handle(UrlRulesAnnounced(at=sim.now, site=SITE, host=HOST, rules=rules))
         targets = {*links(_number(url))} - {_number(url)}
         new = sorted(targets - seen)
         seen.update(new)
@@ -112,6 +125,16 @@ def link_shop(page: int) -> Iterable[int]:
     if page == 0:
         return range(1, 101)
     return range(5 * page + 96, 5 * page + 101) if page <= 100 else ()
+
+
+def link_sessions(page: int) -> Iterable[int]:
+    """Link to ten pages under a new session id, until the rule about it is proven."""
+    return link_maze(page) if page < BUDGET - 5 else ()
+
+
+def test_links_to_pages_under_new_session_ids_cost_no_budget_once_the_rule_is_proven() -> None:
+    assert visits_of(link_sessions, 0) < 2 * BUDGET
+    assert visits_of(link_sessions, 0, proof=BUDGET - 5) == 10 * (BUDGET - 5) + 1
 
 
 def test_probes_find_pages_that_lead_back_behind_many_that_do_not() -> None:

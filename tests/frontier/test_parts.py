@@ -11,6 +11,7 @@ from gossamer.events import (
     Outcome,
     PageDeduplicated,
     ReleaseRequested,
+    UrlRulesAnnounced,
     UrlsAdmitted,
     Verdict,
     Visit,
@@ -36,6 +37,8 @@ class TrapSite:
         self.has_news = False
         self.in_links: dict[str, int] = {}
         """URL → the sketch of the sites that link to it, for its verdict."""
+        self.copied = dict[str, str]()
+        """URL without a new text → the URL whose text it has."""
         self.sim = Simulation(self._answer, **settings)  # type: ignore[arg-type]
         self.sim.give_verdict = self._give_verdict
 
@@ -51,6 +54,7 @@ class TrapSite:
             visit=ended.visit,
             verdict=Verdict.FIRST if is_new else Verdict.DUPLICATE,
             digest=ended.visit.url,
+            duplicate_of="" if is_new else self.copied.get(ended.visit.url, f"{HOST}/cal/"),
             size=1000,
             in_links=self.in_links.get(ended.visit.url, 0),
         )
@@ -106,6 +110,20 @@ def test_urls_of_a_part_without_new_texts_are_parked_with_their_reason() -> None
     assert name == f"{HOST}/cal/"
     assert site.parked()[name] == 48 - len(site.visited("/cal/"))
     assert site.outcome("/cal/47") == "low_worth"
+
+
+def test_copies_of_a_page_under_another_session_id_do_not_count() -> None:
+    site, kept, other = TrapSite(url_budget=100), "9a3f6c21d5e80b47" * 2, "4be1907d2c83fa65" * 2
+    for page in calendar(48):
+        site.copied[f"{HOST}{page}?visitor={kept}"] = f"{HOST}{page}?visitor={other}"
+    site.discover("/page/")
+    rules = {"session_id ?visitor": kept}
+    site.sim.handle(UrlRulesAnnounced(at=site.sim.now, site=SITE, host=HOST, rules=rules))
+    site.discover(*(f"{page}?visitor={kept}" for page in calendar(8)))
+    site.run(300.0)
+    site.discover(*(f"{page}?visitor={kept}" for page in calendar(40, 8)))
+    site.run(600.0)
+    assert len(site.visited("/cal/")) == 48
 
 
 def test_other_parts_are_visited_while_one_is_parked() -> None:
