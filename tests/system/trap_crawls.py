@@ -20,40 +20,38 @@ STOPPING_TIME = 60.0
 MIN_RECALL = 0.99
 """The share of honest pages that a crawl must fetch."""
 MAX_EXCESS = 0.05
-"""The maximum number of requests in excess for each honest page."""
+"""The maximum number of requests in excess for each honest page, at sites without a trap."""
 MAX_COST = 1.6
 """The maximum number of requests for each honest page of the hostile web."""
-ESCAPED: dict[str, bool] = {
-    "wildcard": False,
-    "wildcard-words": False,
-    "wildcard-suffix": False,
-    "wildcard-country": False,
-    "mirror": True,
-    "www": True,
-    "calendar": False,
-    "facets": False,
-    "sort": False,
-    "growing": False,
-    "blocks": False,
-    "relative": False,
-    "session": True,
-    "session-unknown": False,
-    "session-path": False,
-    "soft404": True,
-    "soft404-echo": True,
-    "always-200": False,
-    "always-404": False,
-    "always-500": False,
-    "near": False,
-    "tarpit": False,
-    "babble": False,
-    "doorways": False,
+EXCESS: dict[str, int] = {
+    "wildcard": 180,
+    "wildcard-words": 180,
+    "wildcard-suffix": 110,
+    "wildcard-country": 110,
+    "mirror": 10,
+    "www": 10,
+    "calendar": 50,
+    "facets": 90,
+    "sort": 50,
+    "growing": 60,
+    "blocks": 60,
+    "relative": 120,
+    "session": 8,
+    "session-unknown": 30,
+    "session-path": 25,
+    "soft404": 10,
+    "soft404-echo": 15,
+    "always-200": 25,
+    "always-404": 10,
+    "always-500": 10,
+    "near": 45,
+    "tarpit": 200,
+    "babble": 700,
+    "doorways": 90,
 }
-"""Whether a crawl meets the aims for each trap. A test of an aim that is not met is expected to
-fail."""
-assert ESCAPED.keys() == TRAPS.keys()
-HOSTILE_ESCAPED = False
-"""Whether a crawl meets the aims for the web of all traps."""
+"""The maximum number of requests in excess that a crawl needs to recognise each trap, on a site of
+any size: about half as many again as it makes."""
+assert EXCESS.keys() == TRAPS.keys()
 
 
 @dataclass(frozen=True)
