@@ -26,10 +26,20 @@ from gossamer.relevance import parse_relevance
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
 from gossamer.web.url_steps import ALL_STEPS, check_steps, merge_url
+from gossamer.web.usage import policy_of
 
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 SCOPES = ("host", "site", "any")
-CHOICES = ("url_steps", "external_links", "relevant", "follow_irrelevant", "strategy")
+CHOICES = (
+    "url_steps",
+    "external_links",
+    "relevant",
+    "follow_irrelevant",
+    "strategy",
+    "purposes",
+    "usage_disallowed",
+    "usage_unknown",
+)
 """Settings of the crawl with the same names in its definition."""
 
 
@@ -114,11 +124,11 @@ def apply_request(
 ) -> CrawlDefined:
     """Return *crawl* with the other requested settings. Unrequested ones are those of *before*.
 
-    Raise BadSettings if an immutable setting would change.
+    Raise BadSettings if an immutable setting would change, or the purposes are impossible.
     """
     old = before or replace(crawl, url_steps=request.choices.get("url_steps", ALL_STEPS))
     share = request.discovery_share
-    return replace(
+    changed = replace(
         crawl,
         **_merge_choices(request.choices, old),
         parties=old.parties,
@@ -126,6 +136,8 @@ def apply_request(
         budget=old.budget if request.budget is None else request.budget,
         discovery_share=old.discovery_share if share is None else share,
     )
+    policy_of(changed)
+    return changed
 
 
 def _merge_choices(choices: Mapping[str, Any], old: CrawlDefined) -> dict[str, Any]:
@@ -185,7 +197,8 @@ def check_crawl(event: Event) -> None:
 
 
 def accept(event: CrawlDefined | SeedAdded) -> None:
-    """Raise Poison if *event* has another crawl, or an invalid scope, policy or strategy."""
+    """Raise Poison if *event* has another crawl, or an invalid scope, policy, strategy or
+    purpose."""
     check_crawl(event)
     if isinstance(event, CrawlDefined):
         try:
@@ -193,6 +206,7 @@ def accept(event: CrawlDefined | SeedAdded) -> None:
             parse_policy(event.revisit)
             parse_strategy(event.strategy)
             check_steps(event.url_steps)
+            policy_of(event)
             for party in event.parties.values():
                 parse_scope(party.scope or ANYWHERE)
             if event.relevant:

@@ -12,6 +12,7 @@ from gossamer.events.public import GONE_RULES, Gone
 from gossamer.policies import NEVER
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
+from gossamer.web.usage import Judgement, judge
 from inspection.crawl import OpenCrawl
 from inspection.figures import about, moment, number, plural
 from inspection.hosts import Host, host_of
@@ -212,6 +213,8 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
     is_paused: bool
     robots: str
     """The rule of robots.txt that decides, as a sentence; "" before the file was read."""
+    usage: dict[str, Judgement]
+    """The judgement of each purpose of the crawl by robots.txt, before a request is made."""
     crawl_delay: float
     """Crawl-delay in robots.txt, in seconds; 0 without one."""
     host_key: str
@@ -279,6 +282,7 @@ def explain(
         coming_policy=definition.revisit if definition and is_replanned else "",
         is_paused=definition is not None and definition.paused,
         robots=robots.rules.explain(facts.url) if robots else "",
+        usage=_usage(facts),
         crawl_delay=robots.rules.crawl_delay if robots else 0.0,
         host_key=facts.host_key,
         host=host_of(facts.host, robots, facts.override) if facts.host else None,
@@ -289,6 +293,13 @@ def explain(
 def _blocked_by(facts: UrlFacts) -> Rule | None:
     rule = facts.blocklist.of_url(facts.url)
     return Rule(rule, facts.blocklist.rules[rule].at) if rule else None
+
+
+def _usage(facts: UrlFacts) -> dict[str, Judgement]:
+    if facts.robots is None or facts.definition is None:
+        return {}
+    judgements = judge(facts.robots.rules.usage_of(facts.url))
+    return {purpose: judgements[purpose] for purpose in facts.definition.purposes}
 
 
 def _scope(facts: UrlFacts) -> ScopeResult | None:
@@ -438,6 +449,8 @@ def _publication(facts: UrlFacts) -> str:
     document, verdict = facts.document, facts.verdict
     if verdict is None and document is None:
         return ""
+    if document and document.gone == Gone.USAGE and verdict and verdict.reason:
+        return f"not in pages ({verdict.reason.removesuffix(': it is not published')})"
     if document and document.gone:
         return f"not in pages ({GONE_RULES[Gone(document.gone)].text.rstrip('.')})"
     if document is None:

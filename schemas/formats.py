@@ -20,7 +20,7 @@ from msgspec import inspect as types
 from gossamer import events
 from gossamer.events import Event, Page, PageArchived, SeedAdded, pages
 from gossamer.events.topics import TOPIC_OF
-from gossamer.web import cookies, robots, soft_404, validators
+from gossamer.web import cookies, robots, soft_404, usage, validators
 
 SCHEMAS = Path(__file__).parent
 JSON_SCHEMA, AVRO, PROTOBUF = SCHEMAS / "events", SCHEMAS / "avro", SCHEMAS / "protobuf"
@@ -84,7 +84,7 @@ def schema_of(event: type[Event]) -> Schema:
 def _named(name: str) -> type[Any]:
     found: type[Any] = next(
         getattr(module, name)
-        for module in (events, pages, cookies, robots, soft_404, validators)
+        for module in (events, pages, cookies, robots, soft_404, usage, validators)
         if hasattr(module, name)
     )
     return found
@@ -197,23 +197,37 @@ def _avro_container(kind: types.Type, named: set[str]) -> Any:
 
 
 def protobuf_of(event: type[Event], before: str) -> str:
-    """Return the Protobuf file of *event*. Fields keep their numbers of the file *before*."""
+    """Return the Protobuf file of *event*. Fields keep their numbers of the file *before*.
+
+    A message that the file of an earlier event has is imported from there.
+    """
     numbers = {
         name: {field: int(number) for field, number in _NUMBERED.findall(body)}
         for name, body in _MESSAGE.findall(before)
     }
-    structs = {struct.cls.__name__: struct for struct in _structs(_type_of(event))}
+    structs, imports = _messages_of(event), list[str]()
+    for other in PUBLIC[: PUBLIC.index(event)]:
+        if shared := structs.keys() & _messages_of(other).keys():
+            imports.append(f'import "{other.__struct_config__.tag}.proto";')
+            structs = {name: one for name, one in structs.items() if name not in shared}
     messages = [
         "\n".join(_message(struct, numbers.get(name, {}))) for name, struct in structs.items()
     ]
-    return "\n\n".join([HEAD, *messages]) + "\n"
+    return "\n\n".join([HEAD, *imports, *messages]) + "\n"
+
+
+def _messages_of(event: type[Event]) -> dict[str, types.StructType]:
+    return {struct.cls.__name__: struct for struct in _structs(_type_of(event))}
 
 
 def _structs(struct: types.StructType) -> Iterator[types.StructType]:
     yield struct
     for field in struct.fields:
-        bare, _ = _bare(field.type)
-        item = _bare(bare.item_type)[0] if isinstance(bare, types.VarTupleType) else bare
+        item, _ = _bare(field.type)
+        if isinstance(item, types.VarTupleType):
+            item, _ = _bare(item.item_type)
+        elif isinstance(item, types.DictType):
+            item, _ = _bare(item.value_type)
         if isinstance(item, types.StructType):
             yield from _structs(item)
 

@@ -47,6 +47,9 @@ INTO_SETTINGS = {
     "relevant": ("crawl", "relevant"),
     "follow_irrelevant": ("crawl", "follow_irrelevant"),
     "strategy": ("crawl", "strategy"),
+    "purposes": ("crawl", "purposes"),
+    "usage_disallowed": ("crawl", "usage_disallowed"),
+    "usage_unknown": ("crawl", "usage_unknown"),
 }
 """Option → section and name of the setting that it overrides."""
 NO_PAGE_STATUS = 3

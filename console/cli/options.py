@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gossamer.errors import BadSettings
 from gossamer.policies import POLICIES, STRATEGIES
 from gossamer.telemetry import configure_logs
+from gossamer.web.usage import ACTIONS, CATEGORIES
 from inspection.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
 from inspection.folder import Folder
 
@@ -22,6 +23,13 @@ SETTINGS_PREFIX = "GOSSAMER_"
 """The prefix of environment variables that are settings."""
 DEFAULT_FLEET_POLICY = "optimal"
 """The revisit policy of a fleet whose settings name none."""
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Read a list of names, separated by commas; "" is an empty list."""
+    return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
 REVISIT_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "--revisit",
@@ -60,6 +68,22 @@ PAGE_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
             "help": f"order of new URLs: {', '.join(STRATEGIES)} "
             "(default: best if the scope is any, else breadth)",
         },
+    ),
+    (
+        "--purposes",
+        {
+            "type": names,
+            "metavar": "LIST",
+            "help": f"uses of the pages, such as search,ai-input: of {', '.join(CATEGORIES)}",
+        },
+    ),
+    (
+        "--usage-disallowed",
+        {"choices": ACTIONS, "help": "if the site disallows one of the purposes"},
+    ),
+    (
+        "--usage-unknown",
+        {"choices": ACTIONS, "help": "if the site states nothing about one of the purposes"},
     ),
 )
 """Options for the pages, the external links and the order of URLs, of `crawl` and `seed`."""

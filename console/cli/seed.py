@@ -38,7 +38,15 @@ from gossamer.web.scope import parse_scope
 from inspection.figures import number, percent, plural
 
 REVISIT_FIELDS = ("revisit", "budget", "discovery_share")
-PAGE_FIELDS = ("external_links", "relevant", "follow_irrelevant", "strategy")
+PAGE_FIELDS = (
+    "external_links",
+    "relevant",
+    "follow_irrelevant",
+    "strategy",
+    "purposes",
+    "usage_disallowed",
+    "usage_unknown",
+)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -16,8 +16,11 @@ from gossamer import clock
 from gossamer.events import CrawlDefined, Party
 from gossamer.terminal import json_line
 from gossamer.web.url_steps import ALL_STEPS
+from gossamer.web.usage import Action, Category
 from inspection.figures import counts, duration, instant, number, plural
 from inspection.status import CrawlStatus, read_status
+
+DEFAULT_USAGE = ((Category.SEARCH.value,), Action.SKIP.value, Action.FETCH.value)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -88,12 +91,22 @@ def _definition(crawl: CrawlDefined, verbose: bool) -> Iterator[Line]:
     if crawl.relevant:
         follow = "followed" if crawl.follow_irrelevant else "not followed"
         yield Line("relevant", f"{crawl.relevant}; links of other pages are {follow}")
+    if verbose or (crawl.purposes, crawl.usage_disallowed, crawl.usage_unknown) != DEFAULT_USAGE:
+        yield Line("purposes", usage_text(crawl))
     if crawl.external_links != "deep":
         yield Line("external", f"links to other sites: {crawl.external_links}")
     for name, party in sorted(crawl.parties.items()):
         yield Line("party", f"{name}: {party_text(party)}")
     if disabled := [name for name in ALL_STEPS if name not in crawl.url_steps]:
         yield Line("url steps", f"without {', '.join(disabled)}")
+
+
+def usage_text(crawl: CrawlDefined) -> str:
+    """Return the purposes of *crawl*, and what it does without permission, in words."""
+    if not crawl.purposes:
+        return "none: statements about usage are ignored"
+    purposes = ", ".join(crawl.purposes)
+    return f"{purposes}; disallowed: {crawl.usage_disallowed}; unknown: {crawl.usage_unknown}"
 
 
 def party_text(party: Party) -> str:

@@ -108,6 +108,9 @@ def details(found: UrlExplanation) -> Iterator[str]:
     yield from revisit_details(found)
     if found.robots:
         yield f"robots.txt of {found.host_key}: {found.robots}"
+    for purpose, judgement in found.usage.items():
+        by = f", by {'; '.join(map(str, judgement.by))}" if judgement.by else ""
+        yield f"usage for {purpose}, before a request: {judgement.word}{by}"
     if found.host:
         yield from _pace(found, found.host)
         if found.queued:

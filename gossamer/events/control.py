@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from gossamer.events.records import Event
+from gossamer.web.usage import Action
 
 
 class Party(Struct, frozen=True):
@@ -55,6 +56,14 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     strategy: str = ""
     """The order in which new URLs are visited: `breadth`, `best`, `seeds-first`, `focused` or
     `sample`. "" means `best` if the scope is `any()`, else `breadth`."""
+    purposes: tuple[str, ...] = ("search",)
+    """The categories of use that the crawl is for: `search`, `archive`, `train-ai`, `ai-input`."""
+    usage_disallowed: str = Action.SKIP.value
+    """What is done with a page whose use for one of the purposes is disallowed: `fetch`, `fetch and
+    do not publish` or `do not fetch`."""
+    usage_unknown: str = Action.FETCH.value
+    """What is done with a page whose use for one of the purposes is unknown, with the values of
+    `usage_disallowed`."""
     parties: dict[str, Party] = field(default_factory=dict)
     """The limits of each party, by its name. Parties without limits of their own are not listed."""
 

@@ -64,6 +64,7 @@ class Hazard(StrEnum):
     BLACKLISTED = "blacklisted"
     ROBOTS_MALFORMED = "robots_malformed"
     ROBOTS_EXCLUDED = "robots_excluded"
+    USAGE_EXCLUDED = "usage_excluded"
     MALFORMED_HTML = "malformed_html"
     PARSER_FAULT = "parser_fault"
     EXPIRED_LEASES = "expired_leases"
@@ -223,6 +224,11 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.ROBOTS_EXCLUDED: Counting(
         ("frontier", "fetcher"), ("fetcher.product", "fetcher.robots_age"),
         "robots.txt forbids a URL, at admission or just before the request."),
+    Hazard.USAGE_EXCLUDED: Counting(
+        ("fetcher", "dedup"),
+        ("crawl.purposes", "crawl.usage_disallowed", "crawl.usage_unknown"),
+        "The site does not allow a use that the crawl is for. The page is not requested, or not "
+        "published and not archived if only its response states this."),
     Hazard.MALFORMED_HTML: Counting(("parser",), (),
         "Elements or attributes would take an HTML parser quadratic time. The rest is cut."),
     Hazard.PARSER_FAULT: Counting(

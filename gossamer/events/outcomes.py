@@ -50,6 +50,7 @@ class Outcome(StrEnum):
     PRIVATE_ADDRESS = "private_address"
     BLACKLISTED = "blacklisted"
     ROBOTS_EXCLUDED = "robots_excluded"
+    USAGE_EXCLUDED = "usage_excluded"
     UNWANTED_TYPE = "unwanted_type"
     UNVISITED = "unvisited"
     OTHER = "other"
@@ -132,7 +133,8 @@ class Absence(StrEnum):
     DOWN = "down"
     """The server did not answer, or failed, in all attempts."""
     REFUSED = "refused"
-    """robots.txt or another 4xx refused the visit, or the type or address is not visited."""
+    """robots.txt, a statement about usage or another 4xx refused the visit, or the type or address
+    is not visited."""
     EXCLUDED = "excluded"
     """No visit was made: when it was due, the crawl or the blocklist excluded it."""
 
@@ -251,6 +253,10 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Fate.DONE, Health.WELL, Wait.NONE,
         Absence.REFUSED, VerdictSubject.NOTHING, strains=False,
         text="robots.txt forbids the URL. No request was made."),
+    Outcome.USAGE_EXCLUDED: Meaning(
+        Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.REFUSED, VerdictSubject.NOTHING, strains=False,
+        text="The site does not allow a use that the crawl is for. No request was made."),
     Outcome.UNWANTED_TYPE: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
         Absence.REFUSED, VerdictSubject.NOTHING, strains=False,

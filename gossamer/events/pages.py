@@ -25,6 +25,7 @@ from gossamer.events.records import (
     Visit,
 )
 from gossamer.web.url import fingerprint, site_of
+from gossamer.web.usage import Judgement, Statement
 from gossamer.web.validators import NO_VALIDATORS, Validators
 
 MAX_LINKS_PER_EVENT = 1000
@@ -268,11 +269,13 @@ class Contents(Event, frozen=True, kw_only=True):
     at most 500 characters and white space folded."""
     truncated: bool = False
     """Whether the body is incomplete."""
-    usage: dict[str, str] = field(default_factory=dict)
-    """The site's usage statements for the page, as written: `content-usage`
-    (draft-ietf-aipref-attach) and `content-signal` (contentsignals.org) from robots.txt and
-    headers, and `tdm-reservation` and `tdm-policy` (TDM Reservation Protocol) from meta elements
-    and headers."""
+    usage: dict[str, Judgement] = field(default_factory=dict)
+    """Whether each category of use (`search`, `archive`, `train-ai`, `ai-input`) is allowed,
+    disallowed or unknown, and the statements that decide. The most restrictive statement wins.
+    Later versions may add categories."""
+    usage_statements: tuple[Statement, ...] = ()
+    """All statements of the site about the use of the page, as written: from robots.txt, headers
+    and meta elements, at most 50."""
     hazards: tuple[str, ...] = ()
     """The names of the hazards that the page met."""
     cut: tuple[str, ...] = ()

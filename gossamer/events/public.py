@@ -15,14 +15,16 @@ from enum import StrEnum
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from gossamer.events.outcomes import Verdict, check_complete
 from gossamer.events.pages import CONTENTS, Contents, Link, PageParsed
 from gossamer.events.records import Event, Instant, Url
+from gossamer.web.usage import Judgement, Statement
 
 Document = TypeVar("Document", bound=Contents)
-PROTECTED_FIELDS = frozenset({"hazards", "cut", "text"})
+PROTECTED_FIELDS = frozenset({"hazards", "cut", "text", "usage", "usage_statements"})
+"""Fields that are never dropped. They are small, or shortened instead."""
 LINK_FIELDS = frozenset({"links", "entries"})
 """Fields that a parsed page keeps at any size, because the crawl needs them. The parser limits
 them."""
@@ -104,6 +106,11 @@ class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
     """Compressed length of the record, in bytes."""
     trace: str = ""
     """The id of the document, as in `pages`: 128 bits of its URL, in hexadecimal."""
+    usage: dict[str, Judgement] = field(default_factory=dict)
+    """Whether each category of use is allowed, as in `pages`. Meta elements beyond the first 64 KiB
+    of the body are not read."""
+    usage_statements: tuple[Statement, ...] = ()
+    """The statements about the use of the page, as in `pages`."""
 
 
 class Tombstone(Struct, frozen=True):
@@ -137,6 +144,7 @@ class Gone(StrEnum):
     NOINDEX = "noindex"
     LISTING = "listing"
     IRRELEVANT = "irrelevant"
+    USAGE = "usage"
     MISSING = "missing"
     SOFT_404 = "soft_404"
     REDIRECTED = "redirected"
@@ -165,6 +173,8 @@ GONE_RULES: dict[Gone, GoneRule] = {
     Gone.NOINDEX: GoneRule(1, "The page asks not to be indexed."),
     Gone.LISTING: GoneRule(1, "The URL has a sitemap or a feed, which is not a document."),
     Gone.IRRELEVANT: GoneRule(1, "The page is not relevant to the crawl (`crawl.relevant`)."),
+    Gone.USAGE: GoneRule(
+        1, "The site does not allow a use that the crawl is for (`crawl.purposes`)."),
     Gone.MISSING: GoneRule(2, "The server does not find the page (404)."),
     Gone.SOFT_404: GoneRule(
         1, "The response has the host's signature for missing pages (soft 404)."),

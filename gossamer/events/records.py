@@ -22,6 +22,7 @@ from gossamer.web.cookies import Cookie
 from gossamer.web.http import Headers
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature
+from gossamer.web.usage import Statement
 from gossamer.web.validators import NO_VALIDATORS, Validators, conditions
 
 Url = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
@@ -311,9 +312,9 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     truncated: str = ""
     """Why the body is incomplete, as a WARC-Truncated reason: length, time or disconnect. "" means
     that it is complete."""
-    usage: dict[str, str] = {}
-    """The site's usage statements for the page from robots.txt and headers, as written:
-    `content-usage` (draft-ietf-aipref-attach) and `content-signal` (contentsignals.org)."""
+    usage_statements: tuple[Statement, ...] = ()
+    """The site's statements about the use of the page, from the robots.txt of the order and from
+    headers. See `gossamer.web.usage`."""
     signature: Signature = NO_SIGNATURE
     """The signature of the host's response for a page that does not exist, as in the order."""
     hazards: tuple[str, ...] = ()

@@ -31,6 +31,7 @@ from gossamer.web.directives import Signal
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import MAX_LENGTH
 from gossamer.web.url_steps import ALL_STEPS, check_steps
+from gossamer.web.usage import Action, Category, policy_of
 
 
 class CrawlSettings(Section):
@@ -68,9 +69,21 @@ class CrawlSettings(Section):
     expected worth, the score of the linking page, links from other sites, and depth), `seeds-first`
     (sites of seeds before others), `focused` (by the score of the linking page) or `sample` (a
     random walk with restarts). Empty means `best` if the scope is `any()`, else `breadth`."""
+    purposes: Annotated[tuple[str, ...], unit("list of categories")] = (Category.SEARCH.value,)
+    """Uses of the pages: `search`, `archive`, `train-ai` (training of generative models) and
+    `ai-input` (input of a model that answers). Sites allow or disallow these uses in robots.txt,
+    headers and meta elements. `[]` ignores their statements."""
+    usage_disallowed: Annotated[str, unit("action")] = Action.SKIP.value
+    """What is done with a page if a site disallows one of the `purposes`: `fetch`, `fetch and do
+    not publish` or `do not fetch`. If only the response states this, `do not fetch` means that the
+    page is neither published nor archived (hazard usage_excluded)."""
+    usage_unknown: Annotated[str, unit("action")] = Action.FETCH.value
+    """What is done with a page if the site states nothing about one of the `purposes`, with the
+    values of `usage_disallowed`. It cannot be stricter than `usage_disallowed`."""
 
     def model_post_init(self, context: Any) -> None:
         """Raise an error for an expression, a step or a policy that is invalid."""
+        policy_of(self)
         check_steps(self.url_steps)
         if self.relevant:
             parse_relevance(self.relevant)
@@ -462,8 +475,9 @@ class ParserSettings(Section):
         "unavailable_after",
     )
     """Directives in robots meta elements and X-Robots-Tag headers that keep a page out of `pages`.
-    `tdm-reservation`, `noai` and others may be added. `[]` publishes every page with its text. The
-    fields `directives` and `usage` of a page contain all its directives."""
+    `tdm-reservation`, `noai` and others may be added. `[]` publishes every page with its text,
+    unless `crawl.purposes` excludes it: `noindex` disallows `search`. The field `directives` of a
+    page contains all its directives."""
     not_followed: Annotated[tuple[Signal, ...], unit("list of directives")] = ("nofollow",)
     """Directives in robots meta elements and X-Robots-Tag headers that keep a page's links from
     being followed."""

@@ -92,7 +92,8 @@ COUNTERS: dict[str, Metric] = {
     ),
     "gossamer_archived_bytes_total": Metric("Bytes written to WARC files."),
     "gossamer_not_archived_total": Metric(
-        "Pages that were not archived because they ask not to be."
+        "Pages that were not archived because they ask not to be, or because the site does not "
+        "allow a use that the crawl is for."
     ),
     "gossamer_parser_replaced_total": Metric(
         "Parser processes that crashed or were stopped, and were replaced."

@@ -5,15 +5,13 @@ directive is for all crawlers, or for the crawler that is named before it
 (`X-Robots-Tag: otherbot: noindex`). Our name is the product token of the User-Agent, as in
 robots.txt.
 
-Settings decide the effect of each directive (`Signal`). Statements about the use of a text for
-models (noai, and the TDM Reservation Protocol of W3C's community group) are parsed and published.
+Settings decide the effect of each directive (`Signal`). `gossamer.web.usage` reads what they state
+about the use of the page.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
-
-from gossamer.web.http import Headers, first_value
 
 Signal = Literal[
     "noindex",
@@ -27,7 +25,7 @@ Signal = Literal[
     "tdm-reservation",
 ]
 """A request of a page or its site that settings may name. `unavailable_after` counts after its
-time, `tdm-reservation` if its value is 1."""
+time, `tdm-reservation` if its value is 1 in a header, a meta element or a file of the host."""
 
 ALL_CRAWLERS = ("", "*", "robots")
 """Names that address all crawlers; as the name of a meta element, only `robots`."""
@@ -38,8 +36,6 @@ VALUED_DIRECTIVES = frozenset(
     {UNAVAILABLE_AFTER, "max-snippet", "max-image-preview", "max-video-preview"}
 )
 """Directives with a value after a colon: the text before the colon is not a crawler's name."""
-RESERVATION, POLICY = "tdm-reservation", "tdm-policy"
-"""Headers and meta elements of the TDM Reservation Protocol."""
 MAX_DIRECTIVES, MAX_DIRECTIVE_LENGTH = 50, 100
 
 _weekday = re.compile(r"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,")
@@ -66,44 +62,35 @@ def parse_directives(values: Iterable[str], product: str) -> tuple[str, ...]:
     return tuple(unique)[:MAX_DIRECTIVES]
 
 
-def reservation(headers: Headers) -> dict[str, str]:
-    """Return the TDM reservation and policy in *headers*, by header name."""
-    values = {
-        name: first_value(headers, name)[:MAX_DIRECTIVE_LENGTH] for name in (RESERVATION, POLICY)
-    }
-    return {name: value for name, value in values.items() if value}
-
-
 def directive_value(name: str, found: Iterable[str]) -> str:
     """Return the value of the directive *name* among those *found*; "" if it is missing."""
     return next((one.partition(":")[2].strip() for one in found if one.startswith(f"{name}:")), "")
 
 
-def find_signals(
-    found: Iterable[str], usage: Mapping[str, str], unavailable: bool
-) -> frozenset[str]:
-    """Return the signals in the directives *found* and in the *usage* that the site states.
+def find_signals(found: Iterable[str], reserved: bool, unavailable: bool) -> frozenset[str]:
+    """Return the signals in the directives *found*.
 
-    *unavailable*: the time of `unavailable_after` has come.
+    *reserved*: the right to mine is reserved. *unavailable*: the time of `unavailable_after` has
+    come.
     """
     result = {one for one in found if ":" not in one}
-    if usage.get(RESERVATION, "").strip() == "1":
-        result.add(RESERVATION)
+    if reserved:
+        result.add("tdm-reservation")
     if unavailable:
         result.add(UNAVAILABLE_AFTER)
     return frozenset(result)
 
 
-def find_in_markup(markup: str, product: str) -> Iterator[str]:
-    """Yield the contents of the robots meta elements in *markup*, also of those in comments.
+def find_in_markup(markup: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield name and content of the meta elements in *markup* with one of *names*, in lower case.
 
-    No HTML parser is used.
+    No HTML parser is used, so elements in comments are found, too.
     """
-    names = meta_names(product)
     for element in _meta.findall(markup):
         attributes = {key.lower(): a or b or c for key, a, b, c in _attribute.findall(element)}
-        if attributes.get("name", "").strip().lower() in names:
-            yield attributes.get("content", "")
+        name = attributes.get("name", "").strip().lower()
+        if name in names:
+            yield name, attributes.get("content", "")
 
 
 def _parse_value(value: str, product: str) -> Iterator[str]:

@@ -20,6 +20,7 @@ from warcio.warcwriter import WARCWriter
 from gossamer.events import PageFetched
 from gossamer.web.http import Headers, all_values, payload_digest
 from gossamer.web.url import host_key, is_address
+from gossamer.web.usage import judge
 
 WARC = "WARC/1.1"
 COMPRESSION_LEVEL = 2
@@ -185,6 +186,12 @@ def _metadata(page: PageFetched) -> Fields:
         ("attempt", str(visit.attempt)),
         ("fetchTimeMs", str(round(page.took * 1000))),
         *(("hazard", hazard) for hazard in page.hazards),
+        *(("usageStatement", str(statement)) for statement in page.usage_statements),
+        *(
+            ("usage", f"{category}: {judgement.word}")
+            for category, judgement in judge(page.usage_statements).items()
+            if judgement.by
+        ),
     ]
 
 

@@ -1,11 +1,12 @@
 """The archive's processor: appends captures to segments, and commits them with store and log.
 
-Pages that ask not to be archived, in a header or a meta element, are skipped. Meta elements are
-searched at the beginning of the markup, without the parser, because the parser and the archive work
-on a page at the same time.
+Pages that ask not to be archived, in a header or a meta element, are skipped. So are pages whose
+use for a purpose of the crawl is excluded. Meta elements are searched at the beginning of the
+markup, without the parser, because the parser and the archive work on a page at the same time. All
+statements about the use of a page are stored with its capture.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -28,10 +29,20 @@ from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
 from gossamer.web.coding import decode
-from gossamer.web.directives import find_in_markup, find_signals, parse_directives, reservation
+from gossamer.web.directives import find_in_markup, find_signals, meta_names, parse_directives
 from gossamer.web.http import all_values, first_value, joined_values
 from gossamer.web.scope import Found
 from gossamer.web.sniffing import whole_type
+from gossamer.web.usage import (
+    Action,
+    UsagePolicy,
+    is_reserved,
+    judge,
+    limit_statements,
+    names_of_meta,
+    policy_of,
+    read_meta,
+)
 from services.archive.records import Body, Capture, capture, is_revisit, warcinfo
 from services.archive.rows import CaptureRow, SegmentRow
 from services.archive.segments import Segment, complete, file_name, repair, translate_errors
@@ -72,6 +83,8 @@ class Archive(Processor):
         self._settled = SegmentRow(writer=self._writer)
         self._relevant = ""
         """The crawl's rule for relevant pages; "" if all are."""
+        self._usage: UsagePolicy | None = None
+        """The purposes of the crawl."""
         self._serial = 0
         self._open: dict[str, Segment] = {}
         """Crawl → its open segment."""
@@ -98,14 +111,17 @@ class Archive(Processor):
     def handle(self, event: Event, now: float) -> Output:
         """Write the capture of a page; return the event with its position."""
         if isinstance(event, CrawlDefined):
-            self._relevant = event.relevant
+            self._relevant, self._usage = event.relevant, policy_of(event)
         if isinstance(event, VisitsErased):
             self._erase(event)
         if not isinstance(event, PageFetched) or self._is_irrelevant(event):
             return []
         if self._erasures.covers(event.visit):
             return []
-        if is_forbidden(event, self._not_archived, self._product):
+        event, robots_meta = add_meta_statements(event, self._product)
+        if self._is_excluded(event) or is_forbidden(
+            event, robots_meta, self._not_archived, self._product
+        ):
             count("gossamer_not_archived_total")
             return []
         self._finish_old_segments(now)
@@ -144,6 +160,12 @@ class Archive(Processor):
         kind = None if page.status == 304 else whole_type(page.headers, page.body)
         facts = Facts(Found(page.visit.url, page.visit.depth), kind)
         return parse_relevance(self._relevant).evaluate(facts).inside is False
+
+    def _is_excluded(self, page: PageFetched) -> bool:
+        """Return whether statements about the use of *page* exclude it from the crawl."""
+        if self._usage is None or page.visit.purpose is not Purpose.PAGE:
+            return False
+        return self._usage.decide(judge(page.usage_statements)).action is not Action.FETCH
 
     def _find_body(self, page: PageFetched) -> Body | None:
         """Return the body that *page*, a 304, omits, from the last capture with a body."""
@@ -243,6 +265,8 @@ def _make_event(
         offset=offset,
         length=len(captured.response),
         trace=page.visit.trace,
+        usage=judge(page.usage_statements),
+        usage_statements=page.usage_statements,
     )
 
 
@@ -269,17 +293,27 @@ def _capture_row(archived: PageArchived, body: Body) -> CaptureRow:
     )
 
 
-def is_forbidden(page: PageFetched, forbidding: frozenset[str], product: str) -> bool:
-    """Return whether *page* has one of the *forbidding* signals for the crawler *product*."""
-    found = parse_directives(_find_directives(page, forbidding, product), product)
-    usage = {**page.usage, **reservation(page.headers)}
-    return not forbidding.isdisjoint(find_signals(found, usage, False))
+def add_meta_statements(page: PageFetched, product: str) -> tuple[PageFetched, list[str]]:
+    """Return *page* with the statements of its meta elements about its use, and the contents of its
+    robots meta elements for *product*."""
+    if page.visit.purpose is not Purpose.PAGE or not 200 <= page.status < 300:
+        return page, []
+    codings = joined_values(page.headers, "content-encoding")
+    head = decode(page.body, codings, MAX_HEAD_BYTES).data
+    if b"<meta" not in head.lower():
+        return page, []
+    found = list(find_in_markup(head.decode("latin-1"), names_of_meta(product)))
+    statements = (*page.usage_statements, *read_meta(found, product))
+    page = replace(page, usage_statements=limit_statements(statements))
+    return page, [content for name, content in found if name in meta_names(product)]
 
 
-def _find_directives(page: PageFetched, forbidding: frozenset[str], product: str) -> Iterator[str]:
-    yield from all_values(page.headers, "x-robots-tag")
-    if forbidding and 200 <= page.status < 300:
-        codings = joined_values(page.headers, "content-encoding")
-        head = decode(page.body, codings, MAX_HEAD_BYTES).data.lower()
-        if b"none" in head or any(signal.encode() in head for signal in forbidding):
-            yield from find_in_markup(head.decode("latin-1"), product)
+def is_forbidden(
+    page: PageFetched, robots_meta: Iterable[str], forbidding: frozenset[str], product: str
+) -> bool:
+    """Return whether *page* has one of the *forbidding* signals for the crawler *product*, in its
+    headers, its statements about usage, or the contents of robots meta elements."""
+    values = (*all_values(page.headers, "x-robots-tag"), *robots_meta)
+    found = parse_directives(values, product)
+    signals = find_signals(found, is_reserved(page.usage_statements), False)
+    return not forbidding.isdisjoint(signals)

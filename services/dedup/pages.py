@@ -37,6 +37,7 @@ from gossamer.store import Store
 from gossamer.web.links import sample_links
 from gossamer.web.soft_404 import is_home_page
 from gossamer.web.url import host_key
+from gossamer.web.usage import Action, policy_of
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, LinkedPage
 from services.dedup.documents import Documents
@@ -56,7 +57,7 @@ from services.dedup.rows import DocumentRow
 from services.dedup.scores import PageScore, ScoredPage, Scores
 
 NAME = "dedup"
-NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.SOFT_404)
+NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.USAGE, Gone.SOFT_404)
 """Values of `DocumentRow.gone` that a 304 does not contradict."""
 IS_BACK = "its document was deleted: the next visit is unconditional, to publish it again"
 NO_PAGE = "the page is a soft 404: it is not published"
@@ -193,9 +194,8 @@ class Pages:
             return EvaluatedPage(replace(page, noindex=True, links=()), Gone.SOFT_404, NO_PAGE)
         if page.kind is not PageKind.DOCUMENT:
             return EvaluatedPage(page)
-        requested = EvaluatedPage(page)
-        if page.noindex:
-            requested = EvaluatedPage(page, Gone.NOINDEX, UNPUBLISHED)
+        requested = self._evaluate_requests(page)
+        page = requested.page
         if self._crawl is None or not self._crawl.relevant:
             return requested
         facts = facts_of(page)
@@ -216,6 +216,18 @@ class Pages:
         page = replace(page, noindex=True, links=links, hazards=hazards)
         reason = f"not relevant, by {relevance.rule}: it is not published"
         return EvaluatedPage(page, requested.hidden or Gone.IRRELEVANT, reason)
+
+    def _evaluate_requests(self, page: PageParsed) -> EvaluatedPage:
+        """Evaluate whether *page*, or a statement about its use, excludes its publication."""
+        if page.noindex:
+            return EvaluatedPage(page, Gone.NOINDEX, UNPUBLISHED)
+        if self._crawl is None:
+            return EvaluatedPage(page)
+        decision = policy_of(self._crawl).decide(page.usage)
+        if decision.action is Action.FETCH:
+            return EvaluatedPage(page)
+        page = replace(page, noindex=True, hazards=(*page.hazards, Hazard.USAGE_EXCLUDED))
+        return EvaluatedPage(page, Gone.USAGE, f"{decision.reason}: it is not published")
 
     def _compare(self, evaluated: EvaluatedPage, now: float) -> Output:
         page = evaluated.page

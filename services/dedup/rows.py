@@ -7,7 +7,7 @@ from gossamer.store import Row
 from gossamer.web.soft_404 import Signature
 from gossamer.web.url_steps import TOKEN, rewrite_by_rule
 
-HIDDEN_REASONS = frozenset({Gone.NOINDEX, Gone.IRRELEVANT})
+HIDDEN_REASONS = frozenset({Gone.NOINDEX, Gone.IRRELEVANT, Gone.USAGE})
 """Reasons why a page that exists is not published."""
 ASSUMED_RULE = "default_document"
 """The rule that holds until it is refuted: viuva-negra's crawls found no exception (4.3)."""

@@ -42,6 +42,7 @@ NOVELTY: Mapping[Verdict, float] = {
 PUBLICATION: Mapping[Gone | None, float] = {
     None: 1.0,
     Gone.NOINDEX: 0.4,
+    Gone.USAGE: 0.4,
     Gone.IRRELEVANT: 0.1,
     Gone.SOFT_404: 0.0,
 }

@@ -37,6 +37,7 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.sniffing import DECIDING_BYTES, GZIP, PACKED_XML, Declared, is_textual, whole_type
 from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import host_key, site_of
+from gossamer.web.usage import Statement
 
 Accepts = Callable[[int, str], bool]
 """Takes a status and a document type; returns whether the body is read."""
@@ -254,8 +255,8 @@ class VisitResult(Struct, frozen=True, kw_only=True):
     robots: RobotsRules | None = None
     sitemaps: tuple[str, ...] = ()
     """The sitemaps that robots.txt names."""
-    usage: dict[str, str] = {}
-    """Usage statements of the site for the page, by name."""
+    usage_statements: tuple[Statement, ...] = ()
+    """Statements of the site about the use of the page."""
     cookies: tuple[Cookie, ...] = ()
     """Cookies that the host set or deleted."""
     url: str = ""
@@ -307,7 +308,8 @@ def make_events(
     if isinstance(result.response, Reply) and result.assessment.has_page:
         page = _make_page(order, visit, result.url or visit.url, result.response, now)
         hazards = result.assessment.hazards
-        emitted.append(replace(page, hazards=hazards, usage=result.usage))
+        statements = result.usage_statements
+        emitted.append(replace(page, hazards=hazards, usage_statements=statements))
     emitted.append(_make_ended(order, index, result, last, now))
     on_behalf_of = visit.on_behalf_of
     if result.robots_location:

@@ -26,6 +26,7 @@ from gossamer.runtime.processor import Emitter
 from gossamer.telemetry import set_gauge
 from gossamer.web.sniffing import PACKED_XML, UNCUTTABLE_TYPES
 from gossamer.web.url import host_name
+from gossamer.web.usage import policy_of
 from services.fetcher.http.client import HostClient, Web
 from services.fetcher.http.limiters import Admission, Request, Stage
 from services.fetcher.limitations import ClockSkew, LocalBackoff, LocalFault
@@ -82,7 +83,7 @@ class Fetcher:
         self._open = 0
 
     def control(self, event: Event) -> None:
-        """Pause or resume a crawl, or apply a changed blocklist, speed or override.
+        """Pause or resume a crawl, or apply changed purposes, a blocklist, speed or override.
 
         Pausing ends the wait between visits. Other changes apply to the next request; requests in
         flight are not aborted.
@@ -100,6 +101,7 @@ class Fetcher:
                 self._limits.overridden[event.host] = self._set_at(event)
             case CrawlDefined():
                 accept(event)
+                self._limits.usage[event.crawl] = policy_of(event)
                 paused = self._paused[event.crawl]
                 (paused.set if event.paused else paused.clear)()
 

@@ -17,6 +17,7 @@ from gossamer.speed import PROPAGATION_SECONDS, Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
+from gossamer.web.usage import UsagePolicy
 from services.fetcher.outcome import Accepts, Failure, Reply
 
 T = TypeVar("T")
@@ -79,8 +80,9 @@ class VisitLimits(Struct, frozen=True):
     blocklist: Blocklist = field(default_factory=Blocklist)
     speeds: Speeds = field(default_factory=Speeds)
     overridden: dict[str, float] = field(default_factory=dict)
-    """Site or host name → when its overrides last changed. Blocklist, speeds and this mapping may
-    change during visits."""
+    """Site or host name → when its overrides last changed."""
+    usage: dict[str, UsagePolicy] = field(default_factory=dict)
+    """Crawl → its purposes. Blocklist, speeds, overrides and purposes may change during visits."""
 
 
 class Pace:

@@ -33,8 +33,9 @@ from gossamer.web.http import (
     joined_values,
     redirect_target,
 )
-from gossamer.web.robots import REDIRECTS, RobotsRules, is_text, parse_robots, with_header
+from gossamer.web.robots import REDIRECTS, RobotsRules, is_text, parse_robots
 from gossamer.web.url import host_key, host_name
+from gossamer.web.usage import Action, Statement, judge, limit_statements, read_headers
 from services.fetcher.outcome import (
     CUT_HAZARDS,
     Assessment,
@@ -99,6 +100,9 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     if robots is None or not robots.allows(visit.url):
         reason = robots.explain(visit.url) if robots else UNKNOWN_ROBOTS
         return skipped_result(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
+    stated = _statements_before(robots, visit.url)
+    if reason := _usage_exclusion(pace, visit, stated):
+        return skipped_result(Outcome.USAGE_EXCLUDED, reason, Hazard.USAGE_EXCLUDED)
     request = _make_request(pace.limits, visit)
     walk = yield from _pass_wall(pace, request)
     if walk.response is None:
@@ -115,8 +119,30 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
         assessment = replace(assessment, hazards=(Hazard.RANGE_ERROR, *assessment.hazards))
     if walk.returned and assessment.outcome is not Outcome.REDIRECT and not assessment.reason:
         assessment = replace(assessment, reason=PASSED_WALL)
-    usage = with_header(robots.usage_of(visit.url), response.headers)
-    return VisitResult(assessment=assessment, response=response, usage=usage, last=walk.last)
+    statements = (*stated, *read_headers(response.headers, pace.limits.product))
+    return VisitResult(
+        assessment=assessment,
+        response=response,
+        usage_statements=limit_statements(statements),
+        last=walk.last,
+    )
+
+
+def _statements_before(robots: RobotsRules, url: str) -> tuple[Statement, ...]:
+    """Return the statements about the use of the page at *url* that its order has."""
+    return robots.usage_of(url)
+
+
+def _usage_exclusion(pace: Pace, visit: Visit, stated: tuple[Statement, ...]) -> str:
+    """Return the statement because of which no request is made, or "".
+
+    Sitemaps and probes are not used for a purpose of the crawl.
+    """
+    policy = pace.limits.usage.get(pace.order.crawl)
+    if policy is None or visit.purpose is not Purpose.PAGE:
+        return ""
+    decision = policy.decide(judge(stated))
+    return decision.reason if decision.action is Action.SKIP else ""
 
 
 class _WallResult(Struct, frozen=True):

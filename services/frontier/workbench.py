@@ -150,7 +150,8 @@ def size_of_robots(cached: CachedRobots) -> int:
         return ENTRY_BYTES
     both = [rules for rules in (cached.row.rules, cached.row.copy) if rules]
     usage = [one for rules in both for one in rules.usage]
-    texts = [rules.lines for rules in both] + [one.value + one.pattern for one in usage]
+    texts = [rules.lines for rules in both]
+    texts += [one.value + one.pattern for one in usage]
     return ENTRY_BYTES * (2 + len(usage)) + sum(map(len, texts))
 
 

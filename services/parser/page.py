@@ -18,7 +18,6 @@ from gossamer.web.directives import (
     directive_value,
     find_signals,
     parse_directives,
-    reservation,
 )
 from gossamer.web.http import (
     all_values,
@@ -38,6 +37,7 @@ from gossamer.web.sniffing import (
     media_type,
     whole_type,
 )
+from gossamer.web.usage import is_reserved
 from gossamer.web.validators import validators_after_304, validators_of
 from services.parser import files, listings
 from services.parser.dates import parse_loose_date
@@ -103,7 +103,6 @@ def _add_body(page: PageFetched, parsed: PageParsed, body: Body, options: Option
         size=len(body.data),
         truncated=parsed.truncated or body.cut,
         directives=parse_directives(all_values(page.headers, "x-robots-tag"), options.product),
-        usage={**page.usage, **reservation(page.headers)},
     )
 
 
@@ -126,7 +125,8 @@ def _add_header_links(parsed: PageParsed, page: PageFetched) -> PageParsed:
 def _apply_directives(parsed: PageParsed, options: Options) -> PageParsed:
     """Return *parsed* with noindex and nofollow, by its robots directives and the settings."""
     after = parse_loose_date(directive_value(UNAVAILABLE_AFTER, parsed.directives), inf)
-    given = find_signals(parsed.directives, parsed.usage, 0.0 < after <= parsed.fetched_at)
+    reserved = is_reserved(parsed.usage_statements)
+    given = find_signals(parsed.directives, reserved, 0.0 < after <= parsed.fetched_at)
     noindex = not given.isdisjoint(options.not_indexed)
     nofollow = not given.isdisjoint(options.not_followed)
     conditions = {

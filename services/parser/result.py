@@ -13,6 +13,7 @@ from gossamer.events import PageFetched, PageKind, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.web.http import REDIRECTS, first_value
 from gossamer.web.soft_404 import is_home_page, is_missing_redirect, is_missing_text
+from gossamer.web.usage import Source, Statement, judge, limit_statements
 from gossamer.web.validators import modified_at
 from services.parser.dates import WEB_BEGAN_AT
 
@@ -39,15 +40,21 @@ def start_result(page: PageFetched, now: float) -> PageParsed:
         fetched_at=page.started_at,
         status=page.status,
         truncated=bool(page.truncated),
-        usage=page.usage,
+        usage=judge(page.usage_statements),
+        usage_statements=page.usage_statements,
         hazards=page.hazards,
     )
 
 
 def restore_identity(page: PageFetched, parsed: PageParsed, now: float) -> PageParsed:
-    """Return a child's reply *parsed* with the identity and the hazards of *page*."""
+    """Return a child's reply *parsed* with the identity, the hazards and the usage of *page*.
+
+    A page that controls its child can add meta elements, and nothing else about its usage.
+    """
     trusted = start_result(page, now)
     identity = {name: getattr(trusted, name) for name in IDENTITY_FIELDS}
+    from_meta = (one for one in parsed.usage_statements if one.source is Source.META)
+    parsed = add_usage(replace(parsed, usage_statements=page.usage_statements), from_meta)
     hazards = tuple(dict.fromkeys((*page.hazards, *parsed.hazards)))
     return replace(parsed, **identity, hazards=hazards)
 
@@ -112,6 +119,12 @@ def _is_soft_404(page: PageFetched, parsed: PageParsed) -> bool:
 def _has_impossible_date(page: PageFetched) -> bool:
     at = modified_at(page.headers)
     return at is not None and not WEB_BEGAN_AT <= at <= page.started_at + CLOCK_SKEW
+
+
+def add_usage(parsed: PageParsed, statements: Iterable[Statement]) -> PageParsed:
+    """Return *parsed* with more *statements* about its use, and the judgement by all of them."""
+    found = limit_statements((*parsed.usage_statements, *statements))
+    return replace(parsed, usage_statements=found, usage=judge(found))
 
 
 def add_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:

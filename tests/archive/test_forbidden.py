@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.events import PageFetched
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
-from services.archive.service import MAX_HEAD_BYTES, is_forbidden
+from gossamer.web.usage import read_headers
+from services.archive.service import MAX_HEAD_BYTES, add_meta_statements, is_forbidden
 from tests.archive.harness import HTML, archive_pages, page, responses
 
 FORBIDDEN = frozenset(ArchiveSettings().not_archived)
@@ -44,14 +46,21 @@ def test_other_pages_are_archived(tmp_path: Path, headers: Headers, body: bytes)
     assert len(archive_pages(tmp_path, page(1, body, headers=headers))) == 1
 
 
+def forbids(fetched: PageFetched, *signals: str) -> bool:
+    """Return whether the page has one of the signals."""
+    with_meta, robots_meta = add_meta_statements(fetched, "gossamer")
+    return is_forbidden(with_meta, robots_meta, frozenset(signals), "gossamer")
+
+
 def test_forbidding_signals_are_a_setting() -> None:
     noindex = page(1, b"<meta name=robots content=none>")
-    assert not is_forbidden(noindex, FORBIDDEN, "gossamer")
-    assert is_forbidden(noindex, frozenset({"noindex"}), "gossamer")
-    reserved = page(1, headers=(("tdm-reservation", "1"),))
-    assert is_forbidden(reserved, frozenset({"tdm-reservation"}), "gossamer")
-    assert not is_forbidden(page(1, META), frozenset(), "gossamer")
+    assert not forbids(noindex, *FORBIDDEN)
+    assert forbids(noindex, "noindex")
+    stated = read_headers((("tdm-reservation", "1"),), "gossamer")
+    assert forbids(page(1, usage_statements=stated), "tdm-reservation")
+    assert forbids(page(1, b"<meta name=tdm-reservation content=1>"), "tdm-reservation")
+    assert not forbids(page(1, META))
 
 
 def test_markup_of_an_error_page_is_ignored() -> None:
-    assert not is_forbidden(page(1, META, status=404), FORBIDDEN, "gossamer")
+    assert not forbids(page(1, META, status=404), *FORBIDDEN)

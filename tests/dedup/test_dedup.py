@@ -29,6 +29,7 @@ from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import estimate_sites
 from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.usage import judge, read_headers
 from services.dedup.seen import SeenMapping, SeenRow, SeenTable, hash_finder
 from services.dedup.service import Dedup
 from tests.support.kinds import with_kind
@@ -176,9 +177,11 @@ def test_links_of_a_first_page_are_released_in_one_event_per_site(dedup: Dedup) 
 
 
 def test_usage_of_the_site_is_published(dedup: Dedup) -> None:
-    usage = {"content-signal": "ai-train=no"}
-    answer = dedup.handle(parsed_page("http://a.test/", "d1", usage=usage), 5.0)
-    assert [page.usage for page in of_kind(Page, answer)] == [usage]
+    stated = read_headers((("Content-Signal", "ai-train=no"),), "gossamer")
+    fields = {"usage": judge(stated), "usage_statements": stated}
+    answer = dedup.handle(parsed_page("http://a.test/", "d1", **fields), 5.0)
+    (page,) = of_kind(Page, answer)
+    assert (page.usage, page.usage_statements) == (judge(stated), stated)
 
 
 def test_duplicate_names_its_leader_and_releases_no_equal_links(dedup: Dedup) -> None:

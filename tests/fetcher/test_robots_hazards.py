@@ -79,7 +79,12 @@ async def test_usage_statements_are_on_the_page() -> None:
     answers = {"a": page(b"a", Content_Usage="search=y"), "b": page(b"b")}
     async with serving(robots=page(text), **answers) as server:
         _, pages = await crawl_pages(server, "/a", "/b")
-    assert [one.usage for one in pages.pages] == [
-        {"content-usage": "train-ai=n, search=y", "content-signal": "search=yes, ai-train=no"},
-        {"content-signal": "search=yes, ai-train=no"},
+    signal = "robots.txt line 2: Content-Signal: search=yes, ai-train=no"
+    assert [list(map(str, one.usage_statements)) for one in pages.pages] == [
+        [
+            signal,
+            "robots.txt line 3: Content-Usage: /a train-ai=n",
+            "header Content-Usage: search=y",
+        ],
+        [signal],
     ]

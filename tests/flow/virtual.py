@@ -31,6 +31,7 @@ from gossamer.store import lifetime_of
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import Headers
+from gossamer.web.usage import policy_of
 from services.archive.service import Archive
 from services.dedup.replicated import ReplicatedSeen
 from services.dedup.seen import SeenTable
@@ -103,6 +104,7 @@ class VirtualFetcher(Processor):
             self._terms.overridden[event.site] = event.at
         if isinstance(event, CrawlDefined):
             self._paused = event.paused
+            self._terms.usage[event.crawl] = policy_of(event)
         if isinstance(event, HostCheckedOut):
             self._accepted.append(event)
         yield from ()

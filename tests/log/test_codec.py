@@ -35,6 +35,7 @@ from gossamer.events import (
 )
 from gossamer.log import Headers, Message, Record
 from gossamer.log.codec import dead_letter, decode, encode, tombstone
+from gossamer.web.usage import License, Statement
 
 KINDS = list(topics.TOPIC_OF)
 EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
@@ -87,6 +88,8 @@ def instances(kind: type[Any]) -> st.SearchStrategy[Any]:
 st.register_type_strategy(Discovery, instances(Discovery))
 st.register_type_strategy(Visit, instances(Visit))
 st.register_type_strategy(Speed, instances(Speed))
+st.register_type_strategy(License, instances(License))
+st.register_type_strategy(Statement, instances(Statement))
 
 
 @pytest.mark.slow
@@ -185,11 +188,11 @@ def test_links_of_too_large_page_are_kept() -> None:
     visit = Visit("1", "https://example.org/")
     page = events.PageParsed(
         at=1.0, site="example.org", host="https://example.org", visit=visit, fetched_at=1.0,
-        status=200, links=FAR, text="a" * OVERSIZED_BYTES, usage={"a": "b" * OVERSIZED_BYTES},
+        status=200, links=FAR, text="a" * OVERSIZED_BYTES, alternates={"a": "b" * OVERSIZED_BYTES},
     )  # fmt: skip
     fitting = decode(to_record(encode(page)))
     assert isinstance(fitting, events.PageParsed)
-    assert (fitting.links, fitting.cut) == (FAR, ("usage", "text"))
+    assert (fitting.links, fitting.cut) == (FAR, ("alternates", "text"))
 
 
 def test_tombstone_has_empty_value() -> None:

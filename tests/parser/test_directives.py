@@ -9,8 +9,10 @@ from gossamer.web.directives import (
     MAX_DIRECTIVE_LENGTH,
     MAX_DIRECTIVES,
     find_in_markup,
+    meta_names,
     parse_directives,
 )
+from gossamer.web.usage import read_headers
 from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response, parse_response
 
@@ -66,12 +68,25 @@ def test_page_after_unavailable_after_is_noindex(when: str, noindex: bool, at: f
 
 def test_tdm_reservation_is_published() -> None:
     policy = "https://example.org/policy.json"
-    headers = (("Content-Type", "text/html"), ("TDM-Reservation", "1"), ("tdm-policy", policy))
-    usage = {"tdm-reservation": "1", "tdm-policy": policy}
-    assert parse_response("x", *headers).usage == usage
     meta = f"<meta name=TDM-Reservation content=1><meta name=tdm-policy content={policy}>"
-    assert parse_response(meta).usage == usage
-    assert parse_response("<meta name=tdm-reservation content=0>", *headers).usage == usage
+    parsed = parse_response(meta)
+    assert sorted(map(str, parsed.usage_statements)) == [
+        f"meta tdm-policy: {policy}",
+        "meta tdm-reservation: 1",
+    ]
+    assert parsed.usage["train-ai"].allowed is False
+    assert parsed.usage["search"].allowed is None
+
+
+def test_meta_element_does_not_lift_a_reservation_of_a_header() -> None:
+    page = page_response(b"<meta name=tdm-reservation content=0>")
+    stated = read_headers((("TDM-Reservation", "1"),), "gossamer")
+    parsed = parse(replace(page, usage_statements=stated), OPTIONS, NOW)
+    assert list(map(str, parsed.usage_statements)) == [
+        "header tdm-reservation: 1",
+        "meta tdm-reservation: 0",
+    ]
+    assert list(map(str, parsed.usage["train-ai"].by)) == ["header tdm-reservation: 1"]
 
 
 @pytest.mark.parametrize(
@@ -107,14 +122,19 @@ def test_nosnippet_texts_are_published() -> None:
 @pytest.mark.parametrize(
     ("markup", "expected"),
     [
-        ("<META content='noarchive' NAME=robots>", ["noarchive"]),
-        ("<meta name=gossamer content=\"a, b\"><meta name='Robots' content=c >", ["a, b", "c"]),
+        ("<META content='noArchive' NAME=robots>", [("robots", "noArchive")]),
+        (
+            "<meta name=gossamer content=\"a, b\"><meta name='Robots' content=c >",
+            [("gossamer", "a, b"), ("robots", "c")],
+        ),
         ("<meta name=description content=noarchive><meta content=noarchive>", []),
         ("<metaname=robots content=x><meta name=robots content=x", []),
     ],
 )
-def test_robots_meta_elements_are_found_in_raw_markup(markup: str, expected: list[str]) -> None:
-    assert list(find_in_markup(markup, "Gossamer")) == expected
+def test_robots_meta_elements_are_found_in_raw_markup(
+    markup: str, expected: list[tuple[str, str]]
+) -> None:
+    assert list(find_in_markup(markup, meta_names("Gossamer"))) == expected
 
 
 @pytest.mark.parametrize(

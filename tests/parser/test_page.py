@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed, Purpose
+from gossamer.web.usage import read_headers
 from gossamer.web.validators import Validators
 from services.parser.page import parse
 from tests.conformance.measures import f1_of
@@ -137,9 +138,9 @@ def test_hazards_of_fetcher_are_kept() -> None:
     page = replace(
         page_response(b"<a href=mailto:x>"), truncated="length", hazards=("infinite_body",)
     )
-    page = replace(page, usage={"content-usage": "train-ai=n"})
+    page = replace(page, usage_statements=read_headers((("Content-Usage", "train-ai=n"),), ""))
     parsed = parse(page, OPTIONS, NOW)
-    assert parsed.truncated and parsed.usage == page.usage
+    assert parsed.truncated and parsed.usage_statements == page.usage_statements
     assert parsed.hazards == ("infinite_body", "non_web_link")
 
 

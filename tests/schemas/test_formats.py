@@ -41,7 +41,9 @@ def whole(path: Path) -> dict[str, Any]:
 def holds(found: Any, fields: Any) -> bool:
     """Return whether *found* contains *fields*; it may also contain defaults."""
     if isinstance(fields, dict):
-        return all(name in found and holds(found[name], fields[name]) for name in fields)
+        # Protobuf omits an optional field that is null.
+        there = {name: value for name, value in fields.items() if value is not None}
+        return all(name in found and holds(found[name], value) for name, value in there.items())
     if isinstance(fields, list):
         return len(found) == len(fields) and all(map(holds, found, fields))
     if type(fields) is int and isinstance(found, str):
@@ -95,9 +97,8 @@ def test_protobuf_reads_the_json_of_a_record(
     told = json_format.MessageToDict(
         again, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     )
-    expected = {name: value for name, value in fields.items() if value is not None}
-    del expected["event"]
-    assert holds(told, expected)
+    del fields["event"]
+    assert holds(told, fields)
 
 
 def test_field_keeps_its_number() -> None:

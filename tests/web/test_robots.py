@@ -233,12 +233,39 @@ def test_usage_lines_are_parsed() -> None:
         Content-Usage: train-ai=y
     """
     found = rules(text)
-    assert found.usage_of(f"{ROOT}/x") == {
-        "content-signal": "search=yes, ai-train=no",
-        "content-usage": "train-ai=n",
-    }
-    assert found.usage_of(f"{ROOT}/free/x")["content-usage"] == "train-ai=y, search=y"
-    assert rules("User-agent: *\nDisallow: /\n").usage_of(ROOT) == {}
+    assert list(map(str, found.usage_of(f"{ROOT}/x"))) == [
+        "robots.txt line 3: Content-Signal: search=yes, ai-train=no",
+        "robots.txt line 4: Content-Usage: train-ai=n",
+    ]
+    assert list(map(str, found.usage_of(f"{ROOT}/free/x"))) == [
+        "robots.txt line 3: Content-Signal: search=yes, ai-train=no",
+        "robots.txt line 5: Content-Usage: /free/ train-ai=y",
+        "robots.txt line 6: Content-Usage: /free/ search=y",
+    ]
+    assert rules("User-agent: *\nDisallow: /\n").usage_of(ROOT) == ()
+
+
+def test_only_a_slash_begins_the_path_of_a_usage_line() -> None:
+    found = rules("User-agent: *\nContent-Usage: *x train-ai=n\nContent-Usage: /a*x train-ai=n\n")
+    assert [one.pattern for one in found.usage] == ["/", "/a*x"]
+    assert [one.says for one in found.usage_of(f"{ROOT}/x")] == [{}]
+    assert [one.says for one in found.usage_of(f"{ROOT}/abx")] == [{"train-ai": False}]
+
+
+def test_usage_lines_with_equally_long_paths_all_count() -> None:
+    found = rules("User-agent: *\nContent-Usage: /ab train-ai=n\nContent-Usage: /*b train-ai=y\n")
+    assert [one.says["train-ai"] for one in found.usage_of(f"{ROOT}/ab")] == [False, True]
+
+
+def test_long_usage_statement_is_read_as_a_whole_and_cut_afterwards() -> None:
+    found = rules(f"User-agent: *\nContent-Usage: {'x=1, ' * 100}train-ai=n\n")
+    (statement,) = found.usage_of(ROOT)
+    assert (len(statement.text), statement.says) == (300, {"train-ai": False})
+
+
+def test_usage_lines_of_one_file_are_limited() -> None:
+    found = rules("User-agent: *\n" + "Content-Usage: train-ai=n\n" * 1000)
+    assert len(found.usage) == 100
 
 
 SOUND = [

@@ -14,7 +14,6 @@ from gossamer.web.robots.rules import (
     Rule,
     Usage,
     format_rules,
-    with_header,
 )
 
 __all__ = [
@@ -29,5 +28,4 @@ __all__ = [
     "is_text",
     "is_token",
     "parse_robots",
-    "with_header",
 ]

@@ -14,15 +14,17 @@ from functools import lru_cache
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from gossamer.web.robots.rules import USAGE_LENGTH, RobotsRules, Rule, Usage, format_rules
+from gossamer.web.robots.rules import RobotsRules, Rule, Usage, format_rules
 from gossamer.web.url import BadUrl, canonicalize
 
 LIMIT = 500 << 10
 """Maximum octets of a file that are parsed (section 2.5)."""
 MAX_SITEMAPS = 100
 """Maximum number of sitemaps of one file."""
-MAX_USAGES = 32
-"""Maximum number of usage lines of one file; none is longer than USAGE_LENGTH."""
+MAX_USAGE_LINES = 100
+"""Maximum number of usage lines of one file."""
+MAX_USAGE_LENGTH = 1000
+"""Octets. Longer usage lines are skipped."""
 BLANK = b" \t\f\v\0"
 MAX_CACHED_KEY_LENGTH = 40
 """Octets. Longer keys are not cached, because they do not occur twice."""
@@ -213,16 +215,14 @@ class _Group:
                 self._add_usage(line)
 
     def _add_usage(self, line: Line) -> None:
-        path, _, value = _printable_words(line.value).partition(" ")
-        if not path.startswith(("/", "*")):
-            path, value = "/", f"{path} {value}".strip()
-        short = len(path) + len(value) <= USAGE_LENGTH
-        if value and short and len(self.usage) < MAX_USAGES:
-            self.usage.append(Usage(str(line.key), value, path))
-
-
-def _printable_words(value: bytes) -> str:
-    return " ".join(_printable(word) for word in value.split())
+        path, value = b"/", line.value
+        # Only a slash begins a path, unlike in an Allow line (draft-ietf-aipref-attach-04, 3.2).
+        if value.startswith(b"/"):
+            path, value = (*value.split(None, 1), b"")[:2]
+        is_short = len(line.value) <= MAX_USAGE_LENGTH
+        if value and is_short and len(self.usage) < MAX_USAGE_LINES:
+            text = value.decode("utf-8", "replace")
+            self.usage.append(Usage(str(line.key), text, _printable(path), line.number))
 
 
 def _printable(value: bytes) -> str:

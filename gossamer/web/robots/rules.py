@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gossamer.cache import ByteCache
-from gossamer.web.http import Headers, joined_values
 from gossamer.web.robots.matcher import (
     Matcher,
     TooManyPatterns,
@@ -20,14 +19,13 @@ from gossamer.web.robots.matcher import (
     literal_pattern,
     url_octets,
 )
+from gossamer.web.usage import Statement, read_line
 
 PATH = "/robots.txt"
 REDIRECTS = 5
 """Maximum number of redirects that are followed, to any host (2.3.1.2)."""
 MAX_CARRIED_BYTES = 50_000
 """Bytes. Of larger rules an order carries only those that decide about its URLs."""
-USAGE_LENGTH = 300
-"""Maximum characters of a usage statement from one source."""
 COMPILED_BYTES = 64 << 20
 """Bytes of memory for cached matchers."""
 COMPILED_SIZE = 40
@@ -62,6 +60,8 @@ class Usage(Struct, frozen=True):
     value: str
     """As in the file, such as `train-ai=n`."""
     pattern: str = "/"
+    line: int = 0
+    """The number of the line in the file."""
 
 
 class RobotsRules(Struct, frozen=True):
@@ -113,20 +113,22 @@ class RobotsRules(Struct, frozen=True):
             return f"{PATH} itself may always be visited"
         return self.forbidden or str(self.deciding_rule(url) or "no rule of robots.txt applies")
 
-    def usage_of(self, url: str) -> dict[str, str]:
-        """Return the usage statements for the page at *url*, by name.
+    def usage_of(self, url: str) -> tuple[Statement, ...]:
+        """Return the usage statements for the page at *url*.
 
-        The lines whose path matches with the most octets count.
+        Of the lines with one key, those count whose path matches with the most octets. Several such
+        lines are separate statements (draft-ietf-aipref-attach-04, 3.1).
         """
-        found: dict[str, tuple[int, str]] = {}
+        found: dict[str, tuple[int, list[Statement]]] = {}
         for line in self.usage:
             pattern = compile_pattern(line.pattern)
-            octets, value = found.get(line.name, (0, ""))
-            if pattern.octets >= octets and pattern.matches(_path(url)):
-                is_equal = value and pattern.octets == octets
-                value = f"{value}, {line.value}" if is_equal else line.value
-                found[line.name] = pattern.octets, value
-        return {name: value for name, (_octets, value) in found.items()}
+            octets, statements = found.get(line.name, (0, []))
+            if pattern.octets < octets or not pattern.matches(_path(url)):
+                continue
+            if pattern.octets > octets:
+                statements = []
+            found[line.name] = pattern.octets, [*statements, _read_usage(line)]
+        return tuple(one for _octets, statements in found.values() for one in statements)
 
     def carried_for(self, urls: Iterable[str]) -> "RobotsRules":
         """Return rules of limited size for an order that decide the same about *urls*."""
@@ -141,14 +143,6 @@ def format_rules(rules: Iterable[Rule]) -> str:
     return "\n".join(rule.as_line for rule in rules)
 
 
-def with_header(usage: dict[str, str], headers: Headers) -> dict[str, str]:
-    """Return *usage* of robots.txt together with the usage statements in *headers*."""
-    for name in ("content-usage", "content-signal"):
-        if value := joined_values(headers, name)[:USAGE_LENGTH]:
-            usage = {**usage, name: f"{usage[name]}, {value}" if name in usage else value}
-    return usage
-
-
 _matchers = ByteCache[str, tuple[Matcher[Rule], int]](COMPILED_BYTES, lambda one: one[1])
 
 
@@ -161,6 +155,12 @@ def _matcher(rules: RobotsRules) -> Matcher[Rule]:
 
 
 _path = lru_cache(maxsize=1024)(url_octets)
+
+
+@lru_cache(maxsize=1024)
+def _read_usage(line: Usage) -> Statement:
+    written = line.value if line.pattern == "/" else f"{line.pattern} {line.value}"
+    return read_line(line.name, line.value, written, line.line)
 
 
 def _is_robots_txt(url: str) -> bool:

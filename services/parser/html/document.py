@@ -18,13 +18,8 @@ from gossamer.events import Heading, PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, fold_whitespace, make_blocks, split_pieces
 from gossamer.text.sketch import make_sketch
-from gossamer.web.directives import (
-    MAX_DIRECTIVE_LENGTH,
-    POLICY,
-    RESERVATION,
-    meta_names,
-    parse_directives,
-)
+from gossamer.web.directives import meta_names, parse_directives
+from gossamer.web.usage import Statement, names_of_meta, read_meta
 from services.parser.html.about import Fields, collect_meta, read_about
 from services.parser.html.cost import truncate_costly
 from services.parser.html.elements import Elements
@@ -38,7 +33,7 @@ from services.parser.html.text import (
 )
 from services.parser.options import Options
 from services.parser.received import ReceivedDocument
-from services.parser.result import add_hazards
+from services.parser.result import add_hazards, add_usage
 from services.parser.simhash import simhash_of
 from services.parser.text import ExtractedText, TextKind, digest_of
 from services.parser.xml import SAFE_OPTIONS
@@ -59,8 +54,8 @@ class Document:
     language: str
     """The lang attribute of the html element, normally a BCP 47 tag."""
     directives: tuple[str, ...]
-    reserved: dict[str, str]
-    """Reservations of rights (TDM), as in `Contents.usage`."""
+    usage_statements: tuple[Statement, ...]
+    """Statements about the use of the page in meta elements."""
     markup: str
     """HTML in which the main text is searched, without elements that never contain main text.
     "" if no main text is extracted."""
@@ -108,8 +103,9 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
     # A title alone is not enough: all shells and framesets of a site may share it.
     visible = f"{page.title} {page.visible}".strip() if page.visible else ""
     hazards = _find_hazards(page, text, is_truncated=len(html) < len(whole))
+    parsed = add_usage(add_hazards(parsed, hazards), page.usage_statements)
     return replace(
-        add_hazards(parsed, hazards),
+        parsed,
         **page.about,
         needs_rendering=needs_rendering(html, page.visible),
         title=page.title,
@@ -124,7 +120,6 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
         sketch=make_sketch(visible),
         blocks=page.blocks,
         directives=tuple(dict.fromkeys((*parsed.directives, *page.directives))),
-        usage={**page.reserved, **parsed.usage},
     )
 
 
@@ -145,6 +140,7 @@ def read_document(
     elements = Elements(tree)
     meta = collect_meta(elements)
     robots = [value for name in meta_names(options.product) for value in meta.get(name, [])]
+    stated = [(name, one) for name in names_of_meta(options.product) for one in meta.get(name, [])]
     links = collect_links(elements, url, charset, options)
     about = read_about(elements, meta, links.resolver, url, now)
     title, language = _find_title(elements), _find_language(tree)
@@ -160,11 +156,7 @@ def read_document(
         directives=parse_directives(robots, options.product),
         headings=find_headings(tree, options.physical_markup),
         markup="" if options.text == "off" else _main_text_markup(tree, linked_data),
-        reserved={
-            name: meta[name][0][:MAX_DIRECTIVE_LENGTH]
-            for name in (RESERVATION, POLICY)
-            if name in meta
-        },
+        usage_statements=read_meta(stated, options.product),
         visible=" ".join(pieces),
         blocks=make_blocks(pieces),
         about={**about, **links.fields(), "declared_language": language},
