@@ -89,7 +89,7 @@ def _plain(value: Any) -> Any:
         case tuple():
             return [_plain(one) for one in value]
         case dict():
-            return [*value.items()]
+            return [(key, _plain(one)) for key, one in value.items()]
         case StrEnum():
             return value.value
     return value

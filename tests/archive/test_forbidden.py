@@ -10,7 +10,7 @@ from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.usage import read_headers
 from services.archive.service import MAX_HEAD_BYTES, add_meta_statements, is_forbidden
-from tests.archive.harness import HTML, archive_pages, page, responses
+from tests.archive.harness import HTML, archive_pages, files, page, records, responses
 
 FORBIDDEN = frozenset(ArchiveSettings().not_archived)
 META = b"<title>A</title><META NAME='Robots' CONTENT='noindex, noarchive'>"
@@ -64,3 +64,19 @@ def test_forbidding_signals_are_a_setting() -> None:
 
 def test_markup_of_an_error_page_is_ignored() -> None:
     assert not forbids(page(1, META, status=404), *FORBIDDEN)
+
+
+def test_metadata_record_has_statements_and_judgements(tmp_path: Path) -> None:
+    stated = read_headers((("Content-Usage", "train-ai=y, search=y"),), "gossamer")
+    body = b"<meta name=tdm-reservation content=1>"
+    (event,) = archive_pages(tmp_path, page(1, body, usage_statements=stated))
+    (file,) = files(tmp_path / "warc")
+    metadata = records(file)[-1][1].split(b"\r\n")
+    assert [line for line in metadata if line.startswith(b"usage")] == [
+        b"usageStatement: header Content-Usage: train-ai=y, search=y",
+        b"usageStatement: meta tdm-reservation: 1",
+        b"usage: search: allowed",
+        b"usage: train-ai: disallowed",
+        b"usage: ai-input: disallowed",
+    ]
+    assert event.usage["train-ai"].word == "disallowed"

@@ -6,13 +6,16 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console.cli.main import main
 from console.cli.pages import _records, _write_jsonl
 from gossamer.events import Page, Tombstone
 from gossamer.events.public import Gone
+from gossamer.log import Record
 from gossamer.log.codec import encode
 from gossamer.settings import Settings
+from gossamer.web.usage import judge, read_headers
 from inspection.crawl import open_crawl
 from inspection.folder import Folder, Opened
 from tests.console.test_open_crawl import page
@@ -62,6 +65,21 @@ def test_parquet_has_all_public_fields(folder: Path, tmp_path: Path) -> None:
     assert {*Page.__struct_fields__} - {*row} == {"at", "version"}
     assert row["url"] == THERE and row["verdict"] == "first"
     assert row["fetched_at"].timestamp() == 1.0 and row["first_seen"] is None
+
+
+def test_parquet_has_the_judgements_of_usage() -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    from console.cli.parquet import write
+
+    stated = read_headers((("Content-Usage", "train-ai=n"),), "gossamer")
+    document = replace(page(THERE, "x"), usage=judge(stated), usage_statements=stated)
+    message, out = encode(document), BytesIO()
+    write(iter([Record(message.topic, 0, 0, message.key, message.value)]), out)
+    (row,) = pq.read_table(BytesIO(out.getvalue())).to_pylist()
+    judgement = dict(row["usage"])["train-ai"]
+    assert judgement["allowed"] is False
+    assert [one["text"] for one in judgement["by"]] == ["train-ai=n"]
+    assert dict(row["usage_statements"][0]["says"]) == {"train-ai": False}
 
 
 def test_follow_prints_vanished_documents(folder: Path) -> None:

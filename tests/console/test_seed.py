@@ -189,3 +189,31 @@ def test_invalid_expression_is_refused(seed: SeedCommand) -> None:
     shown = seed("http://a.example/", "--relevant", "language(pt)", status=2)
     assert "relevant: 'language(pt)' is not valid" in shown
     assert "crawl.url_steps" not in shown
+
+
+def test_purposes_change_the_definition(seed: SeedCommand) -> None:
+    seed("http://a.example/")
+    before = seed.crawl()
+    assert (before.purposes, before.usage_disallowed) == (("search",), "do not fetch")
+    seed("--purposes", "search, train-ai", "--usage-disallowed", "fetch and do not publish")
+    crawl = seed.crawl()
+    assert crawl.purposes == ("search", "train-ai")
+    assert (crawl.usage_disallowed, crawl.usage_unknown) == ("fetch and do not publish", "fetch")
+    seed("--purposes", "")
+    assert seed.crawl().purposes == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--purposes", "training"), "crawl.purposes: 'training' is not one of"),
+        (
+            ("--usage-disallowed", "fetch", "--usage-unknown", "do not fetch"),
+            "crawl.usage_unknown: 'do not fetch' is stricter",
+        ),
+    ],
+)
+def test_impossible_purposes_are_refused(
+    seed: SeedCommand, arguments: tuple[str, ...], message: str
+) -> None:
+    assert message in seed("http://a.example/", *arguments, status=2)

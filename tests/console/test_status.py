@@ -92,6 +92,16 @@ def test_pause_is_shown_with_the_command_that_ends_it() -> None:
     assert "the crawl is paused: gossamer crawl continues it\n" in show_status(Progress(), paused)
 
 
+def test_status_has_the_purposes_of_the_crawl() -> None:
+    usual = CrawlDefined(at=NOW, scope="any()", max_depth=1)
+    assert "purposes" not in show_status(Progress(), usual, verbose=False)
+    other = CrawlDefined(at=NOW, scope="any()", max_depth=1, purposes=("search", "train-ai"))
+    text = show_status(Progress(), other)
+    assert "search, train-ai; disallowed: do not fetch; unknown: fetch" in text
+    ignored = CrawlDefined(at=NOW, scope="any()", max_depth=1, purposes=())
+    assert "none: statements about usage are ignored" in show_status(Progress(), ignored)
+
+
 def test_status_has_all_figures() -> None:
     of = Progress(
         admitted=1200, queued=30, pages=5, received=2048, due_count=7, next_due_at=NOW - 90,

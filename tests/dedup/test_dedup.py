@@ -1,7 +1,7 @@
 """The URL-seen test, released and parked links, and redelivered records."""
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
@@ -178,7 +178,7 @@ def test_links_of_a_first_page_are_released_in_one_event_per_site(dedup: Dedup) 
 
 def test_usage_of_the_site_is_published(dedup: Dedup) -> None:
     stated = read_headers((("Content-Signal", "ai-train=no"),), "gossamer")
-    fields = {"usage": judge(stated), "usage_statements": stated}
+    fields: dict[str, Any] = {"usage": judge(stated), "usage_statements": stated}
     answer = dedup.handle(parsed_page("http://a.test/", "d1", **fields), 5.0)
     (page,) = of_kind(Page, answer)
     assert (page.usage, page.usage_statements) == (judge(stated), stated)

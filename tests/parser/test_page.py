@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed, Purpose
-from gossamer.web.usage import read_headers
+from gossamer.web.usage import judge, read_headers, read_meta
 from gossamer.web.validators import Validators
 from services.parser.page import parse
+from services.parser.result import restore_identity
 from tests.conformance.measures import f1_of
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import (
@@ -222,3 +223,14 @@ def test_main_text_of_article_is_extracted(name: str) -> None:
     parsed = parse_response(article.html, ("Content-Type", "text/html; charset=utf-8"))
     check_invariants(parsed)
     assert f1_of(parsed.text or "", article.text) > 0.95
+
+
+def test_reply_of_a_child_can_only_add_meta_elements_to_the_usage() -> None:
+    stated = read_headers((("Content-Usage", "train-ai=n"),), "gossamer")
+    page = replace(page_response(b""), usage_statements=stated)
+    added = read_meta([("robots", "noarchive")], "gossamer")
+    lifted = read_headers((("Content-Usage", "train-ai=y"),), "gossamer")
+    forged = replace(parse(page, OPTIONS, NOW), usage={}, usage_statements=(*lifted, *added))
+    found = restore_identity(page, forged, NOW)
+    assert found.usage_statements == (*stated, *added)
+    assert found.usage == judge(found.usage_statements)
