@@ -253,6 +253,10 @@ def _field_rows(event: type[Event]) -> Iterator[tuple[str, ...]]:
                 yield f"`{owner}{field}`", _field_type(about), about.get("description", "")
 
 
+def _object_of(values: Schema) -> str:
+    return f"object of {values['type']}s"
+
+
 def _field_type(about: Schema) -> str:
     if "$ref" in about:
         return str(about["$ref"]).rpartition("/")[2]
@@ -261,5 +265,6 @@ def _field_type(about: Schema) -> str:
     if about["type"] == "array":
         return f"list of {_field_type(about['items'])}"
     if about["type"] == "object":
-        return "object of strings"
+        values = about.get("additionalProperties", {"type": "string"})
+        return f"object of {_field_type(values)}" if "$ref" in values else _object_of(values)
     return " ".join(filter(None, (about["type"], about.get("format", ""))))
