@@ -46,6 +46,8 @@ class Host(Struct, frozen=True, kw_only=True):
     """The courtesy delay, in seconds; 0 before the first visit."""
     delay_reason: str = ""
     """The rule that decided the delay, for people; "" for the default delay."""
+    walls: dict[str, int] = {}
+    """Kind and name of a wall, as `challenge: Anubis` → visits that it answered."""
     strain: int = 0
     """How many times the delay is doubled because the server seemed overloaded."""
     pace: float = 0.0
@@ -108,6 +110,7 @@ def host_of(
         received=row.totals.received,
         delay=delay,
         delay_reason=_delay_reason(row, delay, robots, override),
+        walls=row.walls,
         strain=row.politeness.strain,
         pace=pace,
         seconds_left=row.queued_urls * pace,

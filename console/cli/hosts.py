@@ -53,5 +53,7 @@ def _parts(host: Host, now: float) -> Iterator[str]:
     left = f" ({about(host.seconds_left)})" if host.seconds_left else ""
     yield f"{plural(host.queued, 'URL')} queued{left}"
     yield plural(host.pages, "page")
+    for name, count in sorted(host.walls.items()):
+        yield f"{plural(count, 'wall')} ({name})"
     if text := host.delay_text:
         yield text

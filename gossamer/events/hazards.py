@@ -37,6 +37,9 @@ class Hazard(StrEnum):
     RANGE_ERROR = "range_error"
     WRONG_CONTENT_TYPE = "wrong_content_type"
     UNWANTED_TYPE = "unwanted_type"
+    CHALLENGED = "challenged"
+    PAYMENT_REQUIRED = "payment_required"
+    LICENSE_REQUIRED = "license_required"
     SOFT_404 = "soft_404"
     WRONG_DATE = "wrong_date"
     RETRY_AFTER = "retry_after"
@@ -147,6 +150,14 @@ HAZARDS: dict[Hazard, Counting] = {
         "fetch the body for this reason."),
     Hazard.UNWANTED_TYPE: Counting(("fetcher",), ("fetcher.types",),
         "The response has an unsupported type."),
+    Hazard.CHALLENGED: Counting(
+        ("fetcher",), ("frontier.retries", "frontier.down_wait", "archive.walls"),
+        "The response is a challenge (`gossamer.web.walls`), which a browser or a person would "
+        "have to solve."),
+    Hazard.PAYMENT_REQUIRED: Counting(("fetcher",), ("archive.walls",),
+        "The response demands a payment."),
+    Hazard.LICENSE_REQUIRED: Counting(("fetcher",), ("archive.walls",),
+        "The response demands a license token."),
     Hazard.SOFT_404: Counting(("parser", "dedup"), ("frontier.probe_after",),
         "A page or a redirect target is the host's response for missing pages. The page is not "
         "published, and its links are not followed."),

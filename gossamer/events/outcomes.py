@@ -52,6 +52,9 @@ class Outcome(StrEnum):
     ROBOTS_EXCLUDED = "robots_excluded"
     USAGE_EXCLUDED = "usage_excluded"
     UNWANTED_TYPE = "unwanted_type"
+    CHALLENGED = "challenged"
+    PAYMENT_REQUIRED = "payment_required"
+    LICENSE_REQUIRED = "license_required"
     UNVISITED = "unvisited"
     OTHER = "other"
     """An outcome of a newer version of Gossamer, which this process does not know."""
@@ -116,10 +119,12 @@ class Health(StrEnum):
     SILENCE = "silence"
     BUSY = "busy"
     SERVER = "server"
+    CHALLENGE = "challenge"
+    """The host works, and demands a proof. Its delay is not lengthened."""
 
     @property
     def failed(self) -> bool:
-        """Whether the host is failing."""
+        """Whether the host is failing, or demands a proof."""
         return self not in (Health.WELL, Health.UNCLEAR)
 
 
@@ -135,6 +140,9 @@ class Absence(StrEnum):
     REFUSED = "refused"
     """robots.txt, a statement about usage or another 4xx refused the visit, or the type or address
     is not visited."""
+    WALLED = "walled"
+    """The server demanded a proof, a payment or a license. Without a former document, the URL is
+    not visited again."""
     EXCLUDED = "excluded"
     """No visit was made: when it was due, the crawl or the blocklist excluded it."""
 
@@ -261,6 +269,19 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Fate.DONE, Health.WELL, Wait.NONE,
         Absence.REFUSED, VerdictSubject.NOTHING, strains=False,
         text="The response has an unsupported type, or is a truncated binary document."),
+    Outcome.CHALLENGED: Meaning(
+        Fate.RETRY, Health.CHALLENGE, Wait.LONG,
+        Absence.WALLED, VerdictSubject.NOTHING, strains=False, ends_order=True,
+        text="The server sent a challenge in place of a page. It is not solved. The first retry is "
+        "after six hours."),
+    Outcome.PAYMENT_REQUIRED: Meaning(
+        Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.WALLED, VerdictSubject.ABSENCE, strains=False,
+        text="The server demands a payment (402). Nothing is paid."),
+    Outcome.LICENSE_REQUIRED: Meaning(
+        Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.WALLED, VerdictSubject.ABSENCE, strains=False,
+        text="The server demands a license token (RSL). No token is requested."),
     Outcome.UNVISITED: Meaning(
         Fate.STAY, Health.WELL, Wait.NONE,
         Absence.REFUSED, VerdictSubject.NOTHING, strains=False, ends_order=True,
@@ -279,6 +300,10 @@ FAILURES = tuple(
     if not OUTCOMES[outcome].expected and OUTCOMES[outcome].fate is not Fate.STAY
 )
 """The outcomes after which a person may want to retry a URL."""
+
+
+WALLED = frozenset(outcome for outcome in Outcome if OUTCOMES[outcome].absence is Absence.WALLED)
+"""The outcomes of responses that are walls. In place of a robots.txt, they say nothing about it."""
 
 
 def check_complete(names: Iterable[object], table: Mapping[Any, object], what: str) -> None:

@@ -155,8 +155,9 @@ class PageKind(StrEnum):
     REFUSED = "refused"
     """Any other 4xx, except 412 and 429, which refuse our conditions or our rate."""
     INCONCLUSIVE = "inconclusive"
-    """A response without information about the page: a server error, 412, 429, a redirect without a
-    usable target, a 304 to an unconditional request, or a probe without a 2xx response."""
+    """A response without information about the page: a challenge, a server error, 412, 429, a
+    redirect without a usable target, a 304 to an unconditional request, or a probe without a 2xx
+    response."""
     PROBE = "probe"
     """The 2xx response to a probe: the text of the host's signature."""
 

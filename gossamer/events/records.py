@@ -24,6 +24,7 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature
 from gossamer.web.usage import Statement
 from gossamer.web.validators import NO_VALIDATORS, Validators, conditions
+from gossamer.web.walls import Wall
 
 Url = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
 """An absolute, canonical URL. "" means no URL."""
@@ -281,6 +282,9 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     known."""
     retry_after: float = 0.0
     """Seconds of the response's Retry-After. 0 means that it has none."""
+    wall: Wall | None = None
+    """The wall that answered in place of a page: a challenge, or the demand for a payment or a
+    license. None means that the response is not a wall."""
     robots: RobotsRules | None = None
     """The rules of the robots.txt that was visited."""
     sitemaps: tuple[str, ...] = ()
@@ -315,6 +319,8 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     usage_statements: tuple[Statement, ...] = ()
     """The site's statements about the use of the page, from the robots.txt of the order and from
     headers. See `gossamer.web.usage`."""
+    wall: Wall | None = None
+    """The wall that answered in place of a page. None means that the response is not a wall."""
     signature: Signature = NO_SIGNATURE
     """The signature of the host's response for a page that does not exist, as in the order."""
     hazards: tuple[str, ...] = ()

@@ -336,6 +336,9 @@ class ArchiveSettings(Section):
     not_archived: Annotated[tuple[Signal, ...], unit("list of directives")] = ("noarchive",)
     """Directives of a page that keep its captures out of the archive. `noindex`, `noai` and others
     may be added. `unavailable_after` has no effect here."""
+    walls: bool = False
+    """Whether responses that are challenges, or demand a payment or a license, are archived. They
+    are never published."""
     segment_age: Seconds = 3600.0
     """Maximum age of an open WARC file. An older file is completed, whatever its size."""
     folder: Path = Path("gossamer-data/warc")

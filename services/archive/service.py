@@ -1,9 +1,9 @@
 """The archive's processor: appends captures to segments, and commits them with store and log.
 
-Pages that ask not to be archived, in a header or a meta element, are skipped. So are pages whose
-use for a purpose of the crawl is excluded. Meta elements are searched at the beginning of the
-markup, without the parser, because the parser and the archive work on a page at the same time. All
-statements about the use of a page are stored with its capture.
+Pages that ask not to be archived, in a header or a meta element, are skipped. So are walls, unless a
+setting archives them, and pages whose use for a purpose of the crawl is excluded. Meta elements are
+searched at the beginning of the markup, without the parser, because the parser and the archive work
+on a page at the same time. All statements about the use of a page are stored with its capture.
 """
 
 from collections.abc import Iterable
@@ -119,8 +119,11 @@ class Archive(Processor):
         if self._erasures.covers(event.visit):
             return []
         event, robots_meta = add_meta_statements(event, self._product)
-        if self._is_excluded(event) or is_forbidden(
-            event, robots_meta, self._not_archived, self._product
+        is_hidden_wall = event.wall is not None and not self._settings.walls
+        if (
+            is_hidden_wall
+            or self._is_excluded(event)
+            or is_forbidden(event, robots_meta, self._not_archived, self._product)
         ):
             count("gossamer_not_archived_total")
             return []

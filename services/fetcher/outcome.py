@@ -38,6 +38,7 @@ from gossamer.web.sniffing import DECIDING_BYTES, GZIP, PACKED_XML, Declared, is
 from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import host_key, site_of
 from gossamer.web.usage import Statement
+from gossamer.web.walls import Wall, WallKind
 
 Accepts = Callable[[int, str], bool]
 """Takes a status and a document type; returns whether the body is read."""
@@ -137,6 +138,7 @@ class Assessment(Struct, frozen=True, kw_only=True):
     location: str = ""
     retry_after: float = 0.0
     hazards: tuple[Hazard, ...] = ()
+    wall: Wall | None = None
 
     def without_page(self) -> "Assessment":
         """Return this assessment without a `PageFetched`."""
@@ -158,6 +160,23 @@ def assess(
     if hazard := CUT_HAZARDS.get(reply.truncated):
         assessment = replace(assessment, hazards=(*assessment.hazards, hazard))
     return assessment
+
+
+WALL_OUTCOMES = {
+    WallKind.CHALLENGE: (Outcome.CHALLENGED, Hazard.CHALLENGED),
+    WallKind.PAYMENT: (Outcome.PAYMENT_REQUIRED, Hazard.PAYMENT_REQUIRED),
+    WallKind.LICENSE: (Outcome.LICENSE_REQUIRED, Hazard.LICENSE_REQUIRED),
+}
+"""What a wall demands → the outcome and the hazard of the visit."""
+
+
+def assess_wall(wall: Wall) -> Assessment:
+    """Return the assessment of a response that is *wall*.
+
+    It becomes a `PageFetched`, which says that it is a wall: the archive may store it.
+    """
+    outcome, hazard = WALL_OUTCOMES[wall.kind]
+    return Assessment(outcome=outcome, reason=wall.text, hazards=(hazard,), wall=wall)
 
 
 def _assess_document(reply: Reply, accepts: Accepts) -> Assessment:
@@ -308,8 +327,10 @@ def make_events(
     if isinstance(result.response, Reply) and result.assessment.has_page:
         page = _make_page(order, visit, result.url or visit.url, result.response, now)
         hazards = result.assessment.hazards
-        statements = result.usage_statements
-        emitted.append(replace(page, hazards=hazards, usage_statements=statements))
+        statements, wall = result.usage_statements, result.assessment.wall
+        emitted.append(
+            replace(page, hazards=hazards, usage_statements=statements, wall=wall)
+        )
     emitted.append(_make_ended(order, index, result, last, now))
     on_behalf_of = visit.on_behalf_of
     if result.robots_location:
@@ -356,6 +377,8 @@ def count_visit(event: VisitEnded) -> None:
     count("gossamer_outcomes_total", outcome=event.outcome)
     count("gossamer_received_bytes_total", event.received)
     count_hazards("fetcher", event.hazards)
+    if event.wall:
+        count("gossamer_walls_total", kind=event.wall.kind, product=event.wall.name)
 
 
 def _make_ended(
@@ -385,6 +408,7 @@ def _make_ended(
         received=len(reply.body),
         content_type=_type_of(reply),
         retry_after=assessment.retry_after,
+        wall=assessment.wall,
         robots=None if order.visits[index].on_behalf_of else result.robots,
         sitemaps=() if order.visits[index].on_behalf_of else result.sitemaps,
         cookies=result.cookies,

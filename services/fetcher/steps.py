@@ -18,6 +18,7 @@ from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
 from gossamer.web.usage import UsagePolicy
+from gossamer.web.walls import Walls
 from services.fetcher.outcome import Accepts, Failure, Reply
 
 T = TypeVar("T")
@@ -95,6 +96,8 @@ class Pace:
         self.tries_cookie_walls = limits.cookies > 0
         """Whether a redirect to another URL is followed as a possible cookie wall: until the first
         redirect that was not a wall."""
+        self.walls = Walls()
+        """Recognises the challenges among the responses of the host."""
         self.reason = ""
         """Why the order has to end."""
         self.wait = 0.0

@@ -10,7 +10,9 @@ every response yields rules. A redirect to another host ends the visit, and the 
 other host is requested to order the file. A wrong Content-Encoding is accepted if decoding yields
 text.
 
-2xx                            the rules of the file, up to the limit of its size
+200, 203, 204, 206             the rules of the file, up to the limit of its size
+another 2xx                    "unreachable": no file was read. A 202 promises one for later
+a wall, whatever its status    "unreachable": the wall is not the file (`gossamer.web.walls`)
 4xx, too many redirects        "unavailable": everything is allowed (2.3.1.3)
 5xx, broken or cut responses   "unreachable": everything is disallowed (2.3.1.4)
 429, 503 with Retry-After,     no rules: the host is failing, and the frontier orders the visit
@@ -34,8 +36,10 @@ from gossamer.web.http import (
     redirect_target,
 )
 from gossamer.web.robots import REDIRECTS, RobotsRules, is_text, parse_robots
+from gossamer.web.sniffing import whole_type
 from gossamer.web.url import host_key, host_name
 from gossamer.web.usage import Action, Statement, judge, limit_statements, read_headers
+from gossamer.web.walls import HTML, Wall
 from services.fetcher.outcome import (
     CUT_HAZARDS,
     Assessment,
@@ -45,6 +49,7 @@ from services.fetcher.outcome import (
     VisitResult,
     accept_any,
     assess,
+    assess_wall,
     failed_result,
     make_events,
     skipped_result,
@@ -57,6 +62,9 @@ PASSED_WALL = "redirects set a cookie and led back; the response is the one with
 MAX_WALL_REDIRECTS = 5
 """Maximum number of redirects that are followed within a visit."""
 PARTIAL, UNSATISFIABLE = 206, 416
+ROBOTS_FILE_STATUSES = frozenset({200, 203, 204, PARTIAL})
+"""Statuses whose body is the robots.txt. A 204 is an empty file. HTML is a file without rules, as
+on sites that send their home page for every missing file."""
 
 _content_range = re.compile(r"bytes\s+0-(\d{1,15})/(\d{1,15}|\*)", re.IGNORECASE)
 
@@ -113,6 +121,8 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     if walk.at != visit.url:
         failing = assess(walk.response, walk.at, pace.now)
         return VisitResult(assessment=failing.without_page(), response=walk.response)
+    if wall := _find_wall(pace, visit.url, walk.response):
+        return VisitResult(assessment=assess_wall(wall), response=walk.response, last=walk.last)
     response = mark_partial(walk.response) if pace.limits.ranges else walk.response
     assessment = assess(response, visit.url, pace.now, bool(visit.conditions), request.accepts)
     if walk.range_refused:
@@ -143,6 +153,11 @@ def _usage_exclusion(pace: Pace, visit: Visit, stated: tuple[Statement, ...]) ->
         return ""
     decision = policy.decide(judge(stated))
     return decision.reason if decision.action is Action.SKIP else ""
+
+
+def _find_wall(pace: Pace, url: str, reply: Reply) -> Wall | None:
+    kind = reply.kind or whole_type(reply.headers, reply.body)
+    return pace.walls.find(url, reply.status, reply.headers, reply.body, kind)
 
 
 class _WallResult(Struct, frozen=True):
@@ -275,6 +290,10 @@ def _follow_robots(
             )
         if isinstance(response, Failure):
             return _robots_failure(pace, response, is_elsewhere=bool(visit.on_behalf_of))
+        # Servers send a wall with any type in place of robots.txt.
+        wall = pace.walls.find(at, response.status, response.headers, response.body, HTML)
+        if wall:
+            return _walled_robots(pace, response, wall, at)
         assessment = assess(response, at, pace.now)
         if assessment.outcome is not Outcome.REDIRECT or hops == REDIRECTS:
             return _robots_reply(pace, response, assessment, at)
@@ -307,8 +326,11 @@ def _robots_failure(pace: Pace, failure: Failure, is_elsewhere: bool) -> VisitRe
 
 
 def _robots_reply(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> VisitResult:
-    if reply.status // 100 == 2:
+    if reply.status in ROBOTS_FILE_STATUSES:
         return _parse_robots(pace, reply, at)
+    if reply.status // 100 == 2:
+        reason = f"robots.txt answered {reply.status}, which contains no file"
+        return _unreachable_robots(pace, reply, at, Outcome.BROKEN, reason)
     rules: RobotsRules | None = RobotsRules(
         fetched_at=pace.now,
         expires_at=pace.now + _robots_validity(pace, reply),
@@ -350,6 +372,15 @@ def _unreachable_robots(
     assessment = Assessment(outcome=outcome, reason=reason, hazards=hazards)
     return VisitResult(
         assessment=assessment, response=reply, robots=_disallow_all(pace, reason), url=at
+    )
+
+
+def _walled_robots(pace: Pace, reply: Reply, wall: Wall, at: str) -> VisitResult:
+    """Return the result of a robots.txt in whose place *wall* answered: it is unreachable."""
+    assessment, reason = assess_wall(wall), f"robots.txt: {wall.text}"
+    rules = _disallow_all(pace, reason)
+    return VisitResult(
+        assessment=replace(assessment, reason=reason), response=reply, robots=rules, url=at
     )
 
 

@@ -163,7 +163,11 @@ class CheckIn:
             returned_orders=0 if was_requested else returned,
         )
         lease = replace(row.lease, done=row.lease.done + 1)
-        return replace(row, totals=totals, lease=lease, politeness=politeness)
+        walls = row.walls
+        if event.wall:
+            name = f"{event.wall.kind}: {event.wall.name}"
+            walls = {**walls, name: walls.get(name, 0) + 1}
+        return replace(row, totals=totals, lease=lease, politeness=politeness, walls=walls)
 
     def _count_failure(self, row: HostRow, event: VisitEnded) -> HostRow:
         was_requested, health = event.started_at > 0, OUTCOMES[event.outcome].health
@@ -300,7 +304,8 @@ class CheckIn:
         wait = self._failure_wait(row, event, times - allowed if fate is Fate.RETRY else times)
         earlier, attempt = event.visit.earlier, event.visit.attempt
         if fate is Fate.RETRY and attempt < self._settings.retries:
-            self._revisits.retry(partition, event, now + retry_wait(attempt + 1))
+            at = now + retry_wait(attempt + 1, event.outcome)
+            self._revisits.retry(partition, event, at)
             self._store_outcome(event, earlier, attempt + 1, now)
         elif fate is Fate.WAIT and not given_up:
             self._store_outcome(event, earlier, attempt, now, queued=True)

@@ -18,6 +18,11 @@ does not show the time of pages.
 gets orders of one URL. Each further one doubles the backoff. Any other response of the host ends
 it. A retry that fails again is not counted, because it says nothing new about the host.
 
+**Challenges.** A host that sends challenges in place of pages works, and its delay is not
+lengthened. The rest of the order is skipped, since every further request confirms the suspicion. A
+URL is retried after six hours, a day and four days. After more than `retries` challenges in a row,
+without a page between them, the host backs off, as if it were down.
+
 **Expired leases.** A host whose visits seem to stop the fetchers backs off; see `leases.py`.
 
 **Unreadable pages.** A page on which the parser reaches its time limit costs as much as a thousand
@@ -53,6 +58,9 @@ SHORT_WAIT = 60.0
 answer of the name server."""
 RETRY_WAIT = 600.0
 """Seconds before the first retry of a URL, and of a host after `Wait.MINUTES`."""
+CHALLENGE_RETRY_WAIT = 21600.0
+"""Seconds before the first retry of a URL that was answered by a challenge. An earlier request
+would look like an attack to the server that sent the challenge."""
 HOUR = 3600.0
 MAX_SPREAD = 0.25
 """The largest share by which a backoff is lengthened, so that hosts that fail together do not
@@ -283,9 +291,10 @@ def _wait(settings: "FrontierSettings", wait: Wait, doubled: float) -> float:
             return HOUR
 
 
-def retry_wait(attempt: int) -> float:
-    """Return the seconds before the *attempt*-th retry of a URL (from 1)."""
-    return RETRY_WAIT * 4.0 ** (attempt - 1)
+def retry_wait(attempt: int, outcome: Outcome) -> float:
+    """Return the seconds before the *attempt*-th retry of a URL (from 1) after *outcome*."""
+    first = CHALLENGE_RETRY_WAIT if outcome is Outcome.CHALLENGED else RETRY_WAIT
+    return first * 4.0 ** (attempt - 1)
 
 
 def update_strain(row: HostRow, event: VisitEnded) -> HostRow:

@@ -4,7 +4,8 @@
 
 While the file cannot be fetched, the last rules that were read stay in force (RFC 9309, 2.4).
 Without such rules, everything is disallowed (2.3.1.4). The file is requested again after ten
-minutes, then at growing intervals. After 30 days it counts as missing: everything is allowed.
+minutes, then at growing intervals. After 30 days it counts as missing: everything is allowed. A
+wall in place of the file, such as a challenge, means that the file could not be fetched.
 
 **Robots.txt on behalf of other hosts.** A robots.txt may redirect to another host (RFC 9309,
 2.3.1.2). That host has a delay, a lease and perhaps a frontier of its own, so the fetcher does not
@@ -25,8 +26,9 @@ waits for a visit to the other, and backs off as if its robots.txt were unreacha
 has an order of its own, and does not change the queue. It is made after some visits, so that a host
 with few pages is not asked for one more. If two URLs of the host have the same text, or similar
 ones, that may be an error page, and the probe is made at once. Every response counts, also an
-error: it shows how the host answers for a missing page. Only a probe that sent no request is
-repeated. The text of the response comes later, from dedup.
+error: it shows how the host answers for a missing page. A wall shows nothing, and leaves the host
+without a signature. Only a probe that sent no request is repeated. The text of the response comes
+later, from dedup.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,7 +52,7 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.events.outcomes import OUTCOMES, Fate, Health
+from gossamer.events.outcomes import OUTCOMES, WALLED, Fate, Health
 from gossamer.events.pages import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -145,7 +147,8 @@ class RobotsOutcomes:
 
     def _failure_wait(self, row: HostRow, event: RobotsEvent, kind: str) -> float:
         times = row.politeness.failures.get(kind, 0)
-        return failure_wait(self._settings, row.host, event.outcome, times, event.retry_after)
+        outcome = Outcome.BROKEN if event.outcome in WALLED else event.outcome
+        return failure_wait(self._settings, row.host, outcome, times, event.retry_after)
 
     def _give_up_first_url(
         self, partition: Partition, row: HostRow, event: RobotsEvent, kind: str, now: float
@@ -311,10 +314,10 @@ def reason_for_backoff(event: RobotsEvent) -> str:
 
 def counts_as_failure(event: VisitEnded) -> bool:
     """Return whether *event* is a failure of its host. A robots.txt that the server answers with an
-    error is not: the host backs off because of its rules."""
+    error or a challenge is not: the host backs off because of its rules."""
     health = OUTCOMES[event.outcome].health
     is_robots = event.visit.purpose is Purpose.ROBOTS
-    return health.failed and not (is_robots and health is Health.SERVER)
+    return health.failed and not (is_robots and health in (Health.SERVER, Health.CHALLENGE))
 
 
 def add_failure(row: HostRow, kind: str) -> HostRow:
@@ -382,6 +385,9 @@ def record_probe(row: HostRow, event: VisitEnded, now: float) -> HostRow:
     at = event.started_at or now
     # The text may have come before the outcome.
     signature = row.signature or NO_SIGNATURE
+    if event.wall:
+        # A wall does not show how the host answers for a missing page.
+        return replace(row, signature=replace(signature, at=at))
     signature = replace(signature, status=event.status, location=event.location, at=at)
     return replace(row, signature=signature)
 

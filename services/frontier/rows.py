@@ -314,6 +314,8 @@ class HostRow(Row, frozen=True):
     totals: HostTotals = HostTotals()
     politeness: Politeness = Politeness()
     suspect: Suspect = Suspect()
+    walls: dict[str, int] = field(default_factory=dict)
+    """Kind and name of a wall, as `challenge: Anubis` → visits that it answered."""
     cookies: tuple[Cookie, ...] = ()
     """Cookies that go to this host alone."""
     applied: AppliedRecords = AppliedRecords()

@@ -58,6 +58,8 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     Any bytes are accepted. Some need more time or memory than there is, so `pool` limits both.
     """
     parsed = replace(start_result(page, now), payload_digest=payload_digest(page.body))
+    if page.wall:
+        return parsed
     if page.status == 304 and page.visit.conditions:
         validators = validators_after_304(validators_of(page.headers), page.visit.validators)
         return replace(parsed, validators=validators, expires_at=_expires_at(page))

@@ -15,6 +15,7 @@ from gossamer.web.http import REDIRECTS, first_value
 from gossamer.web.soft_404 import is_home_page, is_missing_redirect, is_missing_text
 from gossamer.web.usage import Source, Statement, judge, limit_statements
 from gossamer.web.validators import modified_at
+from gossamer.web.walls import WallKind
 from services.parser.dates import WEB_BEGAN_AT
 
 IDENTITY_FIELDS = ("crawl", "at", "site", "host", "visit", "fetched_at", "status")
@@ -84,6 +85,8 @@ def report_unreadable(page: PageFetched, reason: str, now: float) -> PageParsed:
 def kind_of(page: PageFetched, parsed: PageParsed | None) -> PageKind:
     """Return the kind of *page* with the contents *parsed*; None if it is unreadable."""
     status, is_success = page.status, _is_success(page)
+    if page.wall and page.wall.kind is WallKind.CHALLENGE:
+        return PageKind.INCONCLUSIVE
     if page.visit.purpose is Purpose.PROBE:
         return PageKind.PROBE if is_success else PageKind.INCONCLUSIVE
     if status == 304 and page.visit.conditions:

@@ -40,6 +40,7 @@ ENDS_ORDER = {
     Outcome.BUSY,
     Outcome.UNVISITED,
     Outcome.INTERNAL_ERROR,
+    Outcome.CHALLENGED,
 }
 
 Answer = Reply | Failure

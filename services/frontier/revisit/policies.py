@@ -16,10 +16,10 @@ from gossamer.events.outcomes import Absence
 from gossamer.policies import parse_policy
 from services.frontier.revisit.beliefs import Belief
 from services.frontier.revisit.optimal import Optimal
-from services.frontier.revisit.planning import format_duration, plan_after, remove_demand
-from services.frontier.revisit.policy import Policy, record_absence
+from services.frontier.revisit.planning import format_duration, plan_after
+from services.frontier.revisit.policy import Policy, plan_none, record_absence
 from services.frontier.revisit.selective_incremental import SelectiveIncremental
-from services.frontier.revisit.state import DAY, Basis, Decision, Plan, States, Visit, to_single
+from services.frontier.revisit.state import DAY, Basis, Decision, States, Visit, to_single
 
 
 class Fixed(Policy):
@@ -36,7 +36,7 @@ class Fixed(Policy):
         return plan_after(states, url, self._interval, reason, rate)
 
 
-VISITED_ONCE = Plan(None, "each page is visited once")
+VISITED_ONCE = "each page is visited once"
 
 
 class Never(Policy):
@@ -58,8 +58,7 @@ class Never(Policy):
 
 
 def _plan_none(states: States) -> Decision:
-    states = remove_demand(states)
-    return Decision(states._replace(page=replace(states.page, due_at=0.0)), VISITED_ONCE)
+    return plan_none(states, VISITED_ONCE)
 
 
 CHANGED_FACTOR, UNCHANGED_FACTOR = 0.8, 1.2

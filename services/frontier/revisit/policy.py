@@ -55,6 +55,7 @@ CONFIRM_WAITS: dict[Absence, tuple[float, ...]] = {
     Absence.GONE: (DAY / 4, DAY),
     Absence.MOVED: (DAY / 4, DAY),
     Absence.REFUSED: (30 * DAY,),
+    Absence.WALLED: (30 * DAY,),
 }
 """The waits in seconds before the rechecks of a missing document. After the last one it is
 forgotten."""
@@ -66,6 +67,7 @@ ABSENCE_TEXTS = {
     Absence.MOVED: "redirects",
     Absence.DOWN: "its server is down",
     Absence.REFUSED: "refused, or of a type that is not crawled",
+    Absence.WALLED: "a challenge, a payment or a license is demanded",
     Absence.EXCLUDED: "excluded by the crawl or the blocklist",
 }
 GONE_OR_MOVED = frozenset({Absence.GONE, Absence.MOVED})
@@ -85,10 +87,19 @@ def record_absence(states: States, url: str, at: float, kind: Absence) -> Decisi
     return plan_recheck(states._replace(page=page), url)
 
 
+def plan_none(states: States, reason: str) -> Decision:
+    """Plan no visit to the page, because of *reason*."""
+    states = remove_demand(states)
+    return Decision(states._replace(page=replace(states.page, due_at=0.0)), Plan(None, reason))
+
+
 def plan_recheck(states: States, url: str) -> Decision:
-    """Plan the next recheck of a missing page."""
+    """Plan the next recheck of a missing page. A page behind a wall that never had a document is
+    not visited again: its server has refused it."""
     page, states = states.page, remove_demand(states)
     wait, reason = _wait(page), ABSENCE_TEXTS[page.absent or Absence.GONE]
+    if page.absent is Absence.WALLED and not page.visits:
+        return plan_none(states, reason)
     if page.missed > 1:
         reason += f", {page.missed} times in a row"
     reason += f"; recheck after {format_duration(wait)}"
