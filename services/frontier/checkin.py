@@ -178,7 +178,10 @@ class CheckIn:
                 return row
             return add_failure(row, health)
         if was_requested and health is Health.WELL:
-            return reset_failures(row, *(row.politeness.failures.keys() - LASTING_FAILURES))
+            # Walls often let requests for robots.txt pass.
+            is_robots = event.visit.purpose is Purpose.ROBOTS
+            kept = LASTING_FAILURES | ({Health.CHALLENGE} if is_robots else set())
+            return reset_failures(row, *(row.politeness.failures.keys() - kept))
         return row
 
     def _counts_as_server_error(self, row: HostRow, event: VisitEnded) -> bool:

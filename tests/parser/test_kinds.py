@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from gossamer.events import PageFetched, PageKind, Purpose
 from gossamer.web.soft_404 import Signature
 from gossamer.web.validators import Validators
+from gossamer.web.walls import Wall, WallKind
 from services.parser.page import parse
 from services.parser.result import classify, report_unreadable
 from tests.parser.pages import NOW, OPTIONS, page_response
@@ -58,6 +59,22 @@ def conditional(page: PageFetched) -> PageFetched:
 )
 def test_kind_of_response(page: PageFetched, expected: PageKind) -> None:
     assert kind(page) is expected
+
+
+@pytest.mark.parametrize("purpose", [Purpose.PAGE, Purpose.PROBE, Purpose.SITEMAP])
+@pytest.mark.parametrize("status", [200, 202, 403])
+def test_challenge_says_nothing_about_the_page(status: int, purpose: Purpose) -> None:
+    body = b"<title>Wait</title><a href=/trap>On</a><script>x()</script>"
+    page = page_response(body, status=status, purpose=purpose)
+    page = replace(page, wall=Wall(WallKind.CHALLENGE, "Anubis", "its cookie"))
+    parsed = classify(page, parse(page, OPTIONS, NOW))
+    assert parsed.kind is PageKind.INCONCLUSIVE
+    assert (parsed.links, parsed.title, parsed.needs_rendering) == ((), "", False)
+
+
+def test_demand_for_a_payment_is_a_refusal() -> None:
+    page = replace(page_response(TEXT, status=402), wall=Wall(WallKind.PAYMENT, "402", "402"))
+    assert kind(page) is PageKind.REFUSED
 
 
 def test_response_with_signature_of_missing_page_is_soft_404() -> None:
