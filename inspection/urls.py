@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from gossamer import clock
 from gossamer.events import HostOverridden, SiteOverridden
-from gossamer.events.outcomes import OUTCOMES, Outcome
+from gossamer.events.outcomes import OUTCOMES, WALLED, Outcome
 from gossamer.events.public import GONE_RULES, Gone
 from gossamer.policies import NEVER
 from gossamer.web.scope import parse_scope
@@ -436,6 +436,8 @@ def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState,
         return UrlState.REDIRECTED, f"{text} {next_visit}".rstrip()
     reason = f" ({plain_reason(visit.reason)})" if visit.reason else ""
     failed = f"Failed {at}: {outcome_label(visit.outcome, visit.status)}{reason}."
+    if visit.outcome in WALLED and visit.reason:
+        failed = f"Refused {at} ({visit.status}): {visit.reason}."
     if facts.plan is None or facts.plan.at is None:
         next_visit = "Not tried again by itself: gossamer retry URL tries it."
     return UrlState.FAILED, f"{failed} {next_visit}".rstrip()

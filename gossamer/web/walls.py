@@ -186,8 +186,9 @@ SIGNATURES = (
 # fmt: on
 """The challenges that are recognised by what their products send."""
 
-MAX_WALL_BYTES = 64 << 10
-"""Bytes of a body that are searched. Larger documents are no walls."""
+MAX_WALL_BYTES, MAX_CODED_BYTES = 32 << 10, 16 << 10
+"""The size of the largest document that is searched, and of the largest body with a coding. Larger
+ones are no walls, and decoding them would cost the fetcher as much as their visit."""
 MAX_WALL_TEXT = 1500
 """Characters of text of a document in which a signature counts. A wall explains itself briefly."""
 MAX_WALL_LINKS = 10
@@ -251,18 +252,19 @@ class Walls:
         if not is_possible or not 0 < len(document) <= MAX_SHELL_BYTES:
             return None
         lowered = document.lower()
-        if b"<script" not in lowered and b"refresh" not in lowered:
+        sets_cookie, refreshes = b"document.cookie" in lowered, b"refresh" in lowered
+        if not (sets_cookie or refreshes or status in SHELL_STATUSES):
             return None
         text = _text_of_shell(lowered)
         if text is None or len(text) > MAX_SHELL_TEXT:
             return None
-        if _reloads_by_refresh(document, lowered, url):
+        if refreshes and _reloads_by_refresh(document, lowered, url):
             evidence = "no content, and a meta refresh to its own URL"
             return Wall(WallKind.CHALLENGE, UNKNOWN, evidence)
         if _sets_cookie.search(document) and _reloads.search(document):
             evidence = "no content, and a script that sets a cookie and loads the page again"
             return Wall(WallKind.CHALLENGE, UNKNOWN, evidence)
-        if text or status not in SHELL_STATUSES:
+        if text or status not in SHELL_STATUSES or b"<script" not in lowered:
             return None
         first = self._shells.setdefault(blake2b(document, digest_size=16).digest(), url)
         if first == url:
@@ -389,10 +391,11 @@ def _absolute(target: str, url: str) -> str:
 
 def _document(headers: Headers, body: bytes) -> bytes:
     """Return the decoded *body*; empty if it is too large for a wall."""
-    if not 0 < len(body) <= MAX_WALL_BYTES:
+    codings = joined_values(headers, "content-encoding")
+    if not 0 < len(body) <= (MAX_CODED_BYTES if codings else MAX_WALL_BYTES):
         return b""
-    decoded = decode(body, joined_values(headers, "content-encoding"), MAX_WALL_BYTES + 1)
-    return decoded.data if len(decoded.data) <= MAX_WALL_BYTES else b""
+    data = decode(body, codings, MAX_WALL_BYTES + 1).data if codings else body
+    return data if len(data) <= MAX_WALL_BYTES else b""
 
 
 def _matches(row: WallSignature, status: int, headers: Headers, lowered: bytes) -> bool:

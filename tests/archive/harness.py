@@ -49,13 +49,19 @@ def page(number: int = 1, body: bytes = b"<p>Hello", **fields: Any) -> PageFetch
 class Crawl:
     """One run of the archive on the data in *folder*, as in a process."""
 
-    def __init__(self, folder: Path, segment_size: int = 1 << 30, warcs: Path | None = None):
+    def __init__(
+        self,
+        folder: Path,
+        segment_size: int = 1 << 30,
+        warcs: Path | None = None,
+        walls: bool = False,
+    ):
         folder.mkdir(exist_ok=True)
         self.folder, self.now = warcs or folder / "warc", NOW
         self.database = Database(folder / "crawl.db")
         self.log = SqliteLog(self.database)
         store = SqliteStore(self.database)
-        settings = ArchiveSettings(segment_size=segment_size)
+        settings = ArchiveSettings(segment_size=segment_size, walls=walls)
         self.archive = Archive(self.folder, store, settings, "me@example.org", "gossamer")
         self.runner = sequential_loop(self.archive, self.log, store, lambda: self.now)
 

@@ -4,13 +4,23 @@ import gzip
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer.events import PageFetched
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.usage import read_headers
+from gossamer.web.walls import Wall, WallKind
 from services.archive.service import MAX_HEAD_BYTES, add_meta_statements, is_forbidden
-from tests.archive.harness import HTML, archive_pages, files, page, records, responses
+from tests.archive.harness import (
+    HTML,
+    Crawl,
+    archive_pages,
+    files,
+    page,
+    records,
+    responses,
+)
 
 FORBIDDEN = frozenset(ArchiveSettings().not_archived)
 META = b"<title>A</title><META NAME='Robots' CONTENT='noindex, noarchive'>"
@@ -60,6 +70,17 @@ def test_forbidding_signals_are_a_setting() -> None:
     assert forbids(page(1, usage_statements=stated), "tdm-reservation")
     assert forbids(page(1, b"<meta name=tdm-reservation content=1>"), "tdm-reservation")
     assert not forbids(page(1, META))
+
+
+@pytest.mark.parametrize("walls", [False, True])
+def test_wall_is_archived_only_by_setting(tmp_path: Path, walls: bool) -> None:
+    wall = replace(page(1), wall=Wall(WallKind.CHALLENGE, "Anubis", "its cookie"))
+    crawl = Crawl(tmp_path, walls=walls)
+    crawl.fetch(wall, page(2))
+    crawl.work()
+    crawl.end()
+    expected = [wall.visit.url] if walls else []
+    assert responses(tmp_path / "warc") == [*expected, page(2).visit.url]
 
 
 def test_markup_of_an_error_page_is_ignored() -> None:

@@ -244,6 +244,21 @@ def test_answer_for_a_failure_has_the_status_code_and_the_command_to_retry() -> 
     assert "no connection (connection refused by 127.0.0.99:80)" in answer(visit=down)
 
 
+def test_answer_for_a_walled_url_names_the_wall_and_the_retry() -> None:
+    reason = "challenged by Anubis: its cookie"
+    walled = visit(outcome=Outcome.CHALLENGED, status=202, reason=reason, attempt=1)
+    retry = PlanRow(
+        DEFAULT_CRAWL, HOST, URL, NOW + 60, reason="attempt 2 after challenged", attempt=1
+    )
+    assert answer(visit=walled, plan=retry) == (
+        "Refused 03:33:20 UTC (202): challenged by Anubis: its cookie. "
+        "Next visit 03:34:20 UTC: attempt 2 after challenged."
+    )
+    price = "payment required: USD 0.01 (pay per crawl)"
+    paid = visit(outcome=Outcome.PAYMENT_REQUIRED, status=402, reason=price)
+    assert answer(visit=paid).startswith(f"Refused 03:33:20 UTC (402): {price}. Not tried again")
+
+
 def test_answer_for_a_url_that_was_not_fetched_has_the_rule() -> None:
     deep = visit(outcome="trap_depth", status=0, attempt=0, reason="deeper than 3 links")
     assert answer(visit=deep) == "Not fetched: deeper than --depth (deeper than 3 links)."
