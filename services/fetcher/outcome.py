@@ -170,13 +170,19 @@ WALL_OUTCOMES = {
 """What a wall demands → the outcome and the hazard of the visit."""
 
 
-def assess_wall(wall: Wall) -> Assessment:
-    """Return the assessment of a response that is *wall*.
+def assess_wall(wall: Wall, reply: Reply, now: float) -> Assessment:
+    """Return the assessment of *reply*, which is *wall*.
 
     It becomes a `PageFetched`, which says that it is a wall: the archive may store it.
     """
     outcome, hazard = WALL_OUTCOMES[wall.kind]
-    return Assessment(outcome=outcome, reason=wall.text, hazards=(hazard,), wall=wall)
+    return Assessment(
+        outcome=outcome,
+        reason=wall.text,
+        retry_after=parse_retry_after(first_value(reply.headers, "retry-after"), now),
+        hazards=(hazard,),
+        wall=wall,
+    )
 
 
 def _assess_document(reply: Reply, accepts: Accepts) -> Assessment:

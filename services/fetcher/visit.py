@@ -122,7 +122,11 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
         failing = assess(walk.response, walk.at, pace.now)
         return VisitResult(assessment=failing.without_page(), response=walk.response)
     if wall := _find_wall(pace, visit.url, walk.response):
-        return VisitResult(assessment=assess_wall(wall), response=walk.response, last=walk.last)
+        return VisitResult(
+            assessment=assess_wall(wall, walk.response, pace.now),
+            response=walk.response,
+            last=walk.last,
+        )
     response = mark_partial(walk.response) if pace.limits.ranges else walk.response
     assessment = assess(response, visit.url, pace.now, bool(visit.conditions), request.accepts)
     if walk.range_refused:
@@ -377,7 +381,8 @@ def _unreachable_robots(
 
 def _walled_robots(pace: Pace, reply: Reply, wall: Wall, at: str) -> VisitResult:
     """Return the result of a robots.txt in whose place *wall* answered: it is unreachable."""
-    assessment, reason = assess_wall(wall), f"robots.txt: {wall.text}"
+    reason = f"robots.txt: {wall.text}"
+    assessment = assess_wall(wall, reply, pace.now)
     rules = _disallow_all(pace, reason)
     return VisitResult(
         assessment=replace(assessment, reason=reason), response=reply, robots=rules, url=at

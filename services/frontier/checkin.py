@@ -14,7 +14,14 @@ from msgspec.structs import replace
 
 from gossamer.events import Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard
-from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health, VerdictSubject
+from gossamer.events.outcomes import (
+    GONE_VERDICTS,
+    OUTCOMES,
+    WALLED,
+    Fate,
+    Health,
+    VerdictSubject,
+)
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import merge_cookies
@@ -63,6 +70,8 @@ from services.frontier.rows import (
 )
 from services.frontier.workbench import Host
 
+OTHERS_WITH_RETRY_AFTER = frozenset({Outcome.OTHER, *WALLED})
+"""The outcomes beside `busy` whose Retry-After is obeyed."""
 LASTING_FAILURES = frozenset({ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE, LEASE_FAILURE})
 """The kinds of failure that a page without a failure does not end by itself."""
 ApplyOutcome = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float | None]]
@@ -113,7 +122,7 @@ class CheckIn:
         row = _store_cookies(partition, self._count_outcome(host.row, event), event, now)
         if event.started_at:
             row = update_strain(row, event)
-        if event.outcome is Outcome.OTHER and event.retry_after:
+        if event.outcome in OTHERS_WITH_RETRY_AFTER and event.retry_after:
             row = self._extend_busy(row, event, now)
         partition.count_visit(event, row.totals.received)
         if partition.erasures.covers(event.visit):

@@ -41,6 +41,11 @@ async def test_wall_has_its_outcome_and_evidence(
     assert kept.wall == ended.wall
 
 
+async def test_retry_after_of_a_challenge_is_reported() -> None:
+    emitted = await visit(page(b"", 429, cf_mitigated="challenge", Retry_After="90"))
+    assert (emitted.one.outcome, emitted.one.retry_after) == (Outcome.CHALLENGED, 90.0)
+
+
 async def test_challenge_ends_the_order_and_a_price_does_not() -> None:
     for answer, expected in [
         (page(ANUBIS, 202), ["challenged"]),

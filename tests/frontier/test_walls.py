@@ -64,6 +64,14 @@ def test_host_with_challenges_only_backs_off_for_longer_each_time() -> None:
     assert row.politeness.strain == 0
 
 
+def test_retry_after_of_a_challenge_is_obeyed() -> None:
+    slow = {**CHALLENGED, "retry_after": 3000.0}
+    sim = Simulation(lambda url: slow if url == f"{HOST}/0" else {})
+    sim.admit(*(f"{HOST}/{n}" for n in range(3)))
+    sim.run(until=START + 2 * 3600.0)
+    assert starts(sim, f"{HOST}/1")[0] >= starts(sim, f"{HOST}/0")[0] + 3000.0
+
+
 def test_page_ends_the_backoff_from_challenges() -> None:
     answers = [CHALLENGED] * 5
     sim = Simulation(lambda url: {} if url == ROBOTS or not answers else answers.pop(), retries=3)
