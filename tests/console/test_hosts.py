@@ -1,17 +1,25 @@
 """`gossamer hosts`: the hosts of a crawl, for people and programs."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from console.cli.main import main
 from gossamer import clock
-from inspection.folder import Opened
+from inspection.folder import Folder, Opened
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow
 from tests.console.test_status import store_rows
 
 HOST = "http://a.example"
+
+
+@pytest.fixture
+def crawl_folder(tmp_path: Path) -> Opened:
+    folder = Folder(tmp_path / "data")
+    folder.make()
+    return Opened(folder)
 
 
 def test_walls_of_a_host_are_counted_by_kind_and_product(

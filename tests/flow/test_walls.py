@@ -1,6 +1,7 @@
 """Walls in a whole crawl: requested rarely, never published, compared, followed or archived."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,10 +10,11 @@ from gossamer.events.topics import PAGES
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
+from inspection.report import make_report
 from services.archive.rows import CaptureRow
 from services.dedup.pages import NO_PAGE
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HostRow, VerdictRow
+from services.frontier.rows import DailyTallyRow, HostRow, VerdictRow
 from tests.archive.harness import responses
 from tests.flow.virtual import START, VirtualCrawl
 
@@ -35,7 +37,8 @@ AT_ROBOTS = {f"robots-{name}": wall for name, wall in WALLS.items()}
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     name, path = host_name(url), url.split("/", 3)[3]
     links = "".join(f"<a href=/{n}>{n}</a>" for n in range(3))
-    status, headers, body = 200, (HTML,), f"<title>{url}</title><p>Words of {url} {links}".encode()
+    headers: Headers = (HTML,)
+    status, body = 200, f"<title>{url}</title><p>Words of {url} {links}".encode()
     if path == "robots.txt":
         status, headers, body = AT_ROBOTS.get(name, (404, (HTML,), b""))
         if name == "home.test":
@@ -50,7 +53,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
 HOSTS = (*WALLS, *AT_ROBOTS, "app.test", "home.test")
 
 
-def crawl_of(folder: Path, **settings: object) -> VirtualCrawl:
+def crawl_of(folder: Path, **settings: Any) -> VirtualCrawl:
     crawl = VirtualCrawl(folder, web, **settings)
     crawl.define(*(f"http://{name}/" for name in HOSTS), max_depth=3)
     crawl.run(until=START + 10 * DAY)
@@ -131,6 +134,15 @@ def test_walls_are_counted_at_their_hosts(crawl: VirtualCrawl) -> None:
     assert rows["price.test"].walls["payment: pay per crawl"] == 3 + 1, "three pages and the probe"
     assert set(rows["anubis.test"].walls) == {"challenge: Anubis"}
     assert rows["app.test"].walls == {}
+
+
+def test_walls_are_counted_by_kind_in_the_report(crawl: VirtualCrawl) -> None:
+    rows = crawl._store().table(DailyTallyRow).everything()
+    report = make_report("walls", sorted(rows, key=lambda row: row.at), {})
+    found = {one.hazard: one for one in report.hazards}
+    names = ("challenged", "payment_required", "license_required")
+    assert [found[name].sites for name in names] == [4, 2, 2]
+    assert all(found[name].urls >= 4 for name in names)
 
 
 def test_challenge_is_not_the_signature_of_a_host(crawl: VirtualCrawl) -> None:
