@@ -100,10 +100,10 @@ class WallSignature(NamedTuple):
     @property
     def evidence(self) -> str:
         """The condition as text for people."""
-        if self.marks:
-            return f"its document has {self.marks[0].decode()!r}"
         name, value = self.header
-        return f"header {name}: {value}" if value else f"header {name}"
+        if name:
+            return f"header {name}: {value}" if value else f"header {name}"
+        return f"its document has {self.marks[0].decode()!r}"
 
 
 REFUSALS = frozenset({401, 403, 405, 406, 429, 503})

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL
+from gossamer.events import DEFAULT_CRAWL, PageFetched, Visit
 from gossamer.events.topics import PAGES
+from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
+from gossamer.web.walls import Wall, WallKind
 from inspection.report import make_report
 from services.archive.rows import CaptureRow
 from services.dedup.pages import NO_PAGE
@@ -150,6 +152,35 @@ def test_challenge_is_not_the_signature_of_a_host(crawl: VirtualCrawl) -> None:
     for name in WALLS:
         signature = rows[name].signature
         assert signature is None or (signature.status, signature.digest) == (0, "")
+
+
+def test_document_stays_while_later_visits_are_challenged(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, web)
+    crawl.define("http://app.test/", max_depth=0)
+    crawl.run(until=START + DAY)
+    before = [*crawl.log.tail([PAGES.name]).poll(0)]
+    url = "http://app.test/"
+    wall = Wall(WallKind.CHALLENGE, "Anubis", "its cookie")
+    later = [
+        PageFetched(
+            at=START + n * 40 * DAY,
+            site="app.test",
+            host="http://app.test",
+            visit=Visit(f"9.{n}.0@{url}", url, earlier=n),
+            started_at=START + n * 40 * DAY,
+            took=0.1,
+            status=status,
+            headers=(HTML,),
+            body=ANUBIS,
+            wall=wall,
+        )
+        for n, status in enumerate((200, 202, 403, 404, 410), start=1)
+    ]
+    crawl.log.append([encode(one) for one in later])
+    crawl.run(until=START + 400 * DAY)
+    assert [*crawl.log.tail([PAGES.name]).poll(0)] == before and before
+    verdict = crawl._store().table(VerdictRow).get((DEFAULT_CRAWL, "http://app.test"), url)
+    assert verdict and verdict.verdict == "first"
 
 
 def test_walls_are_archived_by_setting(tmp_path: Path) -> None:
