@@ -25,6 +25,7 @@ OUTCOME_LABELS: dict[Outcome, str] = {
     Outcome.BAD_REDIRECT: "broken redirect",
     Outcome.GONE: "404",
     Outcome.CLIENT_ERROR: "other 4xx",
+    Outcome.SIGNATURE_ASKED: "signature asked",
     Outcome.SERVER_ERROR: "5xx",
     Outcome.BUSY: "429 or Retry-After",
     Outcome.DNS_FAILURE: "no DNS name",

@@ -36,6 +36,7 @@ class Outcome(StrEnum):
     BAD_REDIRECT = "bad_redirect"
     GONE = "gone"
     CLIENT_ERROR = "client_error"
+    SIGNATURE_ASKED = "signature_asked"
     SERVER_ERROR = "server_error"
     BUSY = "busy"
     DNS_FAILURE = "dns_failure"
@@ -205,6 +206,10 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Fate.DONE, Health.WELL, Wait.NONE,
         Absence.REFUSED, VerdictSubject.ABSENCE, strains=False,
         text="The server refuses the request with another 4xx status."),
+    Outcome.SIGNATURE_ASKED: Meaning(
+        Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.REFUSED, VerdictSubject.ABSENCE, strains=False, ends_order=True,
+        text="The server asks for a signature (401 or 403 with Accept-Signature)."),
     Outcome.SERVER_ERROR: Meaning(
         Fate.RETRY, Health.SERVER, Wait.MINUTES,
         Absence.DOWN, VerdictSubject.NOTHING, strains=True,

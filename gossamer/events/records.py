@@ -247,6 +247,8 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
     """The cookies of the host and of its domain."""
     signature: Signature = NO_SIGNATURE
     """The signature of the host's response for a page that does not exist."""
+    sign: bool = False
+    """Whether the requests are signed, because the host asked for signatures."""
     visits: tuple[Visit, ...]
 
 
@@ -293,6 +295,8 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """The cookies that the response set or deleted."""
     hazards: tuple[str, ...] = ()
     """The names of the hazards that the visit met."""
+    signed: bool = False
+    """Whether the request was signed."""
 
 
 class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):

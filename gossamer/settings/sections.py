@@ -29,6 +29,7 @@ from gossamer.settings.units import (
 from gossamer.text import TextMode
 from gossamer.web.directives import Signal
 from gossamer.web.scope import parse_scope
+from gossamer.web.signing import SignMode, is_agent
 from gossamer.web.url import MAX_LENGTH
 from gossamer.web.url_steps import ALL_STEPS, check_steps
 from gossamer.web.usage import Action, Category, policy_of
@@ -295,6 +296,19 @@ class FetcherSettings(Section):
     access_file: Path | None = None
     """A TOML file with user, password, headers and proxy for individual hosts. See
     [operations](operations/controls.md#passwords-headers-and-proxies)."""
+    sign: Literal["never", "asked", "always"] = "never"
+    """Which requests are signed (Web Bot Auth), so that sites recognise the crawler: `never`;
+    `asked`, those to hosts that asked for a signature (Accept-Signature); or `always`. See
+    [identity](recipes/identity.md)."""
+    signing_keys: Path | None = None
+    """A file with a private Ed25519 key (PEM, JWK or JWK set), or a folder of such files. The
+    newest valid key signs. Nobody but the owner and the group may have access to the files."""
+    signature_agent: Annotated[str, unit("URL")] = ""
+    """The origin (`https://bot.example.org`) under which the public keys are published. It is sent
+    with each signature."""
+    signature_agent_form: Literal["dictionary", "string"] = "dictionary"
+    """The form of the header Signature-Agent: `dictionary`, as in the draft, or `string`, for sites
+    that read only the form of earlier drafts."""
     allow_networks: Networks = ()
     """Private or loopback networks that may be visited."""
     nameserver: Annotated[str, unit("`ADDRESS` or `ADDRESS:PORT`")] = ""
@@ -311,12 +325,25 @@ class FetcherSettings(Section):
     consumed. Above it, no new visit starts to the sites of the partition."""
 
     def model_post_init(self, context: Any) -> None:
-        """Raise BadSettings for an invalid name server."""
+        """Raise BadSettings for an invalid name server, and for signatures without a key."""
         if self.nameserver and not _is_server(self.nameserver):
             raise BadSettings(
                 f"fetcher.nameserver: {self.nameserver!r} is not an ADDRESS or ADDRESS:PORT, "
                 "such as 192.0.2.1:53 or [2001:db8::1]"
             )
+        if self.signature_agent and not is_agent(self.signature_agent):
+            raise BadSettings(
+                f"fetcher.signature_agent: {self.signature_agent!r} is not an origin with https, "
+                "such as https://bot.example.org"
+            )
+        if self.sign == SignMode.NEVER:
+            return
+        for name in ("signing_keys", "signature_agent"):
+            if not getattr(self, name):
+                raise BadSettings(
+                    f"fetcher.sign: {self.sign} needs fetcher.{name}, which is not set "
+                    "(gossamer identity --help)"
+                )
 
 
 def _is_server(text: str) -> bool:

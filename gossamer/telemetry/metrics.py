@@ -76,6 +76,10 @@ COUNTERS: dict[str, Metric] = {
         ("rule",),
     ),
     "gossamer_orders_total": Metric("Hosts that were checked out to a fetcher."),
+    "gossamer_signed_requests_total": Metric("Requests that were signed (Web Bot Auth)."),
+    "gossamer_signing_hosts_total": Metric(
+        "Hosts that asked for signatures, by what became of it.", ("state",)
+    ),
     "gossamer_orders_moved_total": Metric(
         "Orders that were sent to another partition because the partition of their site was "
         "overloaded."

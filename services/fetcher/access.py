@@ -44,6 +44,7 @@ SECRET_HEADERS = {"authorization", "proxy-authorization"}
 RESERVED_HEADERS = {
     "host", "user-agent", "from", "cookie", "accept-encoding", "range", "te", "trailer",
     "connection", "content-length", "transfer-encoding", "upgrade", "expect", "proxy-authorization",
+    "signature", "signature-input", "signature-agent",
 }  # fmt: skip
 """Headers that the file may not set: they state our identity, or control the connection."""
 

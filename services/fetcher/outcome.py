@@ -34,6 +34,7 @@ from gossamer.web.coding import decode
 from gossamer.web.cookies import Cookie
 from gossamer.web.http import GONE, Headers, content_type, first_value, redirect_target
 from gossamer.web.robots import RobotsRules
+from gossamer.web.signing import asks_for_signature, is_signed
 from gossamer.web.sniffing import DECIDING_BYTES, GZIP, PACKED_XML, Declared, is_textual, whole_type
 from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import host_key, site_of
@@ -211,6 +212,8 @@ def _assess_status(reply: Reply, url: str, now: float) -> Assessment:
         case 3:
             return _assess_redirect(reply, url)
         case 4:
+            if asks_for_signature(reply.status, reply.headers):
+                return Assessment(outcome=Outcome.SIGNATURE_ASKED)
             gone = reply.status in GONE
             return Assessment(outcome=Outcome.GONE if gone else Outcome.CLIENT_ERROR)
     # RFC 9110, 15: an invalid status code is treated as a server error.
@@ -419,6 +422,7 @@ def _make_ended(
         sitemaps=() if order.visits[index].on_behalf_of else result.sitemaps,
         cookies=result.cookies,
         hazards=assessment.hazards,
+        signed=is_signed(reply.request_headers),
     )
 
 

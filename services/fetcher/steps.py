@@ -40,6 +40,8 @@ class Fetch(Struct, frozen=True):
     """Headers beside the headers of every request."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """Document type → limit in bytes, in place of *limit*."""
+    sign: bool = False
+    """Whether the request is signed, because the host asked for signatures."""
 
 
 class Emit(Struct, frozen=True):
@@ -130,6 +132,8 @@ class Pace:
             return None
         if cookie := self.cookie(request.url):
             request = replace(request, headers=(*request.headers, *cookie))
+        if self.order.sign:
+            request = replace(request, sign=True)
         result = yield request
         self.now = result.now
         response = result.response

@@ -51,6 +51,7 @@ from services.fetcher.http.limiters import (
 from services.fetcher.http.nameservers import DnsFailure, DnsUnanswered
 from services.fetcher.http.proxies import ProxyResolver, read_access_file, through_proxy
 from services.fetcher.http.resolver import Blocklisted, PrivateAddress, Resolver
+from services.fetcher.http.signing import Signer
 from services.fetcher.http.tls import TlsTrust
 from services.fetcher.limitations import LocalFault, Outage, local_fault
 from services.fetcher.outcome import Failure, Reply
@@ -91,7 +92,7 @@ class Web:
         """Without *slots*, this is the only fetcher."""
         self.settings, self.clock = settings, clock
         self.accesses = read_access_file(settings.access_file)
-        self.headers = request_headers(settings)
+        self.headers, self.signer = request_headers(settings), Signer(settings, clock)
         time = asyncio.get_running_loop().time
         self.blocklist, self.gaps = Blocklist(), GapMeter(time)
         at_once = settings.address_at_once
@@ -288,7 +289,11 @@ class HostClient:
         with through_proxy(access, url) if access.proxy else nullcontext():
             response = await self._web.session.get(
                 url,
-                headers=(*step.headers, *access.headers),
+                headers=(
+                    *step.headers,
+                    *access.headers,
+                    *self._web.signer.headers(step.url, step.sign),
+                ),
                 allow_redirects=False,
                 proxy=None if access.socks else access.proxy or None,
                 ssl=self._web.trust.ssl_for(step.url),
