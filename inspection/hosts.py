@@ -13,10 +13,16 @@ from inspection.figures import times
 from inspection.labels import outcome_label, plain_reason
 from services.frontier.conditions import Condition
 from services.frontier.politeness import overridden_delay
-from services.frontier.rows import HostRow, RobotsRow, SiteRow
+from services.frontier.rows import HostRow, RobotsRow, SigningState, SiteRow
 
 EQUAL = 1e-6
 """Delays are equal if they differ by at most this many seconds."""
+
+SIGNING_TEXTS = {
+    SigningState.TRIED: "asks for signatures; signed requests are tried",
+    SigningState.ADMITTED: "asks for signatures; signed requests are admitted",
+    SigningState.REFUSED: "asks for signatures; signed requests are refused",
+}
 
 
 class Host(Struct, frozen=True, kw_only=True):
@@ -48,6 +54,8 @@ class Host(Struct, frozen=True, kw_only=True):
     """The rule that decided the delay, for people; "" for the default delay."""
     walls: dict[str, int] = {}
     """Kind and name of a wall, as `challenge: Anubis` → visits that it answered."""
+    signing: str = ""
+    """What became of the host's request for signatures, for people; "" if it made none."""
     strain: int = 0
     """How many times the delay is doubled because the server seemed overloaded."""
     pace: float = 0.0
@@ -111,6 +119,7 @@ def host_of(
         delay=delay,
         delay_reason=_delay_reason(row, delay, robots, override),
         walls=row.walls,
+        signing=SIGNING_TEXTS[row.signing.state] if row.signing.state else "",
         strain=row.politeness.strain,
         pace=pace,
         seconds_left=row.queued_urls * pace,

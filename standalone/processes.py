@@ -32,6 +32,7 @@ from gossamer.settings import Settings
 from gossamer.store import lifetime_of
 from gossamer.store.sqlite import SqliteStore
 from gossamer.telemetry import configure_logs
+from gossamer.web.signing import SignMode
 from inspection.folder import Folder, Opened
 from services.archive.service import Archive
 from services.dedup.seen import SeenTable
@@ -220,7 +221,12 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
         opened.folder.warc, stores[2], settings.archive, fetcher.contact, fetcher.product
     )
     frontier = Frontier(
-        settings.frontier, stores[1], settings.fetcher.visit_limit, PARTITIONS, alone=True
+        settings.frontier,
+        stores[1],
+        fetcher.visit_limit,
+        PARTITIONS,
+        alone=True,
+        sign=SignMode(fetcher.sign),
     )
     dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup)
     processors: tuple[Processor, ...] = (dedup, frontier, archive)

@@ -57,3 +57,5 @@ def _parts(host: Host, now: float) -> Iterator[str]:
         yield f"{plural(count, 'wall')} ({name})"
     if text := host.delay_text:
         yield text
+    if host.signing:
+        yield host.signing

@@ -78,6 +78,8 @@ def brief_details(found: UrlExplanation) -> Iterator[str]:
     if found.visit:
         yield from _blocklist(found)
     host, queued = found.host, found.queued
+    if host and host.signing:
+        yield f"signatures: {host.host} {host.signing}"
     if host and (found.crawl_delay or host.strain or (queued and queued.ahead)):
         yield from _pace(found, host)
     if queued:
@@ -112,6 +114,8 @@ def details(found: UrlExplanation) -> Iterator[str]:
         by = f", by {'; '.join(map(str, judgement.by))}" if judgement.by else ""
         yield f"usage for {purpose}, before a request: {judgement.word}{by}"
     if found.host:
+        if found.host.signing:
+            yield f"signatures: {found.host.host} {found.host.signing}"
         yield from _pace(found, found.host)
         if found.queued:
             yield from _queue(found, found.host, found.queued)

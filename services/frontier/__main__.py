@@ -5,6 +5,7 @@ import sys
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log.throttling import far_behind
 from gossamer.runtime.process import Backends, run, run_processor
+from gossamer.web.signing import SignMode
 from services.frontier.service import Frontier
 
 
@@ -26,6 +27,7 @@ def work(backends: Backends) -> None:
         log.partitions,
         alone=False,
         find_lagging=find_lagging,
+        sign=SignMode(settings.fetcher.sign),
     )
     run_processor(backends, frontier)
 

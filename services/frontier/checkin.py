@@ -26,6 +26,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import merge_cookies
 from gossamer.web.http import GONE, NOT_MODIFIED
+from gossamer.web.signing import SignMode
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.dispatch import Balance
 from services.frontier.harvest import HarvestPoint
@@ -68,6 +69,7 @@ from services.frontier.rows import (
     UrlRow,
     VerdictRow,
 )
+from services.frontier.signing import begins_trial, record_signing
 from services.frontier.workbench import Host
 
 OTHERS_WITH_RETRY_AFTER = frozenset({Outcome.OTHER, *WALLED})
@@ -92,8 +94,10 @@ class CheckIn:
         balance: Balance,
         revisits: Revisits,
         store: Store,
+        sign: SignMode,
     ) -> None:
         self._settings, self._balance, self._revisits = settings, balance, revisits
+        self._sign = sign
         self.robots = RobotsOutcomes(settings, revisits, store)
         self._urls = store.table(UrlRow)
         self._history, self._verdicts = store.table(HistoryRow), store.table(VerdictRow)
@@ -133,9 +137,12 @@ class CheckIn:
             partition.parts.record_suffix(event.site)
         if event.started_at and event.visit.purpose is Purpose.PAGE:
             partition.parts.record_transfer(event.site, event.visit, event.received, event.took)
-        row, backoff_until = self._choose_handler(partition, event)(
-            partition, host, row, event, now
-        )
+        is_erased = partition.erasures.covers(event.visit)
+        repeats_signed = begins_trial(self._sign, row, event) and not is_erased
+        if not is_erased:
+            row = record_signing(self._sign, row, event)
+        handler = self._repeat_signed if repeats_signed else self._choose_handler(partition, event)
+        row, backoff_until = handler(partition, host, row, event, now)
         if backoff_until is not None or _has_no_verdict(event):
             partition.end_wait(event.visit.url, now)
         if event.started_at:
@@ -334,6 +341,17 @@ class CheckIn:
             row = partition.queues.advance(row)
         backs_off = fate is Fate.WAIT or (fate is Fate.RETRY and given_up)
         return row, now + wait if backs_off else None
+
+    def _repeat_signed(
+        self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
+    ) -> tuple[HostRow, float | None]:
+        """Return the row after a visit that is repeated with a signature. A robots.txt is requested
+        again because its rules are not known; any other URL gets a plan."""
+        if event.visit.purpose is Purpose.ROBOTS:
+            return row, None
+        self._revisits.retry(partition, event, now)
+        self._store_outcome(event, event.visit.earlier, event.visit.attempt + 1, now)
+        return partition.queues.advance(row), None
 
     def _count_worthless(self, partition: Partition, event: VisitEnded, now: float) -> None:
         """Count the first visit to a URL without a document as one without a new text. A redirect

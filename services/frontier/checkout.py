@@ -23,6 +23,7 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.cookies import cookies_for
 from gossamer.web.robots import REDIRECTS, RobotsRules
+from gossamer.web.signing import SignMode
 from gossamer.web.soft_404 import NO_SIGNATURE
 from services.frontier.conditions import Trigger
 from services.frontier.dispatch import Balance
@@ -53,6 +54,7 @@ from services.frontier.robots import (
     needs_probe,
 )
 from services.frontier.rows import HostRow, Lease, QueuedUrl, UrlRow
+from services.frontier.signing import is_signed_for
 from services.frontier.slow_start import PartKey
 from services.frontier.workbench import Host
 from services.frontier.worth import describe_part
@@ -121,8 +123,9 @@ class CheckOut:
         revisits: Revisits,
         replicas: Replicas,
         store: Store,
+        sign: SignMode,
     ) -> None:
-        self._settings, self._visit_limit = settings, visit_limit
+        self._settings, self._visit_limit, self._sign = settings, visit_limit, sign
         self._balance, self._refusals, self._revisits = balance, refusals, revisits
         self._replicas, self._outputs = replicas, list[Event]()
         self._urls = store.table(UrlRow)
@@ -483,6 +486,7 @@ class CheckOut:
             pause_factor=overrides.factor(row.site, row.host, self._settings.delay_factor),
             cookies=cookies_for(row.host, partition.cookies(row), now),
             signature=row.signature or NO_SIGNATURE,
+            sign=is_signed_for(self._sign, row),
             site_gap=self._settings.site_gap
             * overrides.site_delay(row.site, row.host, self._settings.delay),
             sent_to=-1 if sent_to is None else sent_to,

@@ -1,5 +1,6 @@
 """The frontier's tables: hosts, sites, URLs, queues, plans and totals."""
 
+from enum import StrEnum
 from typing import NamedTuple
 
 from msgspec import field
@@ -125,6 +126,26 @@ class Suspect(ColumnGroup, frozen=True):
     """The first URL of its order that was not visited; null without one."""
     leases: int = 0
     """Counted leases in a row that expired at this URL."""
+
+
+class SigningState(StrEnum):
+    """What became of a host that asked for signatures."""
+
+    TRIED = "tried"
+    """Requests are signed, and the URL that was refused is visited again."""
+    ADMITTED = "admitted"
+    """Signed requests are answered, so all requests are signed."""
+    REFUSED = "refused"
+    """Signed requests are refused, so no request is signed."""
+
+
+class HostSigning(ColumnGroup, frozen=True):
+    """The trial of a host that asked for signatures."""
+
+    state: SigningState | None = None
+    """The state of the trial; null if the host has not asked."""
+    url: str | None = None
+    """The URL whose signed visit decides; null without a trial."""
 
 
 class Origin(ColumnGroup, frozen=True):
@@ -316,6 +337,7 @@ class HostRow(Row, frozen=True):
     suspect: Suspect = Suspect()
     walls: dict[str, int] = field(default_factory=dict)
     """Kind and name of a wall, as `challenge: Anubis` → visits that it answered."""
+    signing: HostSigning = HostSigning()
     cookies: tuple[Cookie, ...] = ()
     """Cookies that go to this host alone."""
     applied: AppliedRecords = AppliedRecords()

@@ -42,6 +42,7 @@ from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.processor import Handler, Key, Output, Processor, check_handlers
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
+from gossamer.web.signing import SignMode
 from gossamer.web.url import host_key
 from services.frontier.admission import Admission, OperatorRequests
 from services.frontier.checkin import CheckIn
@@ -69,7 +70,7 @@ class Frontier(Processor):
 
     *visit_limit*: the longest visit, in seconds; *partitions*: the number of all partitions;
     *alone*: all fetchers and frontiers of earlier runs have stopped; *find_lagging*: as for
-    `Balance`.
+    `Balance`; *sign*: which requests are signed.
     """
 
     name = "frontier"
@@ -84,6 +85,7 @@ class Frontier(Processor):
         partitions: int,
         alone: bool,
         find_lagging: FindLagging | None = None,
+        sign: SignMode = SignMode.NEVER,
     ) -> None:
         self._store, self._alone = store, alone
         self._overrides = Overrides()
@@ -104,8 +106,9 @@ class Frontier(Processor):
             self._revisits,
             self._replicas,
             store,
+            sign,
         )
-        self._check_in = CheckIn(settings, self._balance, self._revisits, store)
+        self._check_in = CheckIn(settings, self._balance, self._revisits, store, sign)
         self._leases = Leases(settings, self._check_in)
         self._operator_requests = OperatorRequests(self._admission)
         self._robots = RobotsOnBehalf(self._partitions, self._check_in.robots)

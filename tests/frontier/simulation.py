@@ -22,6 +22,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
+from gossamer.web.signing import SignMode
 from gossamer.web.url import host_key, site_of
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.partition import Partition
@@ -56,6 +57,7 @@ class Simulation:
     def __init__(
         self, answer: Answer = page, alone: bool = True, strategy: str = "", **settings: object
     ) -> None:
+        self.sign = SignMode(str(settings.pop("sign", SignMode.NEVER)))
         self.give_verdict: GiveVerdict | None = None
         self.definition = crawl(strategy=strategy)
         self.unread = False
@@ -84,7 +86,9 @@ class Simulation:
             (begin, min(end, self.now), url) for begin, end, url in self.visits if begin <= self.now
         ]
         self.store = SqliteStore(self.database)
-        self.frontier = Frontier(self.settings, self.store, VISIT_LIMIT, PARTITIONS, self.alone)
+        self.frontier = Frontier(
+            self.settings, self.store, VISIT_LIMIT, PARTITIONS, self.alone, sign=self.sign
+        )
         self.frontier.assign(frozenset(range(PARTITIONS)), self.now)
         for partition in self.partitions:
             self._watch(partition)
@@ -213,6 +217,7 @@ class Simulation:
                     last=last,
                     visit=visit,
                     started_at=at if asked else 0.0,
+                    signed=order.sign and asked,
                     **fields,  # type: ignore[arg-type]
                 ),
             )

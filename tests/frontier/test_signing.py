@@ -1,0 +1,120 @@
+"""Hosts that ask for signatures, with `fetcher.sign = asked`."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from gossamer.events import HostCheckedOut, Outcome, Purpose
+from gossamer.web.robots import RobotsRules
+from services.frontier.rows import HostRow, SigningState, UrlRow
+from tests.frontier.simulation import Simulation
+
+HOST = "http://a.test"
+URLS = [f"{HOST}/{n}" for n in range(6)]
+ASKED: Mapping[str, object] = {"outcome": Outcome.SIGNATURE_ASKED, "status": 403}
+
+
+def orders_of(sim: Simulation) -> list[HostCheckedOut]:
+    return [order for _, order in sim.orders if order.visits[0].purpose is not Purpose.ROBOTS]
+
+
+def simulation(
+    signed: Mapping[str, object], mode: str = "asked", protected: tuple[str, ...] = ("",)
+) -> Simulation:
+    """Return a simulation of a host that asks for signatures at URLs that contain one of
+    *protected*, and answers *signed* to signed requests for them."""
+
+    def answer(url: str) -> Mapping[str, object]:
+        if url.endswith("/robots.txt") and "robots" not in protected:
+            return {}
+        if "robots" not in protected and not any(part in url for part in protected):
+            return {}
+        return signed if sim.orders[-1][1].sign else ASKED
+
+    sim = Simulation(answer, sign=mode, batch=3, delay=1.0)
+    sim.admit(*URLS)
+    return sim
+
+
+def row_of(sim: Simulation) -> HostRow:
+    row = sim.store.table(HostRow).get("a.test", HOST)
+    assert row
+    return row
+
+
+def test_host_that_admits_signed_requests_gets_only_signed_ones() -> None:
+    sim = simulation({})
+    sim.run()
+    assert row_of(sim).signing.state is SigningState.ADMITTED
+    assert sorted(sim.pages()) == sorted([*URLS, URLS[0]])
+    assert [order.sign for order in orders_of(sim)] == [False] + [True] * (len(orders_of(sim)) - 1)
+    urls = sim.store.table(UrlRow)
+    for url in URLS:
+        found = urls.get(("crawl", HOST), url) or urls.get((sim.definition.crawl, HOST), url)
+        assert found is None or found.outcome == Outcome.PAGE
+
+
+@pytest.mark.parametrize("refusal", [ASKED, {"outcome": Outcome.CLIENT_ERROR, "status": 403}])
+def test_host_that_refuses_signed_requests_is_not_signed_to_any_more(
+    refusal: Mapping[str, object],
+) -> None:
+    sim = simulation(refusal, protected=("/0",))
+    sim.run()
+    assert row_of(sim).signing.state is SigningState.REFUSED
+    assert sim.pages().count(URLS[0]) == 2
+    assert sorted(set(sim.pages())) == URLS
+    assert len(sim.pages()) == len(URLS) + 1
+    sim.admit(f"{HOST}/later/0")
+    sim.run()
+    assert sim.pages()[-1] == f"{HOST}/later/0" and not sim.orders[-1][1].sign
+    assert sim.pages().count(f"{HOST}/later/0") == 1
+
+
+def test_refused_urls_of_a_host_that_refused_are_requested_once() -> None:
+    sim = simulation(ASKED)
+    sim.run()
+    counts = [sim.pages().count(url) for url in URLS]
+    assert sorted(counts) == [1] * 5 + [2]
+
+
+@pytest.mark.parametrize("mode", ["never", "always"])
+def test_nothing_is_repeated_in_other_modes(mode: str) -> None:
+    sim = simulation(ASKED, mode)
+    sim.run()
+    assert sorted(sim.pages()) == URLS
+    assert row_of(sim).signing.state is None
+    assert {order.sign for _, order in sim.orders} == {mode == "always"}
+
+
+def test_failing_server_leaves_the_trial_open() -> None:
+    sim = simulation({"outcome": Outcome.SERVER_ERROR, "status": 500}, protected=("/0",))
+    sim.run(until=sim.now + 60)
+    assert row_of(sim).signing.state is SigningState.TRIED
+    assert row_of(sim).signing.url == URLS[0]
+
+
+def test_robots_txt_that_asks_is_requested_again_before_any_page() -> None:
+    allowed = {"robots": RobotsRules(fetched_at=0.0, expires_at=9e9)}
+    sim = simulation(allowed, protected=("robots",))
+    sim.run()
+    visited = [url for _, _, url in sim.visits]
+    assert visited[:2] == [f"{HOST}/robots.txt"] * 2
+    assert [order.sign for _, order in sim.orders[:2]] == [False, True]
+    assert row_of(sim).signing.state is SigningState.ADMITTED
+
+
+def test_asking_host_is_not_blamed() -> None:
+    sim = simulation(ASKED, "never")
+    sim.run()
+    politeness = row_of(sim).politeness
+    assert (politeness.strain, politeness.failures) == (0, {})
+    assert row_of(sim).backoff_cause is None
+
+
+def test_state_of_the_host_survives_a_crash() -> None:
+    sim = simulation({})
+    sim.run(until=sim.now + 2.5)
+    assert row_of(sim).signing.state is not None
+    sim.start()
+    sim.run()
+    assert row_of(sim).signing.state is SigningState.ADMITTED
