@@ -47,6 +47,9 @@ GROUPS = {
         "snapshot": "copy a folder or a fleet consistently while its crawl runs",
         "restore": "restore a snapshot, or align log and store of a fleet",
     },
+    "identity": {
+        "identity": "write and check the page, the addresses and the keys of the crawler",
+    },
     "fleet": {
         "topics": "create, check and resize the topics of a fleet",
         "store": "create and check the tables of a fleet",

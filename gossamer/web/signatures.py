@@ -117,6 +117,10 @@ class SigningKey:
         """Return the private key as PEM (PKCS #8), without encryption."""
         return self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
+    def private_jwk(self) -> dict[str, str | int]:
+        """Return the private key as a JWK, for a file that only its owner may read."""
+        return self.public_jwk() | {"d": _base64url(self._key.private_bytes_raw())}
+
     def public_jwk(self) -> dict[str, str | int]:
         """Return the public key as it is published in the directory."""
         jwk: dict[str, str | int] = {
