@@ -28,7 +28,6 @@ from gossamer.web.signatures import (
     sign_directory,
 )
 from gossamer.web.url import BadUrl, canonicalize
-from inspection.figures import duration
 
 PAGE_FILE, RANGES_FILE = "index.html", "client-ranges.json"
 DIRECTORY_FILE, HEADERS_FILE = DIRECTORY_PATH.lstrip("/"), "headers.json"
@@ -169,7 +168,7 @@ Disallow: /</pre>
 <pre>User-agent: {name}
 Disallow: /private/
 Crawl-delay: 10</pre>
-<p>A changed robots.txt is read within {duration(fetcher.robots_age)}. <code>noindex</code> and
+<p>A changed robots.txt is read within {fetcher.robots_age / 3600:g} hours. <code>noindex</code> and
 <code>nofollow</code> in <code>X-Robots-Tag</code> and in meta elements are obeyed, too. To verify a
 robots.txt, compare it with <a
 href="https://www.rfc-editor.org/rfc/rfc9309.html#name-examples">the examples of RFC 9309</a>.</p>

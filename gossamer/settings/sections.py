@@ -29,7 +29,7 @@ from gossamer.settings.units import (
 from gossamer.text import TextMode
 from gossamer.web.directives import Signal
 from gossamer.web.scope import parse_scope
-from gossamer.web.signing import SignMode, is_agent
+from gossamer.web.signing import is_agent
 from gossamer.web.url import MAX_LENGTH
 from gossamer.web.url_steps import ALL_STEPS, check_steps
 from gossamer.web.usage import Action, Category, policy_of
@@ -336,7 +336,7 @@ class FetcherSettings(Section):
                 f"fetcher.signature_agent: {self.signature_agent!r} is not an origin with https, "
                 "such as https://bot.example.org"
             )
-        if self.sign == SignMode.NEVER:
+        if self.sign == "never":
             return
         for name in ("signing_keys", "signature_agent"):
             if not getattr(self, name):

@@ -66,11 +66,11 @@ class Signer:
         self._clock, self._agent = clock, settings.signature_agent
         self._form, self._always = (
             AgentForm(settings.signature_agent_form),
-            settings.sign == SignMode.ALWAYS,
+            SignMode(settings.sign) is SignMode.ALWAYS,
         )
         self._keys: Sequence[SigningKey] = ()
         self._has_warned = False
-        if settings.sign != SignMode.NEVER and settings.signing_keys:
+        if SignMode(settings.sign) is not SignMode.NEVER and settings.signing_keys:
             self._keys = read_signing_keys(settings.signing_keys)
             if all(key.expires_at <= clock() for key in self._keys):
                 raise BadSettings(
