@@ -346,12 +346,11 @@ class CheckIn:
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float | None]:
         """Return the row after a visit that is repeated with a signature. A robots.txt is requested
-        again because its rules are not known; any other URL gets a plan."""
-        if event.visit.purpose is Purpose.ROBOTS:
-            return row, None
-        self._revisits.retry(partition, event, now)
-        self._store_outcome(event, event.visit.earlier, event.visit.attempt + 1, now)
-        return partition.queues.advance(row), None
+        again because its rules are not known; any other URL stays first in its queue."""
+        if event.visit.purpose is not Purpose.ROBOTS:
+            visit = event.visit
+            self._store_outcome(event, visit.earlier, visit.attempt, now, queued=True)
+        return row, None
 
     def _count_worthless(self, partition: Partition, event: VisitEnded, now: float) -> None:
         """Count the first visit to a URL without a document as one without a new text. A redirect

@@ -1,9 +1,10 @@
 """Whether the requests to a host are signed: the trial of a host that asks for signatures.
 
 With `fetcher.sign = "asked"`, a host that refuses a request and asks for a signature (outcome
-`signature_asked`) is tried: its URL is visited once more, and all requests to the host are signed
-from then on. The outcome of that visit decides. If the host answers it, the host admits signed
-requests, and they stay signed. If it refuses again, no request to the host is signed any more.
+`signature_asked`) is tried: its URL, which stays first in its queue, is visited once more, and all
+requests to the host are signed from then on. The outcome of that visit decides. If the host answers
+it, the host admits signed requests, and they stay signed. If it refuses again, no request to the
+host is signed any more. Another signed visit that is refused meanwhile is final for its URL.
 
 A robots.txt that asks for a signature is requested again, too, before its rules are known. After
 a second refusal it counts as any other 4xx.
@@ -47,15 +48,12 @@ def record_signing(mode: SignMode, row: HostRow, event: VisitEnded) -> HostRow:
     """Return *row* with the state of its trial after *event*."""
     if begins_trial(mode, row, event):
         return _with_state(row, SigningState.TRIED, event.visit.url)
-    if row.signing.state is not SigningState.TRIED or not event.signed:
-        return row
-    if event.outcome is Outcome.SIGNATURE_ASKED:
-        return _with_state(row, SigningState.REFUSED)
-    if event.visit.url != row.signing.url:
+    is_deciding = event.signed and event.visit.url == row.signing.url
+    if row.signing.state is not SigningState.TRIED or not is_deciding:
         return row
     if event.outcome in ADMITTING_OUTCOMES:
         return _with_state(row, SigningState.ADMITTED)
-    if event.status in ASKING_STATUSES:
+    if event.outcome is Outcome.SIGNATURE_ASKED or event.status in ASKING_STATUSES:
         return _with_state(row, SigningState.REFUSED)
     return row
 

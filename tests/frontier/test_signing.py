@@ -64,6 +64,7 @@ def test_host_that_refuses_signed_requests_is_not_signed_to_any_more(
     assert sim.pages().count(URLS[0]) == 2
     assert sorted(set(sim.pages())) == URLS
     assert len(sim.pages()) == len(URLS) + 1
+    assert sim.pages()[:2] == [URLS[0]] * 2
     sim.admit(f"{HOST}/later/0")
     sim.run()
     assert sim.pages()[-1] == f"{HOST}/later/0" and not sim.orders[-1][1].sign
