@@ -31,7 +31,7 @@ from gossamer.log import key_group_of
 from gossamer.store import R, Row, Store
 from gossamer.web.url import host_key
 from services.frontier.partition import Partition
-from services.frontier.rows import HistoryRow, PlanRow, UrlRow, VerdictRow
+from services.frontier.rows import HistoryRow, HostSigning, PlanRow, UrlRow, VerdictRow
 from services.frontier.workbench import Host
 
 MAX_URLS_PER_EVENT = 500
@@ -67,6 +67,8 @@ class ErasureHandler:
             if host.stored:
                 visited = self._store.table(UrlRow).get((event.crawl, host.row.host), event.url)
                 rows["queues"] = partition.queues.erase(host.row, event.url, visited)
+                if host.row.signing.url == event.url:
+                    partition.update(host, replace(host.row, signing=HostSigning()))
         else:
             for host in self._target_hosts(partition, event):
                 urls |= dict.fromkeys(self._iter_urls(partition, event.crawl, host))

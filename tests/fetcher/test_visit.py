@@ -41,6 +41,7 @@ ENDS_ORDER = {
     Outcome.UNVISITED,
     Outcome.INTERNAL_ERROR,
     Outcome.CHALLENGED,
+    Outcome.SIGNATURE_ASKED,
 }
 
 Answer = Reply | Failure

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from gossamer.events import HostCheckedOut, Outcome, Purpose
+from gossamer.events import ErasureRequested, HostCheckedOut, Outcome, Purpose
 from gossamer.web.robots import RobotsRules
-from services.frontier.rows import HostRow, SigningState, UrlRow
+from services.frontier.rows import HostRow, HostSigning, SigningState, UrlRow
 from tests.frontier.simulation import Simulation
 
 HOST = "http://a.test"
@@ -50,8 +50,8 @@ def test_host_that_admits_signed_requests_gets_only_signed_ones() -> None:
     assert [order.sign for order in orders_of(sim)] == [False] + [True] * (len(orders_of(sim)) - 1)
     urls = sim.store.table(UrlRow)
     for url in URLS:
-        found = urls.get(("crawl", HOST), url) or urls.get((sim.definition.crawl, HOST), url)
-        assert found is None or found.outcome == Outcome.PAGE
+        found = urls.get((sim.definition.crawl, HOST), url)
+        assert found and (found.outcome, found.queued) == (Outcome.PAGE, False)
 
 
 @pytest.mark.parametrize("refusal", [ASKED, {"outcome": Outcome.CLIENT_ERROR, "status": 403}])
@@ -119,3 +119,11 @@ def test_state_of_the_host_survives_a_crash() -> None:
     sim.start()
     sim.run()
     assert row_of(sim).signing.state is SigningState.ADMITTED
+
+
+def test_erased_url_of_a_trial_is_not_kept() -> None:
+    sim = simulation({"outcome": Outcome.SERVER_ERROR, "status": 500}, protected=("/0",))
+    sim.run(until=sim.now + 60)
+    assert row_of(sim).signing.url == URLS[0]
+    sim.handle(ErasureRequested(at=sim.now, site="a.test", url=URLS[0]))
+    assert row_of(sim).signing == HostSigning()

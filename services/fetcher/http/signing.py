@@ -63,7 +63,7 @@ class Signer:
     """Signs requests, each with a new signature. Raise BadSettings if a key cannot be used."""
 
     def __init__(self, settings: FetcherSettings, clock: Clock) -> None:
-        self._clock, self._agent = clock, settings.signature_agent
+        self._clock, self._agent = clock, settings.signature_agent.removesuffix("/")
         self._form, self._always = (
             AgentForm(settings.signature_agent_form),
             SignMode(settings.sign) is SignMode.ALWAYS,
