@@ -93,7 +93,6 @@ class WallSignature(NamedTuple):
     """Empty: any status."""
     marks: tuple[bytes, ...] = ()
     """Bytes of the document, in lower case, which must all occur."""
-
     is_empty: bool = False
     """Whether the document must be without text."""
 
@@ -107,6 +106,7 @@ class WallSignature(NamedTuple):
 
 
 REFUSALS = frozenset({401, 403, 405, 406, 429, 503})
+"""Statuses with which products refuse a request."""
 
 # fmt: off
 SIGNATURES = (
@@ -195,6 +195,8 @@ MAX_WALL_LINKS = 10
 """Links of a document in which a signature counts."""
 MAX_SHELL_BYTES = 16 << 10
 """Bytes of a document that may be a challenge by its structure."""
+SHOWN_ELEMENTS = b"<a ", b"<img", b"<frame", b"<iframe", b"<input", b"<object", b"<video"
+"""The beginnings of elements of which a document without text may consist."""
 MAX_SHELL_TEXT = 200
 """Characters of text of a document that loads itself again, such as a request to wait."""
 SHELL_STATUSES = frozenset({202, 403, 429, 503})
@@ -202,12 +204,12 @@ SHELL_STATUSES = frozenset({202, 403, 429, 503})
 HTML = "text/html"
 HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
 MAX_PRICE_LENGTH = 300
+MAX_HEADER = 4096
+"""Characters of a header that are searched for a license."""
 
 _tag = re.compile(rb"<[^<>]*>")
-_refresh = re.compile(
-    rb"""<meta[^<>]{0,200}http-equiv=["']?refresh["']?[^<>]{0,200}>""", re.IGNORECASE
-)
-_content = re.compile(rb"""content=("[^"]*"|'[^']*'|[^\s>]*)""", re.IGNORECASE)
+_refresh = re.compile(rb"""<meta[^<>]{0,200}http-equiv=["']?refresh["']?[^<>]{0,200}>""")
+_content = re.compile(rb"""content=("[^"]*"|'[^']*'|[^\s>]*)""")
 _refresh_target = re.compile(r"""[;,]\s*(?:url\s*=\s*)?['"]?([^'"]*)""", re.IGNORECASE)
 _sets_cookie = re.compile(rb"document\.cookie\s*=[^=]")
 _reloads = re.compile(
@@ -216,7 +218,8 @@ _reloads = re.compile(
 )
 _price = re.compile(r"([A-Za-z]{3})\s+(\d{1,12}(?:\.\d{1,12})?)")
 _license_scheme = re.compile(r"(?:^|,)\s*license(?:\s|,|$)", re.IGNORECASE)
-_url_parameter = re.compile(r"""\w+\s*=\s*"(https?://[^"\s]+)\"""", re.IGNORECASE)
+_quoted = re.compile(r'"[^"]*"')
+_url_parameter = re.compile(r"""=\s*"(https?://[^"\s]+)\"""", re.IGNORECASE)
 _link = re.compile(r"<([^<>]*)>([^<]*)")
 _license_relation = re.compile(r"""rel\s*=\s*"?[^";]*\blicense\b""", re.IGNORECASE)
 
@@ -258,7 +261,7 @@ class Walls:
         text = _text_of_shell(lowered)
         if text is None or len(text) > MAX_SHELL_TEXT:
             return None
-        if refreshes and _reloads_by_refresh(document, lowered, url):
+        if refreshes and _reloads_by_refresh(lowered, url):
             evidence = "no content, and a meta refresh to its own URL"
             return Wall(WallKind.CHALLENGE, UNKNOWN, evidence)
         if _sets_cookie.search(document) and _reloads.search(document):
@@ -279,7 +282,7 @@ def asks_for_signature(status: int, headers: Headers) -> bool:
 
 
 def find_refusal(url: str, status: int, headers: Headers, body: bytes) -> Wall | None:
-    """Return the wall of a response to *url* that asks for a payment or a license, or None.
+    """Return the wall of a response to *url* that demands a payment or a license, or None.
 
     Prices come from `crawler-price` (Cloudflare pay per crawl) and from x402. Licenses are those of
     the Crawler Authorization Protocol of RSL 1.0: `WWW-Authenticate: License`, or a Link with the
@@ -288,8 +291,8 @@ def find_refusal(url: str, status: int, headers: Headers, body: bytes) -> Wall |
     if status not in (401, 402, 403):
         return None
     license_url = _license_link(url, headers)
-    challenges = all_values(headers, "www-authenticate")
-    asked = next((value for value in challenges if _license_scheme.search(value)), "")
+    challenges = [value[:MAX_HEADER] for value in all_values(headers, "www-authenticate")]
+    asked = next(filter(_names_license_scheme, challenges), "")
     if asked and not license_url:
         found = _url_parameter.search(asked)
         license_url = found[1] if found else ""
@@ -302,6 +305,11 @@ def find_refusal(url: str, status: int, headers: Headers, body: bytes) -> Wall |
         evidence = f"status {status} with a Link to a license"
         return Wall(WallKind.LICENSE, "RSL", evidence, license_url=license_url)
     return None
+
+
+def _names_license_scheme(challenge: str) -> bool:
+    """Return whether a WWW-Authenticate has the scheme `License`, outside of quoted strings."""
+    return bool(_license_scheme.search(_quoted.sub('""', challenge)))
 
 
 def _has_price(headers: Headers) -> bool:
@@ -376,7 +384,7 @@ def _x402_texts(headers: Headers, body: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _license_link(url: str, headers: Headers) -> str:
-    for target, parameters in _link.findall(joined_values(headers, "link")):
+    for target, parameters in _link.findall(joined_values(headers, "link")[:MAX_HEADER]):
         if _license_relation.search(parameters):
             return _absolute(target, url)
     return ""
@@ -420,7 +428,7 @@ def _text_of_shell(lowered: bytes) -> str | None:
     """Return the text that a document shows without scripts; None if it shows other content."""
     hidden = (b"script", b"style", b"template", b"noscript", b"title")
     shown = _without(_without_comments(lowered), hidden)
-    if any(tag in shown for tag in (b"<a ", b"<img", b"<frame", b"<input", b"<object", b"<video")):
+    if any(tag in shown for tag in SHOWN_ELEMENTS):
         return None
     return _text(lowered, hidden)
 
@@ -442,41 +450,31 @@ def _without(lowered: bytes, names: Sequence[bytes]) -> bytes:
 
 
 def _cut(markup: bytes, begin: bytes, end: bytes) -> bytes:
-    """Return *markup* without its parts from *begin* to *end*."""
+    """Return *markup* without its parts from *begin* to the next `>` at or after *end*."""
     parts, at = [], 0
     while (start := markup.find(begin, at)) >= 0:
         parts.append(markup[at:start])
         at = markup.find(end, start)
-        if at < 0:
+        at = markup.find(b">", at) + 1 if at >= 0 else 0
+        if not at:
             return b" ".join(parts)
-        at += len(end) if end == b"-->" else 0
-        if end != b"-->":
-            # The rest of the end tag.
-            closed = markup.find(b">", at)
-            at = closed + 1 if closed >= 0 else len(markup)
     return b" ".join((*parts, markup[at:]))
 
 
-def _reloads_by_refresh(document: bytes, lowered: bytes, url: str) -> bool:
+def _reloads_by_refresh(lowered: bytes, url: str) -> bool:
     """Return whether a meta element outside noscript loads *url* again.
 
-    The fragment is ignored, and so is a query that is added to the URL.
+    The fragment, the query and the case of letters are ignored.
     """
-    if b"refresh" not in _without(lowered, (b"noscript", b"script")):
-        return False
-    for element in _refresh.findall(document):
-        if element.lower() not in _without(lowered, (b"noscript", b"script")):
-            continue
+    here = urlsplit(url.lower())
+    for element in _refresh.findall(_without(lowered, (b"noscript", b"script"))):
         content = _content.search(element)
         value = content[1].decode("utf-8", "replace").strip("\"'") if content else ""
         target = _refresh_target.search(unescape(value))
         if target is None or not target[1].strip():
             return True
-        absolute = _absolute(target[1], url)
-        try:
-            there, here = urlsplit(absolute), urlsplit(url)
-        except ValueError:
-            continue
-        if (there.netloc, there.path or "/") == (here.netloc, here.path or "/"):
-            return True
+        with suppress(ValueError):
+            there = urlsplit(_absolute(target[1], url).lower())
+            if (there.netloc, there.path or "/") == (here.netloc, here.path or "/"):
+                return True
     return False

@@ -153,6 +153,9 @@ HONEST: dict[str, tuple[int, Headers, bytes]] = {
     "signed requests only": (
         403, (("Accept-Signature", 'sig1=("@authority")'), ("cf-mitigated", "challenge")), b""),
     "password": (401, (("WWW-Authenticate", 'Basic realm="our license"'),), b"Log in"),
+    "password with a comma": (401, (("WWW-Authenticate", 'Basic realm="a, license b"'),), b""),
+    "frame that refreshes": (
+        200, (), b'<meta http-equiv=refresh content="60"><iframe src=/board></iframe>'),
     "licensed page": (200, (("Link", '</license.xml>; rel="license"'),), ARTICLE % b""),
     "other link with 403": (403, (("Link", "</x>; rel=alternate"),), b"no"),
 }  # fmt: skip
@@ -252,6 +255,19 @@ def test_402_with_price_and_license_is_a_payment_wall() -> None:
     link = ("Link", '</l.xml>; rel="license"')
     wall = find(402, b"", ("crawler-price", "USD 1"), ("WWW-Authenticate", RSL), link)
     assert wall and (wall.kind, wall.license_url) == (WallKind.PAYMENT, "https://a.test/l.xml")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["License " + "a" * 100_000, "rel=" * 25_000, "<" * 90_000, '<x>;rel="license ' * 6000,
+     "License " + '="http://' * 10_000, "," * 100_000, '"' * 99_999],
+)  # fmt: skip
+def test_hostile_header_is_searched_in_linear_time(value: str) -> None:
+    begin = perf_counter()
+    for name in ("WWW-Authenticate", "Link", "crawler-price", "payment-required"):
+        find(402, b"", (name, value), ("WWW-Authenticate", "License"))
+        find(403, b"", (name, value))
+    assert perf_counter() - begin < 0.5
 
 
 @pytest.mark.parametrize(
