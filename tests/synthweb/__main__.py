@@ -13,6 +13,7 @@ from .answers import Answers
 from .atlas import Atlas
 from .dns import addresses_of, zone_of
 from .listening import Place, Served, serve_until_orphaned
+from .server import ByPath
 from .world import World
 
 
@@ -38,7 +39,7 @@ def main() -> None:
     def open_web(port: int) -> Served:
         atlas = Atlas(world, port)
         zone = zone_of(atlas, place.address)
-        return Served(Answers(atlas), zone, atlas.seeds, world.jitter, world.slowness)
+        return Served(ByPath(Answers(atlas)), zone, atlas.seeds, world.jitter, world.slowness)
 
     serve_until_orphaned(place, addresses_of(world), open_web)
 

@@ -19,6 +19,8 @@ class Answer:
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     manner: str = "whole"
+    note: str = ""
+    """Recorded with the request, and not sent."""
 
 
 NOTHING = Answer(404, b"<!DOCTYPE html><title>Nothing here</title>", {"Content-Type": "text/html"})

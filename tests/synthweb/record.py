@@ -38,6 +38,8 @@ class Request:
     conn: int
     address: str = ""
     """The address at which its host was requested."""
+    note: str = ""
+    """What the web noted about the request."""
 
 
 class Journal:

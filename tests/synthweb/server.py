@@ -38,8 +38,25 @@ class Head:
 class Responder(Protocol):
     """Decides the answers of a web."""
 
+    def respond(self, head: Head) -> Answer:
+        """Return the answer to a request."""
+
+
+class Paths(Protocol):
+    """A web whose answers depend on nothing but the URL."""
+
     def to(self, name: str, path: str) -> Answer:
         """Return the answer of the host *name* to a request for *path*."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByPath:
+    """Answers requests by their URL."""
+
+    paths: Paths
+
+    def respond(self, head: Head) -> Answer:
+        return self.paths.to(head.host, head.target)
 
 
 class Server:
@@ -93,7 +110,7 @@ class Server:
         if head.host == PING:
             return await send(Answer(204), head.method, writer)
         self._begun.write({"at": at, "conn": number, "url": _url(head)})
-        answer = self._responder.to(head.host, head.target)
+        answer = self._responder.respond(head)
         status = 0
         try:
             if answer.manner in _WORDLESS:
@@ -103,7 +120,8 @@ class Server:
             return await send(answer, head.method, writer)
         finally:
             address = writer.get_extra_info("sockname")[0]
-            self._ended.write(to_line(_request(head, at, status, number, address)))
+            request = _request(head, at, status, number, address, answer.note)
+            self._ended.write(to_line(request))
 
     async def _hesitate(self, answer: Answer) -> None:
         wait = self._slowness if answer.manner == "slow" else 0.0
@@ -135,10 +153,11 @@ def parse_head(raw: bytes) -> Head:
     return Head(method, target, {name.strip().lower(): value.strip() for name, _, value in pairs})
 
 
-def _request(head: Head, at: float, status: int, number: int, address: str) -> Request:
+def _request(head: Head, at: float, status: int, number: int, address: str, note: str) -> Request:
     agent, sender = head.headers.get("user-agent", ""), head.headers.get("from", "")
     url = _url(head)
-    return Request(at, now(), head.host, head.target, url, status, agent, sender, number, address)
+    place = (head.host, head.target, url)
+    return Request(at, now(), *place, status, agent, sender, number, address, note)
 
 
 def _url(head: Head) -> str:

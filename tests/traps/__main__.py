@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 
 from tests.synthweb.listening import Place, Served, serve_until_orphaned
+from tests.synthweb.server import ByPath
 
 from .web import Sites, TrapWeb
 
@@ -28,7 +29,7 @@ def main() -> None:
 
     def open_web(port: int) -> Served:
         sites = Sites(web, port)
-        return Served(sites, sites.zone(), sites.seeds)
+        return Served(ByPath(sites), sites.zone(), sites.seeds)
 
     serve_until_orphaned(place, web.addresses(), open_web)
 

@@ -24,13 +24,15 @@ class Page:
     lists: list[Link] = field(default_factory=list)
     aside: list[Link] = field(default_factory=list)
     footer: list[Link] = field(default_factory=list)
+    head: str = ""
+    """Further elements of the head, as markup."""
 
     def html(self) -> bytes:
         prose = "\n".join(f"<p>{escape(text)}</p>" for text in self.paragraphs)
         heading = escape(self.title)
         return (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{heading}</title>'
-            f"</head>\n<body>\n<header><nav>{_list(self.menu)}</nav></header>\n"
+            f"{self.head}</head>\n<body>\n<header><nav>{_list(self.menu)}</nav></header>\n"
             f"<main><article><h1>{heading}</h1>\n{prose}\n</article>{_list(self.lists)}</main>\n"
             f"<aside>{_list(self.aside)}</aside>\n<footer>{_list(self.footer)}</footer>\n"
             "</body></html>\n"
