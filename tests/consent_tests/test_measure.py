@@ -1,0 +1,81 @@
+"""The evaluation of requests and verdicts."""
+
+import json
+from itertools import count
+
+from tests.consent import Conduct, ConsentWeb, Hosts, conduct_of, verdicts_of_page, wrong_verdicts
+from tests.consent.walls import LICENSE_PATH
+from tests.consent.web import TDMREP_PATH, Combination
+from tests.synthweb.record import Request
+
+HOSTS = Hosts(ConsentWeb(), 80)
+TIMES = count(1)
+
+
+def request(host: str, path: str, note: str = "", status: int = 200) -> Request:
+    at = float(next(TIMES))
+    return Request(at, at, host, path, HOSTS.url(host, path), status, "g/1", "", 1, "", note)
+
+
+def conduct(*requests: Request) -> Conduct:
+    return conduct_of(requests, HOSTS)
+
+
+def host_of(combination: Combination) -> str:
+    return next(name for name, one in HOSTS.combinations.items() if one == combination)
+
+
+def test_requests_after_a_final_refusal_are_counted() -> None:
+    found = conduct(*(request("license.test", "/", status=401) for _ in range(3)))
+    assert found.pursued == {"http://license.test:80/": 3}
+    assert conduct(*(request("cloudflare.test", "/") for _ in range(3))).pursued == {}
+
+
+def test_pages_without_rules_are_listed_but_robots_txt_and_probes_are_not() -> None:
+    paths = ("/robots.txt", "/" + "a" * 32, "/first.html")
+    found = conduct(*(request("script-robots.test", path) for path in paths))
+    assert found.unruled == ["http://script-robots.test:80/first.html"]
+    assert found.robots == {"script-robots.test": 1}
+
+
+def test_usage_files_must_be_requested_before_pages() -> None:
+    host = host_of(Combination(tdmrep="reserved"))
+    file = HOSTS.url(host, TDMREP_PATH)
+    assert conduct(request(host, "/")).missing_files == [file]
+    assert conduct(request(host, "/"), request(host, TDMREP_PATH)).late_files == [file]
+    found = conduct(request(host, TDMREP_PATH), request(host, "/"))
+    assert (found.late_files, found.missing_files, found.files) == ([], [], {file: 1})
+    host = host_of(Combination(license="priced"))
+    assert conduct(request(host, "/")).missing_files == [HOSTS.url(host, LICENSE_PATH)]
+
+
+def test_signatures_are_counted_by_host_and_by_validity() -> None:
+    found = conduct(
+        request("signature-403.test", "/", status=403),
+        request("signature-403.test", "/", "signed"),
+        request("signature-403.test", "/first.html", "bad signature: expired", 403),
+        request("payment.test", "/", "signed", 402),
+    )
+    assert found.signed == {"signature-403.test": 1, "payment.test": 1}
+    assert found.admitted == {"http://signature-403.test:80/"}
+    assert found.signed_unasked == ["http://payment.test:80/"]
+    assert len(found.badly_signed) == 1
+    assert json.loads(json.dumps(found.as_json()))["gaps"] == {"signature-403.test": 1.0}
+
+
+def test_published_verdict_without_judgement_is_unknown() -> None:
+    usage = {"train-ai": {"allowed": False, "by": []}, "search": {"allowed": True}, "archive": {}}
+    assert verdicts_of_page({"usage": usage}) == {
+        "search": "allowed",
+        "archive": "unknown",
+        "train-ai": "disallowed",
+        "ai-input": "unknown",
+    }
+
+
+def test_wrong_verdicts_are_named() -> None:
+    truth = {"u": {"search": "allowed", "archive": "unknown", "train-ai": "unknown",
+                   "ai-input": "unknown"}}  # fmt: skip
+    page = {"url": "u", "usage": {"train-ai": {"allowed": True}, "search": {"allowed": True}}}
+    assert wrong_verdicts([page], truth) == {"u": "train-ai: allowed, not unknown"}
+    assert wrong_verdicts([{"url": "other"}], truth) == {}
