@@ -40,7 +40,8 @@ class Conduct:
     pursued: dict[str, int] = field(default_factory=dict)
     """URLs that were requested after their final refusal → requests."""
     unruled: list[str] = field(default_factory=list)
-    """Pages that were requested although a challenge stands in place of the robots.txt."""
+    """Pages that were requested although a wall stands in place of the robots.txt, so that nobody
+    knows its rules."""
     signed: Counter[str] = field(default_factory=Counter)
     """Host → requests with a valid signature."""
     admitted: set[str] = field(default_factory=set)
@@ -84,7 +85,7 @@ def _count(request: Request, hosts: Hosts, conduct: Conduct) -> None:
         conduct.files[url] += 1
     elif url in hosts.pages:
         conduct.pages.add(url)
-    elif walled and walled.at_robots and walled.wall.kind is Kind.CHALLENGE:
+    elif walled and walled.at_robots and walled.wall.kind is not Kind.SIGNATURE:
         conduct.unruled += [] if PROBE.fullmatch(request.path) else [url]
     if request.note == SIGNED:
         conduct.signed[request.host] += 1
