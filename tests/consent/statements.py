@@ -132,11 +132,24 @@ ROBOTS: Mapping[str, Form] = {
         "User-agent: *\nAllow: /\nContent-Signal: search=yes\n",
         home=SEARCH,
     ),
+    # Groups that name one crawler are one group (RFC 9309, 2.2.1).
     "groups merged": Form(
-        "User-agent: gossamer\nContent-Usage: train-ai=n\n\n"
-        "User-agent: *\nContent-Usage: search=n\n\n"
-        "User-agent: Gossamer\nContent-Signal: ai-input=no\n",
+        "User-agent: gossamer\nAllow: /\nContent-Usage: train-ai=n\n\n"
+        "User-agent: *\nAllow: /\nContent-Usage: search=n\n\n"
+        "User-agent: Gossamer\nAllow: /\nContent-Signal: ai-input=no\n",
         home=NO_TRAINING | NO_INPUT,
+    ),
+    "names of a group": Form(
+        "User-agent: OtherBot\nUser-agent: gossamer\nContent-Usage: train-ai=n\nAllow: /\n\n"
+        "User-agent: *\nContent-Usage: search=n\nAllow: /\n",
+        home=NO_TRAINING,
+    ),
+    # The draft makes Content-Usage a rule, so a name after it begins another group.
+    "group of usage alone": Form(
+        "User-agent: OtherBot\nContent-Usage: search=n\n\n"
+        "User-agent: gossamer\nContent-Usage: train-ai=n\n\n"
+        "User-agent: *\nContent-Signal: ai-input=no\n",
+        home=NO_TRAINING,
     ),
 }
 
