@@ -38,7 +38,10 @@ class Conduct:
     missing_files: list[str] = field(default_factory=list)
     """Usage files of hosts with requested pages that were not requested themselves."""
     pursued: dict[str, int] = field(default_factory=dict)
-    """URLs that were requested after their final refusal → requests."""
+    """URLs of any kind, but no robots.txt, that were requested after the final refusal of a wall →
+    requests."""
+    repeated: dict[str, int] = field(default_factory=dict)
+    """URLs without a wall, but no robots.txt, that were requested more than once → requests."""
     unruled: list[str] = field(default_factory=list)
     """Pages that were requested although a wall stands in place of the robots.txt, so that nobody
     knows its rules."""
@@ -68,9 +71,12 @@ def conduct_of(requests: Iterable[Request], hosts: Hosts) -> Conduct:
     counts = Counter(request.url for request in found)
     for request in found:
         _count(request, hosts, conduct)
-    for url, walled in hosts.walled_urls.items():
-        if not walled.at_robots and counts[url] > walled.wall.max_requests:
-            conduct.pursued[url] = counts[url]
+    for url, host in {r.url: r.host for r in found if r.path != ROBOTS_PATH}.items():
+        walled = hosts.walled.get(host)
+        is_behind = walled is not None and not walled.at_robots
+        limit = walled.wall.max_requests if walled and is_behind else 1
+        if counts[url] > limit:
+            (conduct.pursued if is_behind else conduct.repeated)[url] = counts[url]
     conduct.missing_files = _missing_files(conduct, hosts)
     return conduct
 

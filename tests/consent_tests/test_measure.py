@@ -29,6 +29,15 @@ def test_requests_after_a_final_refusal_are_counted() -> None:
     found = conduct(*(request("license.test", "/", status=401) for _ in range(3)))
     assert found.pursued == {"http://license.test:80/": 3}
     assert conduct(*(request("cloudflare.test", "/") for _ in range(3))).pursued == {}
+    found = conduct(*(request("signature-403.test", TDMREP_PATH) for _ in range(3)))
+    assert found.pursued == {f"http://signature-403.test:80{TDMREP_PATH}": 3}
+
+
+def test_repeated_requests_without_a_wall_are_counted_except_for_robots_txt() -> None:
+    paths = ("/robots.txt", "/robots.txt", "/", "/")
+    for host in ("use000.test", "payment-robots.test"):
+        found = conduct(*(request(host, path) for path in paths))
+        assert (found.pursued, found.repeated) == ({}, {f"http://{host}:80/": 2})
 
 
 def test_pages_without_rules_are_listed_but_robots_txt_and_probes_are_not() -> None:

@@ -205,11 +205,13 @@ def test_no_wall_is_read_as_robots_txt(open_crawl: Found) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("crawl", ["open_crawl", "strict_crawl"])
 def test_no_url_is_requested_after_its_final_refusal(
-    open_crawl: Found, strict_crawl: Found
+    crawl: str, request: pytest.FixtureRequest
 ) -> None:
-    assert open_crawl["conduct"]["pursued"] == {}
-    assert strict_crawl["conduct"]["pursued"] == {}
+    conduct = request.getfixturevalue(crawl)["conduct"]
+    assert conduct["pursued"] == {}
+    assert conduct["repeated"] == {}
 
 
 @pytest.mark.slow
