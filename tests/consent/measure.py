@@ -122,7 +122,7 @@ def _missing_files(conduct: Conduct, hosts: Hosts) -> list[str]:
 def verdicts_of_page(page: Mapping[str, Any]) -> dict[str, str]:
     """Return category → verdict of a page as `gossamer pages` prints it.
 
-    A category without a judgement, or with one that lacks `allowed`, is unknown.
+    A category that is missing, or lacks `allowed`, is unknown.
     """
     usage = page.get("usage") or {}
     return {category: WORDS[(usage.get(category) or {}).get("allowed")] for category in CATEGORIES}

@@ -72,7 +72,7 @@ def test_signatures_are_counted_by_host_and_by_validity() -> None:
     assert json.loads(json.dumps(found.as_json()))["gaps"] == {"signature-403.test": 1.0}
 
 
-def test_published_verdict_without_judgement_is_unknown() -> None:
+def test_published_category_without_verdict_is_unknown() -> None:
     usage = {"train-ai": {"allowed": False, "by": []}, "search": {"allowed": True}, "archive": {}}
     assert verdicts_of_page({"usage": usage}) == {
         "search": "allowed",
