@@ -21,6 +21,7 @@ from gossamer import events
 from gossamer.events import Event, Page, PageArchived, SeedAdded, pages
 from gossamer.events.topics import TOPIC_OF
 from gossamer.web import cookies, robots, soft_404, usage, validators, walls
+from gossamer.web.usage import files as usage_files
 
 SCHEMAS = Path(__file__).parent
 JSON_SCHEMA, AVRO, PROTOBUF = SCHEMAS / "events", SCHEMAS / "avro", SCHEMAS / "protobuf"
@@ -84,7 +85,9 @@ def schema_of(event: type[Event]) -> Schema:
 def _named(name: str) -> type[Any]:
     found: type[Any] = next(
         getattr(module, name)
-        for module in (events, pages, cookies, robots, soft_404, usage, validators, walls)
+        for module in (
+            events, pages, cookies, robots, soft_404, usage, usage_files, validators, walls
+        )
         if hasattr(module, name)
     )
     return found

@@ -20,11 +20,20 @@ class Purpose(StrEnum):
     """A sitemap that a robots.txt or a sitemap index names."""
     PROBE = "probe"
     """A path that cannot exist: the response is the host's signature and not a document."""
+    USAGE = "usage"
+    """A file with statements about the use of the host's pages: `tdmrep.json`, or a licence."""
 
     @property
     def is_read(self) -> bool:
-        """Whether the parser reads the response. The fetcher itself reads robots.txt."""
-        return self is not Purpose.ROBOTS
+        """Whether the parser reads the response. The fetcher itself reads robots.txt and usage
+        files."""
+        return self not in (Purpose.ROBOTS, Purpose.USAGE)
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether the URL comes from a queue of its host. Others are visited because the host's
+        pages are. A robots.txt on behalf of another host is queued, too."""
+        return self in (Purpose.PAGE, Purpose.SITEMAP)
 
 
 class Outcome(StrEnum):

@@ -23,6 +23,7 @@ from gossamer.web.http import Headers
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature
 from gossamer.web.usage import Statement
+from gossamer.web.usage.files import UsageFile
 from gossamer.web.validators import NO_VALIDATORS, Validators, conditions
 from gossamer.web.walls import Wall
 
@@ -243,6 +244,8 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
     robots: RobotsRules | None = None
     """The rules of robots.txt for our user agent. None means that the order is for robots.txt
     itself."""
+    usage_files: tuple[UsageFile, ...] = ()
+    """The usage files of the host, with the statements about the order's URLs."""
     cookies: tuple[Cookie, ...] = ()
     """The cookies of the host and of its domain."""
     signature: Signature = NO_SIGNATURE
@@ -291,6 +294,8 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """The rules of the robots.txt that was visited."""
     sitemaps: tuple[str, ...] = ()
     """The URLs of the sitemaps that robots.txt names, of any host."""
+    usage_file: UsageFile | None = None
+    """The statements of the usage file that was visited."""
     cookies: tuple[Cookie, ...] = ()
     """The cookies that the response set or deleted."""
     hazards: tuple[str, ...] = ()

@@ -194,6 +194,10 @@ class FrontierSettings(Section):
     """Number of retries of a URL after failures of its host or server."""
     retry_after_limit: Seconds = 86400.0
     """Maximum Retry-After that is obeyed. A longer one is reduced to this."""
+    usage_files: Literal["always", "when needed", "never"] = "when needed"
+    """Whether a host's `/.well-known/tdmrep.json` is fetched before its pages, and the licence
+    files (RSL) that its robots.txt names: `always`, `never`, or `when needed`, which fetches
+    tdmrep.json only if the crawl is for training or input of AI."""
     robots_unreachable_limit: Seconds = 2592000.0
     """Time after which an unreachable robots.txt counts as missing, if the server still answers
     with errors (RFC 9309, 2.3.1.4). Until then the last rules that were read stay in force. Without

@@ -39,6 +39,7 @@ from gossamer.web.sniffing import DECIDING_BYTES, GZIP, PACKED_XML, Declared, is
 from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import host_key, site_of
 from gossamer.web.usage import Statement
+from gossamer.web.usage.files import UsageFile
 from gossamer.web.walls import Wall, WallKind
 
 Accepts = Callable[[int, str], bool]
@@ -285,6 +286,8 @@ class VisitResult(Struct, frozen=True, kw_only=True):
     """The sitemaps that robots.txt names."""
     usage_statements: tuple[Statement, ...] = ()
     """Statements of the site about the use of the page."""
+    usage_file: UsageFile | None = None
+    """The statements of a usage file."""
     cookies: tuple[Cookie, ...] = ()
     """Cookies that the host set or deleted."""
     url: str = ""
@@ -420,6 +423,7 @@ def _make_ended(
         wall=assessment.wall,
         robots=None if order.visits[index].on_behalf_of else result.robots,
         sitemaps=() if order.visits[index].on_behalf_of else result.sitemaps,
+        usage_file=result.usage_file,
         cookies=result.cookies,
         hazards=assessment.hazards,
         signed=is_signed(reply.request_headers),
@@ -440,7 +444,8 @@ def _make_page(
     return PageFetched(
         crawl=order.crawl,
         at=now,
-        # A robots.txt may come from the target of a redirect: it is archived under that URL.
+        # A robots.txt or a usage file may come from the target of a redirect: it is archived
+        # under that URL.
         site=site_of(url) if is_redirect_target else order.site,
         host=host_key(url) if is_redirect_target else order.host,
         visit=replace(visit, url=url) if is_redirect_target else visit,

@@ -17,6 +17,9 @@ a wall, whatever its status    "unreachable": the wall is not the file (`gossame
 5xx, broken or cut responses   "unreachable": everything is disallowed (2.3.1.4)
 429, 503 with Retry-After,     no rules: the host is failing, and the frontier orders the visit
 no address, no connection      again when the host may be visited
+
+Visits of usage files (`tdmrep.json`, licences) follow redirects within the host, too. Any other
+response than a readable file says nothing.
 """
 
 import re
@@ -39,6 +42,8 @@ from gossamer.web.robots import REDIRECTS, RobotsRules, is_text, parse_robots
 from gossamer.web.sniffing import whole_type
 from gossamer.web.url import host_key, host_name
 from gossamer.web.usage import Action, Statement, judge, limit_statements, read_headers
+from gossamer.web.usage.files import FileStatement, Malformed, UsageFile, statements_about
+from gossamer.web.usage.reading import read_usage_file
 from gossamer.web.walls import HTML, Wall
 from services.fetcher.outcome import (
     CUT_HAZARDS,
@@ -108,7 +113,9 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     if robots is None or not robots.allows(visit.url):
         reason = robots.explain(visit.url) if robots else UNKNOWN_ROBOTS
         return skipped_result(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
-    stated = _statements_before(robots, visit.url)
+    if visit.purpose is Purpose.USAGE:
+        return (yield from visit_usage_file(pace, visit))
+    stated = _statements_before(pace.order, robots, visit.url)
     if reason := _usage_exclusion(pace, visit, stated):
         return skipped_result(Outcome.USAGE_EXCLUDED, reason, Hazard.USAGE_EXCLUDED)
     request = _make_request(pace.limits, visit)
@@ -142,9 +149,12 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     )
 
 
-def _statements_before(robots: RobotsRules, url: str) -> tuple[Statement, ...]:
-    """Return the statements about the use of the page at *url* that its order has."""
-    return robots.usage_of(url)
+def _statements_before(
+    order: HostCheckedOut, robots: RobotsRules, url: str
+) -> tuple[Statement, ...]:
+    """Return the statements about the use of the page at *url* that its order has: of robots.txt
+    and of usage files."""
+    return *robots.usage_of(url), *statements_about(order.usage_files, url)
 
 
 def _usage_exclusion(pace: Pace, visit: Visit, stated: tuple[Statement, ...]) -> str:
@@ -407,6 +417,71 @@ def _robots_validity(pace: Pace, reply: Reply) -> float:
     if fresh is None:
         return limits.robots_age
     return min(max(fresh, limits.robots_age_floor), limits.robots_age)
+
+
+def visit_usage_file(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
+    """Fetch a usage file; return its statements, or `unvisited` if the order must end.
+
+    Redirects within the host are followed. A file that cannot be read says nothing.
+    """
+    redirects: list[FollowedRedirect] = []
+    at = visit.url
+    while True:
+        response = yield from pace.request(Fetch(at, accept_any, pace.limits.robots_limit))
+        if response is None:
+            hop = redirects[-1].reply if redirects else None
+            return unvisited_result(pace.reason, pace.wait, hop)
+        if isinstance(response, Failure):
+            file = _silent_file(pace, visit, response.reason)
+            return replace(failed_result(response), usage_file=file, redirects=tuple(redirects))
+        assessment = assess(response, at, pace.now)
+        target = redirect_target(response.status, response.headers, at)
+        if not target or len(redirects) == REDIRECTS or _leaves_order(pace, target):
+            result = _read_usage_file(pace, visit, response, assessment, at)
+            return replace(result, redirects=tuple(redirects))
+        redirects.append(FollowedRedirect(at, response))
+        at = target
+
+
+def _leaves_order(pace: Pace, target: str) -> bool:
+    """Return whether *target* is of another host than the order's, or disallowed by its rules."""
+    robots = pace.order.robots
+    allowed = robots is not None and robots.allows(target)
+    return host_key(target) != pace.order.host or not allowed
+
+
+def _read_usage_file(
+    pace: Pace, visit: Visit, reply: Reply, assessment: Assessment, at: str
+) -> VisitResult:
+    """Return the statements in *reply*, which came from *at*."""
+    statements, fault = tuple[FileStatement, ...](), ""
+    if reply.status // 100 != 2:
+        target = f", to {assessment.location}" if assessment.location else ""
+        fault = f"the server answered {reply.status}{target}"
+    elif reply.truncated or (body := _decode_robots(reply, pace.limits.robots_limit)).cut:
+        fault = f"it was cut after {len(reply.body)} bytes"
+    else:
+        try:
+            statements = read_usage_file(body.data, visit.url, pace.order.host)
+        except Malformed as error:
+            fault = str(error)
+    file = UsageFile(
+        url=visit.url,
+        statements=statements,
+        fault=fault,
+        fetched_at=pace.now,
+        expires_at=pace.now + _robots_validity(pace, reply),
+        status=reply.status,
+    )
+    if fault and not assessment.reason:
+        assessment = replace(assessment, reason=fault)
+    return VisitResult(assessment=assessment, response=reply, usage_file=file, url=at)
+
+
+def _silent_file(pace: Pace, visit: Visit, reason: str) -> UsageFile:
+    """Return the usage file of *visit* that could not be fetched."""
+    until = pace.now + pace.limits.robots_age
+    return UsageFile(visit.url, fault=reason, fetched_at=pace.now, expires_at=until)
 
 
 def _disallow_all(pace: Pace, reason: str) -> RobotsRules:

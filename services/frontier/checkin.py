@@ -70,6 +70,7 @@ from services.frontier.rows import (
     VerdictRow,
 )
 from services.frontier.signing import begins_trial, record_signing
+from services.frontier.usage_files import give_up_usage_files, record_usage_file
 from services.frontier.workbench import Host
 
 OTHERS_WITH_RETRY_AFTER = frozenset({Outcome.OTHER, *WALLED})
@@ -187,7 +188,7 @@ class CheckIn:
 
     def _count_failure(self, row: HostRow, event: VisitEnded) -> HostRow:
         was_requested, health = event.started_at > 0, OUTCOMES[event.outcome].health
-        if was_requested and event.visit.purpose not in (Purpose.ROBOTS, Purpose.PROBE):
+        if was_requested and event.visit.purpose.is_queued:
             row = replace(reset_failures(row, LEASE_FAILURE), suspect=Suspect())
         if counts_as_failure(event):
             if health is Health.SERVER and not self._counts_as_server_error(row, event):
@@ -256,6 +257,8 @@ class CheckIn:
             return self._end_probe
         if event.visit.purpose is Purpose.ROBOTS:
             return self.robots.apply
+        if event.visit.purpose is Purpose.USAGE:
+            return self._end_usage_visit
         is_erased = partition.erasures.covers(event.visit)
         return self._end_visit_on_behalf if is_erased else self._end_page_visit
 
@@ -273,6 +276,19 @@ class CheckIn:
             return row, None
         times = row.politeness.failures.get(meaning.health, 0)
         return row, now + self._failure_wait(row, event, times)
+
+    def _end_usage_visit(
+        self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
+    ) -> tuple[HostRow, float | None]:
+        """Return the row and until when the host backs off after a visit to a usage file; None if
+        it does not."""
+        meaning = OUTCOMES[event.outcome]
+        wait = self._failure_wait(row, event, row.politeness.failures.get(meaning.health, 0))
+        until = now + wait if meaning.fate is Fate.WAIT else None
+        record_usage_file(partition, host, event, until or now, now)
+        if until:
+            give_up_usage_files(partition, host, until, now)
+        return row, until
 
     def _end_probe(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
@@ -498,8 +514,7 @@ class CheckIn:
         partition.sites.update_discovery_share(event.site, share)
         if not (new and row.again.queued):
             return replace(row, owed=0.0) if row.owed else row
-        queued = event.visit.purpose not in (Purpose.ROBOTS, Purpose.PROBE)
-        made = row.lease.done if queued else 0
+        made = row.lease.done if event.visit.purpose.is_queued else 0
         return choose_next_queue(row, made, share)
 
 

@@ -53,9 +53,10 @@ from services.frontier.robots import (
     make_probe_visit,
     needs_probe,
 )
-from services.frontier.rows import HostRow, Lease, QueuedUrl, UrlRow
+from services.frontier.rows import HostRow, Lease, QueuedUrl, RobotsRow, UrlRow
 from services.frontier.signing import is_signed_for
 from services.frontier.slow_start import PartKey
+from services.frontier.usage_files import carried_files, due_usage_urls, make_usage_visits
 from services.frontier.workbench import Host
 from services.frontier.worth import describe_part
 
@@ -108,7 +109,13 @@ class PolitenessRules:
     """
 
     delay: float
-    robots: RobotsRules | None
+    stored: RobotsRow | None
+    """The valid rules, with the usage files; None without valid rules."""
+
+    @property
+    def robots(self) -> RobotsRules | None:
+        """The valid rules."""
+        return self.stored.rules if self.stored else None
 
 
 class CheckOut:
@@ -174,7 +181,8 @@ class CheckOut:
         if not (queued or is_probe):
             partition.unload(host, row, Trigger.EXCLUDED)
             return None
-        event = self._make_order(partition, row, queued, rules, crawl, now)
+        usage_urls = self._due_usage_urls(row, rules, crawl, now)[:size] if queued else []
+        event = self._make_order(partition, row, queued, usage_urls, rules, crawl, now)
         self._await_verdicts(partition, event, queued)
         counts = self._balance.answers_since_expiry(row)
         partition.update(host, _with_lease(row, event, counts), Trigger.ORDERED)
@@ -182,6 +190,13 @@ class CheckOut:
         if host.row.lease.sent_to is not None:
             count("gossamer_orders_moved_total")
         return event
+
+    def _due_usage_urls(
+        self, row: HostRow, rules: PolitenessRules, crawl: CrawlDefined, now: float
+    ) -> list[str]:
+        if rules.stored is None:
+            return []
+        return due_usage_urls(row.host, rules.stored, self._settings.usage_files, crawl, now)
 
     def _gate_inputs(self, partition: Partition, host: Host, now: float) -> HostInputs:
         row, bench, sites = host.row, partition.bench, partition.sites
@@ -238,7 +253,7 @@ class CheckOut:
         is_valid = is_valid and self._balance.answers_since_expiry(host.row)
         return PolitenessRules(
             delay=self._delay(partition, host),
-            robots=robots.rules if robots and is_valid else None,
+            stored=robots if is_valid else None,
         )
 
     def _next_batch(
@@ -328,7 +343,7 @@ class CheckOut:
     ) -> None:
         """Await the verdicts on the visits of *order* to *queued* URLs. A visit to robots.txt
         stands for the first of them, which is visited next."""
-        if not self._settings.worth_parking:
+        if not self._settings.worth_parking or order.visits[0].purpose is Purpose.USAGE:
             return
         is_first = order.visits[0].purpose is Purpose.ROBOTS and not order.visits[0].on_behalf_of
         for number, (visit, url) in enumerate(zip(order.visits, queued, strict=False)):
@@ -466,13 +481,15 @@ class CheckOut:
         partition: Partition,
         row: HostRow,
         queued: list[QueuedUrl],
+        usage_urls: list[str],
         rules: PolitenessRules,
         crawl: CrawlDefined,
         now: float,
     ) -> HostCheckedOut:
         overrides, order = partition.sites.overrides, partition.next_order()
         sent_to = self._balance.choose(partition, row.site, now)
-        visits = self._choose_visits(partition, order, row, queued, bool(rules.robots))
+        visits = self._choose_visits(partition, order, row, queued, usage_urls, bool(rules.robots))
+        urls = [visit.url for visit in visits]
         max_seconds = sum(map(_max_requests, visits)) * (rules.delay + self._visit_limit)
         return HostCheckedOut(
             crawl=crawl.crawl,
@@ -490,7 +507,10 @@ class CheckOut:
             site_gap=self._settings.site_gap
             * overrides.site_delay(row.site, row.host, self._settings.delay),
             sent_to=-1 if sent_to is None else sent_to,
-            robots=rules.robots and rules.robots.carried_for(visit.url for visit in visits),
+            robots=rules.robots and rules.robots.carried_for(urls),
+            usage_files=carried_files(rules.stored, urls)
+            if rules.stored and not usage_urls
+            else (),
             visits=visits,
         )
 
@@ -500,12 +520,15 @@ class CheckOut:
         order: OrderId,
         row: HostRow,
         queued: list[QueuedUrl],
+        usage_urls: list[str],
         has_robots: bool,
     ) -> tuple[Visit, ...]:
-        """Return the visits of an order: to robots.txt if it is needed first, to the *queued* URLs,
-        or a probe if there are none."""
+        """Return the visits of an order: to robots.txt if it is needed first, to the usage files at
+        *usage_urls*, to the *queued* URLs, or a probe if there are none."""
         if not has_robots:
             return (_make_robots_visit(order, row.host),)
+        if usage_urls:
+            return make_usage_visits(order, usage_urls)
         if not queued:
             return (make_probe_visit(order, row.host),)
         partition.plans.count_ordered(queued)
@@ -532,14 +555,15 @@ def _is_first_visit(url: QueuedUrl) -> bool:
 
 
 def _max_requests(visit: Visit) -> int:
-    """Return the largest number of requests of a visit, each of which has a pause. Only a visit to
-    a robots.txt follows redirects, within its host."""
-    return 1 if visit.purpose is not Purpose.ROBOTS else 1 + REDIRECTS - visit.hops
+    """Return the largest number of requests of a visit, each of which has a pause. Only visits to a
+    robots.txt and to usage files follow redirects, within the host."""
+    follows = visit.purpose in (Purpose.ROBOTS, Purpose.USAGE)
+    return 1 + REDIRECTS - visit.hops if follows else 1
 
 
 def _with_lease(row: HostRow, order: HostCheckedOut, counts_if_expired: bool) -> HostRow:
     first = order.visits[0]
-    is_queued = first.on_behalf_of or first.purpose not in (Purpose.ROBOTS, Purpose.PROBE)
+    is_queued = first.on_behalf_of or first.purpose.is_queued
     lease = Lease(
         order=order.order,
         ordered_at=order.at,

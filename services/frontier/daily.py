@@ -123,7 +123,7 @@ class DailyTally:
             name = str(event.status or event.outcome)
             _add_download(self.statuses, name, event.received, MAX_STATUSES)
         self.pages += event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
-        if event.content_type and event.visit.purpose is not Purpose.ROBOTS:
+        if event.content_type and event.visit.purpose.is_read:
             name = event.content_type if len(event.content_type) <= MAX_TYPE_LENGTH else OTHER
             _add_download(self.types, name, event.received, MAX_TYPES)
         timing = event.timing

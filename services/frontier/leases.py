@@ -31,6 +31,7 @@ from services.frontier.partition import Partition
 from services.frontier.politeness import LEASE_FAILURE, expired_wait, returned_order_delay
 from services.frontier.robots import add_failure, needs_probe
 from services.frontier.rows import HostRow, QueuedUrl, Suspect
+from services.frontier.usage_files import give_up_usage_files
 from services.frontier.workbench import Host
 
 MAX_URL_LEASES = 3
@@ -70,6 +71,8 @@ class Leases:
                     backoff_reason=NO_ANSWER,
                     backoff_cause=Outcome.UNVISITED,
                 )
+            if wait and row.lease.purpose is Purpose.USAGE:
+                give_up_usage_files(partition, host, now + wait, now)
             self._release(partition, host, row, wait, now)
 
     def _count_lease(self, partition: Partition, row: HostRow, now: float) -> HostRow:

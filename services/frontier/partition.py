@@ -193,7 +193,10 @@ class Partition:
         return cached.row
 
     def learn_robots(self, host: Host, robots: RobotsRow) -> None:
-        """Store the robots rules of *host*."""
+        """Store the robots rules of *host*. Its usage files stay, unless *robots* has others."""
+        before = self.robots(host)
+        if before and not robots.usage_files:
+            robots = replace(robots, usage_files=before.usage_files)
         self._caches.robots.put(host.row.host, CachedRobots(robots), host.row.site)
         self._robots_rows.put(robots)
 

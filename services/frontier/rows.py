@@ -11,6 +11,7 @@ from gossamer.store import ColumnGroup, Row
 from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import Signature
+from gossamer.web.usage.files import UsageFile
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 from services.frontier.bucketed_log import BucketEnds, BucketList, BucketRange
 from services.frontier.conditions import Condition
@@ -106,7 +107,8 @@ class Lease(ColumnGroup, frozen=True):
     sent_to: int | None = None
     """The partition of `visits.ordered` with the last order; null for the partition of the site."""
     purpose: Purpose = Purpose.PAGE
-    """`robots` or `probe` for an order with one such visit; `page` for an order of queued URLs."""
+    """`robots`, `probe` or `usage` for an order of such visits; `page` for an order of queued URLs.
+    """
     counts_if_expired: bool = True
     """Whether the lease is evidence against the host if it expires: when the order was made, the
     fetchers had made a visit since the host's previous lease expired."""
@@ -478,7 +480,7 @@ class ParkedPartsRow(Row, frozen=True):
 
 
 class RobotsRow(Row, frozen=True):
-    """The rules of a host's robots.txt, and since when it cannot be read."""
+    """The rules of a host's robots.txt, since when it cannot be read, and its usage files."""
 
     table = "robots"
     partition_key = "host"
@@ -491,6 +493,8 @@ class RobotsRow(Row, frozen=True):
     """The URL of the file at another host, while the answer from there is awaited."""
     copy: RobotsRules | None = None
     """The rules that were last read from the file, while others are in force; null if none were."""
+    usage_files: tuple[UsageFile, ...] = ()
+    """The host's usage files that were visited, also those that say nothing."""
 
 
 class QueuedUrl(Row, frozen=True):

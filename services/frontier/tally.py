@@ -29,7 +29,7 @@ from services.frontier.rows import (
 
 MAX_LISTED = 10
 """The length of the lists of hosts and visits."""
-LABELS = {Purpose.ROBOTS: "robots.txt", Purpose.PROBE: "probe"}
+LABELS = {Purpose.ROBOTS: "robots.txt", Purpose.PROBE: "probe", Purpose.USAGE: "usage file"}
 """Purpose → the label under which its visits are counted, unless their outcome is a failure."""
 HOURS = 24
 """Hours for which pages are counted by the hour."""

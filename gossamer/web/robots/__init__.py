@@ -10,6 +10,7 @@ from gossamer.web.robots.reader import LIMIT, RobotsFile, is_text, is_token, par
 from gossamer.web.robots.rules import (
     PATH,
     REDIRECTS,
+    LicenseLine,
     RobotsRules,
     Rule,
     Usage,
@@ -20,6 +21,7 @@ __all__ = [
     "LIMIT",
     "PATH",
     "REDIRECTS",
+    "LicenseLine",
     "RobotsFile",
     "RobotsRules",
     "Rule",

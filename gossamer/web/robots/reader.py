@@ -14,7 +14,7 @@ from functools import lru_cache
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from gossamer.web.robots.rules import RobotsRules, Rule, Usage, format_rules
+from gossamer.web.robots.rules import LicenseLine, RobotsRules, Rule, Usage, format_rules
 from gossamer.web.url import BadUrl, canonicalize
 
 LIMIT = 500 << 10
@@ -25,6 +25,8 @@ MAX_USAGE_LINES = 100
 """Maximum number of usage lines of one file."""
 MAX_USAGE_LENGTH = 1000
 """Octets. Longer usage lines are skipped."""
+MAX_LICENSES = 4
+"""Maximum number of licence files of one file."""
 BLANK = b" \t\f\v\0"
 MAX_CACHED_KEY_LENGTH = 40
 """Octets. Longer keys are not cached, because they do not occur twice."""
@@ -47,6 +49,7 @@ class Key(StrEnum):
     SITEMAP = "sitemap"
     CONTENT_USAGE = "content-usage"
     CONTENT_SIGNAL = "content-signal"
+    LICENSE = "license"
 
 
 MISSPELLINGS = {
@@ -117,6 +120,7 @@ def parse_robots(
         expires_at=now + age,
         status=200,
         usage=tuple(group.usage),
+        licenses=(*file.licenses, *group.licenses)[:MAX_LICENSES],
     )
     return RobotsFile(rules, tuple(file.sitemaps), file.malformed + was_converted)
 
@@ -132,6 +136,8 @@ class _File:
     def __init__(self, product: bytes, url: str) -> None:
         self.our_group, self.default_group = _Group(), _Group()
         self.sitemaps: dict[str, None] = {}
+        self.licenses: list[LicenseLine] = []
+        """Before the first group: they are for all crawlers."""
         self.malformed = 0
         self._product, self._url = product, url
         self._current: list[_Group] = []
@@ -146,6 +152,8 @@ class _File:
             self._name(line.value)
         elif key is Key.SITEMAP:
             is_valid &= self._add_sitemap(line.value)
+        elif key is Key.LICENSE:
+            is_valid &= self._add_license(line)
         else:
             # A line that is not a rule of the standard does not end the list of names (2.2.4).
             is_valid &= key is not Key.CRAWL_DELAY or _seconds(line.value) is not None
@@ -183,6 +191,19 @@ class _File:
         self.sitemaps[url] = None
         return b"://" in value
 
+    def _add_license(self, line: Line) -> bool:
+        """Add a licence file of the current groups, or of all (RSL 1.0)."""
+        try:
+            url = canonicalize(line.value.decode("utf-8", "replace"), self._url)
+        except BadUrl:
+            return False
+        found = LicenseLine(url, line.number)
+        for licenses in (
+            [one.licenses for one in self._current] if self._has_name else [self.licenses]
+        ):
+            licenses.append(found)
+        return True
+
 
 def _names(name: bytes, product: bytes) -> bool:
     token = _token.match(name)
@@ -204,6 +225,7 @@ class _Group:
         self.is_named = False
         self.rules: list[Rule] = []
         self.usage: list[Usage] = []
+        self.licenses: list[LicenseLine] = []
         self.delay = 0.0
 
     def add(self, line: Line) -> None:

@@ -64,6 +64,13 @@ class Usage(Struct, frozen=True):
     """The number of the line in the file."""
 
 
+class LicenseLine(Struct, frozen=True):
+    """A `License` line: the URL of a file with licences of the pages (rslstandard.org)."""
+
+    url: str
+    line: int
+
+
 class RobotsRules(Struct, frozen=True):
     """The valid rules of one host, and when they expire.
 
@@ -81,6 +88,7 @@ class RobotsRules(Struct, frozen=True):
     status: int = 0
     """Status of the response; 0: no response, or not requested yet."""
     usage: tuple[Usage, ...] = ()
+    licenses: tuple[LicenseLine, ...] = ()
 
     @property
     def rules(self) -> tuple[Rule, ...]:

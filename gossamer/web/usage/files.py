@@ -1,0 +1,97 @@
+"""A file in which a host states the use of its pages: `tdmrep.json`, or a licence of robots.txt.
+
+A file has statements for patterns of paths, which match as in robots.txt. It is fetched by a visit
+of its own and cached like a robots.txt. A file that cannot be read says nothing, and its `fault` is
+the reason.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gossamer.web.robots.matcher import Pattern, compile_pattern, url_octets
+from gossamer.web.usage.statements import Statement
+
+TDMREP_PATH = "/.well-known/tdmrep.json"
+MAX_STATEMENTS = 200
+"""Maximum number of statements that are read from one file."""
+MAX_PATTERN_LENGTH = 500
+"""Characters. A statement with a longer pattern is skipped."""
+MAX_CARRIED_STATEMENTS = 20
+"""An order carries only the statements about its URLs of a file with more statements."""
+
+
+class Malformed(Exception):
+    """A file cannot be read; the text says why."""
+
+
+class FileStatement(Struct, frozen=True):
+    """A statement about the pages whose paths match a pattern."""
+
+    pattern: str
+    """A path in which `*` matches anything, and a final `$` the end."""
+    statement: Statement
+
+
+class UsageFile(Struct, frozen=True):
+    """The statements of a usage file of one host, and when they expire."""
+
+    url: str
+    """The URL of the file."""
+    statements: tuple[FileStatement, ...] = ()
+    """In the order of the file."""
+    fault: str = ""
+    """Why the file says nothing, for people; "" if it was read."""
+    fetched_at: float = 0.0
+    expires_at: float = 0.0
+    status: int = 0
+    """The status of the response; 0: no response."""
+
+    @property
+    def is_tdmrep(self) -> bool:
+        """Whether the file is the `tdmrep.json` of its host."""
+        return is_tdmrep(self.url)
+
+    def statements_about(self, url: str) -> tuple[Statement, ...]:
+        """Return the statements that decide about *url*, a page of the host.
+
+        In `tdmrep.json` the first matching entry decides. In a licence file the longest matching
+        pattern does, with all its licences.
+        """
+        path = _path(url)
+        found = [one for one in self.statements if _pattern(one.pattern).matches(path)]
+        if not found:
+            return ()
+        if self.is_tdmrep:
+            return (found[0].statement,)
+        longest = max(_pattern(one.pattern).octets for one in found)
+        return tuple(one.statement for one in found if _pattern(one.pattern).octets == longest)
+
+    def carried_for(self, urls: Iterable[str]) -> "UsageFile":
+        """Return a file of limited size for an order that says the same about *urls*."""
+        if len(self.statements) <= MAX_CARRIED_STATEMENTS:
+            return self
+        deciding = [one for url in urls for one in self.statements_about(url)]
+        return replace(
+            self, statements=tuple(one for one in self.statements if one.statement in deciding)
+        )
+
+
+def is_tdmrep(url: str) -> bool:
+    """Return whether *url* is that of a `tdmrep.json`."""
+    return url.endswith(TDMREP_PATH) and url_octets(url) == TDMREP_PATH
+
+
+def statements_about(files: Iterable[UsageFile], url: str) -> tuple[Statement, ...]:
+    """Return the statements of *files*, the usage files of one host, that decide about *url*."""
+    return tuple(one for file in files for one in file.statements_about(url))
+
+
+_path = lru_cache(maxsize=1024)(url_octets)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(pattern: str) -> Pattern:
+    return compile_pattern(pattern)

@@ -1,0 +1,248 @@
+"""Reads a licence file of Really Simple Licensing (rslstandard.org, RSL 1.0).
+
+The file is XML. Each `content` has a pattern of URLs and its licences, which are alternatives: a
+use is allowed if one licence permits it without a payment, without a licence server, and without a
+condition on users or places. `permits` lists all permitted uses, and without it all uses are
+permitted; `prohibits` wins over `permits`. A use that every licence prohibits, does not list or
+sells is disallowed.
+
+RSL has no word for archives: only `all` is about them.
+
+The reader uses expat without document types, so there are no entities and no external documents. A
+file that is not well-formed says nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+from xml.parsers import expat
+
+from gossamer.web.url import BadUrl, canonicalize, host_key
+from gossamer.web.usage.files import MAX_PATTERN_LENGTH, MAX_STATEMENTS, FileStatement, Malformed
+from gossamer.web.usage.statements import MAX_TEXT_LENGTH, Category, License, Source, Statement
+
+NAMESPACE = "https://rslstandard.org/rsl"
+USAGE, USER, GEO = "usage", "user", "geo"
+ALL = "all"
+_ai = (Category.TRAIN_AI, Category.AI_INPUT)
+COVERED: Mapping[str, tuple[Category, ...]] = {
+    ALL: tuple(Category),
+    "ai-all": _ai,
+    "ai-train": (Category.TRAIN_AI,),
+    "train-ai": (Category.TRAIN_AI,),
+    "ai-input": (Category.AI_INPUT,),
+    "search": (Category.SEARCH,),
+}
+"""A word of RSL → the categories that it is about. `train-ai` is the word of earlier drafts."""
+NAMED_CATEGORIES = (Category.SEARCH, *_ai)
+"""The categories that a list of permitted uses excludes if it does not name them."""
+FREE_PAYMENTS = ("", "free", "attribution")
+"""Types of payment that cost nothing."""
+MAX_DEPTH = 32
+"""Maximum number of nested elements."""
+MAX_WORDS = 50
+"""Maximum number of permitted or prohibited uses of a licence."""
+PAYMENT_FIELDS = ("standard", "custom", "amount")
+"""The elements of a payment whose text is published."""
+
+
+@dataclass(slots=True)
+class _Terms:
+    """One `license` element."""
+
+    permits: dict[str, list[str]] = field(default_factory=dict)
+    """Type → words."""
+    prohibits: dict[str, list[str]] = field(default_factory=dict)
+    payment: dict[str, str] = field(default_factory=dict)
+
+    def permitted(self) -> set[Category]:
+        """Return the permitted categories, paid or not."""
+        words = self.permits.get(USAGE)
+        named = set(Category) if words is None else _covered(words)
+        return named - self.prohibited()
+
+    def prohibited(self) -> set[Category]:
+        """Return the categories that the licence prohibits by name."""
+        return _covered(self.prohibits.get(USAGE, ()))
+
+    def excluded(self) -> set[Category]:
+        """Return the categories that the licence does not permit."""
+        unlisted = set(NAMED_CATEGORIES) if USAGE in self.permits else set()
+        return self.prohibited() | (unlisted - self.permitted())
+
+    @property
+    def is_paid(self) -> bool:
+        return self.payment.get("type", "") not in FREE_PAYMENTS
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the licence is for some users or places only."""
+        terms = (self.permits, self.prohibits)
+        return any(words != [ALL] for one in terms for kind, words in one.items() if kind != USAGE)
+
+
+@dataclass(slots=True)
+class _Content:
+    """One `content` element."""
+
+    url: str
+    server: str
+    licenses: list[_Terms] = field(default_factory=list)
+
+
+def read_rsl(body: bytes, url: str, host: str) -> tuple[FileStatement, ...]:
+    """Return the statements about pages of *host* in a decoded file at *url*.
+
+    Raise Malformed if the file is not RSL. Content of other hosts is skipped.
+    """
+    reader = _Reader()
+    reader.read(body)
+    found = list[FileStatement]()
+    number = 0
+    for content in reader.contents:
+        pattern = _pattern(content.url, url, host)
+        if pattern:
+            found += [FileStatement(pattern, one) for one in _statements(content, number, url)]
+        number += len(content.licenses)
+    return tuple(found[:MAX_STATEMENTS])
+
+
+def _statements(content: _Content, before: int, url: str) -> Iterator[Statement]:
+    """Yield a statement for each licence of *content*; *before*: licences earlier in the file."""
+    terms = content.licenses
+    free = [one for one in terms if not (one.is_paid or content.server)]
+    possible = set[Category]().union(*(one.permitted() for one in free))
+    for number, one in enumerate(terms, before + 1):
+        refused = one.excluded() if one in free else one.excluded() | one.permitted()
+        granted = one.permitted() if one in free and not one.is_conditional else set[Category]()
+        says = {
+            category.value: category in granted
+            for category in Category
+            if category in granted or category in refused - possible
+        }
+        payment = dict(one.payment)
+        if content.server:
+            payment["server"] = content.server
+        licence = License(url, _words(one.permits), _words(one.prohibits), payment)
+        yield Statement(
+            source=Source.LICENSE,
+            place=f"{url}, licence {number}",
+            text=_text(content, licence),
+            says=says,
+            license=licence,
+        )
+
+
+def _text(content: _Content, licence: License) -> str:
+    """Return the terms of *licence* in one line."""
+    parts = [f"content {content.url}"]
+    parts += [f"permits {', '.join(licence.permits)}"] if licence.permits else []
+    parts += [f"prohibits {', '.join(licence.prohibits)}"] if licence.prohibits else []
+    parts += [f"payment {' '.join(licence.payment.values())}"] if licence.payment else []
+    return "; ".join(parts)[:MAX_TEXT_LENGTH]
+
+
+def _words(terms: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """Return the words of *terms*; those about users and places with their type before them."""
+    return tuple(
+        word if kind == USAGE else f"{kind}: {word}"
+        for kind, words in terms.items()
+        for word in words
+    )
+
+
+def _covered(words: Iterator[str] | list[str] | tuple[str, ...]) -> set[Category]:
+    return {category for word in words for category in COVERED.get(word.lower(), ())}
+
+
+def _pattern(text: str, url: str, host: str) -> str:
+    """Return the pattern of paths of *host* that *text* means; "" if it is about another host."""
+    if not text or len(text) > MAX_PATTERN_LENGTH:
+        return ""
+    if text.startswith(("/", "*")) and not text.startswith("//"):
+        return text
+    try:
+        full = canonicalize(text, url)
+    except BadUrl:
+        return ""
+    if host_key(full) != host:
+        return ""
+    # The path as written: canonical URLs have no trailing `*` or `$` that is a pattern.
+    parts = urlsplit(text if "://" in text else full)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+class _Reader:
+    """Reads the elements of a file."""
+
+    def __init__(self) -> None:
+        self.contents: list[_Content] = []
+        self._path: list[str] = []
+        self._kind = ""
+        self._text: list[str] = []
+        self._licenses = 0
+
+    def read(self, body: bytes) -> None:
+        """Read *body*; raise Malformed if it is not RSL."""
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.StartDoctypeDeclHandler = self._refuse_document_type
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._add_text
+        try:
+            parser.Parse(body.lstrip(), True)
+        except (expat.ExpatError, ValueError) as error:
+            raise Malformed(f"it is not XML: {error}"[:MAX_TEXT_LENGTH]) from error
+
+    def _refuse_document_type(self, *_: object) -> None:
+        raise Malformed("it has a document type")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        namespace, _, local = name.rpartition(" ")
+        if not self._path and (local, namespace) != ("rsl", NAMESPACE):
+            raise Malformed(f"its root is not <rsl> of {NAMESPACE}")
+        if len(self._path) >= MAX_DEPTH:
+            raise Malformed(f"it has more than {MAX_DEPTH} nested elements")
+        self._path.append(local)
+        self._text = []
+        match self._path[1:]:
+            case ["content"]:
+                server = attributes.get("server", "")[:MAX_TEXT_LENGTH]
+                self.contents.append(_Content(attributes.get("url", "").strip(), server))
+            case ["content", "license"] if self._licenses < MAX_STATEMENTS:
+                self._licenses += 1
+                self.contents[-1].licenses.append(_Terms())
+            case ["content", "license", "permits" | "prohibits"]:
+                self._kind = attributes.get("type", USAGE).strip().lower()
+            case ["content", "license", "payment"] if terms := self._terms():
+                terms.payment.setdefault("type", attributes.get("type", "free").strip().lower())
+            case ["content", "license", "payment", "amount"] if terms := self._terms():
+                if currency := attributes.get("currency", "")[:MAX_TEXT_LENGTH]:
+                    terms.payment.setdefault("currency", currency)
+
+    def _end(self, name: str) -> None:
+        path, text = self._path[1:], " ".join("".join(self._text).split())
+        self._path.pop()
+        terms = self._terms()
+        if not terms:
+            return
+        match path:
+            case ["content", "license", "permits"]:
+                self._add_words(terms.permits, text)
+            case ["content", "license", "prohibits"]:
+                self._add_words(terms.prohibits, text)
+            case ["content", "license", "payment", part] if part in PAYMENT_FIELDS and text:
+                terms.payment.setdefault(part, text[:MAX_TEXT_LENGTH])
+
+    def _add_text(self, text: str) -> None:
+        self._text.append(text)
+
+    def _terms(self) -> _Terms | None:
+        """Return the terms of the current licence; None outside of a licence."""
+        licenses = self.contents[-1].licenses if self.contents else []
+        return licenses[-1] if licenses else None
+
+    def _add_words(self, terms: dict[str, list[str]], text: str) -> None:
+        words = terms.setdefault(self._kind[:MAX_TEXT_LENGTH], [])
+        found = text.replace(",", " ").split()
+        words += [word[:MAX_TEXT_LENGTH] for word in found][: MAX_WORDS - len(words)]
