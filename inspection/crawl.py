@@ -40,6 +40,8 @@ class OpenCrawl:
     """The id of the crawl in rows and events."""
     settings: "Settings | None" = None
     """The settings that were given; None if all have their defaults."""
+    warc: Path | None = None
+    """The folder of the WARC files. In a fleet it may be on other machines."""
 
 
 @contextmanager
@@ -72,7 +74,9 @@ def _open_fleet(settings: "Settings") -> Iterator[OpenCrawl]:
             with _with_remedy("cassandra.hosts"):
                 return opened.enter_context(open_store(settings))
 
-        yield OpenCrawl(name, log, store, fleet=True, settings=settings)
+        yield OpenCrawl(
+            name, log, store, fleet=True, settings=settings, warc=settings.archive.folder
+        )
 
 
 @contextmanager
@@ -99,4 +103,5 @@ def _open_folder(settings: "Settings | None", folder: Folder, create: bool) -> O
         opened.database.reading,
         folder.is_locked,
         settings=settings,
+        warc=folder.warc,
     )

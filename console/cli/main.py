@@ -28,6 +28,7 @@ GROUPS = {
         "report": "explain what limits, traps and copies cost, by day and in total",
         "why": "explain what happened to a URL, and what happens next",
         "history": "list the visits to a URL, and the changes they found",
+        "audit": "show what a site allowed its pages to be used for, at any time",
         "hosts": "list hosts: their conditions, queues and delays",
         "sites": "list sites, or the parts of one: their worth, budgets and parked URLs",
         "serve": "serve status, hosts, sites and URLs as JSON over HTTP",

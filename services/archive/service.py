@@ -51,6 +51,8 @@ MAX_CAPTURES_SEARCHED = 10
 """Captures of a URL that are searched for the body that a 304 omits."""
 STANDALONE_WRITER = "archive"
 """The only writer of a standalone crawl, with its files in the folder itself."""
+CAPTURED_PURPOSES = (Purpose.PAGE, Purpose.ROBOTS, Purpose.USAGE)
+"""The purposes of visits whose captures have a row. Only those of pages are published."""
 MAX_HEAD_BYTES = 64 << 10
 """Bytes of the decoded body that are searched for meta elements."""
 
@@ -138,11 +140,11 @@ class Archive(Processor):
         count("gossamer_archived_bytes_total", segment.size - offset)
         if segment.size > self._settings.segment_size:
             self._full.append(self._open.pop(event.crawl))
-        if event.visit.purpose is not Purpose.PAGE:
+        if event.visit.purpose not in CAPTURED_PURPOSES:
             return []
         archived = _make_event(event, captured, self._prefix + file, offset, now)
         self._captures.put(_capture_row(archived, captured.body))
-        return [archived]
+        return [archived] if event.visit.purpose is Purpose.PAGE else []
 
     def _erase(self, event: VisitsErased) -> None:
         """Erase the rows of captures; the records in the files remain."""

@@ -32,6 +32,7 @@ from gossamer.store import R, Row, Store
 from gossamer.web.url import host_key
 from services.frontier.partition import Partition
 from services.frontier.rows import HistoryRow, HostSigning, PlanRow, UrlRow, VerdictRow
+from services.frontier.usage_files import archived_files
 from services.frontier.workbench import Host
 
 MAX_URLS_PER_EVENT = 500
@@ -72,6 +73,7 @@ class ErasureHandler:
         else:
             for host in self._target_hosts(partition, event):
                 urls |= dict.fromkeys(self._iter_urls(partition, event.crawl, host))
+                urls |= dict.fromkeys(archived_files(host.row.host, partition.robots(host)))
                 partition.erase(host, now)
                 urls |= dict.fromkeys(one.url for one in partition.queues.iter_cleared(host.row))
                 hosts.append(host.row.host)

@@ -71,7 +71,8 @@ class Leases:
                     backoff_reason=NO_ANSWER,
                     backoff_cause=Outcome.UNVISITED,
                 )
-            if wait and row.lease.purpose is Purpose.USAGE:
+            failures = row.politeness.failures.get(LEASE_FAILURE, 0)
+            if row.lease.purpose is Purpose.USAGE and failures >= MAX_URL_LEASES:
                 give_up_usage_files(partition, host, now + wait, now)
             self._release(partition, host, row, wait, now)
 

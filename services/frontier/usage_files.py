@@ -8,13 +8,13 @@ Only licence files of the host itself are visited, unless robots.txt disallows t
 other licence is a statement without a verdict.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, OrderId, Outcome, Purpose, Visit, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Fate
-from gossamer.web.robots import LicenseLine, RobotsRules
+from gossamer.web.robots import PATH, LicenseLine, RobotsRules
 from gossamer.web.url import host_key
 from gossamer.web.usage import License, Source, Statement
 from gossamer.web.usage.files import TDMREP_PATH, FileStatement, UsageFile
@@ -53,6 +53,12 @@ def _needed_urls(host: str, rules: RobotsRules, setting: str, crawl: CrawlDefine
 def _own_licences(host: str, rules: RobotsRules) -> list[str]:
     """Return the URLs of the licence files on *host* that its robots.txt names."""
     return [line.url for line in rules.licenses if host_key(line.url) == host]
+
+
+def archived_files(host: str, row: RobotsRow | None) -> Iterator[str]:
+    """Yield the URLs of the files of *host* whose captures the archive has by URL."""
+    yield f"{host}{PATH}"
+    yield from (file.url for file in row.usage_files) if row else ()
 
 
 def make_usage_visits(order: OrderId, urls: Sequence[str]) -> tuple[Visit, ...]:

@@ -1,0 +1,97 @@
+"""`gossamer audit URL|SITE`: the permitted uses of a page at a time, with the archived evidence."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import msgspec
+
+from console.cli.options import add_crawl, open_from
+from console.output import BOLD, GREEN, RED, YELLOW, output_for
+from gossamer import clock
+from gossamer.terminal import json_line
+from inspection.audit import ArchivedFile, Audit, AuditedCategory, CitedStatement, audit
+from inspection.figures import instant
+
+WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
+STYLES = {True: GREEN, False: RED, None: YELLOW}
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    command.add_argument("target", metavar="URL|SITE")
+    command.add_argument(
+        "--at",
+        type=parse_time,
+        metavar="TIME",
+        help="what was allowed then, such as 2026-11-22 or 2026-11-22T08:00 in UTC (default: now)",
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object a line, with files")
+    add_crawl(command)
+
+
+def parse_time(text: str) -> float:
+    """Return the epoch seconds of an ISO 8601 time, in UTC unless it has an offset."""
+    try:
+        found = datetime.fromisoformat(text.strip().removesuffix(" UTC"))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a time: write 2026-11-22 or 2026-11-22T08:00:00"
+        ) from error
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print each audited URL, its categories, and the archived responses."""
+    at = clock.now() if options.at is None else options.at
+    with open_from(options) as crawl:
+        found = audit(crawl, options.target, at)
+    output = output_for(sys.stdout)
+    for one in found:
+        if options.json:
+            print(json_line(msgspec.json.encode(one)))
+            continue
+        print(output.sentence(f"{one.url} at {instant(one.at)}", BOLD))
+        for name, category in one.categories.items():
+            answer = f"{name}: {WORDS[category.allowed]}"
+            print(output.sentence(answer, STYLES[category.allowed], "  ", "    "))
+            for line in _reasons(category):
+                print(output.sentence(line, "", "    ", "      "))
+        for line in _evidence(one):
+            print(output.sentence(line, "", "  ", "    "))
+    return 0
+
+
+def _reasons(category: AuditedCategory) -> Iterator[str]:
+    if not category.by:
+        yield "no archived statement is about it"
+    for one in category.by:
+        yield f"by {_cite(one)}"
+        if one.statement.license and one.statement.license.payment:
+            payment = one.statement.license.payment
+            yield "payment: " + ", ".join(f"{name} {value}" for name, value in payment.items())
+
+
+def _cite(one: CitedStatement) -> str:
+    statement = one.statement
+    return (
+        f"{statement.source} as fetched at {instant(one.fetched_at)}: {statement.place}: "
+        f"{statement.text}"
+    )
+
+
+def _evidence(found: Audit) -> Iterator[str]:
+    visit = {True: "allowed", False: "disallowed", None: "not known"}[found.visit_allowed]
+    yield f"visit: {visit}: {found.visit_rule}"
+    silent = [one for one in found.statements if not one.statement.says]
+    yield from (f"also stated, about no category: {_cite(one)}" for one in silent)
+    yield from map(_file, found.files)
+    if not any(one.kind == "page" for one in found.files):
+        yield "page: not archived until then, so its headers are not known"
+
+
+def _file(one: ArchivedFile) -> str:
+    fault = f"; it says nothing: {one.fault}" if one.fault else ""
+    place = f"{one.file} at byte {one.offset}"
+    return f"{one.kind}: {one.url}, {one.status}, {instant(one.fetched_at)}, in {place}{fault}"

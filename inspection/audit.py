@@ -1,0 +1,266 @@
+"""The permitted uses of a URL at a time, by the statements that were archived until then.
+
+The copy of robots.txt in force is the newest one that was fetched until the time. A server error
+does not replace an earlier copy. The files and headers are read from the WARC files, so the audit
+shows the bytes that the server sent, and not a later conclusion from them.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from gossamer.errors import GossamerError
+from gossamer.web.http import Headers, redirect_target
+from gossamer.web.robots import LIMIT, REDIRECTS, RobotsRules, parse_robots
+from gossamer.web.robots.reader import lines, to_utf8
+from gossamer.web.url import host_key, host_name, site_of
+from gossamer.web.usage import CATEGORIES, Statement, judge, read_headers, read_line
+from gossamer.web.usage.files import (
+    TDMREP_PATH,
+    FileStatement,
+    Malformed,
+    UsageFile,
+    statements_about,
+)
+from gossamer.web.usage.reading import read_usage_file
+from inspection.captures import Response, iterate_captures, read_response
+from inspection.crawl import OpenCrawl
+from inspection.figures import instant
+from inspection.url_forms import crawl_form
+from services.archive.rows import CaptureRow
+from services.frontier.rows import HostRow, RobotsRow
+from services.frontier.usage_files import carried_files
+
+DEFAULT_PRODUCT = "gossamer"
+MAX_HOSTS = 20
+"""Hosts of a site that are audited."""
+FOREVER = float("inf")
+
+
+class ArchivedFile(Struct, frozen=True):
+    """A robots.txt, a usage file or a page, as archived."""
+
+    kind: str
+    """`robots.txt`, `usage file` or `page`."""
+    url: str
+    fetched_at: float
+    status: int
+    file: str
+    """The WARC file."""
+    offset: int
+    fault: str = ""
+    """Why it says nothing, for people; "" if it was read."""
+    text: str = ""
+    """The decoded text of a file; "" for a page."""
+    headers: Headers = ()
+
+
+class CitedStatement(Struct, frozen=True):
+    """A statement that decides, with the response that it comes from."""
+
+    statement: Statement
+    url: str
+    fetched_at: float
+
+
+class AuditedCategory(Struct, frozen=True):
+    """Whether a use was allowed."""
+
+    allowed: bool | None
+    """Null means unknown: no statement is about the use."""
+    by: tuple[CitedStatement, ...] = ()
+
+
+class Audit(Struct, frozen=True):
+    """The permitted uses of a URL at a time."""
+
+    url: str
+    at: float
+    visit_allowed: bool | None
+    """Whether robots.txt allowed a visit; null if no robots.txt was archived."""
+    visit_rule: str
+    """The rule of robots.txt that decides about a visit, for people."""
+    categories: dict[str, AuditedCategory]
+    files: tuple[ArchivedFile, ...]
+    """The responses that the statements come from."""
+    statements: tuple[CitedStatement, ...]
+    """All statements about the URL, also those that do not decide."""
+
+
+class _Found(NamedTuple):
+    """A capture and its response."""
+
+    row: CaptureRow
+    response: Response
+
+
+class Auditor:
+    """Reads what was archived of a crawl until a time."""
+
+    def __init__(self, crawl: OpenCrawl, at: float) -> None:
+        self._crawl, self._at = crawl, at
+        settings = crawl.settings
+        self._product = settings.fetcher.product if settings else DEFAULT_PRODUCT
+
+    def audit(self, url: str) -> Audit | None:
+        """Return the audit of a canonical *url*; None if nothing was archived until the time."""
+        files, cited = list[ArchivedFile](), list[CitedStatement]()
+        host, rules = host_key(url), RobotsRules()
+        robots = self._find(f"{host}/robots.txt")
+        if robots:
+            rules, body = self._read_robots(robots)
+            files.append(_archived("robots.txt", robots, body, _robots_fault(robots)))
+            statements = _robots_statements(rules, body, url)
+            cited += _cite(statements, robots.row.url, robots.row)
+        usage = [*self._usage_files(host, rules, files)]
+        captured = {file.url: found for file, found in usage}
+        row = RobotsRow(host, rules, usage_files=tuple(file for file, _ in usage))
+        for file in carried_files(row, [url]):
+            # A licence that was not archived is a statement of robots.txt.
+            if found := captured.get(file.url, robots) if file.fault else captured[file.url]:
+                cited += _cite(statements_about([file], url), found.row.url, found.row)
+        if page := self._newest(url):
+            files.append(_archived("page", page, b"", page.response.fault))
+            cited += _cite(read_headers(page.response.headers, self._product), url, page.row)
+        if not files:
+            return None
+        return Audit(
+            url=url,
+            at=self._at,
+            visit_allowed=rules.allows(url) if robots else None,
+            visit_rule=rules.explain(url) if robots else "no robots.txt was archived",
+            categories=_judge(cited),
+            files=tuple(files),
+            statements=tuple(cited),
+        )
+
+    def first_archived_at(self, url: str) -> float | None:
+        """Return when *url* or its robots.txt was archived first; None if neither was."""
+        store, first = self._crawl.store(), list[float]()
+        for one in (url, f"{host_key(url)}/robots.txt"):
+            rows = list(iterate_captures(store, self._crawl.id, one, FOREVER))
+            first += [rows[-1].fetched_at] if rows else []
+        return min(first, default=None)
+
+    def _usage_files(
+        self, host: str, rules: RobotsRules, files: list[ArchivedFile]
+    ) -> Iterator[tuple[UsageFile, _Found]]:
+        own = (line.url for line in rules.licenses if host_key(line.url) == host)
+        for url in dict.fromkeys([f"{host}{TDMREP_PATH}", *own]):
+            found = self._find(url)
+            if found is None:
+                continue
+            body, fault = found.response.decoded(LIMIT), found.response.fault
+            statements = tuple[FileStatement, ...]()
+            if found.row.status // 100 != 2:
+                fault = f"the server answered {found.row.status}"
+            elif not fault:
+                try:
+                    statements = read_usage_file(body, url, host)
+                except Malformed as error:
+                    fault = str(error)
+            files.append(_archived("usage file", found, body, fault))
+            yield UsageFile(url, statements, fault, found.row.fetched_at), found
+
+    def _read_robots(self, found: _Found) -> tuple[RobotsRules, bytes]:
+        if found.row.status // 100 != 2:
+            return RobotsRules(status=found.row.status), b""
+        body = found.response.decoded(LIMIT)
+        at = found.row.fetched_at
+        return parse_robots(body, self._product, at, 0.0, found.row.url).rules, body
+
+    def _find(self, url: str) -> _Found | None:
+        """Return the response in force for a file: after redirects, and before server errors."""
+        for _ in range(REDIRECTS + 1):
+            rows = iterate_captures(self._crawl.store(), self._crawl.id, url, self._at)
+            captures = [row for row in rows if row.status // 100 in (2, 3, 4)][:1]
+            row = next((row for row in captures if row.status != 429), None)
+            if row is None:
+                return None
+            found = _Found(row, read_response(self._crawl.warc, row))
+            target = redirect_target(row.status, found.response.headers, url)
+            if not target:
+                return found
+            url = target
+        return found
+
+    def _newest(self, url: str) -> _Found | None:
+        rows = iterate_captures(self._crawl.store(), self._crawl.id, url, self._at)
+        row = next(rows, None)
+        return _Found(row, read_response(self._crawl.warc, row)) if row else None
+
+
+def audit(crawl: OpenCrawl, text: str, at: float) -> list[Audit]:
+    """Return the audit of the URL *text*, or of the start page of each host of the site *text*.
+
+    Raise GossamerError if nothing was archived until *at*, and BadSettings for an invalid URL.
+    """
+    auditor = Auditor(crawl, at)
+    urls = [*_urls(crawl, text)]
+    found = [one for url in urls if (one := auditor.audit(url))]
+    if found:
+        return found
+    first = [one for url in urls if (one := auditor.first_archived_at(url)) is not None]
+    later = f": the first capture is of {instant(min(first))}" if first else ""
+    raise GossamerError(
+        f"nothing about {text} was archived until {instant(at)}{later or ', or at any time'}"
+    )
+
+
+def _urls(crawl: OpenCrawl, text: str) -> Iterator[str]:
+    """Yield the URL *text* in the form of *crawl*, or the start page of each host of a site."""
+    url = crawl_form(crawl, text).url
+    site = site_of(url)
+    if "/" in text or host_name(url) != site:
+        yield url
+        return
+    hosts = crawl.store().table(HostRow).scan(site, limit=MAX_HOSTS)
+    yield from (f"{row.host}/" for row in hosts) if hosts else (url,)
+
+
+def _judge(cited: Iterable[CitedStatement]) -> dict[str, AuditedCategory]:
+    found = {id(one.statement): one for one in cited}
+    judgements = judge(one.statement for one in found.values())
+    return {
+        category.value: AuditedCategory(
+            judgements[category].allowed,
+            tuple(found[id(one)] for one in judgements[category].by),
+        )
+        for category in CATEGORIES
+    }
+
+
+def _cite(statements: Iterable[Statement], url: str, row: CaptureRow) -> Iterator[CitedStatement]:
+    return (CitedStatement(one, url, row.fetched_at) for one in statements)
+
+
+def _archived(kind: str, found: _Found, body: bytes, fault: str) -> ArchivedFile:
+    row = found.row
+    return ArchivedFile(
+        kind=kind,
+        url=row.url,
+        fetched_at=row.fetched_at,
+        status=row.status,
+        file=row.file,
+        offset=row.offset,
+        fault=fault,
+        text=body.decode("utf-8", "replace"),
+        headers=found.response.headers,
+    )
+
+
+def _robots_fault(found: _Found) -> str:
+    if found.row.status // 100 != 2:
+        return f"the server answered {found.row.status}: everything may be visited"
+    return found.response.fault
+
+
+def _robots_statements(rules: RobotsRules, body: bytes, url: str) -> Iterator[Statement]:
+    """Yield the statements of robots.txt about *url*, with their lines."""
+    usage = rules.usage_of(url)
+    for line in lines(to_utf8(body)[0]):
+        name, written = str(line.key), line.value.decode("utf-8", "replace")
+        value = " ".join(written.split(None, 1)[1:]) if written.startswith("/") else written
+        if value and value in usage.get(name, ""):
+            yield read_line(name, value, written, line.number)

@@ -1,0 +1,176 @@
+"""`gossamer audit`: what was allowed at a time, by which statement of which archived copy."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from gossamer.events import PageFetched, Purpose, Visit
+from gossamer.settings import ArchiveSettings
+from gossamer.web.http import Headers
+from gossamer.web.url import host_key, site_of
+from inspection.folder import Folder, Opened
+from services.archive.service import Archive
+from services.frontier.rows import HostRow
+
+HOST = "http://a.test"
+PAGE, ROBOTS = f"{HOST}/p", f"{HOST}/robots.txt"
+TDMREP, LICENCE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/licence.xml"
+DAY, START = 86400.0, 1_700_000_000.0
+OPEN = b"User-agent: *\nContent-Signal: ai-train=yes, search=yes\n"
+CLOSED = b"User-agent: *\n\nContent-Usage: train-ai=n\nLicense: /licence.xml\n"
+RSL = (
+    b'<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>'
+    b'<permits type="usage">ai-input</permits><payment type="crawl">'
+    b'<amount currency="USD">0.01</amount></payment></license></content></rsl>'
+)
+
+
+class Archived:
+    """A folder with captures."""
+
+    def __init__(self, path: Path) -> None:
+        self.folder = Folder(path / "data")
+        self.folder.make()
+        opened = Opened(self.folder)
+        self._store, self._close = opened.store, opened.database.close
+        self._archive = Archive(
+            self.folder.warc, self._store, ArchiveSettings(), "me@example.org", "gossamer"
+        )
+        self._archive.assign(frozenset({0}), START)
+        self._store.table(HostRow).put(HostRow("a.test", HOST))
+
+    def add(
+        self, url: str, day: float, body: bytes = b"", status: int = 200, headers: Headers = ()
+    ) -> None:
+        purpose = Purpose.PAGE if url == PAGE or url.endswith("/") else Purpose.USAGE
+        purpose = Purpose.ROBOTS if url == ROBOTS else purpose
+        at = START + day * DAY
+        event = PageFetched(
+            at=at,
+            site=site_of(url),
+            host=host_key(url),
+            visit=Visit(f"1.{day}.0@{url}", url, purpose=purpose),
+            started_at=at,
+            took=0.1,
+            status=status,
+            headers=headers,
+            body=body,
+        )
+        archived = list(self._archive.handle(event, at))
+        assert bool(archived) is (purpose is Purpose.PAGE)
+
+    def end(self) -> Path:
+        self._archive.settle()
+        self._archive.close()
+        self._store.flush()
+        self._close()
+        return self.folder.path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    archived = Archived(tmp_path)
+    archived.add(ROBOTS, 0, OPEN)
+    archived.add(PAGE, 0, b"<p>first", headers=(("Content-Type", "text/html"),))
+    archived.add(ROBOTS, 10, gzip.compress(CLOSED), headers=(("Content-Encoding", "gzip"),))
+    archived.add(TDMREP, 10, b'[{"location": "/", "tdm-reservation": 1}]')
+    archived.add(LICENCE, 10, RSL)
+    archived.add(PAGE, 10.5, b"<p>second", headers=(("Content-Usage", "search=y"),))
+    archived.add(ROBOTS, 12, b"oops", 503)
+    archived.add(TDMREP, 14, b"<html>Just a moment", 202)
+    return archived.end()
+
+
+def show(
+    data: Path, capsys: pytest.CaptureFixture[str], target: str, time: str, *more: str
+) -> list[str]:
+    assert main(["audit", target, "--data", str(data), "--at", time, *more]) == 0
+    return [line.strip() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_audit_after_a_change_names_the_old_and_the_new_statement(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = "\n".join(show(data, capsys, PAGE, "2023-11-20"))
+    assert "train-ai: allowed\nby robots.txt as fetched at 2023-11-14 22:13:20 UTC: line 2: " in old
+    assert "Content-Signal: ai-train=yes, search=yes" in old
+    assert "archive: unknown\nno archived statement is about it" in old
+    assert "tdmrep" not in old and "licence" not in old
+    new = "\n".join(show(data, capsys, PAGE, "2023-11-25T12:00"))
+    assert "train-ai: disallowed\nby robots.txt as fetched at 2023-11-24 22:13:20 UTC: " in new
+    assert "line 3: Content-Usage: train-ai=n" in new
+    assert "by tdmrep.json as fetched at 2023-11-24 22:13:20 UTC: entry 1:" in new
+    assert "payment: type crawl, currency USD, amount 0.01" in new
+    assert f"{LICENCE}, licence 1: content /; permits ai-input" in new
+    assert "Content-Signal" not in new
+
+
+def test_server_error_of_robots_txt_keeps_the_earlier_copy(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = show(data, capsys, PAGE, "2023-11-27T12:00:00+00:00")
+    assert "train-ai: disallowed" in lines
+    assert any(line.startswith(f"robots.txt: {ROBOTS}, 200, 2023-11-24") for line in lines)
+
+
+def test_malformed_usage_file_says_nothing_and_is_named(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = show(data, capsys, PAGE, "2023-12-24")
+    (found,) = [line for line in lines if line.startswith(f"usage file: {TDMREP}")]
+    assert ", 202, " in found and "it says nothing: it is not JSON" in found
+    assert not any("entry 1" in line for line in lines)
+
+
+def test_json_has_files_headers_and_statements(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = show(data, capsys, PAGE, "2023-11-25T12:00", "--json")
+    found = json.loads(line)
+    files = {one["url"]: one for one in found["files"]}
+    assert files[ROBOTS]["text"] == CLOSED.decode()
+    assert files[PAGE]["headers"] == [["Content-Usage", "search=y"]]
+    assert found["categories"]["train-ai"]["allowed"] is False
+    assert found["categories"]["archive"] == {"allowed": None, "by": []}
+    licences = [one["statement"]["license"] for one in found["statements"]]
+    assert {"type": "crawl", "currency": "USD", "amount": "0.01"} in [
+        one["payment"] for one in licences if one
+    ]
+
+
+def test_site_is_audited_by_the_start_pages_of_its_hosts(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = show(data, capsys, "a.test", "2023-11-25")
+    assert lines[0] == f"{HOST}/ at 2023-11-25 00:00:00 UTC"
+    assert "train-ai: disallowed" in lines
+    assert "page: not archived until then, so its headers are not known" in lines
+
+
+def test_time_before_the_first_capture_is_an_error(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", PAGE, "--data", str(data), "--at", "2020-01-01"]) == 1
+    assert (
+        f"nothing about {PAGE} was archived until 2020-01-01 00:00:00 UTC: the first capture is of "
+        "2023-11-14 22:13:20 UTC"
+    ) in capsys.readouterr().err
+    assert main(["audit", "http://other.test/", "--data", str(data)]) == 1
+    assert "or at any time" in capsys.readouterr().err
+
+
+def test_missing_warc_file_is_named(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (data / "warc").iterdir():
+        path.unlink()
+    lines = show(data, capsys, PAGE, "2023-11-25")
+    assert "train-ai: unknown" in lines
+    assert any("cannot be read: No such file or directory" in line for line in lines)
+
+
+def test_invalid_time_is_refused(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["audit", PAGE, "--data", str(data), "--at", "yesterday"])
+    assert "'yesterday' is not a time" in capsys.readouterr().err

@@ -1,0 +1,139 @@
+"""Usage files in a whole crawl: visited once, before pages, archived, and fetched again later."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from gossamer.crawl import last_definition
+from gossamer.events import DEFAULT_CRAWL, Event, HostCheckedOut
+from gossamer.web.usage.files import statements_about
+from inspection.audit import audit
+from inspection.crawl import OpenCrawl
+from services.archive.rows import CaptureRow
+from services.fetcher.outcome import Failure, Reply
+from tests.flow.torn import Died, Fate
+from tests.flow.virtual import START, VirtualCrawl
+
+HOST = "http://a.test"
+ROBOTS, TDMREP = f"{HOST}/robots.txt", f"{HOST}/.well-known/tdmrep.json"
+LICENCE, PAGE = f"{HOST}/licence.xml", f"{HOST}/p"
+RSL = (
+    '<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>'
+    '<prohibits type="usage">ai-train</prohibits></license></content></rsl>'
+)
+DAY = 86400.0
+
+
+class Site:
+    """A web of one host whose files a test may change."""
+
+    def __init__(self) -> None:
+        links = "".join(f'<a href="/p{n}">a link</a>' for n in range(5))
+        self.files = {
+            ROBOTS: (200, "User-agent: *\nLicense: /licence.xml\n"),
+            TDMREP: (200, '[{"location": "/", "tdm-reservation": 1}]'),
+            LICENCE: (200, RSL),
+            PAGE: (200, f"<p>This is a page.{links}"),
+            **{f"{PAGE}{n}": (200, f"<p>This is page number {n} of them.") for n in range(5)},
+        }
+
+    def __call__(self, url: str, now: float) -> tuple[float, Reply | Failure]:
+        status, body = self.files.get(url, (404, ""))
+        headers = (("Content-Type", "text/html"),)
+        reply = Reply(status=status, headers=headers, body=body.encode(), started_at=now, took=0.1)
+        return 0.1, reply
+
+
+def begin(folder: Path, site: Site, fate: Fate | None = None, **settings: object) -> VirtualCrawl:
+    crawl = VirtualCrawl(folder, site, fate, **{"usage_files": "always", **settings})
+    crawl.define(PAGE)
+    return crawl
+
+
+def opened(crawl: VirtualCrawl, folder: Path) -> OpenCrawl:
+    assert last_definition(crawl.log)
+    return OpenCrawl("test", crawl.log, crawl._store, warc=folder)
+
+
+def test_usage_files_are_visited_once_before_pages_and_archived(tmp_path: Path) -> None:
+    crawl = begin(tmp_path, Site())
+    assert crawl.run()
+    urls = [url for _, _, url in crawl.requests]
+    assert urls[:4] == [ROBOTS, TDMREP, LICENCE, PAGE]
+    assert Counter(urls).most_common(1)[0][1] == 1 and len(urls) == 9
+    starts = sorted(start for start, _, _ in crawl.requests)
+    gaps = [after - before for before, after in pairwise(starts)]
+    assert min(gaps) >= crawl.settings.delay
+    captures = crawl._store().table(CaptureRow)
+    for url in (ROBOTS, TDMREP, LICENCE):
+        assert len(captures.scan((DEFAULT_CRAWL, url))) == 1
+    (found,) = audit(opened(crawl, tmp_path), PAGE, crawl.now)
+    assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENCE}
+
+
+def test_orders_of_pages_have_the_statements_about_their_urls(tmp_path: Path) -> None:
+    crawl = begin(tmp_path, Site())
+    orders = list[HostCheckedOut]()
+    begin_order = crawl.fetcher._begin
+
+    def collect(order: HostCheckedOut, now: float) -> Iterator[Event]:
+        orders.append(order)
+        return begin_order(order, now)
+
+    crawl.fetcher._begin = collect  # type: ignore[method-assign]
+    assert crawl.run()
+    of_pages = [one for one in orders if one.visits[0].purpose.is_queued]
+    assert of_pages
+    for order in of_pages:
+        found = statements_about(order.usage_files, order.visits[0].url)
+        assert [one.place for one in found] == ["entry 1", f"{LICENCE}, licence 1"]
+
+
+def test_expired_files_are_fetched_again_and_the_audit_names_both(tmp_path: Path) -> None:
+    site = Site()
+    crawl = begin(tmp_path, site)
+    crawl.define(PAGE, revisit="fixed:2d")
+    crawl.run(until=START + DAY)
+    site.files[TDMREP] = (200, '[{"location": "/", "tdm-reservation": 0}]')
+    site.files[LICENCE] = (404, "")
+    crawl.run(until=START + 3 * DAY)
+    counts = Counter(url for _, _, url in crawl.requests)
+    assert counts[TDMREP] == counts[LICENCE] == counts[PAGE] == 2
+    (old,) = audit(opened(crawl, tmp_path), PAGE, START + DAY)
+    (new,) = audit(opened(crawl, tmp_path), PAGE, START + 3 * DAY)
+    assert old.categories["train-ai"].allowed is False
+    assert new.categories["train-ai"].allowed is True
+    (cited,) = new.categories["train-ai"].by
+    assert cited.url == TDMREP and cited.fetched_at > START + DAY
+    faults = {one.url: one.fault for one in new.files}
+    assert faults[LICENCE] == "the server answered 404"
+
+
+@pytest.mark.parametrize("status", [301, 404, 429, 500, 200])
+def test_any_answer_for_usage_files_leaves_the_pages(tmp_path: Path, status: int) -> None:
+    site = Site()
+    site.files[TDMREP] = site.files[LICENCE] = (status, "<html>" + "x" * 600_000)
+    crawl = begin(tmp_path, site)
+    assert crawl.run()
+    urls = {url for _, _, url in crawl.requests}
+    assert {f"{PAGE}{n}" for n in range(5)} <= urls
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_crashes_lose_no_statement(tmp_path: Path, seed: int) -> None:
+    crawl = begin(tmp_path, Site(), Fate(seed))
+    for number in range(8):
+        assert crawl.fate
+        crawl.fate.left = 5 + 13 * number + seed
+        try:
+            if crawl.run():
+                break
+        except Died:
+            crawl.crash()
+    crawl.fate.left = None
+    assert crawl.run()
+    (found,) = audit(opened(crawl, tmp_path), PAGE, crawl.now)
+    assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENCE}
