@@ -11,11 +11,11 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from gossamer.errors import GossamerError
+from gossamer.web.directives import find_in_markup
 from gossamer.web.http import Headers, redirect_target
 from gossamer.web.robots import LIMIT, REDIRECTS, RobotsRules, parse_robots
-from gossamer.web.robots.reader import lines, to_utf8
 from gossamer.web.url import host_key, host_name, site_of
-from gossamer.web.usage import CATEGORIES, Statement, judge, read_headers, read_line
+from gossamer.web.usage import CATEGORIES, Statement, judge, names_of_meta, read_headers, read_meta
 from gossamer.web.usage.files import (
     TDMREP_PATH,
     FileStatement,
@@ -33,6 +33,8 @@ from services.frontier.rows import HostRow, RobotsRow
 from services.frontier.usage_files import carried_files
 
 DEFAULT_PRODUCT = "gossamer"
+MAX_HEAD_BYTES = 64 << 10
+"""Bytes of a page in which meta elements are searched, as in the archive."""
 MAX_HOSTS = 20
 """Hosts of a site that are audited."""
 FOREVER = float("inf")
@@ -111,8 +113,7 @@ class Auditor:
         if robots:
             rules, body = self._read_robots(robots)
             files.append(_archived("robots.txt", robots, body, _robots_fault(robots)))
-            statements = _robots_statements(rules, body, url)
-            cited += _cite(statements, robots.row.url, robots.row)
+            cited += _cite(rules.usage_of(url), robots.row.url, robots.row)
         usage = [*self._usage_files(host, rules, files)]
         captured = {file.url: found for file, found in usage}
         row = RobotsRow(host, rules, usage_files=tuple(file for file, _ in usage))
@@ -122,7 +123,7 @@ class Auditor:
                 cited += _cite(statements_about([file], url), found.row.url, found.row)
         if page := self._newest(url):
             files.append(_archived("page", page, b"", page.response.fault))
-            cited += _cite(read_headers(page.response.headers, self._product), url, page.row)
+            cited += _cite(self._page_statements(page), url, page.row)
         if not files:
             return None
         return Audit(
@@ -134,6 +135,12 @@ class Auditor:
             files=tuple(files),
             statements=tuple(cited),
         )
+
+    def _page_statements(self, page: _Found) -> Iterator[Statement]:
+        """Yield the statements in the headers and the meta elements of a page."""
+        yield from read_headers(page.response.headers, self._product)
+        head = page.response.decoded(MAX_HEAD_BYTES).decode("latin-1")
+        yield from read_meta(find_in_markup(head, names_of_meta(self._product)), self._product)
 
     def first_archived_at(self, url: str) -> float | None:
         """Return when *url* or its robots.txt was archived first; None if neither was."""
@@ -201,7 +208,7 @@ def audit(crawl: OpenCrawl, text: str, at: float) -> list[Audit]:
     found = [one for url in urls if (one := auditor.audit(url))]
     if found:
         return found
-    first = [one for url in urls if (one := auditor.first_archived_at(url)) is not None]
+    first = [at for at in map(auditor.first_archived_at, urls) if at is not None]
     later = f": the first capture is of {instant(min(first))}" if first else ""
     raise GossamerError(
         f"nothing about {text} was archived until {instant(at)}{later or ', or at any time'}"
@@ -254,13 +261,3 @@ def _robots_fault(found: _Found) -> str:
     if found.row.status // 100 != 2:
         return f"the server answered {found.row.status}: everything may be visited"
     return found.response.fault
-
-
-def _robots_statements(rules: RobotsRules, body: bytes, url: str) -> Iterator[Statement]:
-    """Yield the statements of robots.txt about *url*, with their lines."""
-    usage = rules.usage_of(url)
-    for line in lines(to_utf8(body)[0]):
-        name, written = str(line.key), line.value.decode("utf-8", "replace")
-        value = " ".join(written.split(None, 1)[1:]) if written.startswith("/") else written
-        if value and value in usage.get(name, ""):
-            yield read_line(name, value, written, line.number)

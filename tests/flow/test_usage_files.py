@@ -122,18 +122,25 @@ def test_any_answer_for_usage_files_leaves_the_pages(tmp_path: Path, status: int
     assert {f"{PAGE}{n}" for n in range(5)} <= urls
 
 
+def test_page_whose_use_a_file_disallows_is_not_requested(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, Site())
+    crawl.define(PAGE, purposes=("train-ai",))
+    assert crawl.run()
+    assert [url for _, _, url in crawl.requests] == [ROBOTS, TDMREP, LICENCE]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_crashes_lose_no_statement(tmp_path: Path, seed: int) -> None:
-    crawl = begin(tmp_path, Site(), Fate(seed))
+    fate = Fate(seed)
+    crawl = begin(tmp_path, Site(), fate)
     for number in range(8):
-        assert crawl.fate
-        crawl.fate.left = 5 + 13 * number + seed
+        fate.left = 5 + 13 * number + seed
         try:
             if crawl.run():
                 break
         except Died:
             crawl.crash()
-    crawl.fate.left = None
+    fate.left = None
     assert crawl.run()
     (found,) = audit(opened(crawl, tmp_path), PAGE, crawl.now)
     assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENCE}

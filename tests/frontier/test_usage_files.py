@@ -46,12 +46,12 @@ class Web:
         return {}
 
 
-def simulate(web: Web, setting: str = "always", **settings: object) -> Simulation:
+def simulate(web: Web, setting: str = "always") -> Simulation:
     def answer(url: str) -> Mapping[str, object]:
         web.sim = sim
         return web(url)
 
-    sim = Simulation(answer, usage_files=setting, **settings)
+    sim = Simulation(answer, usage_files=setting)
     web.sim = sim
     return sim
 
