@@ -133,6 +133,13 @@ ABOUT = {
 """The tables with rows about a URL or a host, and the columns with its name."""
 
 
+def _is_later_robots(row: dict[str, Any], erased_at: float) -> bool:
+    """Return whether *row* is a capture of a robots.txt that was requested after the erasure of its
+    host, for URLs that were admitted later or on behalf of another host."""
+    is_robots = str(row.get("url", "")).endswith("/robots.txt")
+    return is_robots and float(row.get("fetched_at") or 0.0) > erased_at
+
+
 def check_erased(
     story: Story, nodes: Nodes, broker: Broker, hosts: dict[str, float]
 ) -> Iterator[str]:
@@ -143,6 +150,7 @@ def check_erased(
             rows = [row for rows in nodes.all_named(table).values() for row in rows]
             # Visits on behalf of another host belong to that host.
             rows = [row for row in rows if not row.get("on_behalf_of")]
+            rows = [row for row in rows if not _is_later_robots(row, hosts[host])]
             for name in (str(row[column]) for row in rows for column in columns):
                 again = name in since or any(name == host_key(url) for url in since)
                 if (name == host or name.startswith(f"{host}/")) and not again:
