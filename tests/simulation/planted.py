@@ -257,7 +257,7 @@ FAULTS = (
         "Leases end before outcomes that arrived in time are consumed.",
         scenario="outcomes not consumed",
         seeds=10,
-        first=4249,
+        first=5437,
         report="Retry-After of .* broken|for URLs that were answered before",
         seams={
             "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
@@ -313,7 +313,7 @@ FAULTS = (
         "A short outage of the store ends the fetcher's order.",
         scenario="short store outages",
         seeds=10,
-        first=317,
+        first=669,
         report="was never answered: its lease expired|fetcher-. ended with status",
         seams={"services.fetcher.service.Fetcher._refusal": _ends_at_once},
     ),
