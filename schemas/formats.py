@@ -86,7 +86,15 @@ def _named(name: str) -> type[Any]:
     found: type[Any] = next(
         getattr(module, name)
         for module in (
-            events, pages, cookies, robots, soft_404, usage, usage_files, validators, walls
+            events,
+            pages,
+            cookies,
+            robots,
+            soft_404,
+            usage,
+            usage_files,
+            validators,
+            walls,
         )
         if hasattr(module, name)
     )

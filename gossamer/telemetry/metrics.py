@@ -96,8 +96,8 @@ COUNTERS: dict[str, Metric] = {
     ),
     "gossamer_archived_bytes_total": Metric("Bytes written to WARC files."),
     "gossamer_not_archived_total": Metric(
-        "Pages that were not archived because they ask not to be, because they are walls, or because "
-        "the site does not allow a use that the crawl is for."
+        "Pages that were not archived because they ask not to be, because they are walls, or "
+        "because the site does not allow a use that the crawl is for."
     ),
     "gossamer_walls_total": Metric(
         "Responses that were walls in place of pages, by what they demand and by their product.",

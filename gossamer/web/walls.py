@@ -34,6 +34,7 @@ from msgspec.structs import replace
 
 from gossamer.web.coding import decode
 from gossamer.web.http import Headers, all_values, first_value, joined_values
+from gossamer.web.signing import asks_for_signature
 
 
 class WallKind(StrEnum):
@@ -45,6 +46,8 @@ class WallKind(StrEnum):
     """A price. Nothing is ever paid."""
     LICENSE = "license"
     """A license token. None is ever requested."""
+    SIGNATURE = "signature"
+    """A signed request. Whether it is repeated with a signature is a setting (`fetcher.sign`)."""
 
 
 class Wall(Struct, frozen=True, omit_defaults=True):
@@ -73,6 +76,8 @@ class Wall(Struct, frozen=True, omit_defaults=True):
                 return f"payment required: {self.price or 'no price stated'} ({self.name})"
             case WallKind.LICENSE:
                 return f"license required: {self.license_url or 'no license named'} ({self.name})"
+            case WallKind.SIGNATURE:
+                return f"signature asked: {self.evidence}"
         maker = "an unknown script" if self.name == UNKNOWN else self.name
         return f"challenged by {maker}: {self.evidence}"
 
@@ -274,11 +279,6 @@ class Walls:
             return None
         evidence = f"status {status}, no text, and the same document as {first}"
         return Wall(WallKind.CHALLENGE, UNKNOWN, evidence)
-
-
-def asks_for_signature(status: int, headers: Headers) -> bool:
-    """Return whether a refusal asks for a signed request (RFC 9421, 5.1)."""
-    return status in (401, 403) and bool(first_value(headers, "accept-signature"))
 
 
 def find_refusal(url: str, status: int, headers: Headers, body: bytes) -> Wall | None:

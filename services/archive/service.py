@@ -1,9 +1,9 @@
 """The archive's processor: appends captures to segments, and commits them with store and log.
 
-Pages that ask not to be archived, in a header or a meta element, are skipped. So are walls, unless a
-setting archives them, and pages whose use for a purpose of the crawl is excluded. Meta elements are
-searched at the beginning of the markup, without the parser, because the parser and the archive work
-on a page at the same time. All statements about the use of a page are stored with its capture.
+Pages that ask not to be archived, in a header or a meta element, are skipped. So are pages whose
+use for a purpose of the crawl is excluded, and walls, unless a setting archives them. Meta elements
+are searched at the beginning of the markup, without the parser, because the parser and the archive
+work on a page at the same time. All statements about the use of a page are stored with its capture.
 """
 
 from collections.abc import Iterable

@@ -214,7 +214,8 @@ def _assess_status(reply: Reply, url: str, now: float) -> Assessment:
             return _assess_redirect(reply, url)
         case 4:
             if asks_for_signature(reply.status, reply.headers):
-                return Assessment(outcome=Outcome.SIGNATURE_ASKED)
+                wall = Wall(WallKind.SIGNATURE, "request signatures", "its Accept-Signature")
+                return Assessment(outcome=Outcome.SIGNATURE_ASKED, wall=wall)
             gone = reply.status in GONE
             return Assessment(outcome=Outcome.GONE if gone else Outcome.CLIENT_ERROR)
     # RFC 9110, 15: an invalid status code is treated as a server error.
@@ -340,9 +341,7 @@ def make_events(
         page = _make_page(order, visit, result.url or visit.url, result.response, now)
         hazards = result.assessment.hazards
         statements, wall = result.usage_statements, result.assessment.wall
-        emitted.append(
-            replace(page, hazards=hazards, usage_statements=statements, wall=wall)
-        )
+        emitted.append(replace(page, hazards=hazards, usage_statements=statements, wall=wall))
     emitted.append(_make_ended(order, index, result, last, now))
     on_behalf_of = visit.on_behalf_of
     if result.robots_location:

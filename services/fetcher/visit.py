@@ -435,6 +435,8 @@ def visit_usage_file(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
             file = _silent_file(pace, visit, response.reason)
             return replace(failed_result(response), usage_file=file, redirects=tuple(redirects))
         assessment = assess(response, at, pace.now)
+        if wall := _find_wall(pace, at, response):
+            assessment = replace(assessment, wall=wall)
         target = redirect_target(response.status, response.headers, at)
         if not target or len(redirects) == REDIRECTS or _leaves_order(pace, target):
             result = _read_usage_file(pace, visit, response, assessment, at)

@@ -361,9 +361,9 @@ class CheckIn:
     def _repeat_signed(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float | None]:
-        """Return the row after a visit that is repeated with a signature. A robots.txt is requested
-        again because its rules are not known; any other URL stays first in its queue."""
-        if event.visit.purpose is not Purpose.ROBOTS:
+        """Return the row after a visit that is repeated with a signature. A file of the host is
+        requested again because it is not known; any other URL stays first in its queue."""
+        if event.visit.purpose.is_queued:
             visit = event.visit
             self._store_outcome(event, visit.earlier, visit.attempt, now, queued=True)
         return row, None

@@ -314,8 +314,8 @@ def reason_for_backoff(event: RobotsEvent) -> str:
 
 def counts_as_failure(event: VisitEnded) -> bool:
     """Return whether *event* is a failure of its host. A robots.txt that the server answers with an
-    error or a challenge is not: the host backs off because of its rules. A usage file is not either:
-    the host's pages may still be fine."""
+    error or a challenge is not: the host backs off because of its rules. A usage file is not
+    either: the host's pages may still be fine."""
     health = OUTCOMES[event.outcome].health
     is_file = event.visit.purpose in (Purpose.ROBOTS, Purpose.USAGE)
     return health.failed and not (is_file and health in (Health.SERVER, Health.CHALLENGE))

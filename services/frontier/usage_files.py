@@ -109,6 +109,7 @@ _ANSWERS = frozenset(
         Outcome.REDIRECT,
         Outcome.BAD_REDIRECT,
         Outcome.ROBOTS_EXCLUDED,
+        Outcome.SIGNATURE_ASKED,
     }
 )
 """Outcomes without a file that are the server's answer, or ours, and no failure."""

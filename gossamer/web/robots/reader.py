@@ -156,9 +156,11 @@ class _File:
             is_valid &= self._add_license(line)
         else:
             # A line that is not a rule of the standard does not end the list of names (2.2.4).
+            # Content-Usage is a rule (draft-ietf-aipref-attach-04).
             is_valid &= key is not Key.CRAWL_DELAY or _seconds(line.value) is not None
             for group in self._current:
                 group.add(line)
+            self._naming &= key is not Key.CONTENT_USAGE
         self.malformed += not is_valid
 
     def _add_rule(self, line: Line) -> bool:
