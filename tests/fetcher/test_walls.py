@@ -56,9 +56,10 @@ async def test_challenge_ends_the_order_and_a_price_does_not() -> None:
         assert emitted.outcomes == expected
 
 
-async def test_refusal_that_asks_for_a_signature_is_not_a_wall() -> None:
+async def test_refusal_that_asks_for_a_signature_is_archived_like_a_wall() -> None:
     emitted = await visit(page(b"", 403, Accept_Signature='sig1=("@authority")'))
-    assert emitted.one.wall is None
+    assert emitted.one.outcome is Outcome.SIGNATURE_ASKED
+    assert [one.wall and one.wall.kind for one in emitted.pages] == [WallKind.SIGNATURE]
 
 
 async def test_application_with_one_document_for_all_urls_is_a_page() -> None:

@@ -99,7 +99,7 @@ def assert_polite(crawl: VirtualCrawl) -> None:
 
 def assert_captures_lie_where_the_rows_say(folder: Folder) -> None:
     captures = [*folder.open().store.table(CaptureRow).everything()]
-    assert {row.url for row in captures} == WANTED
+    assert {row.url for row in captures if not row.url.endswith("/robots.txt")} == WANTED
     for row in captures:
         with (folder.warc / row.file).open("rb") as file:
             file.seek(row.offset)
