@@ -57,7 +57,7 @@ def paths(urls: list[str]) -> set[str]:
 
 
 def requested(crawl: VirtualCrawl) -> set[str]:
-    return paths([url for _, _, url in crawl.requests])
+    return paths([url for _, _, url in crawl.requests]) - {"/.well-known/tdmrep.json"}
 
 
 def published(crawl: VirtualCrawl) -> dict[str, Page]:
