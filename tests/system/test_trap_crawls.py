@@ -17,7 +17,7 @@ from .trap_crawls import (
 )
 
 SMALL = TrapWeb(seed=2, traps=tuple(TRAPS), pages=12, sites=10)
-SMALL_SECONDS = 60.0
+SMALL_SECONDS = 150.0
 SMALL_COST = 4.5
 """The maximum number of requests for each honest page. Each trap costs more than a site has."""
 LONG_SECONDS = 120.0
