@@ -1,4 +1,4 @@
-"""What the operator of a crawler publishes, so that sites recognise and understand it.
+"""Texts and files that an operator publishes, so that sites recognise and understand the crawler.
 
 - The page about the crawler, with a link to its addresses (`rel=client-ranges`). Best practices for
   crawlers: draft-illyes-webbotauth-cbcp.

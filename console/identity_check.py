@@ -55,7 +55,7 @@ class Check(Struct, frozen=True):
 
 
 class Response(Struct, frozen=True):
-    """A response, or why there is none."""
+    """A response, or the reason for its absence."""
 
     status: int = 0
     headers: Headers = ()

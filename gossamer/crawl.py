@@ -30,8 +30,7 @@ from gossamer.web.usage import policy_of
 
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 SCOPES = ("host", "site", "any")
-CHOICES = (
-    "url_steps",
+CHANGEABLE_CHOICES = (
     "external_links",
     "relevant",
     "follow_irrelevant",
@@ -40,7 +39,8 @@ CHOICES = (
     "usage_disallowed",
     "usage_unknown",
 )
-"""Settings of the crawl with the same names in its definition."""
+"""Settings of the crawl with the same names in its definition, which may change during it."""
+CHOICES = ("url_steps", *CHANGEABLE_CHOICES)
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class Auditor:
         captured = {file.url: found for file, found in usage}
         row = RobotsRow(host, rules, usage_files=tuple(file for file, _ in usage))
         for file in carried_files(row, [url]):
-            # A licence that was not archived is a statement of robots.txt.
+            # A license that was not archived is a statement of robots.txt.
             if found := captured.get(file.url, robots) if file.fault else captured[file.url]:
                 cited += _cite(statements_about([file], url), found.row.url, found.row)
         if page := self._newest(url):

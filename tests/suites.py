@@ -40,7 +40,7 @@ class Suite:
     content: str
     repository: str
     commit: str
-    licence: str
+    license: str
     not_fetched: str = ""
     """The reason why the suite cannot be fetched, only copied; "" if it can be fetched."""
     files: dict[str, tuple[str, str]] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from console.output import say
 from gossamer import clock
 from gossamer.bounds import NO_PARTY
 from gossamer.crawl import (
+    CHANGEABLE_CHOICES,
     CHOICES,
     CrawlRequest,
     apply_request,
@@ -38,15 +39,6 @@ from gossamer.web.scope import parse_scope
 from inspection.figures import number, percent, plural
 
 REVISIT_FIELDS = ("revisit", "budget", "discovery_share")
-PAGE_FIELDS = (
-    "external_links",
-    "relevant",
-    "follow_irrelevant",
-    "strategy",
-    "purposes",
-    "usage_disallowed",
-    "usage_unknown",
-)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -87,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         raise BadSettings(f"--priority {options.priority}: must be from -{limit} to {limit}")
     seeds = read_seeds(lines_of(options.seeds, options.file, "--file"))
     party_limits = _pop_party_limits(options)
-    fields = (*REVISIT_FIELDS, *PAGE_FIELDS)
+    fields = (*REVISIT_FIELDS, *CHANGEABLE_CHOICES)
     changes = {name: value for name in fields if (value := getattr(options, name)) is not None}
     if not seeds and (options.scope or not (changes or party_limits)):
         raise BadSettings("name at least one seed: a URL, or --file FILE")

@@ -59,11 +59,10 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     purposes: tuple[str, ...] = ("search",)
     """The categories of use that the crawl is for: `search`, `archive`, `train-ai`, `ai-input`."""
     usage_disallowed: str = Action.SKIP.value
-    """What is done with a page whose use for one of the purposes is disallowed: `fetch`, `fetch and
-    do not publish` or `do not fetch`."""
+    """The action for a page if one of the purposes is disallowed: `fetch`, `fetch and do not
+    publish` or `do not fetch`."""
     usage_unknown: str = Action.FETCH.value
-    """What is done with a page whose use for one of the purposes is unknown, with the values of
-    `usage_disallowed`."""
+    """The action for a page if one of the purposes is unknown; values as for `usage_disallowed`."""
     parties: dict[str, Party] = field(default_factory=dict)
     """The limits of each party, by its name. Parties without limits of their own are not listed."""
 

@@ -21,7 +21,7 @@ class Purpose(StrEnum):
     PROBE = "probe"
     """A path that cannot exist: the response is the host's signature and not a document."""
     USAGE = "usage"
-    """A file with statements about the use of the host's pages: `tdmrep.json`, or a licence."""
+    """A file with statements about the use of the host's pages: `tdmrep.json`, or a license."""
 
     @property
     def is_read(self) -> bool:

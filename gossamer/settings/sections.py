@@ -75,12 +75,12 @@ class CrawlSettings(Section):
     `ai-input` (input of a model that answers). Sites allow or disallow these uses in robots.txt,
     headers and meta elements. `[]` ignores their statements."""
     usage_disallowed: Annotated[str, unit("action")] = Action.SKIP.value
-    """What is done with a page if a site disallows one of the `purposes`: `fetch`, `fetch and do
+    """The action for a page if its site disallows one of the `purposes`: `fetch`, `fetch and do
     not publish` or `do not fetch`. If only the response states this, `do not fetch` means that the
     page is neither published nor archived (hazard usage_excluded)."""
     usage_unknown: Annotated[str, unit("action")] = Action.FETCH.value
-    """What is done with a page if the site states nothing about one of the `purposes`, with the
-    values of `usage_disallowed`. It cannot be stricter than `usage_disallowed`."""
+    """The action for a page if its site says nothing about one of the `purposes`; values as for
+    `usage_disallowed`. It cannot be stricter than `usage_disallowed`."""
 
     def model_post_init(self, context: Any) -> None:
         """Raise an error for an expression, a step or a policy that is invalid."""
@@ -195,7 +195,7 @@ class FrontierSettings(Section):
     retry_after_limit: Seconds = 86400.0
     """Maximum Retry-After that is obeyed. A longer one is reduced to this."""
     usage_files: Literal["always", "when needed", "never"] = "when needed"
-    """Whether a host's `/.well-known/tdmrep.json` is fetched before its pages, and the licence
+    """Whether a host's `/.well-known/tdmrep.json` is fetched before its pages, and the license
     files (RSL) that its robots.txt names: `always`, `never`, or `when needed`, which fetches
     tdmrep.json only if the crawl is for training or input of AI."""
     robots_unreachable_limit: Seconds = 2592000.0

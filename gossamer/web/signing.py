@@ -37,7 +37,8 @@ def is_signed(request_headers: Headers) -> bool:
 def asks_for_signature(status: int, headers: Headers) -> bool:
     """Return whether a response refuses an unsigned request and asks for a signature (RFC 9421, 5).
 
-    The label is the server's choice. A request for a signature with another tag than ours is none.
+    The server chooses the label. A request for a signature with another tag than ours does not
+    count.
     """
     value = joined_values(headers, "accept-signature") if status in ASKING_STATUSES else ""
     if not value:

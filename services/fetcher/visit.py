@@ -18,7 +18,7 @@ a wall, whatever its status    "unreachable": the wall is not the file (`gossame
 429, 503 with Retry-After,     no rules: the host is failing, and the frontier orders the visit
 no address, no connection      again when the host may be visited
 
-Visits of usage files (`tdmrep.json`, licences) follow redirects within the host, too. Any other
+Visits of usage files (`tdmrep.json`, licenses) follow redirects within the host, too. Any other
 response than a readable file says nothing.
 """
 

@@ -1,11 +1,11 @@
-"""The visits to a host's usage files: `tdmrep.json`, and the licences that its robots.txt names.
+"""The visits to a host's usage files: `tdmrep.json`, and the licenses that its robots.txt names.
 
 They are due after robots.txt and before the pages, and again when they expire. An order with such
 visits changes no queue. A file that cannot be fetched says nothing and never blocks its host. If it
 was read before and the server fails now, its statements stay in force.
 
-Only licence files of the host itself are visited, unless robots.txt disallows them. The URL of any
-other licence is a statement without a verdict.
+Only license files of the host itself are visited, unless robots.txt disallows them. The URL of any
+other license is a statement without a verdict.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,12 +46,12 @@ def _needed_urls(host: str, rules: RobotsRules, setting: str, crawl: CrawlDefine
     if setting == NEVER:
         return
     urls = [f"{host}{TDMREP_PATH}"] if setting == ALWAYS or {*crawl.purposes} & {*MINING} else []
-    urls += _own_licences(host, rules)
+    urls += _own_licenses(host, rules)
     yield from (url for url in dict.fromkeys(urls) if rules.allows(url))
 
 
-def _own_licences(host: str, rules: RobotsRules) -> list[str]:
-    """Return the URLs of the licence files on *host* that its robots.txt names."""
+def _own_licenses(host: str, rules: RobotsRules) -> list[str]:
+    """Return the URLs of the license files on *host* that its robots.txt names."""
     return [line.url for line in rules.licenses if host_key(line.url) == host]
 
 
@@ -70,16 +70,16 @@ def make_usage_visits(order: OrderId, urls: Sequence[str]) -> tuple[Visit, ...]:
 
 
 def carried_files(row: RobotsRow, urls: Sequence[str]) -> tuple[UsageFile, ...]:
-    """Return the usage files for an order of *urls*, with the licences that could not be read."""
+    """Return the usage files for an order of *urls*, with the licenses that could not be read."""
     files = [file.carried_for(urls) for file in _files_in_force(row.rules, row.usage_files)]
     found = [file for file in files if file.statements]
     read = {file.url for file in found}
     lines = {line.url: line for line in row.rules.licenses if line.url not in read}
-    return *found, *map(_unread_licence, lines.values())
+    return *found, *map(_unread_license, lines.values())
 
 
-def _unread_licence(line: LicenseLine) -> UsageFile:
-    """Return a file whose statement is the URL of a licence that was not read."""
+def _unread_license(line: LicenseLine) -> UsageFile:
+    """Return a file whose statement is the URL of a license that was not read."""
     statement = Statement(
         source=Source.LICENSE,
         place=f"robots.txt line {line.line}",
@@ -122,7 +122,7 @@ def give_up_usage_files(partition: Partition, host: Host, until: float, now: flo
     if row is None:
         return
     valid = {file.url for file in row.usage_files if file.expires_at > until}
-    for url in {f"{key}{TDMREP_PATH}", *_own_licences(key, row.rules)} - valid:
+    for url in {f"{key}{TDMREP_PATH}", *_own_licenses(key, row.rules)} - valid:
         file = UsageFile(url, fault="its host backed off before the visit", fetched_at=now)
         _store(partition, host, file, until)
 

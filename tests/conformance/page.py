@@ -116,7 +116,7 @@ def table_row(name: str, result: Result) -> str:
     anchor = re.sub(r"[^\w\- ]", "", measure.title.lower()).replace(" ", "-")
     suite = load_suites()[1][measure.suite]
     source = f"{suite.repository} `{suite.commit[:7]}`"
-    return row(f"[{measure.title}](#{anchor})", score(result), source, suite.licence)
+    return row(f"[{measure.title}](#{anchor})", score(result), source, suite.license)
 
 
 def _section(name: str, result: Result) -> Iterator[str]:

@@ -90,7 +90,7 @@ def suite_list(upstream: Upstream, tmp_path: Path) -> Path:
         content = "two files"
         repository = "o/r"
         commit = "c0ffee"
-        licence = "MIT"
+        license = "MIT"
         [both.files]
         "a.json.gz" = ["data/a b.json", "{sha256(TEXT)}"]
         "pages/page.gz" = ["page.gz", "{sha256(PAGE)}"]
@@ -98,7 +98,7 @@ def suite_list(upstream: Upstream, tmp_path: Path) -> Path:
         content = "one file"
         repository = "o/other"
         commit = "c0ffee"
-        licence = "MIT"
+        license = "MIT"
         not_fetched = "it was collected by hand"
         [copies.derived]
         "by-hand.gz" = "{sha256(b"collected")}"
@@ -233,7 +233,7 @@ def test_list_has_all_fields() -> None:
     assert template.startswith("https://")
     digests = set()
     for suite in suite_list.values():
-        assert len(suite.commit) == 40 and suite.licence and suite.content
+        assert len(suite.commit) == 40 and suite.license and suite.content
         assert suite.files or suite.not_fetched
         digests |= {digest for _, digest in suite.files.values()} | {*suite.derived.values()}
     assert {len(digest) for digest in digests} == {64}

@@ -1,7 +1,7 @@
 """Usage statements as sites write them, each with its meaning, which was written by hand.
 
 Each form is one statement of one source, complete as the source has it: a whole robots.txt, a set
-of headers, elements of a head, a tdmrep.json, a licence file. Its meaning is known for the home
+of headers, elements of a head, a tdmrep.json, a license file. Its meaning is known for the home
 page and for the page under `/works/`. Nothing here reads a statement, so that an error of a reader
 cannot become the expected result.
 

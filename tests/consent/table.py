@@ -18,7 +18,7 @@ TITLES = {
     "header": "Headers",
     "meta": "Meta elements",
     "tdmrep": "tdmrep.json",
-    "license": "Licence file",
+    "license": "License file",
 }
 NOTHING = "-"
 HEAD = """# Usage verdicts

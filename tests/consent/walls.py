@@ -2,7 +2,7 @@
 
 A challenge demands that a script runs: Anubis answers 202 with a script, Cloudflare 403 with
 `cf-mitigated`, and a wall of unknown make 200 with a script and a refresh. A payment wall answers
-402 with a price. A licence wall answers 401 with `WWW-Authenticate: License` (RSL 1.0). A signature
+402 with a price. A license wall answers 401 with `WWW-Authenticate: License` (RSL 1.0). A signature
 wall answers 401 or 403 with `Accept-Signature` (RFC 9421, 5.1) until a request is signed.
 
 The body of a wall contains `MARK`, so that a test finds it wherever it was stored.
@@ -81,8 +81,8 @@ def payment() -> Answer:
 
 
 def license_needed() -> Answer:
-    """Return the demand for a licence, as RSL 1.0 defines it."""
-    asked = 'License error="invalid_request", error_description="A licence is required"'
+    """Return the demand for a license, as RSL 1.0 defines it."""
+    asked = 'License error="invalid_request", error_description="A license is required"'
     headers = {
         "Content-Type": HTML,
         "WWW-Authenticate": asked,

@@ -45,7 +45,7 @@ def test_pages_have_headers_and_meta_elements(web: RunningConsent) -> None:
     assert b'<meta name="robots" content="noai, noimageai">' in get(web.port, host, HOME)[1]
 
 
-def test_robots_txt_names_the_licence_file_of_its_host(web: RunningConsent) -> None:
+def test_robots_txt_names_the_license_file_of_its_host(web: RunningConsent) -> None:
     host = host_of(web, Combination(license="priced"))
     named = f"License: {web.hosts.url(host, LICENSE_PATH)}\n".encode()
     assert get(web.port, host, ROBOTS_PATH)[1].startswith(named)

@@ -17,10 +17,10 @@ from services.frontier.rows import HostRow
 
 HOST = "http://a.test"
 PAGE, ROBOTS = f"{HOST}/p", f"{HOST}/robots.txt"
-TDMREP, LICENCE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/licence.xml"
+TDMREP, LICENSE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/license.xml"
 DAY, START = 86400.0, 1_700_000_000.0
 OPEN = b"User-agent: *\nContent-Signal: ai-train=yes, search=yes\n"
-CLOSED = b"User-agent: *\n\nContent-Usage: train-ai=n\nLicense: /licence.xml\n"
+CLOSED = b"User-agent: *\n\nContent-Usage: train-ai=n\nLicense: /license.xml\n"
 RSL = (
     b'<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>'
     b'<permits type="usage">ai-input</permits><payment type="crawl">'
@@ -77,7 +77,7 @@ def data(tmp_path: Path) -> Path:
     archived.add(PAGE, 0, b"<p>first", headers=(("Content-Type", "text/html"),))
     archived.add(ROBOTS, 10, gzip.compress(CLOSED), headers=(("Content-Encoding", "gzip"),))
     archived.add(TDMREP, 10, b'[{"location": "/", "tdm-reservation": 1}]')
-    archived.add(LICENCE, 10, RSL)
+    archived.add(LICENSE, 10, RSL)
     archived.add(PAGE, 10.5, b"<p>second", headers=(("Content-Usage", "search=y"),))
     archived.add(ROBOTS, 12, b"oops", 503)
     archived.add(TDMREP, 14, b"<html>Just a moment", 202)
@@ -98,13 +98,13 @@ def test_audit_after_a_change_names_the_old_and_the_new_statement(
     assert "train-ai: allowed\nby robots.txt as fetched at 2023-11-14 22:13:20 UTC: line 2: " in old
     assert "Content-Signal: ai-train=yes, search=yes" in old
     assert "archive: unknown\nno archived statement is about it" in old
-    assert "tdmrep" not in old and "licence" not in old
+    assert "tdmrep" not in old and "license" not in old
     new = "\n".join(show(data, capsys, PAGE, "2023-11-25T12:00"))
     assert "train-ai: disallowed\nby robots.txt as fetched at 2023-11-24 22:13:20 UTC: " in new
     assert "line 3: Content-Usage: train-ai=n" in new
     assert "by tdmrep.json as fetched at 2023-11-24 22:13:20 UTC: entry 1:" in new
     assert "payment: type crawl, currency USD, amount 0.01" in new
-    assert f"{LICENCE}, licence 1: content /; permits ai-input" in new
+    assert f"{LICENSE}, license 1: content /; permits ai-input" in new
     assert "Content-Signal" not in new
 
 
@@ -135,9 +135,9 @@ def test_json_has_files_headers_and_statements(
     assert files[PAGE]["headers"] == [["Content-Usage", "search=y"]]
     assert found["categories"]["train-ai"]["allowed"] is False
     assert found["categories"]["archive"] == {"allowed": None, "by": []}
-    licences = [one["statement"]["license"] for one in found["statements"]]
+    licenses = [one["statement"]["license"] for one in found["statements"]]
     assert {"type": "crawl", "currency": "USD", "amount": "0.01"} in [
-        one["payment"] for one in licences if one
+        one["payment"] for one in licenses if one
     ]
 
 

@@ -97,7 +97,7 @@ async def test_disallowed_file_is_not_requested() -> None:
     assert emitted.one.outcome is Outcome.ROBOTS_EXCLUDED and emitted.one.usage_file is None
 
 
-async def test_licence_of_robots_txt_is_read() -> None:
+async def test_license_of_robots_txt_is_read() -> None:
     body = (
         b'<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>'
         b'<prohibits type="usage">ai-train</prohibits></license></content></rsl>'
@@ -107,4 +107,4 @@ async def test_licence_of_robots_txt_is_read() -> None:
     assert emitted.one.usage_file
     (found,) = emitted.one.usage_file.statements
     assert not found.statement.says["train-ai"]
-    assert found.statement.place == f"{server.root}/l.xml, licence 1"
+    assert found.statement.place == f"{server.root}/l.xml, license 1"

@@ -19,7 +19,7 @@ from tests.flow.virtual import START, VirtualCrawl
 
 HOST = "http://a.test"
 ROBOTS, TDMREP = f"{HOST}/robots.txt", f"{HOST}/.well-known/tdmrep.json"
-LICENCE, PAGE = f"{HOST}/licence.xml", f"{HOST}/p"
+LICENSE, PAGE = f"{HOST}/license.xml", f"{HOST}/p"
 RSL = (
     '<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>'
     '<prohibits type="usage">ai-train</prohibits></license></content></rsl>'
@@ -33,9 +33,9 @@ class Site:
     def __init__(self) -> None:
         links = "".join(f'<a href="/p{n}">a link</a>' for n in range(5))
         self.files = {
-            ROBOTS: (200, "User-agent: *\nLicense: /licence.xml\n"),
+            ROBOTS: (200, "User-agent: *\nLicense: /license.xml\n"),
             TDMREP: (200, '[{"location": "/", "tdm-reservation": 1}]'),
-            LICENCE: (200, RSL),
+            LICENSE: (200, RSL),
             PAGE: (200, f"<p>This is a page.{links}"),
             **{f"{PAGE}{n}": (200, f"<p>This is page number {n} of them.") for n in range(5)},
         }
@@ -62,16 +62,16 @@ def test_usage_files_are_visited_once_before_pages_and_archived(tmp_path: Path) 
     crawl = begin(tmp_path, Site())
     assert crawl.run()
     urls = [url for _, _, url in crawl.requests]
-    assert urls[:4] == [ROBOTS, TDMREP, LICENCE, PAGE]
+    assert urls[:4] == [ROBOTS, TDMREP, LICENSE, PAGE]
     assert Counter(urls).most_common(1)[0][1] == 1 and len(urls) == 9
     starts = sorted(start for start, _, _ in crawl.requests)
     gaps = [after - before for before, after in pairwise(starts)]
     assert min(gaps) >= crawl.settings.delay
     captures = crawl._store().table(CaptureRow)
-    for url in (ROBOTS, TDMREP, LICENCE):
+    for url in (ROBOTS, TDMREP, LICENSE):
         assert len(captures.scan((DEFAULT_CRAWL, url))) == 1
     (found,) = audit(opened(crawl, tmp_path), PAGE, crawl.now)
-    assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENCE}
+    assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENSE}
 
 
 def test_orders_of_pages_have_the_statements_about_their_urls(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_orders_of_pages_have_the_statements_about_their_urls(tmp_path: Path) ->
     assert of_pages
     for order in of_pages:
         found = statements_about(order.usage_files, order.visits[0].url)
-        assert [one.place for one in found] == ["entry 1", f"{LICENCE}, licence 1"]
+        assert [one.place for one in found] == ["entry 1", f"{LICENSE}, license 1"]
 
 
 def test_expired_files_are_fetched_again_and_the_audit_names_both(tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_expired_files_are_fetched_again_and_the_audit_names_both(tmp_path: Path
     crawl.define(PAGE, revisit="fixed:2d")
     crawl.run(until=START + DAY)
     site.files[TDMREP] = (200, '[{"location": "/", "tdm-reservation": 0}]')
-    site.files[LICENCE] = (404, "")
+    site.files[LICENSE] = (404, "")
     crawl.run(until=START + 3 * DAY)
     counts = Counter(url for _, _, url in crawl.requests)
-    assert counts[TDMREP] == counts[LICENCE] == counts[PAGE] == 2
+    assert counts[TDMREP] == counts[LICENSE] == counts[PAGE] == 2
     (old,) = audit(opened(crawl, tmp_path), PAGE, START + DAY)
     (new,) = audit(opened(crawl, tmp_path), PAGE, START + 3 * DAY)
     assert old.categories["train-ai"].allowed is False
@@ -109,13 +109,13 @@ def test_expired_files_are_fetched_again_and_the_audit_names_both(tmp_path: Path
     (cited,) = new.categories["train-ai"].by
     assert cited.url == TDMREP and cited.fetched_at > START + DAY
     faults = {one.url: one.fault for one in new.files}
-    assert faults[LICENCE] == "the server answered 404"
+    assert faults[LICENSE] == "the server answered 404"
 
 
 @pytest.mark.parametrize("status", [301, 404, 429, 500, 200])
 def test_any_answer_for_usage_files_leaves_the_pages(tmp_path: Path, status: int) -> None:
     site = Site()
-    site.files[TDMREP] = site.files[LICENCE] = (status, "<html>" + "x" * 600_000)
+    site.files[TDMREP] = site.files[LICENSE] = (status, "<html>" + "x" * 600_000)
     crawl = begin(tmp_path, site)
     assert crawl.run()
     urls = {url for _, _, url in crawl.requests}
@@ -126,7 +126,7 @@ def test_page_whose_use_a_file_disallows_is_not_requested(tmp_path: Path) -> Non
     crawl = VirtualCrawl(tmp_path, Site())
     crawl.define(PAGE, purposes=("train-ai",))
     assert crawl.run()
-    assert [url for _, _, url in crawl.requests] == [ROBOTS, TDMREP, LICENCE]
+    assert [url for _, _, url in crawl.requests] == [ROBOTS, TDMREP, LICENSE]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -143,4 +143,4 @@ def test_crashes_lose_no_statement(tmp_path: Path, seed: int) -> None:
     fate.left = None
     assert crawl.run()
     (found,) = audit(opened(crawl, tmp_path), PAGE, crawl.now)
-    assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENCE}
+    assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENSE}

@@ -11,18 +11,18 @@ from gossamer.web.usage.files import FileStatement, UsageFile, statements_about
 from tests.frontier.simulation import START, Simulation
 
 HOST = "http://a.test"
-TDMREP, LICENCE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/licence.xml"
-ELSEWHERE = "https://licences.test/1.xml"
+TDMREP, LICENSE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/license.xml"
+ELSEWHERE = "https://licenses.test/1.xml"
 RESERVED = Statement(Source.TDMREP, "entry 1", "{}", {"train-ai": False})
-PAID = Statement(Source.LICENSE, "licence 1", "", {"search": False}, License(LICENCE))
+PAID = Statement(Source.LICENSE, "license 1", "", {"search": False}, License(LICENSE))
 DAY = 86400.0
 
 
 class Web:
-    """A host with a robots.txt that names licences, and usage files."""
+    """A host with a robots.txt that names licenses, and usage files."""
 
-    def __init__(self, *licences: str) -> None:
-        self.licences = [LicenseLine(url, line) for line, url in enumerate(licences, 1)]
+    def __init__(self, *licenses: str) -> None:
+        self.licenses = [LicenseLine(url, line) for line, url in enumerate(licenses, 1)]
         self.robots_lines, self.age = "", DAY
         self.trouble: dict[str, Mapping[str, object]] = {}
         self.sim: Simulation
@@ -37,10 +37,10 @@ class Web:
                 fetched_at=now,
                 expires_at=now + 100 * DAY,
                 status=200,
-                licenses=tuple(self.licences),
+                licenses=tuple(self.licenses),
             )
             return {"robots": rules}
-        if url in (TDMREP, LICENCE):
+        if url in (TDMREP, LICENSE):
             found = FileStatement("/", RESERVED if url == TDMREP else PAID)
             return {"usage_file": UsageFile(url, (found,), "", now, now + self.age, 200)}
         return {}
@@ -61,11 +61,11 @@ def page_orders(sim: Simulation) -> list[HostCheckedOut]:
 
 
 def test_usage_files_are_visited_once_between_robots_txt_and_pages() -> None:
-    sim = simulate(Web(LICENCE))
+    sim = simulate(Web(LICENSE))
     sim.admit(*(f"{HOST}/{n}" for n in range(30)))
     sim.run(START + DAY / 2)
     urls = [url for _, _, url in sim.visits]
-    assert urls[:4] == [f"{HOST}/robots.txt", TDMREP, LICENCE, f"{HOST}/0"]
+    assert urls[:4] == [f"{HOST}/robots.txt", TDMREP, LICENSE, f"{HOST}/0"]
     assert len(urls) == 33
     assert min(gap for _, gap in sim.gaps()) >= sim.settings.delay
     for order in page_orders(sim):
@@ -73,38 +73,38 @@ def test_usage_files_are_visited_once_between_robots_txt_and_pages() -> None:
 
 
 def test_usage_files_are_visited_again_when_they_expire() -> None:
-    web = Web(LICENCE)
+    web = Web(LICENSE)
     web.age = 3600.0
     sim = simulate(web, "when needed")
     sim.admit(f"{HOST}/0")
     sim.run(START + 1800)
     sim.admit(f"{HOST}/1")
     sim.run(START + 2000)
-    assert [url for _, _, url in sim.visits].count(LICENCE) == 1
+    assert [url for _, _, url in sim.visits].count(LICENSE) == 1
     sim.now = START + DAY
     sim.admit(f"{HOST}/2")
     sim.run(START + DAY + 100)
-    assert [url for _, _, url in sim.visits][-2:] == [LICENCE, f"{HOST}/2"]
+    assert [url for _, _, url in sim.visits][-2:] == [LICENSE, f"{HOST}/2"]
 
 
 def test_setting_decides_which_usage_files_are_visited() -> None:
     for setting, expected in (
-        ("always", {TDMREP, LICENCE}),
-        ("when needed", {LICENCE}),
+        ("always", {TDMREP, LICENSE}),
+        ("when needed", {LICENSE}),
         ("never", set()),
     ):
-        sim = simulate(Web(LICENCE), setting)
+        sim = simulate(Web(LICENSE), setting)
         sim.admit(f"{HOST}/0")
         sim.run(START + DAY / 2)
-        assert {url for _, _, url in sim.visits} & {TDMREP, LICENCE} == expected
+        assert {url for _, _, url in sim.visits} & {TDMREP, LICENSE} == expected
 
 
 def test_failures_of_usage_files_do_not_block_their_host() -> None:
     for outcome in Outcome:
         if outcome in (Outcome.UNVISITED, Outcome.PAGE):
             continue
-        web = Web(LICENCE)
-        web.trouble[TDMREP] = web.trouble[LICENCE] = {"outcome": outcome}
+        web = Web(LICENSE)
+        web.trouble[TDMREP] = web.trouble[LICENSE] = {"outcome": outcome}
         sim = simulate(web)
         sim.admit(f"{HOST}/0")
         sim.run(START + 30 * DAY)
@@ -134,7 +134,7 @@ def test_statements_stay_in_force_while_the_server_fails() -> None:
     assert page_orders(sim)[-1].usage_files == ()
 
 
-def test_licence_of_another_host_is_a_statement_and_not_visited() -> None:
+def test_license_of_another_host_is_a_statement_and_not_visited() -> None:
     sim = simulate(Web(ELSEWHERE), "when needed")
     sim.admit(f"{HOST}/0")
     sim.run(START + DAY / 2)
@@ -145,8 +145,8 @@ def test_licence_of_another_host_is_a_statement_and_not_visited() -> None:
 
 
 def test_disallowed_usage_file_is_not_visited() -> None:
-    web = Web(LICENCE)
-    web.robots_lines = "3 - /licence"
+    web = Web(LICENSE)
+    web.robots_lines = "3 - /license"
     sim = simulate(web, "when needed")
     sim.admit(f"{HOST}/0")
     sim.run(START + DAY / 2)

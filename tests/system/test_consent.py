@@ -124,7 +124,7 @@ def test_verdict_names_its_source_and_the_exact_place(open_crawl: Found) -> None
 
 
 @pytest.mark.slow
-def test_licence_is_published_with_its_price(open_crawl: Found) -> None:
+def test_license_is_published_with_its_price(open_crawl: Found) -> None:
     hosts = hosts_of(open_crawl)
     host = host_of(hosts, license="priced")
     (page,) = [page for page in open_crawl["pages"] if page["url"] == hosts.url(host, HOME)]

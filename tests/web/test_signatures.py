@@ -98,10 +98,12 @@ def test_published_vector_verifies(version: int, vector: dict[str, Any]) -> None
     rsa_key(vector["key"]).verify(value.value, signature_base(covered, headers, url), pss, SHA512())
 
 
-@pytest.mark.parametrize("vector", [x for v, x in VECTORS if v == 1 and x["key"]["kty"] == "OKP"])
+@pytest.mark.parametrize(
+    "vector",
+    # Our requests always name the agent.
+    [x for v, x in VECTORS if v == 1 and x["key"]["kty"] == "OKP" and "signature_agent" in x],
+)
 def test_signer_reproduces_the_published_vector_in_the_string_form(vector: dict[str, Any]) -> None:
-    if "signature_agent" not in vector:
-        pytest.skip("our requests always name the agent")
     signed = dict(
         sign_request(vector["target_url"], KEY, AGENT, AgentForm.STRING, NOW, vector["nonce"])
     )

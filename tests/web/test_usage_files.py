@@ -1,4 +1,4 @@
-"""Statements of tdmrep.json and of RSL licence files, and which of them decide about a URL."""
+"""Statements of tdmrep.json and of RSL license files, and which of them decide about a URL."""
 
 import json
 
@@ -9,7 +9,7 @@ from gossamer.web.usage.files import MAX_CARRIED_STATEMENTS, MAX_STATEMENTS, Mal
 from gossamer.web.usage.reading import read_usage_file
 
 HOST = "https://a.test"
-TDMREP, LICENCE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/licence.xml"
+TDMREP, LICENSE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/license.xml"
 RESERVED, OPEN = {"train-ai": False, "ai-input": False}, {"train-ai": True, "ai-input": True}
 
 
@@ -22,7 +22,7 @@ def tdmrep(*entries: object) -> UsageFile:
 
 
 def rsl(content: str) -> UsageFile:
-    return read(f'<rsl xmlns="https://rslstandard.org/rsl">{content}</rsl>'.encode(), LICENCE)
+    return read(f'<rsl xmlns="https://rslstandard.org/rsl">{content}</rsl>'.encode(), LICENSE)
 
 
 def says(file: UsageFile, path: str = "/p") -> list[dict[str, bool]]:
@@ -85,7 +85,7 @@ def test_carried_file_says_the_same_about_its_urls() -> None:
         assert carried.statements_about(url) == file.statements_about(url)
 
 
-def test_licence_has_its_terms_and_its_place() -> None:
+def test_license_has_its_terms_and_its_place() -> None:
     file = rsl(
         '<content url="/"><license><permits type="usage">ai-train, search</permits>'
         '<permits type="geo">DE</permits><prohibits type="usage">ai-input</prohibits>'
@@ -93,12 +93,12 @@ def test_licence_has_its_terms_and_its_place() -> None:
         "<standard>https://a.test/rates</standard></payment></license></content>"
     )
     (found,) = file.statements_about(f"{HOST}/p")
-    assert found.place == f"{LICENCE}, licence 1"
-    licence = found.license
-    assert licence and licence.url == LICENCE
-    assert licence.permits == ("ai-train", "search", "geo: DE")
-    assert licence.prohibits == ("ai-input",)
-    assert licence.payment == {
+    assert found.place == f"{LICENSE}, license 1"
+    license = found.license
+    assert license and license.url == LICENSE
+    assert license.permits == ("ai-train", "search", "geo: DE")
+    assert license.prohibits == ("ai-input",)
+    assert license.payment == {
         "type": "crawl",
         "currency": "USD",
         "amount": "0.01",
@@ -108,7 +108,7 @@ def test_licence_has_its_terms_and_its_place() -> None:
 
 
 ALLOWED = {"search": True, "archive": True, "train-ai": True, "ai-input": True}
-LICENCES = {
+LICENSES = {
     "nothing": ("<license/>", [ALLOWED]),
     "one use is prohibited": (
         '<license><prohibits type="usage">ai-train</prohibits></license>',
@@ -130,7 +130,7 @@ LICENCES = {
         '<license><payment type="attribution"/></license>',
         [ALLOWED],
     ),
-    "a price or a free licence": (
+    "a price or a free license": (
         '<license><permits type="usage">ai-train</permits><payment type="crawl"/></license>'
         '<license><permits type="usage">all</permits><payment type="free"/></license>',
         [{}, ALLOWED],
@@ -143,21 +143,21 @@ LICENCES = {
 }
 
 
-@pytest.mark.parametrize(("licences", "expected"), LICENCES.values(), ids=LICENCES)
-def test_licences_of_a_content_are_alternatives(
-    licences: str, expected: list[dict[str, bool]]
+@pytest.mark.parametrize(("licenses", "expected"), LICENSES.values(), ids=LICENSES)
+def test_licenses_of_a_content_are_alternatives(
+    licenses: str, expected: list[dict[str, bool]]
 ) -> None:
-    assert says(rsl(f'<content url="/">{licences}</content>')) == expected
+    assert says(rsl(f'<content url="/">{licenses}</content>')) == expected
 
 
-def test_content_with_a_licence_server_needs_a_licence() -> None:
+def test_content_with_a_license_server_needs_a_license() -> None:
     file = rsl('<content url="/" server="https://l.test/api"><license/></content>')
     (found,) = file.statements_about(f"{HOST}/p")
     assert not any(found.says.values()) and found.license
     assert found.license.payment["server"] == "https://l.test/api"
 
 
-def test_longest_pattern_of_a_licence_file_decides() -> None:
+def test_longest_pattern_of_a_license_file_decides() -> None:
     closed = '<license><prohibits type="usage">all</prohibits></license>'
     file = rsl(
         f'<content url="/"><license/></content>'
@@ -184,12 +184,12 @@ BOMB = '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><rsl xmlns="https:/
         '<rsl xmlns="https://rslstandard.org/rsl">' + "<a>" * 1000,
     ],
 )
-def test_malformed_licence_file_is_refused(body: str) -> None:
+def test_malformed_license_file_is_refused(body: str) -> None:
     with pytest.raises(Malformed):
-        read(body.encode(), LICENCE)
+        read(body.encode(), LICENSE)
 
 
-def test_licence_lines_of_robots_txt_are_for_their_group_or_for_all() -> None:
+def test_license_lines_of_robots_txt_are_for_their_group_or_for_all() -> None:
     body = (
         b"License: https://a.test/all.xml\n\nUser-agent: otherbot\nLicense: /other.xml\n\n"
         b"User-agent: *\nDisallow: /x\nLicense: /ours.xml\nLicense: http://[\n"

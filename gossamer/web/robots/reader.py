@@ -26,7 +26,7 @@ MAX_USAGE_LINES = 100
 MAX_USAGE_LENGTH = 1000
 """Octets. Longer usage lines are skipped."""
 MAX_LICENSES = 4
-"""Maximum number of licence files of one file."""
+"""Maximum number of license files of one file."""
 BLANK = b" \t\f\v\0"
 MAX_CACHED_KEY_LENGTH = 40
 """Octets. Longer keys are not cached, because they do not occur twice."""
@@ -194,7 +194,7 @@ class _File:
         return b"://" in value
 
     def _add_license(self, line: Line) -> bool:
-        """Add a licence file of the current groups, or of all (RSL 1.0)."""
+        """Add a license file of the current groups, or of all (RSL 1.0)."""
         try:
             url = canonicalize(line.value.decode("utf-8", "replace"), self._url)
         except BadUrl:

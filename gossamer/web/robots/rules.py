@@ -65,7 +65,7 @@ class Usage(Struct, frozen=True):
 
 
 class LicenseLine(Struct, frozen=True):
-    """A `License` line: the URL of a file with licences of the pages (rslstandard.org)."""
+    """A `License` line: the URL of a file with licenses of the pages (rslstandard.org)."""
 
     url: str
     line: int
@@ -124,8 +124,8 @@ class RobotsRules(Struct, frozen=True):
     def usage_of(self, url: str) -> tuple[Statement, ...]:
         """Return the usage statements for the page at *url*.
 
-        Of the lines with one key, those count whose path matches with the most octets. Several such
-        lines are separate statements (draft-ietf-aipref-attach-04, 3.1).
+        Among lines with the same key, those with the longest matching path count, in octets.
+        Several of them are separate statements (draft-ietf-aipref-attach-04, 3.1).
         """
         found: dict[str, tuple[int, list[Statement]]] = {}
         for line in self.usage:

@@ -1,4 +1,4 @@
-"""A file in which a host states the use of its pages: `tdmrep.json`, or a licence of robots.txt.
+"""A file in which a host states the use of its pages: `tdmrep.json`, or a license of robots.txt.
 
 A file has statements for patterns of paths, which match as in robots.txt. It is fetched by a visit
 of its own and cached like a robots.txt. A file that cannot be read says nothing, and its `fault` is
@@ -57,8 +57,8 @@ class UsageFile(Struct, frozen=True):
     def statements_about(self, url: str) -> tuple[Statement, ...]:
         """Return the statements that decide about *url*, a page of the host.
 
-        In `tdmrep.json` the first matching entry decides. In a licence file the longest matching
-        pattern does, with all its licences.
+        In `tdmrep.json` the first matching entry decides. In a license file the longest matching
+        pattern does, with all its licenses.
         """
         path = _path(url)
         found = [one for one in self.statements if _pattern(one.pattern).matches(path)]

@@ -1,9 +1,9 @@
-"""Reads a licence file of Really Simple Licensing (rslstandard.org, RSL 1.0).
+"""Reads a license file of Really Simple Licensing (rslstandard.org, RSL 1.0).
 
-The file is XML. Each `content` has a pattern of URLs and its licences, which are alternatives: a
-use is allowed if one licence permits it without a payment, without a licence server, and without a
+The file is XML. Each `content` has a pattern of URLs and its licenses, which are alternatives: a
+use is allowed if one license permits it without a payment, without a license server, and without a
 condition on users or places. `permits` lists all permitted uses, and without it all uses are
-permitted; `prohibits` wins over `permits`. A use that every licence prohibits, does not list or
+permitted; `prohibits` wins over `permits`. A use that every license prohibits, does not list or
 sells is disallowed.
 
 RSL has no word for archives: only `all` is about them.
@@ -41,7 +41,7 @@ FREE_PAYMENTS = ("", "free", "attribution")
 MAX_DEPTH = 32
 """Maximum number of nested elements."""
 MAX_WORDS = 50
-"""Maximum number of permitted or prohibited uses of a licence."""
+"""Maximum number of permitted or prohibited uses of a license."""
 PAYMENT_FIELDS = ("standard", "custom", "amount")
 """The elements of a payment whose text is published."""
 
@@ -62,11 +62,11 @@ class _Terms:
         return named - self.prohibited()
 
     def prohibited(self) -> set[Category]:
-        """Return the categories that the licence prohibits by name."""
+        """Return the categories that the license prohibits by name."""
         return _covered(self.prohibits.get(USAGE, ()))
 
     def excluded(self) -> set[Category]:
-        """Return the categories that the licence does not permit."""
+        """Return the categories that the license does not permit."""
         unlisted = set(NAMED_CATEGORIES) if USAGE in self.permits else set()
         return self.prohibited() | (unlisted - self.permitted())
 
@@ -76,7 +76,7 @@ class _Terms:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether the licence is for some users or places only."""
+        """Whether the license is for some users or places only."""
         terms = (self.permits, self.prohibits)
         return any(words != [ALL] for one in terms for kind, words in one.items() if kind != USAGE)
 
@@ -108,7 +108,7 @@ def read_rsl(body: bytes, url: str, host: str) -> tuple[FileStatement, ...]:
 
 
 def _statements(content: _Content, before: int, url: str) -> Iterator[Statement]:
-    """Yield a statement for each licence of *content*; *before*: licences earlier in the file."""
+    """Yield a statement for each license of *content*; *before*: licenses earlier in the file."""
     terms = content.licenses
     free = [one for one in terms if not (one.is_paid or content.server)]
     possible = set[Category]().union(*(one.permitted() for one in free))
@@ -123,22 +123,22 @@ def _statements(content: _Content, before: int, url: str) -> Iterator[Statement]
         payment = dict(one.payment)
         if content.server:
             payment["server"] = content.server
-        licence = License(url, _words(one.permits), _words(one.prohibits), payment)
+        license = License(url, _words(one.permits), _words(one.prohibits), payment)
         yield Statement(
             source=Source.LICENSE,
-            place=f"{url}, licence {number}",
-            text=_text(content, licence),
+            place=f"{url}, license {number}",
+            text=_text(content, license),
             says=says,
-            license=licence,
+            license=license,
         )
 
 
-def _text(content: _Content, licence: License) -> str:
-    """Return the terms of *licence* in one line."""
+def _text(content: _Content, license: License) -> str:
+    """Return the terms of *license* in one line."""
     parts = [f"content {content.url}"]
-    parts += [f"permits {', '.join(licence.permits)}"] if licence.permits else []
-    parts += [f"prohibits {', '.join(licence.prohibits)}"] if licence.prohibits else []
-    parts += [f"payment {' '.join(licence.payment.values())}"] if licence.payment else []
+    parts += [f"permits {', '.join(license.permits)}"] if license.permits else []
+    parts += [f"prohibits {', '.join(license.prohibits)}"] if license.prohibits else []
+    parts += [f"payment {' '.join(license.payment.values())}"] if license.payment else []
     return "; ".join(parts)[:MAX_TEXT_LENGTH]
 
 
@@ -238,7 +238,7 @@ class _Reader:
         self._text.append(text)
 
     def _terms(self) -> _Terms | None:
-        """Return the terms of the current licence; None outside of a licence."""
+        """Return the terms of the current license; None outside of a license."""
         licenses = self.contents[-1].licenses if self.contents else []
         return licenses[-1] if licenses else None
 

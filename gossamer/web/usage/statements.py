@@ -43,10 +43,10 @@ class Source(StrEnum):
 
 
 class License(Struct, frozen=True):
-    """The terms of a licence file (Really Simple Licensing)."""
+    """The terms of a license file (Really Simple Licensing)."""
 
     url: str
-    """The URL of the licence file."""
+    """The URL of the license file."""
     permits: tuple[str, ...] = ()
     """The permitted uses, as written."""
     prohibits: tuple[str, ...] = ()
@@ -62,13 +62,13 @@ class Statement(Struct, frozen=True):
     """The kind of place: `robots.txt`, `header`, `meta`, `tdmrep.json` or `license`."""
     place: str
     """The exact place: `line 12`, the name of a header or of a meta element, `entry 2`, or the URL
-    of a licence file and the number of its element."""
+    of a license file and the number of its element."""
     text: str
     """The statement as written, at most 300 characters."""
     says: dict[str, bool] = field(default_factory=dict)
     """Each category that the statement is about → whether it is allowed."""
     license: License | None = None
-    """The terms, if the statement is a licence."""
+    """The terms, if the statement is a license."""
 
     def __str__(self) -> str:
         """Return the place and the text, such as `robots.txt line 4: Content-Usage: train-ai=n`."""
