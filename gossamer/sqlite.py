@@ -166,7 +166,13 @@ def translate_errors(path: Path) -> Iterator[None]:
         raise _translate(error, path) from error
 
 
+UNDECODABLE = "Could not decode to UTF-8"
+"""The beginning of the error of Python's module for such a text. It has no code of SQLite."""
+
+
 def _translate(error: sqlite3.Error, path: Path) -> GossamerError:
+    if str(error).startswith(UNDECODABLE):
+        return corrupt(path, "a text is not UTF-8")
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     match code:
         case sqlite3.SQLITE_FULL:

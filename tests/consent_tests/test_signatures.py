@@ -78,16 +78,18 @@ def test_signature_of_another_key_is_refused() -> None:
     "more",
     [
         {"tag": "other"},
-        {"expires": _at(time.time() - 60)},
-        {"created": _at(time.time() + 600)},
+        {"expires": -60},
+        {"created": 600},
         {"expires": None},
-        {"expires": _at(time.time() + 3 * 86400)},
+        {"expires": 3 * 86400},
         {"covered": ('"@authority"',)},
         {"covered": ('"@method"', '"signature-agent";key="sig1"')},
     ],
 )
 def test_signature_with_wrong_parameters_is_refused(more: dict[str, Any]) -> None:
-    assert note(signed(**more)).startswith("bad signature")
+    now = time.time()
+    times = {name: _at(now + more[name]) for name in more if isinstance(more[name], int)}
+    assert note(signed(**{**more, **times})).startswith("bad signature")
 
 
 def test_changed_or_missing_header_is_refused() -> None:

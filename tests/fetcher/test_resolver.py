@@ -118,7 +118,7 @@ async def test_slow_names_do_not_block_first_queries(
     zone = {f"{n}.example": (PUBLIC,) for n in range(20)}
     async with (
         naming(zone) as dns,
-        resolver(dns, entries=99, lookups_limit=8, visit_limit=30.0) as resolve,
+        resolver(dns, entries=99, lookups_limit=8, visit_limit=600.0) as resolve,
     ):
         dns.dead = frozenset(dead)
         askers = [asyncio.create_task(resolve.addresses(name)) for name in dead]

@@ -61,6 +61,12 @@ def test_foreign_database_is_refused_by_name_unchanged(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["places.sqlite"]
 
 
+def test_text_that_is_not_utf_8_is_damage(tmp_path: Path) -> None:
+    database = Database(tmp_path / "gossamer.db")
+    with pytest.raises(Corrupt, match=r"gossamer\.db is damaged \(a text is not UTF-8\)"):
+        database.read("SELECT CAST(x'ff80' AS TEXT)", ())
+
+
 @pytest.mark.parametrize("where", [0.3, 0.5, 0.7])
 def test_corrupt_page_is_detected(tmp_path: Path, where: float) -> None:
     path = tmp_path / "gossamer.db"
