@@ -44,3 +44,9 @@ class CaptureRow(Row, frozen=True):
     """WARC-Record-ID of the response with that body: this capture, or an earlier one."""
     body_at: float = 0.0
     """Time of that response; 0 if it is unknown."""
+    record_type: str = "response"
+    """`response` or `revisit`."""
+    content_type: str = ""
+    """The Content-Type header of the response."""
+    size: int = 0
+    """Bytes of the body as received; 0 for a 304."""

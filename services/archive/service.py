@@ -143,7 +143,7 @@ class Archive(Processor):
         if event.visit.purpose not in CAPTURED_PURPOSES:
             return []
         archived = _make_event(event, captured, self._prefix + file, offset, now)
-        self._captures.put(_capture_row(archived, captured.body))
+        self._captures.put(_capture_row(archived, captured.body, len(event.body)))
         return [archived] if event.visit.purpose is Purpose.PAGE else []
 
     def _erase(self, event: VisitsErased) -> None:
@@ -283,7 +283,7 @@ def _body_of(row: CaptureRow) -> Body | None:
     return Body(row.record_id, row.body_at, row.digest) if has_body else None
 
 
-def _capture_row(archived: PageArchived, body: Body) -> CaptureRow:
+def _capture_row(archived: PageArchived, body: Body, size: int) -> CaptureRow:
     return CaptureRow(
         crawl=archived.crawl,
         url=archived.url,
@@ -295,6 +295,9 @@ def _capture_row(archived: PageArchived, body: Body) -> CaptureRow:
         digest=archived.digest,
         record_id=body.record_id,
         body_at=body.fetched_at,
+        record_type=archived.record_type,
+        content_type=archived.content_type,
+        size=size,
     )
 
 

@@ -165,6 +165,12 @@ class WebFleet:
                     lags[topic] = max(lags.get(topic, 0.0), float(records))
         return lags
 
+    def states(self) -> str:
+        """Return the lag of all topics, and what each running member says, for a failed test."""
+        running = [one for one in self.members if one.running]
+        said = [f"{one.name}: {one.get('/readyz')} {one.output()}" for one in running]
+        return "\n".join([str(self.lag()), *said])
+
     def idle(self) -> bool:
         """Return whether all topics are consumed, and the web had no requests for a while."""
         lag, before = self.lag(), len(self.web.requests())
@@ -240,5 +246,5 @@ def crawl_to_the_end(live_fleet: Fleet) -> None:
     ):
         if (now := len(live_fleet.web.requests())) != request_count:
             request_count, latest = now, time.monotonic() + HANG_TIMEOUT
-        assert time.monotonic() < latest, f"no further requests: {live_fleet.lag()}"
+        assert time.monotonic() < latest, f"no further requests: {live_fleet.states()}"
         time.sleep(0.5)

@@ -1,0 +1,145 @@
+"""Volumes: places for whole files, such as a local folder or a bucket in S3, through fsspec.
+
+A file is there whole or not at all, and never changes. All processes that know the URL of a volume
+share it. Credentials and endpoints come from the environment, as the client of each store documents
+them: for S3, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_ENDPOINT_URL`.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import fsspec
+
+from gossamer.errors import BadSettings, GossamerError, Unavailable
+
+CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 30.0
+"""Seconds after which a store in S3 counts as unavailable."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    "s3": {
+        "config_kwargs": {
+            "connect_timeout": CONNECT_TIMEOUT,
+            "read_timeout": READ_TIMEOUT,
+            "retries": {"max_attempts": 2},
+        },
+    },
+}
+"""Protocol of a URL → options of its file system in fsspec."""
+PARTIAL_SUFFIX = ".partial"
+"""Suffix of a local file that is being written."""
+
+
+class VolumeUnavailable(Unavailable):
+    """A volume does not answer, refuses, or is full."""
+
+
+class Missing(GossamerError):
+    """A volume has no such file."""
+
+
+class Volume:
+    """Whole files below *url*, such as `file:///var/gossamer` or `s3://bucket/prefix`.
+
+    All methods raise VolumeUnavailable if the volume does not answer or refuses. Names are relative
+    paths with "/".
+    """
+
+    def __init__(self, url: str) -> None:
+        """Raise BadSettings if *url* has an unknown protocol, or one whose client is not
+        installed."""
+        self.url = url.rstrip("/")
+        self._protocol = urlsplit(url).scheme or "file"
+        options = {"skip_instance_cache": True, "use_listings_cache": False}
+        options |= OPTIONS.get(self._protocol, {})
+        try:
+            self._files, self._root = fsspec.core.url_to_fs(self.url, **options)
+        except (ImportError, ValueError) as error:
+            raise BadSettings(f"{url} is not a volume that can be used: {error}") from error
+
+    def uri(self, name: str) -> str:
+        """Return the URI of a file, which other programs can read."""
+        return f"{self.url}/{name}"
+
+    def put(self, name: str, path: Path) -> None:
+        """Store a copy of a local file under *name*, and verify its length."""
+        with self._translate(name):
+            self._write(name, lambda target: self._files.put_file(str(path), target))
+            self._verify(name, path.stat().st_size)
+
+    def put_bytes(self, name: str, data: bytes) -> None:
+        """Store *data* under *name*, and verify its length."""
+        with self._translate(name):
+            self._write(name, lambda target: self._files.pipe_file(target, data))
+            self._verify(name, len(data))
+
+    def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
+        """Return the bytes of a file from *start* to *end*. Raise Missing if there is no such
+        file."""
+        with self._translate(name):
+            return bytes(self._files.cat_file(self._path(name), start=start, end=end))
+
+    def size(self, name: str) -> int | None:
+        """Return the length of a file, or None if there is no such file."""
+        try:
+            with self._translate(name):
+                return int(self._files.info(self._path(name))["size"])
+        except Missing:
+            return None
+
+    def names(self, prefix: str = "") -> Sequence[str]:
+        """Return the names of all files whose names begin with *prefix*, a folder, sorted."""
+        with self._translate(prefix):
+            found = self._files.find(self._path(prefix)) if prefix else self._files.find(self._root)
+        names = [str(path).removeprefix(self._root).lstrip("/") for path in found]
+        return sorted(name for name in names if not name.endswith(PARTIAL_SUFFIX))
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        try:
+            with self._translate(name):
+                self._files.rm_file(self._path(name))
+        except Missing:
+            return
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def _write(self, name: str, write: Any) -> None:
+        if self._protocol != "file":
+            write(self._path(name))  # Object stores show an object when it is whole.
+            return
+        target = Path(self._path(name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Two processes may store the same file at once.
+        partial = target.with_name(f"{target.name}.{os.getpid()}{PARTIAL_SUFFIX}")
+        write(str(partial))
+        _sync(partial)
+        os.replace(partial, target)
+        _sync(target.parent)
+
+    def _verify(self, name: str, length: int) -> None:
+        found = int(self._files.info(self._path(name))["size"])
+        if found != length:
+            raise VolumeUnavailable(f"{self.uri(name)} has {found} bytes in place of {length}")
+
+    @contextmanager
+    def _translate(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise Missing(f"{self.uri(name)} is missing") from error
+        except GossamerError:
+            raise
+        except Exception as error:  # Each client has exceptions of its own.
+            raise VolumeUnavailable(f"{self.uri(name)}: {error}") from error
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,75 @@
+"""The contract of volumes, for a local folder, memory and a server of S3."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from gossamer.errors import BadSettings
+from gossamer.volumes import Missing, Volume, VolumeUnavailable
+from tests.servers import free_ports
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """Yield the endpoint of an S3 server."""
+    server = ThreadedMotoServer("127.0.0.1", port := free_ports(1))
+    server.start()
+    yield f"http://127.0.0.1:{port}"
+    server.stop()
+
+
+@pytest.fixture(params=["file", "s3"])
+def volume(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Volume:
+    if request.param == "file":
+        return Volume(f"file://{tmp_path}/volume")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", request.getfixturevalue("s3"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "name")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    made = Volume(f"s3://bucket-{uuid.uuid4().hex}/prefix")
+    made._files.mkdir(made._root.split("/")[0])
+    return made
+
+
+def test_stored_file_is_read_in_whole_and_in_part(volume: Volume, tmp_path: Path) -> None:
+    local = tmp_path / "local"
+    local.write_bytes(b"0123456789")
+    volume.put("folder/file", local)
+    assert volume.size("folder/file") == 10
+    assert volume.read("folder/file") == b"0123456789"
+    assert volume.read("folder/file", 2, 5) == b"234"
+    assert volume.uri("folder/file") == f"{volume.url}/folder/file"
+
+
+def test_names_are_sorted_and_below_a_folder(volume: Volume) -> None:
+    for name in ("b/2", "a", "b/1"):
+        volume.put_bytes(name, b"x")
+    assert volume.names() == ["a", "b/1", "b/2"]
+    assert volume.names("b") == ["b/1", "b/2"]
+    assert volume.names("none") == []
+
+
+def test_removed_file_is_missing(volume: Volume) -> None:
+    volume.put_bytes("file", b"x")
+    volume.remove("file")
+    volume.remove("file")
+    assert volume.size("file") is None
+    with pytest.raises(Missing, match="file is missing"):
+        volume.read("file")
+
+
+def test_unknown_protocol_is_refused_by_its_url() -> None:
+    with pytest.raises(BadSettings, match="gopher://host"):
+        Volume("gopher://host")
+
+
+def test_server_that_does_not_answer_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_ports(1)}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "name")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    with pytest.raises(VolumeUnavailable, match="s3://bucket/file"):
+        Volume("s3://bucket").put_bytes("file", b"x")
