@@ -42,6 +42,8 @@ class Member:
 
     consumer: Client
     instance: str
+    shares: bool = True
+    """Whether it subscribes to the topic whose partitions the group divides."""
     owned: set[int] = field(default_factory=set)
     target: set[int] = field(default_factory=set)
     seen: float = 0.0
@@ -57,17 +59,18 @@ class Group:
         self.generation = 0
         self._numbers = count(1)
 
-    def join(self, consumer: Client, instance: str) -> str:
-        """Add a consumer. It replaces a consumer with the same instance id at once."""
+    def join(self, consumer: Client, instance: str, shares: bool = True) -> str:
+        """Add a consumer. It replaces a consumer with the same instance id at once, without a
+        rebalance: it gets what that consumer had in the current generation."""
         name = f"{self.name}-{next(self._numbers)}"
-        member = Member(consumer, instance, seen=self._sim.now)
+        member = Member(consumer, instance, shares, seen=self._sim.now)
         for old_name, old in list(self.members.items()):
             if instance and old.instance == instance:
                 del self.members[old_name]
                 old.consumer.fence()
                 self.members[name] = member
-                member.target = set(old.target)
-                self._sim.later(0.05, self._share_out)
+                member.target, member.owned = set(old.target), old.owned & old.target
+                consumer.tell("assign", member.owned)
                 return name
         self.members[name] = member
         self._sim.later(self._sim.between(0.1, 1.0), self._rebalance)
@@ -95,10 +98,10 @@ class Group:
 
     def _rebalance(self) -> None:
         """Balance the partitions, and revoke as few as possible."""
-        if not self.members:
-            return
         partitions = range(self._broker.partitions)
-        names = sorted(self.members)
+        names = sorted(name for name, member in self.members.items() if member.shares)
+        if not names:
+            return
         most, rest = divmod(len(partitions), len(names))
         kept: set[int] = set()
         for index, name in enumerate(names):
@@ -119,6 +122,8 @@ class Group:
         for member in self.members.values():
             if surplus := member.owned - member.target:
                 member.consumer.tell("revoke", surplus)
+            elif not member.shares:
+                member.consumer.tell("assign", set())
             elif fresh := (member.target - member.owned) - owned:
                 member.owned |= fresh
                 owned |= fresh

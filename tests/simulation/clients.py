@@ -21,6 +21,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import NewPartitions, NewTopic  # type: ignore[attr-defined]
 
+from gossamer.events.topics import CONTROL
 from tests.simulation.broker import At, Broker
 from tests.simulation.kernel import Process, Strand
 
@@ -180,7 +181,8 @@ class SimConsumer:
                 lost = {number for _, number in self._positions}
                 self._call(1, lost)
             self._news.clear()
-            self._member = self._group.join(self, self._instance)
+            shares = not self._topic.endswith(CONTROL.name)
+            self._member = self._group.join(self, self._instance, shares)
         elif self._joins and self._member not in self._group.members:
             self._member = ""
             self._serve()

@@ -3,10 +3,12 @@
 It reports JSON lines on standard output: `partitions` whenever they change; `read` (topic,
 partition and offset of each record) with `moved` for every batch; `peak`, its memory, at the end. A
 member is `eager` and commits all that it reads; or `full`, and only sends heartbeats; or `late`: it
-reports what it `holds`, and commits it after SIGUSR1.
+reports what it `holds`, and commits it after SIGUSR1; or `brief`: it ends, as if killed, when it is
+asked to give up partitions.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from typing import Any
 from gossamer.errors import Unavailable
 from gossamer.log import MAX_POLL_RECORDS, Reader
 from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.reader import KafkaReader
 from gossamer.settings.servers import KafkaSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,6 +104,8 @@ def peak() -> int:
 def main(settings: str, group: str, name: str, how: str) -> None:
     """Be a member until SIGTERM. After a temporary error, join again, as every service does."""
     running = [True]
+    if how == "brief":
+        KafkaReader._on_revoke = lambda *_: os._exit(0)  # type: ignore[method-assign]
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     signal.signal(signal.SIGTERM, lambda *_: running.clear())
     while running:

@@ -158,6 +158,19 @@ def test_member_that_rejoins_under_its_name_causes_no_rebalance(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("session", [30.0])
+def test_partitions_of_a_member_that_ends_during_a_rebalance_get_an_owner(
+    log: KafkaLog, group: str, join: Join
+) -> None:
+    first = join("one", "brief")
+    until(lambda: first.partitions == ALL, "one has everything")
+    second = join("two")
+    assert first.process.wait(60) == 0
+    first = join("one")
+    until(lambda: share(first, second), "two share", 60)
+
+
+@pytest.mark.slow
 def test_frozen_member_is_evicted_and_rejoins(log: KafkaLog, group: str, join: Join) -> None:
     sleeper, other = join("one", "late"), join("two")
     until(lambda: share(sleeper, other), "two share")

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from gossamer import clock
 from gossamer.errors import Unavailable
-from gossamer.events.topics import SITE_KEYED
+from gossamer.events.topics import CONTROL, SITE_KEYED
 from gossamer.log import MAX_POLL_RECORDS, NO_PARTITIONS, Log, Message, Record
 from gossamer.log.kafka.client import (
     ConnectionErrors,
@@ -34,6 +34,8 @@ BATCH_BYTES = 8 << 20
 MAX_WAIT = 0.1
 """Maximum seconds of one wait in librdkafka, since an exception in a callback does not interrupt
 it."""
+MAX_HEARTBEAT_MS = 3000
+"""Maximum milliseconds between heartbeats. Members learn of a rebalance with a heartbeat."""
 COMMIT_RETRY_PAUSE = 0.1
 RECOMMIT_INTERVAL = 3600.0
 """Seconds between two commits of unchanged offsets. After days, brokers drop the offsets of a group
@@ -74,6 +76,44 @@ class ReadOffsets:
         if that has not happened."""
 
 
+class PassingMember:
+    """Joins a group and leaves it at once, so that the group divides its partitions again.
+
+    A static member that rejoins under its name gets the partitions of the process before it,
+    without a rebalance. If that process ended in the middle of one, after it had given up
+    partitions and before their new owner was determined, nobody would ever own them. This member
+    subscribes to the control topic, so that no partition of the others moves to it.
+    """
+
+    def __init__(self, configuration: dict[str, Any], settings: KafkaSettings) -> None:
+        self._configuration, self._topic = configuration, settings.prefix + CONTROL.name
+        self._consumer: Any = None
+        self._has_joined = False
+
+    def pass_through(self) -> bool:
+        """Continue to join or leave; return whether that is done."""
+        if self._consumer is None:
+            self._consumer = GroupConsumer(self._configuration)
+            self._consumer.subscribe([self._topic], self._note_assignment, _accept_revocation)
+        self._consumer.poll(0)
+        if self._has_joined:
+            self.close()
+        return self._has_joined
+
+    def close(self) -> None:
+        """Leave the group."""
+        if self._consumer is not None:
+            self._consumer.close()
+        self._consumer = None
+
+    def _note_assignment(self, *_: Any) -> None:
+        self._has_joined = True
+
+
+def _accept_revocation(*_: Any) -> None:
+    """The client itself gives up the partitions."""
+
+
 class KafkaReader:
     """A member of a group, with the guarantees of `gossamer.log.Reader`."""
 
@@ -110,6 +150,9 @@ class KafkaReader:
         self._consumer: Any = GroupConsumer(self._configuration(member))
         group = settings.prefix + member.group
         self._gaps = GapCheck(settings, group, self._consumer, self._errors)
+        self._passing = PassingMember(self._configuration(Member(member.group)), settings)
+        self._is_complete = not member.instance
+        """Whether the group has divided its partitions since this member joined."""
         keyed = [name for name, topic in self._names.items() if topic in SITE_KEYED]
         subscribed = (keyed or [*self._names])[0]
         self._shared = self._counts[subscribed]
@@ -124,7 +167,7 @@ class KafkaReader:
             "partition.assignment.strategy": "cooperative-sticky",
             "session.timeout.ms": session,
             "max.poll.interval.ms": max(session, int(member.poll_limit * 1000)),
-            "heartbeat.interval.ms": session // 4,
+            "heartbeat.interval.ms": min(session // 4, MAX_HEARTBEAT_MS),
         }
 
     @property
@@ -140,6 +183,8 @@ class KafkaReader:
 
         Raise Gap if records that the group has not consumed are missing.
         """
+        if not self._is_complete and self._consumer.memberid():
+            self._is_complete = self._passing.pass_through()
         if self._unchecked:
             self._check_committed()
         elif clock.steady() >= self._check_at:
@@ -374,4 +419,5 @@ class KafkaReader:
         """Leave the group. The group waits for a static member until its session times out."""
         if not self._closed:
             self._closed = True
+            self._passing.close()
             self._consumer.close()
