@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import fsspec
 
@@ -30,6 +31,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Protocol of a URL → options of its file system in fsspec."""
 PARTIAL_SUFFIX = ".partial"
 """Suffix of a local file that is being written."""
+OPEN_SUFFIX = ".open"
+"""Suffix of a local file that still grows. Its committed bytes do not change."""
 
 
 class VolumeUnavailable(Unavailable):
@@ -50,12 +53,16 @@ class Volume:
     def __init__(self, url: str) -> None:
         """Raise BadSettings if *url* has an unknown protocol, or one whose client is not
         installed."""
-        self.url = url.rstrip("/")
-        self._protocol = urlsplit(url).scheme or "file"
+        parts = urlsplit(url)
+        self._protocol = parts.scheme or "file"
+        self.url, path = url.rstrip("/"), url.rstrip("/")
+        if self._protocol == "file":
+            path = url2pathname(parts.path) if parts.scheme else url
+            self.url, path = Path(path).absolute().as_uri(), f"file://{Path(path).absolute()}"
         options = {"skip_instance_cache": True, "use_listings_cache": False}
         options |= OPTIONS.get(self._protocol, {})
         try:
-            self._files, self._root = fsspec.core.url_to_fs(self.url, **options)
+            self._files, self._root = fsspec.core.url_to_fs(path, **options)
         except (ImportError, ValueError) as error:
             raise BadSettings(f"{url} is not a volume that can be used: {error}") from error
 
@@ -135,6 +142,49 @@ class Volume:
             raise
         except Exception as error:  # Each client has exceptions of its own.
             raise VolumeUnavailable(f"{self.uri(name)}: {error}") from error
+
+
+def find_file(folder: Path | None, volumes: Sequence[Volume], file: str) -> tuple[Volume, str]:
+    """Return the volume that has *file* of the archive, and the file's name in it.
+
+    The local *folder* is searched first, then *volumes* in their order. In the folder, the file may
+    still be open. Raise Missing if no place has the file, and VolumeUnavailable if none of those
+    that answer has it.
+    """
+    if folder is not None:
+        for name in (file + OPEN_SUFFIX, file):  # In the order of a file's life.
+            if (folder / name).is_file():
+                return Volume(folder.absolute().as_uri()), name
+    errors = []
+    for volume in volumes:
+        try:
+            if volume.size(file) is not None:
+                return volume, file
+        except VolumeUnavailable as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    places = [*([str(folder)] if folder else []), *(volume.url for volume in volumes)]
+    raise Missing(f"{file} is missing in {', '.join(places) or 'all volumes'}")
+
+
+def read_file(
+    folder: Path | None,
+    volumes: Sequence[Volume],
+    file: str,
+    start: int = 0,
+    end: int | None = None,
+) -> bytes:
+    """Return the bytes of *file* of the archive from *start* to *end*. See `find_file`.
+
+    A file that moves from the folder to a volume in the meantime is found there.
+    """
+    volume, name = find_file(folder, volumes, file)
+    try:
+        return volume.read(name, start, end)
+    except Missing:  # It was completed or uploaded since it was found.
+        volume, name = find_file(folder, volumes, file)
+        return volume.read(name, start, end)
 
 
 def _sync(path: Path) -> None:

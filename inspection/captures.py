@@ -7,10 +7,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from gossamer.store import Store
+from gossamer.volumes import OPEN_SUFFIX
 from gossamer.web.coding import GZIP_MAGIC, decode
 from gossamer.web.http import Headers, joined_values
 from services.archive.rows import CaptureRow
-from services.archive.segments import OPEN_SUFFIX
 
 READ_ROWS = 20
 """Rows of one read of the captures of a URL."""

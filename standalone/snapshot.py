@@ -38,9 +38,10 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import STORE, IdentityRow
 from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translate_errors
 from gossamer.store.sqlite import SqliteStore
+from gossamer.volumes import OPEN_SUFFIX
 from inspection.folder import Folder
 from services.archive.rows import SegmentRow
-from services.archive.segments import FILE_NAME, NO_SPACE_ERRNOS, OPEN_SUFFIX, repair, sync
+from services.archive.segments import FILE_NAME, NO_SPACE_ERRNOS, repair, sync
 from services.archive.service import STANDALONE_WRITER
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow

@@ -8,7 +8,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from gossamer.errors import BadSettings
-from gossamer.volumes import Missing, Volume, VolumeUnavailable
+from gossamer.volumes import OPEN_SUFFIX, Missing, Volume, VolumeUnavailable, find_file, read_file
 from tests.servers import free_ports
 
 
@@ -33,6 +33,15 @@ def volume(
     made = Volume(f"s3://bucket-{uuid.uuid4().hex}/prefix")
     made._files.mkdir(made._root.split("/")[0])
     return made
+
+
+@pytest.fixture
+def lost(monkeypatch: pytest.MonkeyPatch) -> Volume:
+    """A volume on a server that does not answer."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_ports(1)}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "name")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    return Volume("s3://bucket")
 
 
 def test_stored_file_is_read_in_whole_and_in_part(volume: Volume, tmp_path: Path) -> None:
@@ -67,9 +76,33 @@ def test_unknown_protocol_is_refused_by_its_url() -> None:
         Volume("gopher://host")
 
 
-def test_server_that_does_not_answer_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_ports(1)}")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "name")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+def test_server_that_does_not_answer_is_unavailable(lost: Volume) -> None:
     with pytest.raises(VolumeUnavailable, match="s3://bucket/file"):
-        Volume("s3://bucket").put_bytes("file", b"x")
+        lost.put_bytes("file", b"x")
+
+
+def test_file_is_found_in_the_folder_while_it_is_open_and_then_in_the_volumes(
+    volume: Volume, tmp_path: Path
+) -> None:
+    folder, other = tmp_path / "a folder", Volume(f"file://{tmp_path}/other")
+    (folder / "writer").mkdir(parents=True)
+    (folder / f"writer/1{OPEN_SUFFIX}").write_bytes(b"open")
+    found, name = find_file(folder, [other, volume], "writer/1")
+    assert (found.read(name), name) == (b"open", f"writer/1{OPEN_SUFFIX}")
+    assert found.uri(name).startswith("file:///") and "a%20folder" in found.uri(name)
+    (folder / f"writer/1{OPEN_SUFFIX}").rename(folder / "writer/1")
+    assert find_file(folder, [other, volume], "writer/1")[1] == "writer/1"
+    volume.put("writer/1", folder / "writer/1")
+    (folder / "writer/1").unlink()
+    assert find_file(folder, [other, volume], "writer/1") == (volume, "writer/1")
+    assert read_file(None, [other, volume], "writer/1", 1, 3) == b"pe"
+    with pytest.raises(Missing, match="writer/2 is missing in"):
+        find_file(folder, [other, volume], "writer/2")
+
+
+def test_file_may_be_in_a_volume_that_does_not_answer(tmp_path: Path, lost: Volume) -> None:
+    there = Volume(f"file://{tmp_path}")
+    there.put_bytes("1", b"x")
+    assert find_file(None, [lost, there], "1") == (there, "1")
+    with pytest.raises(VolumeUnavailable, match="s3://bucket/2"):
+        find_file(None, [lost, there], "2")

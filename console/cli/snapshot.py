@@ -36,10 +36,10 @@ from gossamer.runtime.identity import (
 from gossamer.runtime.quiescing import QuiescedFleet, quiesce
 from gossamer.settings import Settings
 from gossamer.store import Store
+from gossamer.volumes import OPEN_SUFFIX
 from inspection.figures import duration, instant, plural, size
 from inspection.folder import Folder
 from services.archive.rows import SegmentRow
-from services.archive.segments import OPEN_SUFFIX
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier

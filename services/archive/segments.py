@@ -32,9 +32,9 @@ import structlog
 
 from gossamer.errors import GossamerError
 from gossamer.sqlite import no_space
+from gossamer.volumes import OPEN_SUFFIX
 from services.archive.rows import SegmentRow
 
-OPEN_SUFFIX = ".open"
 UNCOMMITTED_SUFFIX = ".uncommitted"
 """Suffix of a file that repair has parked."""
 FILE_NAME = re.compile(

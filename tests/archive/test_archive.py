@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.events import CrawlDefined, Purpose, Visit
-from services.archive.segments import OPEN_SUFFIX
+from gossamer.volumes import OPEN_SUFFIX
 from tests.archive.harness import (
     NOW,
     Crawl,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.archive.segments import OPEN_SUFFIX
+from gossamer.volumes import OPEN_SUFFIX
 from tests.archive.faults import Crash, Crashed, crashing
 from tests.archive.harness import (
     Crawl,

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from services.archive.segments import OPEN_SUFFIX, UNCOMMITTED_SUFFIX, member_ends
+from gossamer.volumes import OPEN_SUFFIX
+from services.archive.segments import UNCOMMITTED_SUFFIX, member_ends
 from tests.archive.harness import (
     Crawl,
     assert_readable,

@@ -5,7 +5,7 @@ from pathlib import Path
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.archive.segments import OPEN_SUFFIX
+from gossamer.volumes import OPEN_SUFFIX
 from services.archive.service import Archive
 from tests.archive.harness import NOW, Crawl, assert_readable, files, page, records
 
