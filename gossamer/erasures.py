@@ -107,6 +107,10 @@ class Erasures:
         """Return whether *visit* belongs to an order from before its URL was erased."""
         return self._of(visit.id, visit.url) is not None
 
+    def concerns(self, url: str) -> bool:
+        """Return whether *url* was erased at any time."""
+        return bool(self._begun) and not self._begun.keys().isdisjoint(_names(url))
+
     def of_link(self, via: str, url: str) -> Erasure | None:
         """Return the erasure that invalidates a link to *url*, found by the visit *via*, or None.
 

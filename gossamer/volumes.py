@@ -5,7 +5,9 @@ share it. Credentials and endpoints come from the environment, as the client of 
 them: for S3, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_ENDPOINT_URL`.
 """
 
+import glob
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +28,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
             "read_timeout": READ_TIMEOUT,
             "retries": {"max_attempts": 2},
         },
+        "max_concurrency": 2,  # Parts of a large file in memory: 50 MiB each.
     },
 }
 """Protocol of a URL → options of its file system in fsspec."""
@@ -70,15 +73,21 @@ class Volume:
         """Return the URI of a file, which other programs can read."""
         return f"{self.url}/{name}"
 
+    @property
+    def path(self) -> Path | None:
+        """The local folder of the volume, or None."""
+        return Path(self._root) if self._protocol == "file" else None
+
     def put(self, name: str, path: Path) -> None:
         """Store a copy of a local file under *name*, and verify its length."""
-        with self._translate(name):
+        length = path.stat().st_size
+        with self._translate(name, VolumeUnavailable):
             self._write(name, lambda target: self._files.put_file(str(path), target))
-            self._verify(name, path.stat().st_size)
+            self._verify(name, length)
 
     def put_bytes(self, name: str, data: bytes) -> None:
         """Store *data* under *name*, and verify its length."""
-        with self._translate(name):
+        with self._translate(name, VolumeUnavailable):
             self._write(name, lambda target: self._files.pipe_file(target, data))
             self._verify(name, len(data))
 
@@ -120,12 +129,18 @@ class Volume:
             return
         target = Path(self._path(name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Two processes may store the same file at once.
-        partial = target.with_name(f"{target.name}.{os.getpid()}{PARTIAL_SUFFIX}")
-        write(str(partial))
-        _sync(partial)
-        os.replace(partial, target)
-        _sync(target.parent)
+        # Two processes or threads may store the same file at once.
+        own = f"{os.getpid()}-{threading.get_ident()}"
+        partial = target.with_name(f"{target.name}.{own}{PARTIAL_SUFFIX}")
+        try:
+            write(str(partial))
+            _sync(partial)
+            os.replace(partial, target)
+            _sync(target.parent)
+        finally:
+            # Also those of processes that were killed.
+            for left in target.parent.glob(f"{glob.escape(target.name)}.*{PARTIAL_SUFFIX}"):
+                left.unlink(missing_ok=True)
 
     def _verify(self, name: str, length: int) -> None:
         found = int(self._files.info(self._path(name))["size"])
@@ -133,15 +148,33 @@ class Volume:
             raise VolumeUnavailable(f"{self.uri(name)} has {found} bytes in place of {length}")
 
     @contextmanager
-    def _translate(self, name: str) -> Iterator[None]:
+    def _translate(self, name: str, missing: type[GossamerError] = Missing) -> Iterator[None]:
         try:
             yield
         except FileNotFoundError as error:
-            raise Missing(f"{self.uri(name)} is missing") from error
+            # A write fails like this if the bucket is missing.
+            what = self.uri(name) if missing is Missing else self.url
+            raise missing(f"{what} is missing") from error
         except GossamerError:
             raise
         except Exception as error:  # Each client has exceptions of its own.
             raise VolumeUnavailable(f"{self.uri(name)}: {error}") from error
+
+
+def check_volumes(urls: tuple[str, ...]) -> tuple[str, ...]:
+    """Return *urls*. Raise ValueError if one has an unknown protocol, or one whose client is not
+    installed, or is listed twice."""
+    for url in urls:
+        protocol = urlsplit(url).scheme
+        if not protocol:
+            raise ValueError(f"must be URLs such as file:///folder or s3://bucket, not {url}")
+        try:
+            fsspec.get_filesystem_class(protocol)
+        except (ImportError, ValueError) as error:
+            raise ValueError(f"{url} is not a volume that can be used: {error}") from error
+    if len({url.rstrip("/") for url in urls}) < len(urls):
+        raise ValueError("must be different")
+    return urls
 
 
 def find_file(folder: Path | None, volumes: Sequence[Volume], file: str) -> tuple[Volume, str]:

@@ -47,6 +47,10 @@ _fork = get_context("fork")
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 MAX_WAIT_SECONDS = 0.5
 """Seconds between two checks of *stop*, at most."""
+MAX_UPLOAD_SECONDS = 25.0
+"""Seconds for the last uploads at the end of a run, less than the parent waits."""
+PAUSE_SECONDS = 0.05
+"""Seconds between two checks of the last uploads."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +252,20 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
         version = opened.database.changed_since(version) or version
         if not any([loop.step() for loop in loops]):
             opened.database.wait(version, _wait(loops))
+    _finish_archive(archive, loops[-1])
     archive.close()
+
+
+def _finish_archive(archive: Archive, loop: Loop) -> None:
+    """Complete the WARC files, and upload and publish them if the archive has volumes.
+
+    What is not finished in time, or cannot be uploaded, is left to the next run.
+    """
+    archive.end()
+    until = clock.steady() + MAX_UPLOAD_SECONDS
+    while not archive.has_ended and clock.steady() < until:
+        if not loop.step():
+            clock.pause(PAUSE_SECONDS)
 
 
 def refuse(reason: str) -> None:

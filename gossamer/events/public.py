@@ -99,7 +99,9 @@ class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
     """The type of the WARC record: `response`, or `revisit` after a 304, which refers to an earlier
     record."""
     file: str
-    """The name of the WARC file."""
+    """The name of the WARC file, which starts with the folder of its writer in a fleet."""
+    uri: str = ""
+    """The URI of the WARC file, such as `file:///…/name` or `s3://bucket/…/name`."""
     offset: int
     """Offset of the record in the file, in bytes."""
     length: int

@@ -158,8 +158,11 @@ def run_processor(backends: Backends, processor: Processor, hold: Hold = hold_no
                 POLL_TIMEOUT if due is None else min(POLL_TIMEOUT, max(0.0, due - clock.now()))
             )
             backends.process.health.note(processor.note())
+            backends.process.health.report_limitation(processor.limitation())
             rest = loop.began + MIN_STEP_INTERVAL - clock.steady()
-            if moved and rest > 0 and not strategy.is_full:
+            # The poll of a processor without room does not wait.
+            has_time = (moved and not strategy.is_full) or not strategy.room()
+            if has_time and rest > 0:
                 backends.stop.wait(rest)
     finally:
         loop.close()

@@ -106,6 +106,15 @@ class Processor(ABC):
         """
         return ()
 
+    def room(self) -> int:
+        """Return how many records may be handled in the next step. While it is 0, the processor is
+        only woken."""
+        return MAX_POLL_RECORDS
+
+    def limitation(self) -> str:
+        """Return why the service does not do all of its work, or ""."""
+        return ""
+
     def note(self) -> str:
         """Return a note for operators about a working service, or ""."""
         return ""

@@ -105,7 +105,7 @@ class Sequential:
 
     def room(self) -> int:
         """Return the number of records that a step can handle in time."""
-        return self._size.records
+        return min(self._size.records, self._processor.room())
 
     def control(self, records: Sequence[Record]) -> None:
         """Handle *records* together with the next submitted ones."""

@@ -2,10 +2,10 @@
 
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from gossamer.errors import BadSettings
 from gossamer.policies import parse_policy, parse_strategy
@@ -359,6 +359,15 @@ def _is_server(text: str) -> bool:
         return False
 
 
+def _check_volumes(urls: tuple[str, ...]) -> tuple[str, ...]:
+    if urls:
+        # Few crawls have volumes, and fsspec takes a quarter of a second.
+        from gossamer.volumes import check_volumes
+
+        check_volumes(urls)
+    return urls
+
+
 class ArchiveSettings(Section):
     """How captures are stored."""
 
@@ -371,13 +380,31 @@ class ArchiveSettings(Section):
     """Whether responses that are challenges, or demand a payment or a license, are archived. They
     are never published."""
     segment_age: Seconds = 3600.0
-    """Maximum age of an open WARC file. An older file is completed, whatever its size."""
+    """Maximum age of an open WARC file. An older file is completed, whatever its size. With volumes
+    it bounds the delay of `pages.archived`, too."""
     folder: Path = Path("gossamer-data/warc")
     """Folder of the WARC files. In a fleet, each instance has a subfolder with its name. It must
     outlive the process. A crawl in one folder uses its data folder instead."""
+    volumes: Annotated[tuple[str, ...], AfterValidator(_check_volumes), unit("list of URLs")] = ()
+    """Places for complete WARC files, such as `s3://bucket/prefix` or `file:///mnt/disk`. Each file
+    is uploaded to the first volume that takes it, verified, published, and removed from the folder.
+    Empty means that files stay in the folder. No two crawls may share a volume. Credentials of S3
+    come from the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL`."""
+    buffer: Bytes = 10 << 30
+    """Bytes of WARC files in the folder, about, at which the archive pauses until files are
+    uploaded. At least `archive.segment_size`. Only with volumes."""
     captures_age: Annotated[SecondsOrZero, min_retention(DAY)] = 0.0
     """Retention of a capture's position in the store (table `captures`). 0 means no expiry. WARC
     files and `pages.archived` are not affected."""
+
+    @model_validator(mode="after")
+    def _check_buffer(self) -> Self:
+        if self.volumes and self.buffer < self.segment_size:
+            raise ValueError(
+                "buffer must be at least segment_size, or no segment would ever be complete: "
+                f"{self.buffer} is less than {self.segment_size}"
+            )
+        return self
 
 
 class DedupSettings(Section):

@@ -95,6 +95,10 @@ COUNTERS: dict[str, Metric] = {
         "Hosts whose ETag or Last-Modified proved wrong and is not sent any more."
     ),
     "gossamer_archived_bytes_total": Metric("Bytes written to WARC files."),
+    "gossamer_archive_uploads_total": Metric(
+        "Attempts to upload a WARC file, by volume and result: `stored` or `failed`.",
+        ("volume", "result"),
+    ),
     "gossamer_not_archived_total": Metric(
         "Pages that were not archived because they ask not to be, because they are walls, or "
         "because the site does not allow a use that the crawl is for."
@@ -159,6 +163,13 @@ GAUGES: dict[str, Metric] = {
         "Upper bound of the seconds by which this fetcher's clock is ahead of the frontiers' "
         "clocks, from the youngest of the last 20 orders. It includes the waiting time of the "
         "order. A negative value means that the clock is behind by at least this much."
+    ),
+    "gossamer_archive_buffer_bytes": Metric(
+        "Bytes of WARC files in the folder of this archive that are not in a volume yet, including "
+        "open ones. The archive pauses at `archive.buffer`. 0 without volumes."
+    ),
+    "gossamer_archive_paused": Metric(
+        "Whether the archive is paused (1) because its buffer or its disk is full, or not (0)."
     ),
     "gossamer_fetcher_local_limitation": Metric(
         "Whether a local limitation stops the fetcher (1) or not (0), by kind. The log states the "

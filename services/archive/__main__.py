@@ -2,6 +2,7 @@
 
 import sys
 
+from gossamer.errors import NoSpace, Unavailable
 from gossamer.runtime.identity import check_folder
 from gossamer.runtime.process import Backends, run, run_processor
 from services.archive.service import Archive
@@ -22,6 +23,9 @@ def work(backends: Backends) -> None:
     try:
         run_processor(backends, archive)
         archive.close()
+    except NoSpace as error:
+        # Others have filled the disk. The next attempt waits for space.
+        raise Unavailable(str(error)) from error
     finally:
         archive.release()
 

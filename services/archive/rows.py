@@ -19,6 +19,26 @@ class SegmentRow(Row, frozen=True, kw_only=True):
     longer."""
     full: tuple[str, ...] = ()
     """Committed segments that are full, with a name that may still end in `.open`."""
+    waiting: dict[str, int] = field(default_factory=dict)
+    """Complete file in the folder → its bytes, until it is in a volume and its captures are
+    published. Empty without volumes."""
+    stored: dict[str, str] = field(default_factory=dict)
+    """Waiting file → URL of the volume that has it."""
+    fault: str = ""
+    """Why no volume takes the waiting files, or why the archive is paused; "" while all is well."""
+
+
+class UnpublishedRow(Row, frozen=True):
+    """A capture that is published once its file is in a volume."""
+
+    table = "archive_unpublished"
+    partition_key, sort_key = "file", "offset"
+
+    file: str
+    """The file as in `CaptureRow.file`."""
+    offset: int
+    event: bytes
+    """The event, as JSON, without the URI."""
 
 
 class CaptureRow(Row, frozen=True):

@@ -17,11 +17,27 @@ suffix `.open` until it is complete. At the start of a writer, `repair` complete
 renames a file to `.uncommitted`. The pages of a parked file are delivered again, unless the store
 was restored to an older state; in that case the file is the only copy. Both remove a file without a
 whole capture. A complete file is never changed, even if the row lists it as open.
+
+With volumes, complete files are uploaded, their captures are published, and the files are removed
+(`buffer`). `Buffer.load` continues at the start of a writer:
+
+| found                                      | cause                         | action             |
+|--------------------------------------------|-------------------------------|--------------------|
+| complete file, not in the row              | kill before its row or after  | upload, publish    |
+|                                            | its publication; new setting  | what waits, remove |
+| complete file, waiting in the row          | kill before or in its upload  | the same           |
+| complete file, stored by the row           | kill in its publication       | publish, remove    |
+| no file, stored by the row                 | file was removed              | publish            |
+| no file, waiting in the row, in a volume   | file was removed              | publish            |
+| no file, waiting in the row, in no volume  | file was removed              | drop captures, warn|
+
+An upload that is repeated finds the file in the volume, with the same length and end.
 """
 
 import errno
 import os
 import re
+import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -45,6 +61,8 @@ MAX_CRAWL_NAME_CHARS = 100
 NO_SPACE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 GZIP_WINDOW_BITS = 31
 CHUNK_BYTES = 1 << 20
+COMPANION_SUFFIXES = (".cdxj",)
+"""Suffixes of files beside a complete segment, which are uploaded and removed with it."""
 
 logger = structlog.get_logger()
 
@@ -106,6 +124,35 @@ def complete(folder: Path, file: str) -> None:
     with translate_errors(folder), suppress(FileNotFoundError):
         os.replace(folder / (file + OPEN_SUFFIX), folder / file)
         sync(folder)
+
+
+def complete_segments(folder: Path) -> dict[str, int]:
+    """Return each complete segment in *folder* with its bytes, in the order of their serials."""
+    matches = [(path, FILE_NAME.fullmatch(path.name)) for path in folder.iterdir()]
+    found = [(int(match["serial"]), path) for path, match in matches if match and not match["mark"]]
+    return {path.name: path.stat().st_size for _, path in sorted(found)}
+
+
+def companions(folder: Path, file: str) -> list[str]:
+    """Return the names of the files in *folder* that belong to the complete segment *file*."""
+    names = [file + suffix for suffix in COMPANION_SUFFIXES]
+    return [name for name in names if (folder / name).exists()]
+
+
+def remove_segment(folder: Path, file: str) -> None:
+    """Remove a complete segment and its companions from *folder*, if they are there."""
+    with translate_errors(folder):
+        # The segment is last: while it exists, the next start repeats this.
+        for name in (*companions(folder, file), file):
+            with suppress(FileNotFoundError):
+                os.unlink(folder / name)
+        sync(folder)
+
+
+def free_bytes(folder: Path) -> int:
+    """Return the free bytes of the disk of *folder*."""
+    with translate_errors(folder):
+        return shutil.disk_usage(folder).free
 
 
 def truncate(path: Path, length: int) -> None:

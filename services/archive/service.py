@@ -9,6 +9,7 @@ work on a page at the same time. All statements about the use of a page are stor
 from collections.abc import Iterable
 from pathlib import Path
 
+import structlog
 from msgspec.structs import replace
 
 from gossamer.erasures import Erasures
@@ -27,7 +28,7 @@ from gossamer.runtime.processor import Output, Processor
 from gossamer.settings import ArchiveSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
-from gossamer.telemetry import count
+from gossamer.telemetry import count, set_gauge
 from gossamer.web.coding import decode
 from gossamer.web.directives import find_in_markup, find_signals, meta_names, parse_directives
 from gossamer.web.http import all_values, first_value, joined_values
@@ -43,9 +44,11 @@ from gossamer.web.usage import (
     policy_of,
     read_meta,
 )
+from services.archive.buffer import Buffer
 from services.archive.records import Body, Capture, capture, is_revisit, warcinfo
 from services.archive.rows import CaptureRow, SegmentRow
 from services.archive.segments import Segment, complete, file_name, repair, translate_errors
+from services.archive.uploading import Start, start_thread
 
 MAX_CAPTURES_SEARCHED = 10
 """Captures of a URL that are searched for the body that a 304 omits."""
@@ -55,6 +58,10 @@ CAPTURED_PURPOSES = (Purpose.PAGE, Purpose.ROBOTS, Purpose.USAGE)
 """The purposes of visits whose captures have a row. Only those of pages are published."""
 MAX_HEAD_BYTES = 64 << 10
 """Bytes of the decoded body that are searched for meta elements."""
+TYPICAL_CAPTURE_BYTES = 64 << 10
+"""Bytes of a capture, generously, by which the last space is divided into steps."""
+
+logger = structlog.get_logger()
 
 
 class Archive(Processor):
@@ -75,13 +82,30 @@ class Archive(Processor):
         contact: str,
         product: str,
         writer: str = "",
+        start_upload: Start = start_thread,
     ) -> None:
-        self._folder, self._prefix = folder / writer, f"{writer}/" if writer else ""
+        """Raise BadSettings if a volume cannot be used."""
+        self._root, self._folder = folder, folder / writer
+        self._prefix = f"{writer}/" if writer else ""
         self._settings, self._contact, self._writer = settings, contact, writer or STANDALONE_WRITER
         self._product, self._not_archived = product, frozenset[str](settings.not_archived)
         self._claimant = Claimant(store, self.name)
         self._rows, self._captures = store.table(SegmentRow), store.table(CaptureRow)
         self._erasures = Erasures(store, self.name)
+        self._buffer = Buffer(
+            folder,
+            writer,
+            store,
+            self._erasures,
+            settings.volumes,
+            settings.buffer,
+            start_upload,
+        )
+        self._may_pause = self._buffer.is_used or bool(writer)
+        """Whether a full disk pauses the archive, rather than ends a crawl on the same disk."""
+        self._is_ending = False
+        self._left: int | None = None
+        """Bytes that may still be written to the folder. None if a full disk ends the crawl."""
         self._settled = SegmentRow(writer=self._writer)
         self._relevant = ""
         """The crawl's rule for relevant pages; "" if all are."""
@@ -105,9 +129,11 @@ class Archive(Processor):
         """Go back to the last commit."""
         self.release()
         self._erasures.load()
+        row = self._rows.get(self._writer)
         with translate_errors(self._folder):
-            self._serial = repair(self._folder, self._rows.get(self._writer))
-        self._settled = SegmentRow(writer=self._writer, serial=self._serial)
+            self._serial = repair(self._folder, row)
+            self._buffer.load(row)
+        self._settled = self._current_row()
         self._rows.put(self._settled)
 
     def handle(self, event: Event, now: float) -> Output:
@@ -144,7 +170,12 @@ class Archive(Processor):
             return []
         archived = _make_event(event, captured, self._prefix + file, offset, now)
         self._captures.put(_capture_row(archived, captured.body, len(event.body)))
-        return [archived] if event.visit.purpose is Purpose.PAGE else []
+        if event.visit.purpose is not Purpose.PAGE:
+            return []
+        if self._buffer.is_used:
+            self._buffer.hold_back(archived)
+            return []
+        return [replace(archived, uri=(self._root.absolute() / archived.file).as_uri())]
 
     def _erase(self, event: VisitsErased) -> None:
         """Erase the rows of captures; the records in the files remain."""
@@ -197,25 +228,88 @@ class Archive(Processor):
             if now >= segment.begun_at + self._settings.segment_age:
                 self._full.append(self._open.pop(crawl))
 
+    def room(self) -> int:
+        """Return how many records may be handled now: 0 while the disk or the buffer is full."""
+        if self._is_ending:
+            return 0
+        if not self._may_pause:
+            return MAX_POLL_RECORDS
+        was_paused, self._left = self._is_paused(), self._buffer.left(self._unfinished_bytes())
+        if self._is_paused() != was_paused:
+            logger.warning("paused" if self._is_paused() else "continues", reason=self.limitation())
+            set_gauge("gossamer_archive_paused", self._is_paused())
+        return (
+            0 if self._left <= 0 else min(1 + self._left // TYPICAL_CAPTURE_BYTES, MAX_POLL_RECORDS)
+        )
+
+    def _unfinished_bytes(self) -> int:
+        return sum(segment.size for segment in (*self._full, *self._open.values()))
+
+    def _is_paused(self) -> bool:
+        return self._left is not None and self._left <= 0
+
+    def limitation(self) -> str:
+        """Return why the archive is paused, or ""."""
+        if not self._is_paused():
+            return ""
+        cause = self._buffer.fault or "the buffer or its disk is full"
+        return f"the archive is paused until {self._folder} has space: {cause}"
+
+    def note(self) -> str:
+        """Return why complete files wait, or ""."""
+        if not self._buffer.fault:
+            return ""
+        return (
+            f"{len(self._buffer.waiting)} WARC files wait in {self._folder}: {self._buffer.fault}"
+        )
+
+    def end(self) -> None:
+        """Finish the open segments, and handle no more records."""
+        self._is_ending = True
+        self._finish_all_segments()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing is left to do after `end`, or no volume takes a file."""
+        is_complete = not (self._full or self._settled.full or self._settled.open)
+        is_stored = is_complete and self._buffer.due() is None
+        return is_stored or bool(self._buffer.fault)
+
+    def _finish_all_segments(self) -> None:
+        self._full += self._open.values()
+        self._open = {}
+
+    def _must_finish_segments(self) -> bool:
+        """Return whether only the completion of open segments can free space."""
+        is_stuck = self._is_paused() and not (self._buffer.waiting or self._full)
+        return self._buffer.is_used and is_stuck and bool(self._open)
+
     def due(self) -> float | None:
-        """Return when an open segment is full by age; 0 while full segments are to be renamed."""
-        if self._settled.full:
+        """Return when an open segment is full by age, or when the buffer has work; 0 while full
+        segments are to be renamed."""
+        if self._settled.full or self._full or self._must_finish_segments():
             return 0.0
-        begun = min((segment.begun_at for segment in self._open.values()), default=None)
-        return None if begun is None else begun + self._settings.segment_age
+        times = [segment.begun_at + self._settings.segment_age for segment in self._open.values()]
+        if (at := self._buffer.due()) is not None:
+            times.append(at)
+        return min(times, default=None)
 
     def wake(self, now: float, most: int = MAX_POLL_RECORDS) -> Output:
-        """Finish segments that are full by age; `settle` completes them."""
+        """Finish segments that are full by age, and publish captures of uploaded files; `settle`
+        completes segments."""
         self._finish_old_segments(now)
-        return ()
+        if self._must_finish_segments():
+            self._finish_all_segments()
+        return self._buffer.wake(now, most)
 
     def settle(self) -> None:
         """Sync the segments, and store their lengths."""
-        current = self._current_row()
-        if current == self._settled:
-            return
         # The loop calls `settle` again only after it has committed the last settled row.
+        self._buffer.settle()
+        if self._current_row() == self._settled:
+            return
         self._complete(self._settled.full)
+        current = self._current_row()
         while self._full:
             self._full[0].sync()
             self._full.pop(0).close()
@@ -240,11 +334,15 @@ class Archive(Processor):
             serial=self._serial,
             open={segment.file: segment.size for segment in self._open.values()},
             full=tuple(full.file for full in self._full),
+            waiting=dict(self._buffer.waiting),
+            stored=dict(self._buffer.stored),
+            fault=self.limitation() or self.note(),
         )
 
     def _complete(self, files: Iterable[str]) -> None:
         for file in files:
             complete(self._folder, file)
+            self._buffer.add(file)
 
     def release(self) -> None:
         """Close the files without completing them; the next start repairs them."""

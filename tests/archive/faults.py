@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gossamer import volumes
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.store.sqlite import SqliteStore
 from services.archive import segments as segment
@@ -85,10 +86,12 @@ def crashing() -> Iterator[Crash]:
     crash = Crash()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segment, "os", _CrashingSystem(crash))
+        patch.setattr(volumes, "os", _CrashingSystem(crash))
         for kind, name in (
             (SqliteReader, "advance"),
             (SqliteStore, "flush"),
             (SqliteLog, "append"),
+            (volumes.Volume, "put"),
         ):
             patch.setattr(kind, name, crash.around(getattr(kind, name)))
         yield crash

@@ -4,13 +4,14 @@ import gzip
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
+from gossamer import clock
 from gossamer.events import Event, PageArchived, PageFetched, Visit
 from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import SqliteLog
@@ -21,6 +22,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import Headers
 from services.archive.segments import UNCOMMITTED_SUFFIX
 from services.archive.service import Archive
+from services.archive.uploading import Start, start_thread
 
 NOW = 1_700_000_000.25
 HTML: Headers = (("Content-Type", "text/html; charset=utf-8"),)
@@ -55,15 +57,27 @@ class Crawl:
         segment_size: int = 1 << 30,
         warcs: Path | None = None,
         walls: bool = False,
+        volumes: Sequence[str] = (),
+        buffer: int = 1 << 30,
+        start_upload: Start = start_thread,
     ):
         folder.mkdir(exist_ok=True)
         self.folder, self.now = warcs or folder / "warc", NOW
         self.database = Database(folder / "crawl.db")
         self.log = SqliteLog(self.database)
-        store = SqliteStore(self.database)
-        settings = ArchiveSettings(segment_size=segment_size, walls=walls)
-        self.archive = Archive(self.folder, store, settings, "me@example.org", "gossamer")
-        self.runner = sequential_loop(self.archive, self.log, store, lambda: self.now)
+        self.store = SqliteStore(self.database)
+        settings = ArchiveSettings(
+            segment_size=segment_size, walls=walls, volumes=tuple(volumes), buffer=buffer
+        )
+        self.archive = Archive(
+            self.folder,
+            self.store,
+            settings,
+            "me@example.org",
+            "gossamer",
+            start_upload=start_upload,
+        )
+        self.runner = sequential_loop(self.archive, self.log, self.store, lambda: self.now)
 
     def fetch(self, *pages: PageFetched) -> None:
         """Append pages to the log, as the fetcher does."""
@@ -73,6 +87,13 @@ class Crawl:
         """Archive all pages on the log."""
         while self.runner.step():
             pass
+
+    def work_until(self, is_done: Callable[[], bool]) -> None:
+        """Take steps at the real pace of uploads until *is_done*. The clock goes on."""
+        while not is_done():
+            if not self.runner.step():
+                clock.pause(0.01)
+            self.now += 0.1
 
     def events(self, topic: str = "pages.archived") -> list[Any]:
         """Return every event on *topic*."""

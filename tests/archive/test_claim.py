@@ -1,6 +1,6 @@
 """On Cassandra the newest run's writes win by their timestamps, for any clock."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic
 
@@ -74,6 +74,9 @@ class StampedTable(Generic[R]):
 
     def put(self, row: R, last: bool = False) -> None:
         self.overlay.put(row, last)
+
+    def everything(self) -> Iterator[R]:
+        return iter(())  # No capture waits for a volume.
 
 
 class Fleet:
