@@ -15,6 +15,7 @@ from gossamer.crawl import (
 )
 from gossamer.events import CrawlDefined, Outcome, Speed, SpeedSet
 from gossamer.store import Store
+from inspection.archives import ArchiveBuffer, read_buffers
 from inspection.crawl import OpenCrawl
 from inspection.hosts import Host
 from inspection.labels import LABELS, failures
@@ -160,6 +161,8 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     scheduled: tuple[ScheduledUrl, ...]
     """The first few URLs that are fetched at a later time; empty for a fleet."""
     revisiting: RevisitReport
+    buffers: tuple[ArchiveBuffer, ...]
+    """Archives with WARC files that wait to be uploaded to a volume."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,8 @@ class CrawlStatus:
     overridden_hosts: int = 0
     """Hosts with settings of `gossamer site --host`."""
     speed: SpeedSet = field(default_factory=lambda: SpeedSet(at=0.0))
+    buffers: tuple[ArchiveBuffer, ...] = ()
+    """Archives with WARC files that wait to be uploaded to a volume."""
 
     @property
     def idle(self) -> str:
@@ -250,6 +255,7 @@ class CrawlStatus:
                 expected_age=revisiting.expected_age,
                 price=revisiting.mean_price,
             ),
+            buffers=self.buffers,
         )
 
 
@@ -258,6 +264,7 @@ def read_status(crawl: OpenCrawl) -> CrawlStatus:
     store = crawl.store()
     for row in READ_TABLES:
         store.table(row)  # A missing table is created before the read transaction.
+    buffers = read_buffers(store)
     with crawl.reading():
         progress = read_totals(crawl.log, store, crawl.id)
         backing_off = progress.conditions[Condition.BACKING_OFF]
@@ -274,6 +281,7 @@ def read_status(crawl: OpenCrawl) -> CrawlStatus:
             blocklist_rules=len(blocklist_of(crawl.log).rules),
             failures=read_failures(None if crawl.fleet else store, crawl.id, progress, waiting),
             waiting=waiting,
+            buffers=buffers,
         )
 
 

@@ -252,12 +252,13 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
         version = opened.database.changed_since(version) or version
         if not any([loop.step() for loop in loops]):
             opened.database.wait(version, _wait(loops))
-    _finish_archive(archive, loops[-1])
+    if settings.archive.volumes:
+        _finish_archive(archive, loops[-1])
     archive.close()
 
 
 def _finish_archive(archive: Archive, loop: Loop) -> None:
-    """Complete the WARC files, and upload and publish them if the archive has volumes.
+    """Complete, upload and publish the last WARC files.
 
     What is not finished in time, or cannot be uploaded, is left to the next run.
     """

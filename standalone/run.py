@@ -17,6 +17,7 @@ from gossamer.policies import NEVER
 from gossamer.runtime.identity import identify
 from gossamer.settings import Settings
 from gossamer.telemetry import set_gauge
+from inspection.archives import read_buffers
 from inspection.folder import Folder, Opened
 from inspection.progress import End, Progress, has_parked_to_evaluate, last_epoch, read_progress
 from inspection.workload import Workload, read_workload
@@ -172,8 +173,9 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
 
 
 def _notice(run: Run) -> str:
+    faults = [buffer.fault for buffer in read_buffers(run.opened.store) if buffer.fault]
     if run.ending is None:
-        return ""
+        return faults[0] if faults else ""
     waiting = sum(run.progress.lag.values())
     return (
         f"{run.ending.value}: finishing visits and records in flight "

@@ -6,7 +6,7 @@ an older state.
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from console.cli.options import add_crawl, place_from, settings_of
@@ -25,6 +25,7 @@ from gossamer.runtime.identity import STORE, IdentityRow, adopt, check_topics, f
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
+from gossamer.volumes import Volume
 from inspection.figures import alignment, instant, plural
 from inspection.folder import Folder
 from services.archive.rows import SegmentRow
@@ -73,7 +74,10 @@ def _restore_folder(options: argparse.Namespace, folder: Folder) -> int:
     say(f"To continue it: gossamer crawl --data {data}, with the same options as before.")
     for text, items in (
         (f"WARC files in {folder.warc} with captures newer than the snapshot:", restored.newer),
-        (f"WARC files missing or incomplete in {folder.warc}:", restored.missing),
+        (
+            f"WARC files missing or incomplete in {folder.warc}:",
+            _not_in_volumes(settings_of(options), restored.missing),
+        ),
         (
             "Erased after the snapshot, and restored with it; gossamer forget erases them again:",
             restored.erased,
@@ -97,10 +101,16 @@ def _restore_fleet(options: argparse.Namespace, settings: Settings) -> int:
         say(f"the store is that of {instant(snapshot.taken_at)}")
         for line in align(log, store, clock.now()):
             say(line)
-    if missing := missing_files(snapshot, settings.archive.folder):
+    if missing := _not_in_volumes(settings, missing_files(snapshot, settings.archive.folder)):
         say(f"WARC files missing or incomplete in {settings.archive.folder}:", YELLOW)
         print_items(missing)
     return 0
+
+
+def _not_in_volumes(settings: Settings, files: Sequence[str]) -> list[str]:
+    """Return those of *files* that are in no volume of the archive."""
+    volumes = [Volume(url) for url in settings.archive.volumes] if files else []
+    return [file for file in files if all(volume.size(file) is None for volume in volumes)]
 
 
 def _align(options: argparse.Namespace) -> int:

@@ -17,7 +17,8 @@ from gossamer.events import CrawlDefined, Party
 from gossamer.terminal import json_line
 from gossamer.web.url_steps import ALL_STEPS
 from gossamer.web.usage import Action, Category
-from inspection.figures import counts, duration, instant, number, plural
+from inspection.archives import ArchiveBuffer
+from inspection.figures import counts, duration, instant, number, plural, size
 from inspection.status import CrawlStatus, read_status
 
 DEFAULT_USAGE = ((Category.SEARCH.value,), Action.SKIP.value, Action.FETCH.value)
@@ -75,9 +76,17 @@ def lines(status: CrawlStatus, now: float, verbose: bool = False) -> Iterator[Li
             yield Line("lag", f"{group}: {counts(topics)}")
     if verbose and not any(progress.lag.values()):
         yield Line("lag", "none")
+    for buffer in status.buffers:
+        yield Line("archive", upload_text(buffer), RED if buffer.fault else "")
     if progress.dead_letters:
         letters = plural(progress.dead_letters, "dead letter")
         yield Line("lost", f"{letters}: gossamer dead-letters list gives the reasons", RED)
+
+
+def upload_text(buffer: ArchiveBuffer) -> str:
+    """Return how much waits to be uploaded, and why."""
+    files = f"{buffer.writer}: {plural(buffer.files, 'file')} ({size(buffer.bytes)}) to upload"
+    return f"{files}; {buffer.fault}" if buffer.fault else files
 
 
 def _definition(crawl: CrawlDefined, verbose: bool) -> Iterator[Line]:

@@ -199,7 +199,9 @@ def test_volumes_may_be_added_and_removed_between_runs(tmp_path: Path) -> None:
     assert read_file(data / "warc", [Volume(volume)], former[0].file)
     assert not (data / "warc" / former[0].file).exists()
     assert {*volumes_of(later)} == {volume, folder}
-    assert all(Volume(url).size(event.file) for url, event in zip(volumes_of(later), later, strict=True))
+    assert all(
+        Volume(url).size(event.file) for url, event in zip(volumes_of(later), later, strict=True)
+    )
 
 
 def volumes_of(events: list[PageArchived]) -> list[str]:

@@ -1,0 +1,42 @@
+"""A crawl whose WARC files go to a store in S3, which is down at first."""
+
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from tests.object_store import object_store
+from tests.synthweb import SynthWeb, World
+
+from .assertions import assert_archived
+from .crawl import GOSSAMER, Crawl, run
+
+SMALL = World.plain(seed=4, hosts=5, pages=3)
+BUCKET = "captures"
+
+
+@pytest.mark.slow
+def test_files_wait_for_their_store_and_are_uploaded_by_the_next_run(tmp_path: Path) -> None:
+    config = tmp_path / "settings.toml"
+    config.write_text(f'[archive]\nvolumes = ["s3://{BUCKET}/news"]\n')
+    with object_store() as store, SynthWeb(SMALL) as web:
+        options = {"skip_instance_cache": True, "use_listings_cache": False}
+        files = fsspec.filesystem("s3", **options)
+        files.mkdir(BUCKET)
+        store.kill()
+        crawl = Crawl(web, tmp_path / "data", delay=0.02, config=config)
+        first = crawl.run()
+        assert first.code == 0, first
+        warc = crawl.data / "warc"
+        (waiting,) = warc.iterdir()
+        status = run([GOSSAMER, "status", "--data", str(crawl.data)]).out
+        assert "archive: 1 file" in status and "s3://captures/news/" in status
+        store.start()
+        second = crawl.run()
+        assert second.code == 0, second
+        assert list(warc.iterdir()) == []
+        assert "archive:" not in run([GOSSAMER, "status", "--data", str(crawl.data)]).out
+        stored = [Path(name).name for name in files.ls(f"{BUCKET}/news")]
+        assert waiting.name in stored
+        files.get(f"{BUCKET}/news/", f"{warc}/", recursive=True)
+        assert_archived(crawl, web.requests(), web.truth)
