@@ -13,6 +13,8 @@ EXTRAS = {
     "fleet": ("cassandra", "confluent_kafka", "cramjam", "faust", "rocksdict"),
     "api": ("litestar", "uvicorn"),
     "parquet": ("pyarrow",),
+    "replay": ("pywb",),
+    "s3": ("s3fs",),
     "bench": ("matplotlib",),
 }
 """The modules that each extra of pyproject.toml installs."""

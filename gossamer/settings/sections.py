@@ -386,7 +386,7 @@ class ArchiveSettings(Section):
     """Folder of the WARC files. In a fleet, each instance has a subfolder with its name. It must
     outlive the process. A crawl in one folder uses its data folder instead."""
     volumes: Annotated[tuple[str, ...], AfterValidator(_check_volumes), unit("list of URLs")] = ()
-    """Places for complete WARC files, such as `s3://bucket/prefix` or `file:///mnt/disk`. Each file
+    """Places for complete WARC files, such as `s3://bucket/prefix` or `file:///srv/warc`. Each file
     is uploaded to the first volume that takes it, verified, published, and removed from the folder.
     Empty means that files stay in the folder. No two crawls may share a volume. Credentials of S3
     come from the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL`."""

@@ -60,6 +60,7 @@ class Crawl:
         volumes: Sequence[str] = (),
         buffer: int = 1 << 30,
         start_upload: Start = start_thread,
+        writer: str = "",
     ):
         folder.mkdir(exist_ok=True)
         self.folder, self.now = warcs or folder / "warc", NOW
@@ -75,7 +76,8 @@ class Crawl:
             settings,
             "me@example.org",
             "gossamer",
-            start_upload=start_upload,
+            writer,
+            start_upload,
         )
         self.runner = sequential_loop(self.archive, self.log, self.store, lambda: self.now)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import GossamerError, NoSpace
+from services.archive.buffer import MIN_FREE_BYTES
 from tests.archive.harness import Crawl, assert_readable, files, members, page, responses
 
 COUNT = 40
@@ -77,6 +78,29 @@ def test_full_disk_stops_the_run(tmp_path: Path) -> None:
         again.work()
         again.end()
         assert_nothing_lost(disk)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_full_disk_pauses_an_archive_of_a_fleet(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    size = MIN_FREE_BYTES + 500_000
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root can mount")
+    try:
+        crawl = Crawl(tmp_path / "data", warcs=disk, writer="archive-0")
+        fill(crawl)
+        crawl.work_until(lambda: bool(crawl.archive.limitation()))
+        assert "archive is paused until" in crawl.archive.limitation()
+        left = crawl.log.lag("archive", "pages.fetched")
+        assert left and not crawl.runner.step()
+        subprocess.run(["mount", "-o", f"remount,size={2 * size}", str(disk)], check=True)
+        crawl.work()
+        assert not crawl.archive.limitation() and crawl.events("dead.letters") == []
+        crawl.end()
+        assert_nothing_lost(disk / "archive-0")
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

@@ -46,7 +46,7 @@ def cluster_environment(name: str) -> dict[str, str]:
     """Return the environment of the pod in the local overlay; values from other objects are
     empty."""
     own = {one["name"]: one.get("value", "") for one in container(name)["env"]}
-    (source,) = container(name)["envFrom"]
+    (source,) = [one for one in container(name)["envFrom"] if "configMapRef" in one]
     assert source == {"configMapRef": {"name": "gossamer"}}
     return {**settings(BASE, LOCAL), **own}
 
