@@ -51,7 +51,7 @@ from gossamer.store import Partition, Row, Store, partition_fields
 from gossamer.store.claims import Claimant, ClaimRow, WindowRow
 from inspection.figures import plural
 from inspection.folder import Folder, Opened
-from services.archive.rows import SegmentRow
+from services.archive.rows import SegmentRow, UnpublishedRow
 from services.archive.segments import repair
 from services.archive.service import STANDALONE_WRITER
 from services.dedup.replicated import changes_of, read_valid_changes
@@ -65,7 +65,7 @@ BATCH_SIZE = 1000
 """Rows of one flush, and events of one append."""
 MOVED_MARK = "@"
 """Separates the key of a moved dead letter from its time."""
-NOT_COPIED_ROWS = (ClaimRow, WindowRow, IdentityRow, CheckpointRow, SegmentRow)
+NOT_COPIED_ROWS = (ClaimRow, WindowRow, IdentityRow, CheckpointRow, SegmentRow, UnpublishedRow)
 """Rows of servers and disks, not of a crawl."""
 COPIED_TOPICS = (*(topic for topic in TOPICS.values() if not topic.consumers),)
 """The topics that no service consumes. Their records are retained."""
@@ -184,18 +184,29 @@ def _remove_former(folder: Folder, log: Log) -> None:
 def move(source: Side, target: Side, now: float) -> Iterator[str]:
     """Move the crawl of *source* to *target*; yield a line for each step.
 
-    No service may run on either side. Raise GossamerError if *source* has no crawl or records that
-    are not consumed yet, or if *target* is not empty.
+    No service may run on either side. Raise GossamerError if *source* has no crawl, records that
+    are not consumed yet, or captures that are not published yet, or if *target* is not empty.
     """
     if (event := _finished_copy(source, target)) is None:
         check_identity(source.log, source.store)
         if (stated := check_topics(source.log)) is None:
             raise GossamerError(f"{source.name} has no crawl: nothing to move")
         check_drained(source.log, FOLDER_REMEDY if source.is_folder else FLEET_REMEDY)
+        _check_published(source)
         event = replace(stated, at=now, partitions=target.log.partitions)
         yield from _copy(source, target, event, now)
         _state(source, replace(stated, at=now, moved_to=target.name))
     _state(target, replace(event, at=now, moving_from=""))
+
+
+def _check_published(source: Side) -> None:
+    """Raise GossamerError if captures of *source* wait until their files are in a volume."""
+    if any(True for _ in source.store.table(UnpublishedRow).everything()):
+        raise GossamerError(
+            f"WARC files of {source.name} wait to be uploaded, and only its archives can publish "
+            "their captures: start it until gossamer status shows no such files, or without "
+            "archive.volumes; then move"
+        )
 
 
 def _finished_copy(source: Side, target: Side) -> FleetBegun | None:

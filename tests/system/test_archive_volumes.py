@@ -6,23 +6,48 @@ import fsspec
 import pytest
 
 from tests.object_store import object_store
+from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
 
 from .assertions import assert_archived
 from .crawl import GOSSAMER, Crawl, run
 
 SMALL = World.plain(seed=4, hosts=5, pages=3)
-BUCKET = "captures"
+
+
+KILLED, WAITING = "killed", "captures"  # The buckets of one process are in one memory.
+OPTIONS = {"skip_instance_cache": True, "use_listings_cache": False}
+
+
+@pytest.mark.slow
+def test_crawl_that_is_killed_during_an_upload_loses_no_file(tmp_path: Path) -> None:
+    config = tmp_path / "settings.toml"
+    config.write_text(f'[archive]\nvolumes = ["s3://{KILLED}"]\nsegment_size = 4000\n')
+    with object_store() as store, SynthWeb(SMALL) as web:
+        files = fsspec.filesystem("s3", **OPTIONS)
+        files.mkdir(KILLED)
+        store.may_answer.clear()
+        crawl = Crawl(web, tmp_path / "data", delay=0.02, config=config)
+        with crawl.start() as under_way:
+            until(lambda: store.uploads, "an upload begins")
+            under_way.kill(group=True)
+        store.may_answer.set()
+        done = crawl.run()
+        assert done.code == 0, done
+        warc = crawl.data / "warc"
+        left = [path for path in warc.iterdir() if path.suffix != ".uncommitted"]
+        assert left == []
+        files.get(f"{KILLED}/", f"{warc}/", recursive=True)
+        assert_archived(crawl, web.requests(), web.truth)
 
 
 @pytest.mark.slow
 def test_files_wait_for_their_store_and_are_uploaded_by_the_next_run(tmp_path: Path) -> None:
     config = tmp_path / "settings.toml"
-    config.write_text(f'[archive]\nvolumes = ["s3://{BUCKET}/news"]\n')
+    config.write_text(f'[archive]\nvolumes = ["s3://{WAITING}/news"]\n')
     with object_store() as store, SynthWeb(SMALL) as web:
-        options = {"skip_instance_cache": True, "use_listings_cache": False}
-        files = fsspec.filesystem("s3", **options)
-        files.mkdir(BUCKET)
+        files = fsspec.filesystem("s3", **OPTIONS)
+        files.mkdir(WAITING)
         store.kill()
         crawl = Crawl(web, tmp_path / "data", delay=0.02, config=config)
         first = crawl.run()
@@ -36,7 +61,7 @@ def test_files_wait_for_their_store_and_are_uploaded_by_the_next_run(tmp_path: P
         assert second.code == 0, second
         assert list(warc.iterdir()) == []
         assert "archive:" not in run([GOSSAMER, "status", "--data", str(crawl.data)]).out
-        stored = [Path(name).name for name in files.ls(f"{BUCKET}/news")]
+        stored = [Path(name).name for name in files.ls(f"{WAITING}/news")]
         assert waiting.name in stored
-        files.get(f"{BUCKET}/news/", f"{warc}/", recursive=True)
+        files.get(f"{WAITING}/news/", f"{warc}/", recursive=True)
         assert_archived(crawl, web.requests(), web.truth)
