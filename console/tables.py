@@ -10,7 +10,7 @@ from gossamer.settings import Settings
 from gossamer.store import Row, lifetime_of
 from gossamer.store.cassandra.cql import LARGE_ROWS, SHORT_LIVED, SMALL_ROWS, Options
 from gossamer.store.claims import ClaimRow, WindowRow
-from services.archive.rows import CaptureRow, SegmentRow, UnpublishedRow
+from services.archive.rows import CaptureRow, PayloadRow, SegmentRow, UnpublishedRow
 from services.dedup.content import DigestRow, NearRow
 from services.dedup.guesses import GuessesRow
 from services.dedup.listings import ListingRow
@@ -75,6 +75,7 @@ TABLES: dict[type[Row], Options] = {
     SegmentRow: SMALL_ROWS,
     CaptureRow: SMALL_ROWS,
     UnpublishedRow: SHORT_LIVED,
+    PayloadRow: SMALL_ROWS,
     ErasureRow: SMALL_ROWS,
 }
 """Table → the options with which it is created in Cassandra."""

@@ -96,8 +96,8 @@ class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
     """The SHA-1 of the body as received, in base 32, as in WARC-Payload-Digest. A revisit record
     has the digest of the body that it omits, or "" if that is not known."""
     record_type: str = "response"
-    """The type of the WARC record: `response`, or `revisit` after a 304, which refers to an earlier
-    record."""
+    """The type of the WARC record: `response`, or `revisit`, which refers to an earlier record with
+    the body: after a 304, and if an equal body was archived already."""
     file: str
     """The name of the WARC file, which starts with the folder of its writer in a fleet."""
     uri: str = ""

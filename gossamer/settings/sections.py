@@ -359,6 +359,9 @@ def _is_server(text: str) -> bool:
         return False
 
 
+ArchivedRecord = Literal["request", "metadata", "robots", "redirects", "errors"]
+
+
 def _check_volumes(urls: tuple[str, ...]) -> tuple[str, ...]:
     if urls:
         # Few crawls have volumes, and fsspec takes a quarter of a second.
@@ -373,6 +376,19 @@ class ArchiveSettings(Section):
 
     segment_size: Bytes = 1 << 30
     """Size after which a WARC file is completed and a new one is started."""
+    records: Annotated[tuple[ArchivedRecord, ...], unit("list of records")] = (
+        "request",
+        "metadata",
+        "robots",
+        "redirects",
+        "errors",
+    )
+    """Records beside the responses of pages: `request` and `metadata` (how the page was found,
+    hazards, statements about its use) of each response; and the responses for robots.txt and usage
+    files (`robots`), redirects, and errors (4xx and 5xx). `gossamer audit` needs `robots`."""
+    compression: Annotated[Literal["gzip", "zstd"], unit("compression")] = "gzip"
+    """Compression of the records: `gzip` (`.warc.gz`), or `zstd` (`.warc.zst`), which is smaller
+    and is not read by every tool."""
     not_archived: Annotated[tuple[Signal, ...], unit("list of directives")] = ("noarchive",)
     """Directives of a page that keep its captures out of the archive. `noindex`, `noai` and others
     may be added. `unavailable_after` has no effect here."""

@@ -1,7 +1,8 @@
 """Makes WARC 1.1 records (ISO 28500:2017) of captures, in memory.
 
-Each record is returned as the bytes of one gzip member (annex D of the standard). Record ids derive
-from the visit, so a page that is archived twice after a crash has the same ids.
+Each record is returned as the bytes of one gzip member (annex D of the standard) or of one zstd
+frame (WARC-zstd 1.0, without a dictionary). The suffix of the file decides. Record ids derive from
+the visit, so a page that is archived twice after a crash has the same ids.
 """
 
 import re
@@ -12,24 +13,38 @@ from io import BytesIO
 from typing import NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
+from backports import zstd
 from isal import igzip
 from warcio.recordloader import ArcWarcRecord
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from gossamer.events import PageFetched
-from gossamer.web.http import Headers, all_values, payload_digest
+from gossamer.events import CrawlDefined, PageFetched, Purpose
+from gossamer.web.http import Headers, all_values, first_value, payload_digest
 from gossamer.web.url import host_key, is_address
 from gossamer.web.usage import judge
 
 WARC = "WARC/1.1"
 COMPRESSION_LEVEL = 2
 """Level of isal's deflate: an eighth of the time of zlib's level 9, for a sixth more bytes."""
+ZSTD_SUFFIX = ".zst"
+ZSTD_OPTIONS = {
+    int(zstd.CompressionParameter.compression_level): 3,
+    int(zstd.CompressionParameter.checksum_flag): 1,
+}
+"""Each frame needs its size, which is the default, and a checksum (WARC-zstd 1.0, section 4.1)."""
 SPECIFICATION = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 """The profile of a revisit record for a 304."""
+IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+"""The profile of a revisit record for a body that is in the archive already."""
+MIN_SHARED_BYTES = 1024
+"""Minimum size of a body that is stored once. A reference to a smaller one saves hardly anything:
+compressed, it takes about as many bytes as 600 bytes of HTML, and a row in the store."""
 SOFTWARE = f"gossamer/{version('gossamer')}"
 FIELDS = "application/warc-fields"
+REQUEST = "application/http; msgtype=request"
+RESPONSE = "application/http; msgtype=response"
 ORIGINAL_PREFIX = "X-Crawler-"
 """Prefix of headers that do not describe the body as stored."""
 BODILESS_STATUSES = frozenset({204, 304})
@@ -45,6 +60,8 @@ class Body(NamedTuple):
 
     record_id: str = ""
     """WARC-Record-ID of the response with the body."""
+    url: str = ""
+    """URL of that response."""
     fetched_at: float = 0.0
     """Time of that response; 0 if it is unknown."""
     digest: str = ""
@@ -56,69 +73,109 @@ class Capture:
     """The records of one page, in the order of the file."""
 
     kind: str
-    """Type of the first record: `response`, or `revisit` after a 304."""
+    """Type of the first record: `response`, or `revisit` if the body is in an earlier record."""
     response: bytes
-    request: bytes
-    metadata: bytes
+    others: bytes
+    """The request and the metadata, as far as they are wanted."""
     body: Body
     """The body of this response, or of the one that a revisit record refers to."""
 
 
-def is_revisit(page: PageFetched) -> bool:
+def is_not_modified(page: PageFetched) -> bool:
     """Return whether *page* is a 304 to a conditional request."""
     return page.status == 304 and bool(page.visit.conditions)
 
 
-def capture(page: PageFetched, file: str, earlier: Body | None = None) -> Capture:
-    """Return the records of *page* in *file*.
+def is_shared(page: PageFetched) -> bool:
+    """Return whether the body of *page* is stored only once: the whole body of a page, of
+    `MIN_SHARED_BYTES` at least.
 
-    *earlier*: the body that a 304 omits, if it is known. Raise ValueError or OverflowError if the
-    URL or the time of *page* is invalid.
+    A truncated body is not the payload that the server sent, so its digest proves nothing.
     """
-    kind = "revisit" if is_revisit(page) else "response"
-    identity = _identity(page, kind)
-    if kind == "revisit":
-        body = earlier or Body()
-    else:
-        body = Body(identity, page.started_at, payload_digest(page.body))
-    info = ("WARC-Warcinfo-ID", _warcinfo_id(file))
-    concurrent = ("WARC-Concurrent-To", identity)
-    about = [info, *(_reference(page, body) if kind == "revisit" else [])]
-    if body.digest:
-        about.append(("WARC-Payload-Digest", body.digest))
-    return Capture(
-        kind=kind,
-        response=_response(page, kind, about),
-        request=_record(
-            page,
-            "request",
-            _request_block(page),
-            [info, concurrent, ("WARC-Payload-Digest", payload_digest(b""))],
-            "application/http; msgtype=request",
-        ),
-        metadata=_record(page, "metadata", _fields(_metadata(page)), [info, concurrent], FIELDS),
-        body=body,
+    return (
+        page.status == 200
+        and page.visit.purpose is Purpose.PAGE
+        and not page.truncated
+        and len(page.body) >= MIN_SHARED_BYTES
     )
 
 
-def warcinfo(crawl: str, file: str, now: float, contact: str) -> bytes:
-    """Return the first record of *file*, which has pages of *crawl*; *now* in epoch seconds."""
+def is_wanted(page: PageFetched, wanted: frozenset[str]) -> bool:
+    """Return whether the response *page* belongs to the *wanted* records (`archive.records`)."""
+    if page.visit.purpose in (Purpose.ROBOTS, Purpose.USAGE):
+        return "robots" in wanted
+    if page.status >= 400:
+        return "errors" in wanted
+    return not 300 <= page.status < 400 or page.status == 304 or "redirects" in wanted
+
+
+def capture(
+    page: PageFetched, file: str, digest: str, earlier: Body | None, wanted: frozenset[str]
+) -> Capture:
+    """Return the *wanted* records of *page* in *file*.
+
+    *digest*: that of the body of *page*. *earlier*: the record with the body that a revisit record
+    omits, if it is known; a page that is not a 304 has a revisit record if it is. Raise ValueError
+    or OverflowError if the URL or the time of *page* is invalid.
+    """
+    kind = "revisit" if earlier or is_not_modified(page) else "response"
+    identity = _identity(page, kind)
+    body = Body(identity, page.visit.url, page.started_at, digest)
+    if kind == "revisit":
+        body = earlier or Body()
+    info = ("WARC-Warcinfo-ID", _warcinfo_id(file))
+    beside = [info, ("WARC-Concurrent-To", identity)]
+    about = [info, *(_reference(page, body) if kind == "revisit" else [])]
+    if body.digest:
+        about.append(("WARC-Payload-Digest", body.digest))
+    others = b""
+    if "request" in wanted:
+        about_request = [*beside, ("WARC-Payload-Digest", payload_digest(b""))]
+        others += _record(page, "request", _request_block(page), about_request, REQUEST, file)
+    if "metadata" in wanted:
+        others += _record(page, "metadata", _fields(_metadata(page)), beside, FIELDS, file)
+    return Capture(kind, _response(page, kind, about, file), others, body)
+
+
+def warcinfo(
+    page: PageFetched, crawl: CrawlDefined | None, file: str, now: float, contact: str
+) -> bytes:
+    """Return the first record of *file*, which begins with *page*; *now* in epoch seconds.
+
+    *crawl*: the definition of the crawl, if it is known.
+    """
     fields = [
         ("software", SOFTWARE),
         ("format", "WARC File Format 1.1"),
         ("conformsTo", SPECIFICATION),
         ("robots", "obey"),
         ("operator", contact),
-        ("isPartOf", crawl),
+        ("isPartOf", page.crawl),
+        # The access file cannot set these headers, so they are not secrets.
+        ("http-header-user-agent", first_value(page.request_headers, "user-agent")),
+        ("http-header-from", first_value(page.request_headers, "from")),
+        *(_definition(crawl) if crawl else []),
     ]
-    block = _fields([field for field in fields if field[1]])
     about = [
         ("WARC-Type", "warcinfo"),
         ("WARC-Record-ID", _warcinfo_id(file)),
         ("WARC-Date", date(now)),
         ("WARC-Filename", file),
     ]
-    return _member(about, block, FIELDS)
+    return _compressed(about, _fields(fields), FIELDS, file)
+
+
+def _definition(crawl: CrawlDefined) -> Fields:
+    return [
+        ("scope", crawl.scope),
+        ("maxDepth", str(crawl.max_depth)),
+        ("externalLinks", crawl.external_links),
+        ("relevant", crawl.relevant),
+        ("revisit", crawl.revisit),
+        ("purposes", ", ".join(crawl.purposes)),
+        ("usageDisallowed", crawl.usage_disallowed),
+        ("usageUnknown", crawl.usage_unknown),
+    ]
 
 
 def date(at: float) -> str:
@@ -127,21 +184,24 @@ def date(at: float) -> str:
 
 
 def _reference(page: PageFetched, body: Body) -> Fields:
-    # See the standard, 6.7.3. The three WARC-Refers-To fields are those of 6.7.2.
+    # See the standard, 6.7.2 and 6.7.3.
     found = [("WARC-Profile", NOT_MODIFIED)]
+    if not is_not_modified(page):
+        found = [("WARC-Profile", IDENTICAL_PAYLOAD), ("WARC-Truncated", "length")]
     if body.record_id:
         found.append(("WARC-Refers-To", body.record_id))
     if body.fetched_at:
-        found.append(("WARC-Refers-To-Target-URI", page.visit.url))
+        found.append(("WARC-Refers-To-Target-URI", body.url))
         found.append(("WARC-Refers-To-Date", date(body.fetched_at)))
     return found
 
 
-def _response(page: PageFetched, kind: str, about: Fields) -> bytes:
+def _response(page: PageFetched, kind: str, about: Fields, file: str) -> bytes:
     if page.truncated:
         about = [*about, ("WARC-Truncated", page.truncated)]
     head = _head(f"HTTP/{page.http_version} {page.status} {page.reason}", _stored_headers(page))
-    return _record(page, kind, head + page.body, about, "application/http; msgtype=response")
+    is_revisit = kind == "revisit"
+    return _record(page, kind, head if is_revisit else head + page.body, about, RESPONSE, file)
 
 
 def _request_block(page: PageFetched) -> bytes:
@@ -195,7 +255,9 @@ def _metadata(page: PageFetched) -> Fields:
     ]
 
 
-def _record(page: PageFetched, kind: str, block: bytes, about: Fields, content_type: str) -> bytes:
+def _record(
+    page: PageFetched, kind: str, block: bytes, about: Fields, content_type: str, file: str
+) -> bytes:
     common = [
         ("WARC-Type", kind),
         ("WARC-Record-ID", _identity(page, kind)),
@@ -204,10 +266,10 @@ def _record(page: PageFetched, kind: str, block: bytes, about: Fields, content_t
     ]
     if is_address(page.address):
         common.append(("WARC-IP-Address", page.address.strip("[]")))
-    return _member(common + about, block, content_type)
+    return _compressed(common + about, block, content_type, file)
 
 
-def _member(about: Fields, block: bytes, content_type: str) -> bytes:
+def _compressed(about: Fields, block: bytes, content_type: str, file: str) -> bytes:
     headers = StatusAndHeaders("", [(name, _line(value)) for name, value in about], WARC)
     # The block is passed as bytes, since warcio rewrites HTTP headers that are not ASCII. For a
     # revisit record warcio would write only parsed headers, so it is told another type. The header
@@ -216,6 +278,8 @@ def _member(about: Fields, block: bytes, content_type: str) -> bytes:
     record = ArcWarcRecord("warc", kind, headers, BytesIO(block), None, content_type, len(block))
     out = BytesIO()
     WARCWriter(out, gzip=False, warc_version=WARC).write_record(record)
+    if file.endswith(ZSTD_SUFFIX):
+        return zstd.compress(out.getvalue(), options=ZSTD_OPTIONS)
     return igzip.compress(out.getvalue(), COMPRESSION_LEVEL, mtime=0)
 
 

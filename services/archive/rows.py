@@ -1,4 +1,5 @@
-"""The rows of the archive: the committed segments, and the position of each capture."""
+"""The rows of the archive: the committed segments, the position of each capture, and the first
+response with each payload."""
 
 from msgspec import field
 
@@ -62,6 +63,8 @@ class CaptureRow(Row, frozen=True):
     """Digest of the body as received, or of the body that a 304 omits."""
     record_id: str = ""
     """WARC-Record-ID of the response with that body: this capture, or an earlier one."""
+    body_url: str = ""
+    """URL of that response; "" if it is the URL of this capture."""
     body_at: float = 0.0
     """Time of that response; 0 if it is unknown."""
     record_type: str = "response"
@@ -70,3 +73,23 @@ class CaptureRow(Row, frozen=True):
     """The Content-Type header of the response."""
     size: int = 0
     """Bytes of the body as received; 0 for a 304."""
+
+
+class PayloadRow(Row, frozen=True):
+    """The first response with a payload, by digest. Later captures of the payload refer to it.
+
+    The row is dropped with that response: a revisit record must not refer to a lost record.
+    """
+
+    table = "payloads"
+    partition_key = "crawl", "digest"
+    decides = True
+    kept_for, aged_by = "archive.captures_age", "fetched_at"
+    # Written after the segment's length, as the row of the capture.
+
+    crawl: str
+    digest: str
+    """WARC-Payload-Digest of the body as received."""
+    url: str
+    fetched_at: float
+    record_id: str

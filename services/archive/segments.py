@@ -45,6 +45,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
+from backports import zstd
 
 from gossamer.errors import GossamerError
 from gossamer.sqlite import no_space
@@ -54,9 +55,11 @@ from services.archive.rows import SegmentRow
 UNCOMMITTED_SUFFIX = ".uncommitted"
 """Suffix of a file that repair has parked."""
 FILE_NAME = re.compile(
-    r"gossamer-[A-Za-z0-9._]+-\d{14}-(?P<serial>\d{5,})-[A-Za-z0-9._-]+\.warc\.gz"
+    r"gossamer-[A-Za-z0-9._]+-\d{14}-(?P<serial>\d{5,})-[A-Za-z0-9._-]+\.warc\.(gz|zst)"
     r"(?P<mark>\.open|\.uncommitted)?"
 )
+SUFFIXES = {"gzip": ".warc.gz", "zstd": ".warc.zst"}
+"""Compression → suffix of a file."""
 MAX_CRAWL_NAME_CHARS = 100
 NO_SPACE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 GZIP_WINDOW_BITS = 31
@@ -67,13 +70,15 @@ COMPANION_SUFFIXES = (".cdxj",)
 logger = structlog.get_logger()
 
 
-def file_name(crawl: str, serial: int, writer: str, now: float) -> str:
+def file_name(
+    crawl: str, serial: int, writer: str, now: float, suffix: str = SUFFIXES["gzip"]
+) -> str:
     """Return the name of *writer*'s segment *serial*, begun at *now* (epoch seconds).
 
     The parts are in the order of annex C of the WARC standard. The name is unique in a fleet.
     """
     at = datetime.fromtimestamp(now, UTC)
-    return f"gossamer-{_clean(crawl)}-{at:%Y%m%d%H%M%S}-{serial:05}-{writer}.warc.gz"
+    return f"gossamer-{_clean(crawl)}-{at:%Y%m%d%H%M%S}-{serial:05}-{writer}{suffix}"
 
 
 def _clean(crawl: str) -> str:
@@ -272,7 +277,11 @@ def _capture_ends(path: Path) -> list[int]:
 
 
 def member_ends(path: Path) -> Iterator[int]:
-    """Yield the end offset of each gzip member, up to the first incomplete one."""
+    """Yield the end offset of each gzip member or zstd frame, up to the first incomplete one."""
+    return _zstd_ends(path) if SUFFIXES["zstd"] in path.name else _gzip_ends(path)
+
+
+def _gzip_ends(path: Path) -> Iterator[int]:
     member, position, rest = zlib.decompressobj(GZIP_WINDOW_BITS), 0, b""
     with path.open("rb") as file, suppress(zlib.error):
         while chunk := rest or file.read(CHUNK_BYTES):
@@ -282,6 +291,19 @@ def member_ends(path: Path) -> Iterator[int]:
             if member.eof:
                 rest, member = member.unused_data, zlib.decompressobj(GZIP_WINDOW_BITS)
                 yield position - len(rest)
+
+
+def _zstd_ends(path: Path) -> Iterator[int]:
+    frame, position = zstd.ZstdDecompressor(), 0
+    with path.open("rb") as file, suppress(zstd.ZstdError):
+        while chunk := file.read(CHUNK_BYTES):
+            position += len(chunk)
+            while chunk or not frame.needs_input:
+                frame.decompress(chunk, CHUNK_BYTES)
+                chunk = b""
+                if frame.eof:
+                    chunk, frame = frame.unused_data, zstd.ZstdDecompressor()
+                    yield position - len(chunk)
 
 
 def _find_open_segments(folder: Path) -> list[tuple[Path, int]]:

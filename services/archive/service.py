@@ -6,7 +6,7 @@ are searched at the beginning of the markup, without the parser, because the par
 work on a page at the same time. All statements about the use of a page are stored with its capture.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import structlog
@@ -24,14 +24,14 @@ from gossamer.events import (
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log import MAX_POLL_RECORDS
 from gossamer.relevance import Facts, parse_relevance
-from gossamer.runtime.processor import Output, Processor
+from gossamer.runtime.processor import Key, Output, Processor
 from gossamer.settings import ArchiveSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count, set_gauge
 from gossamer.web.coding import decode
 from gossamer.web.directives import find_in_markup, find_signals, meta_names, parse_directives
-from gossamer.web.http import all_values, first_value, joined_values
+from gossamer.web.http import all_values, first_value, joined_values, payload_digest
 from gossamer.web.scope import Found
 from gossamer.web.sniffing import whole_type
 from gossamer.web.usage import (
@@ -45,9 +45,24 @@ from gossamer.web.usage import (
     read_meta,
 )
 from services.archive.buffer import Buffer
-from services.archive.records import Body, Capture, capture, is_revisit, warcinfo
-from services.archive.rows import CaptureRow, SegmentRow
-from services.archive.segments import Segment, complete, file_name, repair, translate_errors
+from services.archive.records import (
+    Body,
+    Capture,
+    capture,
+    is_not_modified,
+    is_shared,
+    is_wanted,
+    warcinfo,
+)
+from services.archive.rows import CaptureRow, PayloadRow, SegmentRow
+from services.archive.segments import (
+    SUFFIXES,
+    Segment,
+    complete,
+    file_name,
+    repair,
+    translate_errors,
+)
 from services.archive.uploading import Start, start_thread
 
 MAX_CAPTURES_SEARCHED = 10
@@ -89,8 +104,10 @@ class Archive(Processor):
         self._prefix = f"{writer}/" if writer else ""
         self._settings, self._contact, self._writer = settings, contact, writer or STANDALONE_WRITER
         self._product, self._not_archived = product, frozenset[str](settings.not_archived)
+        self._wanted = frozenset[str](settings.records)
         self._claimant = Claimant(store, self.name)
         self._rows, self._captures = store.table(SegmentRow), store.table(CaptureRow)
+        self._payloads = store.table(PayloadRow)
         self._erasures = Erasures(store, self.name)
         self._buffer = Buffer(
             folder,
@@ -107,8 +124,8 @@ class Archive(Processor):
         self._left: int | None = None
         """Bytes that may still be written to the folder. None if a full disk ends the crawl."""
         self._settled = SegmentRow(writer=self._writer)
-        self._relevant = ""
-        """The crawl's rule for relevant pages; "" if all are."""
+        self._crawl: CrawlDefined | None = None
+        """The definition of the crawl."""
         self._usage: UsagePolicy | None = None
         """The purposes of the crawl."""
         self._serial = 0
@@ -139,12 +156,12 @@ class Archive(Processor):
     def handle(self, event: Event, now: float) -> Output:
         """Write the capture of a page; return the event with its position."""
         if isinstance(event, CrawlDefined):
-            self._relevant, self._usage = event.relevant, policy_of(event)
+            self._crawl, self._usage = event, policy_of(event)
         if isinstance(event, VisitsErased):
             self._erase(event)
         if not isinstance(event, PageFetched) or self._is_irrelevant(event):
             return []
-        if self._erasures.covers(event.visit):
+        if self._erasures.covers(event.visit) or not is_wanted(event, self._wanted):
             return []
         event, robots_meta = add_meta_statements(event, self._product)
         is_hidden_wall = event.wall is not None and not self._settings.walls
@@ -160,9 +177,10 @@ class Archive(Processor):
         file = segment.file if segment else self._next_file(event.crawl, now)
         # The records are made before anything is written, since an error here sends the page to the
         # dead letters.
-        captured = capture(event, file, self._find_body(event))
-        segment = segment or self._begin_segment(file, event.crawl, now)
-        offset = segment.append(captured.response + captured.request + captured.metadata)
+        digest = payload_digest(event.body)
+        captured = capture(event, file, digest, self._find_body(event, digest), self._wanted)
+        segment = segment or self._begin_segment(file, event, now)
+        offset = segment.append(captured.response + captured.others)
         count("gossamer_archived_bytes_total", segment.size - offset)
         if segment.size > self._settings.segment_size:
             self._full.append(self._open.pop(event.crawl))
@@ -170,6 +188,8 @@ class Archive(Processor):
             return []
         archived = _make_event(event, captured, self._prefix + file, offset, now)
         self._captures.put(_capture_row(archived, captured.body, len(event.body)))
+        if is_shared(event) and captured.kind == "response":
+            self._record_payload(event, captured.body)
         if event.visit.purpose is not Purpose.PAGE:
             return []
         if self._buffer.is_used:
@@ -178,24 +198,38 @@ class Archive(Processor):
         return [replace(archived, uri=(self._root.absolute() / archived.file).as_uri())]
 
     def _erase(self, event: VisitsErased) -> None:
-        """Erase the rows of captures; the records in the files remain."""
-        rows_erased = 0
+        """Erase the rows of captures and payloads; the records in the files remain."""
+        captures_erased = payloads_erased = 0
         for url in event.urls:
             key, after = (event.crawl, url), None
             while rows := self._captures.scan(key, after):
-                after, rows_erased = rows[-1].fetched_at, rows_erased + len(rows)
+                after, captures_erased = rows[-1].fetched_at, captures_erased + len(rows)
+                payloads_erased += self._drop_payloads(rows)
             if after is not None:
                 self._captures.drop(key)
-        self._erasures.add(event.erasure, {CaptureRow.table: rows_erased}, event.part)
+        erased = {CaptureRow.table: captures_erased, PayloadRow.table: payloads_erased}
+        self._erasures.add(event.erasure, erased, event.part)
+
+    def _drop_payloads(self, captures: Iterable[CaptureRow]) -> int:
+        """Drop the rows of payloads whose first response is one of *captures*; return how many."""
+        dropped = 0
+        for capture_row in captures:
+            key = capture_row.crawl, capture_row.digest
+            payload = self._payloads.get(key) if capture_row.record_type == "response" else None
+            if payload and payload.record_id == capture_row.record_id:
+                self._payloads.drop(key)
+                dropped += 1
+        return dropped
 
     def _is_irrelevant(self, page: PageFetched) -> bool:
         """Return whether *page* is irrelevant to the crawl, by its URL and content type."""
         has_content = page.status == 304 or 200 <= page.status < 300
-        if not self._relevant or not has_content or page.visit.purpose is not Purpose.PAGE:
+        relevant = self._crawl.relevant if self._crawl else ""
+        if not relevant or not has_content or page.visit.purpose is not Purpose.PAGE:
             return False
         kind = None if page.status == 304 else whole_type(page.headers, page.body)
         facts = Facts(Found(page.visit.url, page.visit.depth), kind)
-        return parse_relevance(self._relevant).evaluate(facts).inside is False
+        return parse_relevance(relevant).evaluate(facts).inside is False
 
     def _is_excluded(self, page: PageFetched) -> bool:
         """Return whether statements about the use of *page* exclude it from the crawl."""
@@ -203,9 +237,21 @@ class Archive(Processor):
             return False
         return self._usage.decide(judge(page.usage_statements)).action is not Action.FETCH
 
-    def _find_body(self, page: PageFetched) -> Body | None:
-        """Return the body that *page*, a 304, omits, from the last capture with a body."""
-        if not is_revisit(page):
+    def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
+        """Yield the rows that `handle` will read for *events*."""
+        pages = (event for event in events if isinstance(event, PageFetched) and is_shared(event))
+        yield [(PayloadRow, (page.crawl, payload_digest(page.body)), "") for page in pages]
+
+    def _find_body(self, page: PageFetched, digest: str) -> Body | None:
+        """Return the body that the record of *page* can omit: that of a 304, from the last capture
+        with a body, or an equal one."""
+        if is_shared(page):
+            row = self._payloads.get((page.crawl, digest))
+            # If the record is redelivered, the row may be of this visit, or of a later one.
+            if row is None or row.fetched_at >= page.started_at:
+                return None
+            return Body(row.record_id, row.url, row.fetched_at, row.digest)
+        if not is_not_modified(page):
             return None
         # Only captures from before this visit are read: if the record is redelivered, the visit has
         # a capture already.
@@ -213,13 +259,20 @@ class Archive(Processor):
         earlier = self._captures.scan(key, after=page.started_at, limit=MAX_CAPTURES_SEARCHED)
         return next((body for row in earlier if (body := _body_of(row))), None)
 
-    def _next_file(self, crawl: str, now: float) -> str:
-        return file_name(crawl, self._serial + 1, self._writer, now)
+    def _record_payload(self, page: PageFetched, body: Body) -> None:
+        """Let later captures of the payload refer to *body*, unless they refer to another."""
+        if self._payloads.get((page.crawl, body.digest)) is None:
+            row = PayloadRow(page.crawl, body.digest, body.url, body.fetched_at, body.record_id)
+            self._payloads.put(row)
 
-    def _begin_segment(self, file: str, crawl: str, now: float) -> Segment:
-        segment = self._open[crawl] = Segment(self._folder, file, now)
+    def _next_file(self, crawl: str, now: float) -> str:
+        suffix = SUFFIXES[self._settings.compression]
+        return file_name(crawl, self._serial + 1, self._writer, now, suffix)
+
+    def _begin_segment(self, file: str, page: PageFetched, now: float) -> Segment:
+        segment = self._open[page.crawl] = Segment(self._folder, file, now)
         self._serial += 1
-        segment.append(warcinfo(crawl, file, now, self._contact))
+        segment.append(warcinfo(page, self._crawl, file, now, self._contact))
         count("gossamer_archived_bytes_total", segment.size)
         return segment
 
@@ -374,11 +427,13 @@ def _make_event(
 
 
 def _body_of(row: CaptureRow) -> Body | None:
-    if 200 <= row.status < 300:
-        return Body(row.record_id, row.fetched_at, row.digest)
-    # An earlier 304 refers to the body too. Errors and redirects do not have the body of a 304.
-    has_body = row.status == 304 and row.body_at
-    return Body(row.record_id, row.body_at, row.digest) if has_body else None
+    url = row.body_url or row.url
+    if row.record_type == "revisit":
+        known = row.body_at and row.status in (200, 304)
+        return Body(row.record_id, url, row.body_at, row.digest) if known else None
+    # Errors and redirects do not have the body of a 304.
+    is_page = 200 <= row.status < 300
+    return Body(row.record_id, url, row.fetched_at, row.digest) if is_page else None
 
 
 def _capture_row(archived: PageArchived, body: Body, size: int) -> CaptureRow:
@@ -392,6 +447,7 @@ def _capture_row(archived: PageArchived, body: Body, size: int) -> CaptureRow:
         length=archived.length,
         digest=archived.digest,
         record_id=body.record_id,
+        body_url=body.url if body.url != archived.url else "",
         body_at=body.fetched_at,
         record_type=archived.record_type,
         content_type=archived.content_type,

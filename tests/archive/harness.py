@@ -4,7 +4,7 @@ import gzip
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,20 +56,16 @@ class Crawl:
         folder: Path,
         segment_size: int = 1 << 30,
         warcs: Path | None = None,
-        walls: bool = False,
-        volumes: Sequence[str] = (),
-        buffer: int = 1 << 30,
         start_upload: Start = start_thread,
         writer: str = "",
+        **options: Any,
     ):
         folder.mkdir(exist_ok=True)
         self.folder, self.now = warcs or folder / "warc", NOW
         self.database = Database(folder / "crawl.db")
         self.log = SqliteLog(self.database)
         self.store = SqliteStore(self.database)
-        settings = ArchiveSettings(
-            segment_size=segment_size, walls=walls, volumes=tuple(volumes), buffer=buffer
-        )
+        settings = ArchiveSettings(segment_size=segment_size, **options)
         self.archive = Archive(
             self.folder,
             self.store,
@@ -115,9 +111,9 @@ class Crawl:
         self.database.close()
 
 
-def archive_pages(folder: Path, *pages: PageFetched) -> list[PageArchived]:
+def archive_pages(folder: Path, *pages: PageFetched, **options: Any) -> list[PageArchived]:
     """Archive *pages* in one run that ends normally; return the published events."""
-    crawl = Crawl(folder)
+    crawl = Crawl(folder, **options)
     crawl.fetch(*pages)
     crawl.work()
     events = crawl.events()

@@ -1,13 +1,14 @@
-"""Revisit records, the captures of 304 responses."""
+"""Revisit records: the captures of 304 responses, and of bodies that are in the archive already."""
 
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fastwarc.warc import WarcRecordType
 from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.events import DEFAULT_CRAWL, PageFetched
+from gossamer.events import DEFAULT_CRAWL, Erasure, PageFetched, VisitsErased
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import payload_digest
 from gossamer.web.validators import Validators
@@ -27,6 +28,7 @@ from tests.archive.harness import (
 DAY = 86400.0
 BODY = b"<p>Hello"
 PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 URL = page(1).visit.url
 
 
@@ -134,3 +136,112 @@ def test_304_to_an_unconditional_request_is_a_response_record(tmp_path: Path) ->
     )
     assert revisits(tmp_path) == []
     assert (odd.record_type, odd.digest) == ("response", payload_digest(b""))
+
+
+LARGE = b"<p>Large" * 200
+OTHER_URL = page(2).visit.url
+
+
+def copied_page(day: int, body: bytes = LARGE, **fields: Any) -> PageFetched:
+    return page(2, body, started_at=NOW + day * DAY, **fields)
+
+
+def rows_of(folder: Path, url: str) -> list[CaptureRow]:
+    crawl = Crawl(folder)
+    rows = SqliteStore(crawl.database).table(CaptureRow).scan((DEFAULT_CRAWL, url))
+    crawl.kill()
+    return rows
+
+
+@pytest.mark.parametrize("later", [fetched_page(2, body=LARGE), copied_page(2)])
+def test_equal_body_of_the_url_or_another_is_a_revisit_record(
+    tmp_path: Path, later: PageFetched
+) -> None:
+    first, revisit = archive_pages(tmp_path, fetched_page(1, body=LARGE), later)
+    ((headers, block),) = revisits(tmp_path)
+    assert headers["WARC-Profile"] == IDENTICAL
+    assert headers["WARC-Target-URI"] == later.visit.url
+    assert [headers["WARC-Refers-To"]] == response_ids(tmp_path)
+    assert headers["WARC-Refers-To-Target-URI"] == URL
+    assert headers["WARC-Refers-To-Date"] == "2023-11-15T22:13:20.250000Z"
+    assert headers["WARC-Payload-Digest"] == payload_digest(LARGE)
+    assert headers["WARC-Truncated"] == "length"
+    assert block == b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
+    assert (first.record_type, revisit.record_type) == ("response", "revisit")
+    assert (revisit.status, revisit.digest) == (200, first.digest)
+
+
+def test_row_of_a_revisit_record_leads_to_the_row_with_the_body(tmp_path: Path) -> None:
+    archive_pages(tmp_path, fetched_page(1, body=LARGE), copied_page(2))
+    (row,) = rows_of(tmp_path, OTHER_URL)
+    ((headers, _),) = revisits(tmp_path)
+    assert (row.record_type, row.record_id) == ("revisit", headers["WARC-Refers-To"])
+    (original,) = rows_of(tmp_path, row.body_url)
+    assert (original.fetched_at, original.record_id) == (row.body_at, row.record_id)
+    assert (original.body_url, original.record_type) == ("", "response")
+
+
+def test_304_after_a_revisit_record_refers_to_the_body(tmp_path: Path) -> None:
+    archive_pages(tmp_path, copied_page(1), fetched_page(2, body=LARGE), not_modified(3))
+    _, (headers, _) = revisits(tmp_path)
+    assert headers["WARC-Profile"] == PROFILE
+    assert headers["WARC-Refers-To-Target-URI"] == OTHER_URL
+    assert [headers["WARC-Refers-To"]] == response_ids(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"body": LARGE[:1023]}, {"body": LARGE[:1023]}),
+        ({"status": 404, "body": LARGE}, {"body": LARGE}),
+        ({"body": LARGE}, {"status": 404, "body": LARGE}),
+        ({"body": LARGE, "truncated": "length"}, {"body": LARGE}),
+        ({"body": LARGE}, {"body": LARGE, "truncated": "disconnect"}),
+        ({"body": LARGE, "crawl": "other"}, {"body": LARGE}),
+        ({"body": LARGE}, {"body": LARGE + b"."}),
+    ],
+)
+def test_small_failed_truncated_foreign_or_changed_page_is_a_response(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    archive_pages(tmp_path, fetched_page(1, **first), copied_page(2, **second))
+    assert revisits(tmp_path) == []
+
+
+def test_redelivered_page_is_a_response_and_not_a_revisit_of_itself(tmp_path: Path) -> None:
+    pages = fetched_page(1, body=LARGE), copied_page(2)
+    archive_pages(tmp_path, *pages)
+    archive_pages(tmp_path, *pages)
+    first, again = revisits(tmp_path)
+    assert first[0]["WARC-Record-ID"] == again[0]["WARC-Record-ID"]
+    assert first[0]["WARC-Refers-To"] == again[0]["WARC-Refers-To"]
+    assert response_ids(tmp_path) == [first[0]["WARC-Refers-To"]] * 2
+
+
+def test_page_that_is_delivered_late_does_not_refer_to_a_later_one(tmp_path: Path) -> None:
+    archive_pages(tmp_path, copied_page(2), fetched_page(1, body=LARGE))
+    assert revisits(tmp_path) == []
+
+
+def test_body_that_was_truncated_after_a_crash_is_not_referred_to(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    crawl.fetch(page(5))
+    crawl.work()
+    crawl.archive.handle(fetched_page(1, body=LARGE), NOW)
+    crawl.kill()
+    archive_pages(tmp_path, copied_page(2))
+    assert revisits(tmp_path) == []
+
+
+def test_erased_url_is_not_referred_to(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    crawl.fetch(fetched_page(1, body=LARGE))
+    crawl.work()
+    erasure = Erasure(URL, NOW, "me", key_group=0, orders=1)
+    erased = VisitsErased(at=NOW, site=page(1).site, erasure=erasure, urls=(URL,))
+    crawl.archive.handle(erased, NOW)
+    crawl.fetch(copied_page(2))
+    crawl.work()
+    crawl.end()
+    assert rows_of(tmp_path, URL) == []
+    assert [row.record_type for row in rows_of(tmp_path, OTHER_URL)] == ["response"]
