@@ -1,0 +1,119 @@
+"""Which records are written, by setting, and what they say."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.errors import BadSettings
+from gossamer.events import CrawlDefined, PageFetched, Purpose
+from gossamer.log.codec import encode
+from gossamer.settings import ArchiveSettings, load_settings
+from gossamer.web.validators import Validators
+from tests.archive.harness import NOW, Crawl, archive_pages, check, files, page, records
+
+ALL = ArchiveSettings().records
+
+
+def visited(number: int, purpose: Purpose = Purpose.PAGE, **fields: Any) -> PageFetched:
+    found = page(number, **fields)
+    return replace(found, visit=replace(found.visit, purpose=purpose))
+
+
+def not_modified(number: int) -> PageFetched:
+    found = page(number, b"", status=304)
+    return replace(found, visit=replace(found.visit, validators=Validators('"1"')))
+
+
+PAGES = {
+    "page": visited(1),
+    "304": not_modified(2),
+    "redirects": visited(3, status=301),
+    "errors": visited(4, status=404),
+    "robots": visited(5, Purpose.ROBOTS, status=404),
+    "usage file": visited(6, Purpose.USAGE),
+    "probe": visited(7, Purpose.PROBE, status=410),
+    "sitemap": visited(8, Purpose.SITEMAP),
+}
+ROWS: tuple[tuple[tuple[str, ...], set[str]], ...] = (
+    ((), {"page", "304", "sitemap"}),
+    (("redirects",), {"page", "304", "sitemap", "redirects"}),
+    (("errors",), {"page", "304", "sitemap", "errors", "probe"}),
+    (("robots",), {"page", "304", "sitemap", "robots", "usage file"}),
+    (ALL, set(PAGES)),
+)
+
+
+@pytest.mark.parametrize(("words", "expected"), ROWS)
+def test_setting_selects_the_archived_responses(
+    tmp_path: Path, words: tuple[str, ...], expected: set[str]
+) -> None:
+    archive_pages(tmp_path, *PAGES.values(), records=words)
+    (file,) = files(tmp_path / "warc")
+    check([str(file)])
+    _, *found = records(file)
+    urls = {headers["WARC-Target-URI"] for headers, _ in found}
+    assert urls == {PAGES[name].visit.url for name in expected}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), {"response"}),
+        (("request",), {"response", "request"}),
+        (("metadata",), {"response", "metadata"}),
+        (ALL, {"response", "request", "metadata"}),
+    ],
+)
+def test_setting_selects_the_records_of_each_response(
+    tmp_path: Path, words: tuple[str, ...], expected: set[str]
+) -> None:
+    (event, _) = archive_pages(tmp_path, visited(1), visited(2), records=words)
+    (file,) = files(tmp_path / "warc")
+    check([str(file)])
+    kinds = Counter(headers["WARC-Type"] for headers, _ in records(file))
+    assert kinds == Counter({"warcinfo": 1, **dict.fromkeys(expected, 2)})
+    assert event.record_type == "response"
+
+
+def test_page_that_is_not_archived_is_not_published(tmp_path: Path) -> None:
+    events = archive_pages(tmp_path, visited(1), visited(2, status=404), records=())
+    assert [event.url for event in events] == [page(1).visit.url]
+
+
+@pytest.mark.parametrize(("name", "value"), [("records", ["dns"]), ("compression", "lz4")])
+def test_unknown_word_is_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(BadSettings, match=rf"archive\.{name}"):
+        load_settings(overrides={"archive": {name: value}})
+
+
+def test_warcinfo_has_the_definition_of_the_crawl_and_its_identity(tmp_path: Path) -> None:
+    headers = (("User-Agent", "gossamer/0.1 (+me@example.org)"), ("From", "me@example.org"))
+    crawl = Crawl(tmp_path)
+    defined = CrawlDefined(
+        at=NOW, scope='domain("a.test")', max_depth=3, revisit="fixed:1d", purposes=("archive",)
+    )
+    crawl.log.append([encode(defined)])
+    crawl.work()
+    crawl.fetch(page(1, request_headers=headers))
+    crawl.work()
+    crawl.end()
+    (file,) = files(tmp_path / "warc")
+    (info, block), *others = records(file)
+    assert block.decode().splitlines()[3:] == [
+        "robots: obey",
+        "operator: me@example.org",
+        "isPartOf: default",
+        "http-header-user-agent: gossamer/0.1 (+me@example.org)",
+        "http-header-from: me@example.org",
+        'scope: domain("a.test")',
+        "maxDepth: 3",
+        "externalLinks: deep",
+        "revisit: fixed:1d",
+        "purposes: archive",
+        "usageDisallowed: do not fetch",
+        "usageUnknown: fetch",
+    ]
+    assert {one["WARC-Warcinfo-ID"] for one, _ in others} == {info["WARC-Record-ID"]}
