@@ -316,6 +316,10 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     """Duration of the visit in seconds."""
     address: str = ""
     """The IP address of the server."""
+    tls_version: str = ""
+    """The version of TLS, as `tls/1.3`. "" means that the connection was not encrypted."""
+    cipher_suite: str = ""
+    """The cipher suite of TLS, as IANA names it. "" means none, or one without a known name."""
     request_headers: Headers = ()
     http_version: str = "1.1"
     status: int

@@ -47,6 +47,10 @@ REQUEST = "application/http; msgtype=request"
 RESPONSE = "application/http; msgtype=response"
 ORIGINAL_PREFIX = "X-Crawler-"
 """Prefix of headers that do not describe the body as stored."""
+PROTOCOLS = frozenset(
+    {"http/0.9", "http/1.0", "http/1.1", "tls/1.0", "tls/1.1", "tls/1.2", "tls/1.3"}
+)
+"""Words of WARC-Protocol. The version that a server states may be any."""
 BODILESS_STATUSES = frozenset({204, 304})
 """Statuses with a Content-Length that describes a body that is not sent (RFC 9110, 8.6)."""
 
@@ -266,7 +270,15 @@ def _record(
     ]
     if is_address(page.address):
         common.append(("WARC-IP-Address", page.address.strip("[]")))
+    common += _protocol(page)
     return _compressed(common + about, block, content_type, file)
+
+
+def _protocol(page: PageFetched) -> Fields:
+    # Proposals 42 and 86 of github.com/iipc/warc-specifications: one field for each protocol.
+    protocols = [f"http/{page.http_version}", page.tls_version]
+    found = [("WARC-Protocol", protocol) for protocol in protocols if protocol in PROTOCOLS]
+    return [*found, ("WARC-Cipher-Suite", page.cipher_suite)] if page.cipher_suite else found
 
 
 def _compressed(about: Fields, block: bytes, content_type: str, file: str) -> bytes:

@@ -95,6 +95,13 @@ CUT_HAZARDS = {
 """Why a body is cut → the hazard."""
 
 
+class Tls(NamedTuple):
+    """The TLS of a connection, as `PageFetched` names version and cipher suite."""
+
+    version: str = ""
+    cipher_suite: str = ""
+
+
 class Reply(Struct, frozen=True, kw_only=True):
     """A response. Header names and values are the bytes received, as Latin-1."""
 
@@ -108,6 +115,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     truncated: str = ""
     """Why the body is cut, as a key of `CUT_HAZARDS`; or ""."""
     address: str = ""
+    tls: Tls = Tls()
     request_headers: Headers = ()
     started_at: float = 0.0
     took: float = 0.0
@@ -451,6 +459,8 @@ def _make_page(
         started_at=reply.started_at,
         took=reply.took,
         address=reply.address,
+        tls_version=reply.tls.version,
+        cipher_suite=reply.tls.cipher_suite,
         request_headers=reply.request_headers,
         http_version=reply.http_version,
         status=reply.status,

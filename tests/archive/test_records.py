@@ -117,3 +117,28 @@ def test_warcinfo_has_the_definition_of_the_crawl_and_its_identity(tmp_path: Pat
         "usageUnknown: fetch",
     ]
     assert {one["WARC-Warcinfo-ID"] for one, _ in others} == {info["WARC-Record-ID"]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, ["http/1.1"]),
+        ({"http_version": "1.0"}, ["http/1.0"]),
+        ({"http_version": "7.3"}, []),
+        (
+            {"tls_version": "tls/1.3", "cipher_suite": "TLS_AES_256_GCM_SHA384"},
+            ["http/1.1", "tls/1.3", "TLS_AES_256_GCM_SHA384"],
+        ),
+        ({"tls_version": "tls/1.2"}, ["http/1.1", "tls/1.2"]),
+    ],
+)
+def test_records_have_protocols_and_cipher_suite(
+    tmp_path: Path, fields: dict[str, Any], expected: list[str]
+) -> None:
+    archive_pages(tmp_path, page(1, **fields))
+    (file,) = files(tmp_path / "warc")
+    _, *found = records(file)
+    names = {"WARC-Protocol", "WARC-Cipher-Suite"}
+    for headers, _ in found:
+        assert [value for name, value in headers.items() if name in names] == expected
+    assert len(found) == 3

@@ -8,6 +8,7 @@ import pytest
 import trustme
 
 from gossamer.events import Outcome
+from services.fetcher.http.tls import cipher_suite
 from tests.fetcher.orders import HASTY, Emitted, fetcher, order, run_order
 from tests.fetcher.servers import hanging, page, serving, serving_over
 
@@ -101,3 +102,49 @@ async def test_second_connection_resumes_the_tls_session(
             await processor.work(order(f"{server.root}/{name}"), emitted.emit)
     assert emitted.outcomes == ["page", "page"]
     assert [request.resumed for request in server.requests] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("version", "word", "suite"),
+    [
+        (ssl.TLSVersion.TLSv1_2, "tls/1.2", "TLS_ECDHE_"),
+        (ssl.TLSVersion.TLSv1_3, "tls/1.3", "TLS_"),
+    ],
+)
+async def test_page_has_the_tls_version_and_the_cipher_suite(
+    authority: trustme.CA, version: ssl.TLSVersion, word: str, suite: str
+) -> None:
+    context = certified_context(authority)
+    context.maximum_version = version
+    async with serving_over(context, a=page()) as server:
+        emitted = await run_order(f"{server.root}/a")
+    (fetched,) = emitted.pages
+    assert fetched.tls_version == word
+    assert fetched.cipher_suite.startswith(suite)
+
+
+async def test_page_without_tls_has_neither() -> None:
+    async with serving(a=page()) as server:
+        emitted = await run_order(f"{server.root}/a")
+    (fetched,) = emitted.pages
+    assert (fetched.tls_version, fetched.cipher_suite) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("openssl", "iana"),
+    [
+        # From `openssl ciphers -stdname`.
+        ("TLS_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"),
+        ("ECDHE-ECDSA-AES256-GCM-SHA384", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"),
+        ("ECDHE-RSA-CHACHA20-POLY1305", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"),
+        ("DHE-RSA-AES128-GCM-SHA256", "TLS_DHE_RSA_WITH_AES_128_GCM_SHA256"),
+        ("ECDHE-RSA-AES256-SHA384", "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384"),
+        ("ECDHE-ECDSA-AES128-SHA", "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA"),
+        ("AES128-GCM-SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256"),
+        ("AES256-SHA", "TLS_RSA_WITH_AES_256_CBC_SHA"),
+        ("ARIA128-GCM-SHA256", ""),
+        ("", ""),
+    ],
+)
+def test_cipher_suite_has_the_name_of_iana(openssl: str, iana: str) -> None:
+    assert cipher_suite(openssl) == iana

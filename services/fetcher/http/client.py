@@ -316,6 +316,7 @@ def _reply(response: RawResponse, buffer: BodyBuffer, truncated: str, access: Ac
         kind=buffer.kind,
         truncated=truncated,
         address=response.address,
+        tls=response.tls,
         request_headers=redact(sent, access),
     )
 

@@ -27,7 +27,8 @@ from aiohttp.connector import Connection
 from python_socks.async_.asyncio import Proxy
 
 from services.fetcher.head import Head, Malformed, end_of_head, parse_head
-from services.fetcher.http.tls import Context, store_session
+from services.fetcher.http.tls import Context, describe_tls, store_session
+from services.fetcher.outcome import Tls
 from services.fetcher.rate_limits import address_key
 
 
@@ -240,12 +241,13 @@ def _framing_head(head: Head) -> bytes:
 
 
 class RawResponse(aiohttp.ClientResponse):
-    """A response that stores the original head and the server's address.
+    """A response that stores the original head, the server's address and the TLS in use.
 
     They are stored because the connection may be closed before they are needed.
     """
 
     address = ""
+    tls = Tls()
     head: Head
     key: ConnectionKey
 
@@ -256,6 +258,7 @@ class RawResponse(aiohttp.ClientResponse):
         transport, self.key = protocol.transport, connection._key
         if transport is not None:
             self.address = transport.get_extra_info("peername")[0]
+            self.tls = describe_tls(transport.get_extra_info("ssl_object"))
         try:
             await super().start(connection)
         except Malformed as error:

@@ -13,9 +13,13 @@ from typing import Any
 
 from gossamer.errors import Poison
 from gossamer.web.url import host_name, site_of
+from services.fetcher.outcome import Tls
 
 SHA256 = "sha256"
 _sha256 = re.compile("[0-9a-f]{64}")
+_suite = re.compile(
+    "(?:(ECDHE|DHE)-(RSA|ECDSA)-)?(AES|CHACHA)(128|256|20)-?(GCM|POLY1305|)-?(SHA|SHA256|SHA384|)"
+)
 SESSION_CACHE_SIZE = 2000
 """Hosts whose sessions are cached, about 5 kB each; the least recently used is dropped first."""
 
@@ -134,3 +138,31 @@ def store_session(extra: Any) -> None:
     connection = extra("ssl_object")
     if connection is not None and isinstance(connection.context, Context):
         connection.context.store_session(connection)
+
+
+def describe_tls(connection: ssl.SSLObject | None) -> Tls:
+    """Return the version and cipher suite of *connection*; None means that it is not encrypted."""
+    if connection is None:
+        return Tls()
+    version = (connection.version() or "").removeprefix("TLSv")
+    name, *_ = connection.cipher() or ("",)
+    version = f"{version}.0" if version == "1" else version
+    return Tls(f"tls/{version}" if version else "", cipher_suite(name))
+
+
+def cipher_suite(name: str) -> str:
+    """Return IANA's name of the cipher suite that OpenSSL calls *name*; "" if it is not known.
+
+    OpenSSL uses IANA's names for TLS 1.3 only. Suites before that are named by key exchange,
+    cipher, mode and hash: `ECDHE-RSA-AES128-GCM-SHA256`.
+    """
+    if name.startswith("TLS_"):
+        return name
+    found = _suite.fullmatch(name)
+    if found is None:
+        return ""
+    exchange, signature, cipher, bits, mode, digest = found.groups("")
+    keys = f"{exchange}_{signature}" if exchange else "RSA"
+    if cipher == "CHACHA":
+        return f"TLS_{keys}_WITH_CHACHA20_POLY1305_SHA256"
+    return f"TLS_{keys}_WITH_{cipher}_{bits}_{mode or 'CBC'}_{digest}"
