@@ -39,8 +39,8 @@ NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 """The profile of a revisit record for a body that is in the archive already."""
 MIN_SHARED_BYTES = 1024
-"""Minimum size of a body that is stored once. A reference to a smaller one saves hardly anything:
-compressed, it takes about as many bytes as 600 bytes of HTML, and a row in the store."""
+"""Minimum size of a body that is stored once. A reference takes as many bytes of a file as 250
+bytes of HTML, and each body that may be referred to takes a row in the store."""
 SOFTWARE = f"gossamer/{version('gossamer')}"
 FIELDS = "application/warc-fields"
 REQUEST = "application/http; msgtype=request"
