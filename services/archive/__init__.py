@@ -7,10 +7,16 @@ repairs them after a crash. `rows` has the rows of segments and captures.
 **The life of a capture.** The service consumes a page with its request and response. `records`
 makes three WARC records: the response with the body as received, the request, and metadata about
 the discovery of the page. They are appended to the open *segment* of the crawl,
-`gossamer-CRAWL-TIME-SERIAL-WRITER.warc.gz.open`. Each record is a gzip member of its own, so that
-it can be read alone. The position of the response is published on `pages.archived`. A 304 has no
-body: its record is a *revisit record*, which refers to the last response with a body. Finding that
-response takes one read of the URL's captures for each 304.
+`gossamer-CRAWL-TIME-SERIAL-WRITER.warc.gz.open`. Each record is a gzip member or a zstd frame of
+its own, so that it can be read alone. The position of the response is published on
+`pages.archived`.
+
+**Why a body is stored once.** A 304 has no body, and many pages have the bytes of an earlier one:
+because they did not change, or because they are copies. Their record is a *revisit record*, which
+refers to the response with the body. For a 304 that is the body of the URL's last capture with one,
+for equal bytes the first response of the crawl with this digest (`PayloadRow`). Either takes one
+read. A reference never leads to a record that repair cuts off, since rows of captures and payloads
+are written after the length of their segment.
 
 **Why the sync comes before the commit.** A committed page is not delivered again, so it must be on
 the disk by then. Before each commit (`settle`) the segment is synced, and the first time its folder

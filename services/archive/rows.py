@@ -60,7 +60,7 @@ class CaptureRow(Row, frozen=True):
     offset: int
     length: int
     digest: str
-    """Digest of the body as received, or of the body that a 304 omits."""
+    """Digest of the body as received, or of the body that a revisit record omits."""
     record_id: str = ""
     """WARC-Record-ID of the response with that body: this capture, or an earlier one."""
     body_url: str = ""
