@@ -359,7 +359,7 @@ def _is_server(text: str) -> bool:
         return False
 
 
-ArchivedRecord = Literal["request", "metadata", "robots", "redirects", "errors"]
+ArchivedRecord = Literal["request", "metadata", "robots", "redirects", "errors", "dns"]
 
 
 def _check_volumes(urls: tuple[str, ...]) -> tuple[str, ...]:
@@ -385,7 +385,8 @@ class ArchiveSettings(Section):
     )
     """Records beside the responses of pages: `request` and `metadata` (how the page was found,
     hazards, statements about its use) of each response; and the responses for robots.txt and usage
-    files (`robots`), redirects, and errors (4xx and 5xx). `gossamer audit` needs `robots`."""
+    files (`robots`), redirects, and errors (4xx and 5xx). `dns` adds the address of each host in a
+    file, without TTL. `gossamer audit` needs `robots`."""
     compression: Annotated[Literal["gzip", "zstd"], unit("compression")] = "gzip"
     """Compression of the records: `gzip` (`.warc.gz`), or `zstd` (`.warc.zst`), which is smaller
     and is not read by every tool."""

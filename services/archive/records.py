@@ -21,7 +21,7 @@ from warcio.warcwriter import WARCWriter
 
 from gossamer.events import CrawlDefined, PageFetched, Purpose
 from gossamer.web.http import Headers, all_values, first_value, payload_digest
-from gossamer.web.url import host_key, is_address
+from gossamer.web.url import host_key, host_name, is_address
 from gossamer.web.usage import judge
 
 WARC = "WARC/1.1"
@@ -139,6 +139,28 @@ def capture(
     if "metadata" in wanted:
         others += _record(page, "metadata", _fields(_metadata(page)), beside, FIELDS, file)
     return Capture(kind, _response(page, kind, about, file), others, body)
+
+
+def dns(page: PageFetched, file: str) -> bytes:
+    """Return a record of the address of *page*'s host, as Heritrix writes it, but without TTL.
+
+    The fetcher reports neither the TTL nor the name server. Return b"" if there was no lookup, or
+    if a proxy made it.
+    """
+    host, address = host_name(page.visit.url), page.address.strip("[]")
+    if is_address(host) or not is_address(page.address):
+        return b""
+    at = datetime.fromtimestamp(page.started_at, UTC)
+    kind = "AAAA" if ":" in address else "A"
+    about = [
+        ("WARC-Type", "resource"),
+        ("WARC-Record-ID", _identity(page, "dns")),
+        ("WARC-Date", date(page.started_at)),
+        ("WARC-Target-URI", f"dns:{host}"),
+        ("WARC-Warcinfo-ID", _warcinfo_id(file)),
+    ]
+    block = f"{at:%Y%m%d%H%M%S}\n{host}.\t\tIN\t{kind}\t{address}\n"
+    return _compressed(about, block.encode(), "text/dns", file)
 
 
 def warcinfo(

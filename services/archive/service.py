@@ -49,6 +49,7 @@ from services.archive.records import (
     Body,
     Capture,
     capture,
+    dns,
     is_not_modified,
     is_shared,
     is_wanted,
@@ -132,6 +133,8 @@ class Archive(Processor):
         self._open: dict[str, Segment] = {}
         """Crawl → its open segment."""
         self._full: list[Segment] = []
+        self._addresses = dict[str, set[tuple[str, str]]]()
+        """Crawl → host keys with their addresses, as recorded in its open segment."""
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim the writer's name, and go back to the last commit.
@@ -180,7 +183,8 @@ class Archive(Processor):
         digest = payload_digest(event.body)
         captured = capture(event, file, digest, self._find_body(event, digest), self._wanted)
         segment = segment or self._begin_segment(file, event, now)
-        offset = segment.append(captured.response + captured.others)
+        records = captured.response + captured.others + self._dns(event, file)
+        offset = segment.append(records)
         count("gossamer_archived_bytes_total", segment.size - offset)
         if segment.size > self._settings.segment_size:
             self._full.append(self._open.pop(event.crawl))
@@ -196,6 +200,14 @@ class Archive(Processor):
             self._buffer.hold_back(archived)
             return []
         return [replace(archived, uri=(self._root.absolute() / archived.file).as_uri())]
+
+    def _dns(self, page: PageFetched, file: str) -> bytes:
+        """Return a record of the address of *page*'s host, if the segment has none."""
+        looked_up = page.host, page.address
+        if "dns" not in self._wanted or looked_up in self._addresses[page.crawl]:
+            return b""
+        self._addresses[page.crawl].add(looked_up)
+        return dns(page, file)
 
     def _erase(self, event: VisitsErased) -> None:
         """Erase the rows of captures and payloads; the records in the files remain."""
@@ -272,6 +284,7 @@ class Archive(Processor):
     def _begin_segment(self, file: str, page: PageFetched, now: float) -> Segment:
         segment = self._open[page.crawl] = Segment(self._folder, file, now)
         self._serial += 1
+        self._addresses[page.crawl] = set()
         segment.append(warcinfo(page, self._crawl, file, now, self._contact))
         count("gossamer_archived_bytes_total", segment.size)
         return segment

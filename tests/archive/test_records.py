@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastwarc.warc import WarcRecordType
 from msgspec.structs import replace
 
 from gossamer.errors import BadSettings
-from gossamer.events import CrawlDefined, PageFetched, Purpose
+from gossamer.events import CrawlDefined, PageFetched, Purpose, Visit
 from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings, load_settings
 from gossamer.web.validators import Validators
@@ -83,7 +84,7 @@ def test_page_that_is_not_archived_is_not_published(tmp_path: Path) -> None:
     assert [event.url for event in events] == [page(1).visit.url]
 
 
-@pytest.mark.parametrize(("name", "value"), [("records", ["dns"]), ("compression", "lz4")])
+@pytest.mark.parametrize(("name", "value"), [("records", ["links"]), ("compression", "lz4")])
 def test_unknown_word_is_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(BadSettings, match=rf"archive\.{name}"):
         load_settings(overrides={"archive": {name: value}})
@@ -142,3 +143,40 @@ def test_records_have_protocols_and_cipher_suite(
     for headers, _ in found:
         assert [value for name, value in headers.items() if name in names] == expected
     assert len(found) == 3
+
+
+def test_dns_record_of_each_host_and_address_of_a_file(tmp_path: Path) -> None:
+    host = "http://site1.example"
+    pages = (
+        page(1, host=host),
+        page(4, host=host),
+        page(7, host=host, address="[2001:db8::7]"),
+        page(10, host=host, address=""),
+        page(2, host="http://192.0.2.7", visit=Visit("1.2.0", "http://192.0.2.7/")),
+    )
+    archive_pages(tmp_path, *pages, records=("dns",))
+    (file,) = files(tmp_path / "warc")
+    check([str(file)])
+    found = [
+        (headers["WARC-Target-URI"], headers["Content-Type"], block)
+        for headers, block in records(file, WarcRecordType.resource)
+    ]
+    assert found == [
+        (
+            "dns:site1.example",
+            "text/dns",
+            b"20231114221321\nsite1.example.\t\tIN\tA\t192.0.2.7\n",
+        ),
+        (
+            "dns:site1.example",
+            "text/dns",
+            b"20231114221327\nsite1.example.\t\tIN\tAAAA\t2001:db8::7\n",
+        ),
+    ]
+
+
+def test_next_file_has_its_own_dns_record(tmp_path: Path) -> None:
+    for number in (1, 4):
+        archive_pages(tmp_path, page(number, host="http://site1.example"), records=("dns",))
+    found = [len(records(file, WarcRecordType.resource)) for file in files(tmp_path / "warc")]
+    assert found == [1, 1]
