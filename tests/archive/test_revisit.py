@@ -12,7 +12,7 @@ from gossamer.events import DEFAULT_CRAWL, Erasure, PageFetched, VisitsErased
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import payload_digest
 from gossamer.web.validators import Validators
-from services.archive.rows import CaptureRow
+from services.archive.rows import CaptureRow, PayloadRow
 from tests.archive.harness import (
     HTML,
     NOW,
@@ -245,3 +245,11 @@ def test_erased_url_is_not_referred_to(tmp_path: Path) -> None:
     crawl.end()
     assert rows_of(tmp_path, URL) == []
     assert [row.record_type for row in rows_of(tmp_path, OTHER_URL)] == ["response"]
+
+
+def test_rows_of_shared_bodies_are_read_ahead(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    pages = fetched_page(1, body=LARGE), fetched_page(2), not_modified(3)
+    (keys,) = crawl.archive.reads_of(pages)
+    assert list(keys) == [(PayloadRow, (DEFAULT_CRAWL, payload_digest(LARGE)), "")]
+    crawl.end()
