@@ -100,7 +100,8 @@ class Erasures:
             ended=ended,
             rows=counted,
         )
-        self._rows.put(row)
+        # Another archive that finds this row must not find the erased rows any more.
+        self._rows.put(row, last=ended)
         self._learn(row)
 
     def covers(self, visit: Visit) -> bool:
@@ -109,7 +110,7 @@ class Erasures:
 
     def concerns(self, url: str) -> bool:
         """Return whether *url* was erased at any time."""
-        return bool(self._begun) and not self._begun.keys().isdisjoint(_names(url))
+        return bool(self._begun) and not self._begun.keys().isdisjoint(targets_of(url))
 
     def of_link(self, via: str, url: str) -> Erasure | None:
         """Return the erasure that invalidates a link to *url*, found by the visit *via*, or None.
@@ -126,13 +127,13 @@ class Erasures:
     def _of(self, visit_id: str, url: str) -> Erasure | None:
         if not self._begun:
             return None
-        found = (self._begun.get(name) for name in _names(url))
+        found = (self._begun.get(name) for name in targets_of(url))
         number = order_number(visit_id)
         return next((one for one in found if one and number <= one.orders), None)
 
     def is_pending(self, url: str) -> bool:
         """Return whether *url* is being erased."""
-        return bool(self._pending) and not self._pending.keys().isdisjoint(_names(url))
+        return bool(self._pending) and not self._pending.keys().isdisjoint(targets_of(url))
 
 
 def order_number(visit_id: str) -> int:
@@ -143,9 +144,9 @@ def order_number(visit_id: str) -> int:
 
 def is_about(url: str, target: str) -> bool:
     """Return whether *url* is *target* or belongs to the host or site *target*."""
-    return target in _names(url)
+    return target in targets_of(url)
 
 
-def _names(url: str) -> tuple[str, str, str]:
+def targets_of(url: str) -> tuple[str, str, str]:
     """Return all targets that include *url*."""
     return url, host_key(url), site_of(url)

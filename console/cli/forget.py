@@ -1,6 +1,7 @@
 """`gossamer forget`: erases everything about a URL, a host or a site, as its owner may demand.
 
 The request goes to the log, and the services erase their rows: see `services.frontier.erasing`.
+Archives also erase the records in their WARC files: see `services.archive.retention`.
 This command erases what no service has in memory and no key leads to: dead letters, and rows of
 tables that are read at random, or appended to and dropped as a whole.
 """
@@ -10,21 +11,21 @@ import getpass
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from operator import attrgetter
 
 from msgspec.structs import replace
 
 from console.cli.block import append_rules
 from console.cli.options import add_crawl, open_from
-from console.output import MAX_LINE_LENGTH, YELLOW, print_items, say
+from console.output import MAX_LINE_LENGTH, YELLOW, say
 from gossamer import clock
 from gossamer.blocklist import parse_rule
 from gossamer.crawl import canonical_of_typed
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.errors import BadSettings, Poison
-from gossamer.events import DeadLetter, ErasureRequested, PageArchived
-from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED
+from gossamer.events import DeadLetter, ErasureRequested
+from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Message
 from gossamer.log.codec import decode, encode
 from gossamer.store import Row, partition_fields
@@ -32,6 +33,7 @@ from gossamer.terminal import printable
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant, plural
+from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow, NearRow
 from services.frontier.parked import ParkedRow, without
 from services.frontier.rows import DueRow, HostRow, ListedHost
@@ -69,11 +71,10 @@ def run(options: argparse.Namespace) -> int:
             rule = parse_rule(event.url or event.host or f"*.{event.site}")
             append_rules(crawl, [rule], lifted=False)
             say(f"{rule} is blocked.")
-        captures = [*_captures(crawl, event.target)]
         letters = _erase_letters(crawl, event.target)
         rows = _sweep(crawl, event.target)
         crawl.log.append([encode(event)])
-    _print_result(crawl, event, rows, letters, captures)
+    _print_result(crawl, event, rows, letters)
     return 0
 
 
@@ -103,17 +104,6 @@ def _is_confirmed(event: ErasureRequested) -> bool:
         return input(printable(question, MAX_LINE_LENGTH)).strip().lower() in ("y", "yes")
     except EOFError:
         return False
-
-
-def _captures(crawl: OpenCrawl, target: str) -> Iterator[str]:
-    """Yield the position in WARC files of each capture of *target*."""
-    tail = crawl.log.tail([PAGES_ARCHIVED.name])
-    while records := tail.poll(0):
-        for record in records:
-            if _contains(record.key.encode(), target):
-                event = decode(record)
-                assert isinstance(event, PageArchived)
-                yield f"{event.file}  offset {event.offset}  length {event.length}  {event.url}"
 
 
 def _erase_letters(crawl: OpenCrawl, target: str) -> int:
@@ -181,6 +171,8 @@ def _without_pages(row: NearRow, target: str) -> NearRow | None:
     return replace(row, pages=pages) if pages else None
 
 
+SERVICES = ("frontier", "dedup", "archive")
+"""The services that erase rows."""
 SWEPT: dict[type[Row], Callable[..., Row | None]] = {
     DigestRow: _without_url,
     NearRow: _without_pages,
@@ -192,7 +184,7 @@ SWEPT: dict[type[Row], Callable[..., Row | None]] = {
 
 
 def _print_result(
-    crawl: OpenCrawl, event: ErasureRequested, rows: Counter[str], letters: int, captures: list[str]
+    crawl: OpenCrawl, event: ErasureRequested, rows: Counter[str], letters: int
 ) -> None:
     by = "the services" if crawl.fleet else "the running crawl, or the next one"
     say(f"{event.target} will be erased by {by}: gossamer forget --list shows when it is done.")
@@ -200,15 +192,13 @@ def _print_result(
         say(f"{plural(count, 'row')} of {name} erased.")
     if letters:
         say(f"{plural(letters, 'dead letter')} erased.")
-    if captures:
-        verb = "stays" if len(captures) == 1 else "stay"
-        say(f"{plural(len(captures), 'capture')} {verb} in the WARC files:", YELLOW)
-        print_items(captures)
 
 
 def _list(crawl: OpenCrawl) -> int:
     found: dict[tuple[float, str, str], list[ErasureRow]] = {}
-    for row in crawl.store().table(ErasureRow).everything():
+    store = crawl.store()
+    writers = [row.writer for row in store.table(SegmentRow).everything()]
+    for row in store.table(ErasureRow).everything():
         found.setdefault((row.at, row.target, row.requested_by), []).append(row)
     if not found:
         say("No erasures so far. A request is listed when the first service handles it.")
@@ -216,9 +206,24 @@ def _list(crawl: OpenCrawl) -> int:
         counts = Counter[str]()
         for row in rows:
             counts.update(row.rows)
-        services = {row.service for row in rows}
-        is_done = all(row.ended for row in rows) and services >= {"frontier", "dedup", "archive"}
+        waiting = _waiting_for(rows, writers)
         erased = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
-        state = "erased" if is_done else "being erased"
+        state = f"being erased by {', '.join(waiting)}" if waiting else "erased"
         say(f"{instant(at)}  {target}  {state}, requested by {by}: {erased or 'no rows yet'}")
     return 0
+
+
+def _waiting_for(rows: list[ErasureRow], writers: list[str]) -> list[str]:
+    """Return the services that have not finished the erasure with these *rows*.
+
+    Each of the archive's *writers* erases its own files, once for each part that the archive has
+    recorded.
+    """
+    parts: dict[str, set[str]] = {}
+    for row in rows:
+        parts.setdefault(row.service, set()).add(row.key.split(" ")[2])
+    unfinished = {row.service for row in rows if not row.ended}
+    waiting = [name for name in SERVICES if name not in parts or name in unfinished]
+    files = [f"archive/{writer}" for writer in sorted(writers)]
+    of_archive = parts.get("archive", set())
+    return waiting + [name for name in files if not of_archive <= parts.get(name, set())]

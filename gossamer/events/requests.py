@@ -99,9 +99,9 @@ class UrlsErased(Event, frozen=True, kw_only=True, tag="urls_erased"):
 
 
 class VisitsErased(Event, frozen=True, kw_only=True, tag="visits_erased"):
-    """Visits to URLs are erased. The archive then erases the rows of their captures.
+    """Visits to URLs are erased. The archive that handles this erases the rows of their captures.
 
-    The records in WARC files stay.
+    Then each archive erases the records in its WARC files.
     """
 
     site: str

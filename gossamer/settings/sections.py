@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from gossamer.errors import BadSettings
 from gossamer.policies import parse_policy, parse_strategy
@@ -413,6 +413,22 @@ class ArchiveSettings(Section):
     captures_age: Annotated[SecondsOrZero, min_retention(DAY)] = 0.0
     """Retention of a capture's position in the store (table `captures`). 0 means no expiry. WARC
     files and `pages.archived` are not affected."""
+    keep_versions: Annotated[Natural, unit("versions")] = 0
+    """Maximum number of versions of a page that are kept: captures with different content. Older
+    captures are erased from the WARC files. 0 means no limit."""
+    keep_age: Annotated[SecondsOrZero, min_retention(DAY)] = 0.0
+    """Retention of captures in the WARC files. Older captures are erased, except for a body that a
+    younger revisit record refers to. 0 means no limit."""
+    keep_size: Annotated[Natural, unit("bytes")] = 0
+    """Maximum size of the WARC files of each instance on the disk. The oldest captures are erased
+    first. It is at least twice `segment_size`. 0 means no limit."""
+
+    @field_validator("keep_size")
+    @classmethod
+    def _holds_two_segments(cls, given: int, found: ValidationInfo) -> int:
+        if 0 < given < 2 * found.data.get("segment_size", 0):
+            raise ValueError("must be 0 or at least twice archive.segment_size")
+        return given
 
     @model_validator(mode="after")
     def _check_buffer(self) -> Self:

@@ -95,6 +95,15 @@ COUNTERS: dict[str, Metric] = {
         "Hosts whose ETag or Last-Modified proved wrong and is not sent any more."
     ),
     "gossamer_archived_bytes_total": Metric("Bytes written to WARC files."),
+    "gossamer_archive_rewritten_files_total": Metric(
+        "WARC files that were rewritten or removed: `erased` for `gossamer forget`, `shortened` or "
+        "`dropped` by `archive.keep_versions`, `archive.keep_age` and `archive.keep_size`.",
+        ("reason",),
+    ),
+    "gossamer_archive_freed_bytes_total": Metric(
+        "Bytes on the disk that were freed by `archive.keep_versions`, `archive.keep_age` and "
+        "`archive.keep_size`."
+    ),
     "gossamer_archive_uploads_total": Metric(
         "Attempts to upload a WARC file, by volume and result: `stored` or `failed`.",
         ("volume", "result"),

@@ -2,7 +2,9 @@
 
 **Reading order.** `service` appends captures and commits segments. It skips pages that must not be
 archived. `records` makes WARC records in memory. `segments` writes, syncs and renames files, and
-repairs them after a crash. `rows` has the rows of segments and captures.
+repairs them after a crash. `rows` has the rows of segments and captures. `retention` decides what
+leaves complete files, `rewriting` writes them anew, and `fillers` makes records in place of erased
+ones.
 
 **The life of a capture.** The service consumes a page with its request and response. `records`
 makes three WARC records: the response with the body as received, the request, and metadata about
@@ -33,12 +35,15 @@ leaves a page twice, with the same record ids. Before it reads the row, an archi
 writer's name (`gossamer.store.claims`), so that its writes win over those of earlier runs, even if
 its clock is behind.
 
-**Why `.open`.** A tool that copies or indexes WARC files must know which of them will still change.
-A file without `.open` is complete, and never changes. A segment larger than `segment_size` or older
-than `segment_age` is full: it gets no more records, and its row lists it as full. It is renamed
-after that commit, because until then a restart may have to truncate its end. A run that ends
-normally completes its last segment; after a crash the next start does. Every run begins a new
+**Why `.open`.** A tool that copies or indexes WARC files must know which of them will still grow. A
+file without `.open` is complete, and gets no more records. A segment larger than `segment_size` or
+older than `segment_age` is full: it gets no more records, and its row lists it as full. It is
+renamed after that commit, because until then a restart may have to truncate its end. A run that
+ends normally completes its last segment; after a crash the next start does. Every run begins a new
 segment with its first page. So nothing is appended to a file after a restart, and no file is empty.
+
+**Why fillers.** A record that is erased later is replaced by one of the same length, so that rows,
+published positions and indexes of all other captures stay valid (`retention`).
 
 **Why a folder for each writer.** In a fleet, several instances archive at once. Each has its own
 folder, row and serials, under a name that is the same after a restart (`service.instance`) and is

@@ -93,3 +93,5 @@ class PayloadRow(Row, frozen=True):
     url: str
     fetched_at: float
     record_id: str
+    shared_at: float = 0.0
+    """Time of the newest capture of another URL that refers to it; 0 for none."""

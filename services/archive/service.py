@@ -55,6 +55,7 @@ from services.archive.records import (
     is_wanted,
     warcinfo,
 )
+from services.archive.retention import Retention
 from services.archive.rows import CaptureRow, PayloadRow, SegmentRow
 from services.archive.segments import (
     SUFFIXES,
@@ -133,6 +134,9 @@ class Archive(Processor):
         self._open: dict[str, Segment] = {}
         """Crawl → its open segment."""
         self._full: list[Segment] = []
+        self._retention = Retention(
+            self._folder, self._prefix, self._writer, store, settings, self._unfinished
+        )
         self._addresses = dict[str, set[tuple[str, str]]]()
         """Crawl → host keys with their addresses, as recorded in its open segment."""
 
@@ -149,6 +153,7 @@ class Archive(Processor):
         """Go back to the last commit."""
         self.release()
         self._erasures.load()
+        self._retention.restart(now)
         row = self._rows.get(self._writer)
         with translate_errors(self._folder):
             self._serial = repair(self._folder, row)
@@ -194,6 +199,8 @@ class Archive(Processor):
         self._captures.put(_capture_row(archived, captured.body, len(event.body)))
         if is_shared(event) and captured.kind == "response":
             self._record_payload(event, captured.body)
+        elif captured.body.url not in ("", event.visit.url):
+            self._record_reference(event, captured.body)
         if event.visit.purpose is not Purpose.PAGE:
             return []
         if self._buffer.is_used:
@@ -210,7 +217,7 @@ class Archive(Processor):
         return dns(page, file)
 
     def _erase(self, event: VisitsErased) -> None:
-        """Erase the rows of captures and payloads; the records in the files remain."""
+        """Erase the rows of captures and payloads. `Retention` erases the records in the files."""
         captures_erased = payloads_erased = 0
         for url in event.urls:
             key, after = (event.crawl, url), None
@@ -221,6 +228,7 @@ class Archive(Processor):
                 self._captures.drop(key)
         erased = {CaptureRow.table: captures_erased, PayloadRow.table: payloads_erased}
         self._erasures.add(event.erasure, erased, event.part)
+        self._retention.look()
 
     def _drop_payloads(self, captures: Iterable[CaptureRow]) -> int:
         """Drop the rows of payloads whose first response is one of *captures*; return how many."""
@@ -277,6 +285,12 @@ class Archive(Processor):
             row = PayloadRow(page.crawl, body.digest, body.url, body.fetched_at, body.record_id)
             self._payloads.put(row)
 
+    def _record_reference(self, page: PageFetched, body: Body) -> None:
+        """Note that *page* refers to the *body* of another URL, so that retention keeps it."""
+        row = self._payloads.get((page.crawl, body.digest))
+        if row and row.record_id == body.record_id and row.shared_at < page.started_at:
+            self._payloads.put(replace(row, shared_at=page.started_at))
+
     def _next_file(self, crawl: str, now: float) -> str:
         suffix = SUFFIXES[self._settings.compression]
         return file_name(crawl, self._serial + 1, self._writer, now, suffix)
@@ -322,7 +336,10 @@ class Archive(Processor):
         return f"the archive is paused until {self._folder} has space: {cause}"
 
     def note(self) -> str:
-        """Return why complete files wait, or ""."""
+        """Return why complete files wait, or the progress of an erasure or of retention, or ""."""
+        return self._waiting_note() or self._retention.note()
+
+    def _waiting_note(self) -> str:
         if not self._buffer.fault:
             return ""
         return (
@@ -345,26 +362,30 @@ class Archive(Processor):
         self._full += self._open.values()
         self._open = {}
 
+    def _unfinished(self) -> set[str]:
+        """Return the names of all segments that are not complete, or not in a volume yet."""
+        files = {segment.file for segment in (*self._full, *self._open.values())}
+        return files | {*self._settled.full, *self._settled.open, *self._buffer.waiting}
+
     def _must_finish_segments(self) -> bool:
         """Return whether only the completion of open segments can free space."""
         is_stuck = self._is_paused() and not (self._buffer.waiting or self._full)
         return self._buffer.is_used and is_stuck and bool(self._open)
 
     def due(self) -> float | None:
-        """Return when an open segment is full by age, or when the buffer has work; 0 while full
-        segments are to be renamed."""
+        """Return when an open segment is full by age, or when buffer or retention have work; 0
+        while full segments are to be renamed."""
         if self._settled.full or self._full or self._must_finish_segments():
             return 0.0
         times = [segment.begun_at + self._settings.segment_age for segment in self._open.values()]
-        if (at := self._buffer.due()) is not None:
-            times.append(at)
+        times += [at for at in (self._buffer.due(), self._retention.due()) if at is not None]
         return min(times, default=None)
 
     def wake(self, now: float, most: int = MAX_POLL_RECORDS) -> Output:
         """Finish segments that are full by age, and publish captures of uploaded files; `settle`
         completes segments."""
         self._finish_old_segments(now)
-        if self._must_finish_segments():
+        if self._retention.wake(now) or self._must_finish_segments():
             self._finish_all_segments()
         return self._buffer.wake(now, most)
 
@@ -402,7 +423,7 @@ class Archive(Processor):
             full=tuple(full.file for full in self._full),
             waiting=dict(self._buffer.waiting),
             stored=dict(self._buffer.stored),
-            fault=self.limitation() or self.note(),
+            fault=self.limitation() or self._waiting_note(),
         )
 
     def _complete(self, files: Iterable[str]) -> None:

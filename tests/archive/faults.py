@@ -10,6 +10,7 @@ import pytest
 from gossamer import volumes
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.store.sqlite import SqliteStore
+from services.archive import rewriting
 from services.archive import segments as segment
 
 CALLS = ("open", "write", "fsync", "ftruncate", "replace", "truncate", "unlink")
@@ -85,8 +86,10 @@ def crashing() -> Iterator[Crash]:
     """Add instants around every system call on segments and every step of a commit."""
     crash = Crash()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segment, "os", _CrashingSystem(crash))
-        patch.setattr(volumes, "os", _CrashingSystem(crash))
+        system = _CrashingSystem(crash)
+        patch.setattr(segment, "os", system)
+        patch.setattr(rewriting, "os", system)
+        patch.setattr(volumes, "os", system)
         for kind, name in (
             (SqliteReader, "advance"),
             (SqliteStore, "flush"),

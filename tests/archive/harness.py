@@ -82,9 +82,14 @@ class Crawl:
         self.log.append([encode(fetched) for fetched in pages])
 
     def work(self) -> None:
-        """Archive all pages on the log."""
-        while self.runner.step():
+        """Archive all pages on the log, and do all other work that is due."""
+        while self.runner.step() or self._is_due():
             pass
+
+    def _is_due(self) -> bool:
+        # After a takeover, a step only polls.
+        due = self.runner.due()
+        return due is not None and due <= self.now
 
     def work_until(self, is_done: Callable[[], bool]) -> None:
         """Take steps at the real pace of uploads until *is_done*. The clock goes on."""

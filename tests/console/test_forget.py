@@ -11,6 +11,7 @@ from gossamer.events.topics import CONTROL, DEAD_LETTERS, SEEDS, URLS_ADMITTED
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, decode, encode
 from inspection.folder import Folder, Opened
+from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow, NearCandidate, NearRow
 from services.frontier.parked import ParkedRow
 from tests.runtime.processors import drain
@@ -116,23 +117,42 @@ def test_erasure_is_listed_with_its_rows(
         "No erasures so far. A request is listed when the first service handles it."
     ]
     table, when = crawl_folder.store.table(ErasureRow), "2033-05-18 03:33:20 UTC"
+    begun = "being erased by frontier, dedup, archive, requested by ann@desk: no rows yet"
     table.put(erasure_row("frontier", URL, ended=False))
     crawl_folder.store.flush()
-    assert list_erasures(crawl_folder, tmp_path, capsys) == [
-        f"{when}  {URL}  being erased, requested by ann@desk: no rows yet"
-    ]
+    assert list_erasures(crawl_folder, tmp_path, capsys) == [f"{when}  {URL}  {begun}"]
     table.put(erasure_row("frontier", URL))
     table.put(erasure_row("frontier", URL, part=1, urls=1, plans=1))
     table.put(erasure_row("dedup", URL, documents=1))
     crawl_folder.store.flush()
-    assert "being erased" in list_erasures(crawl_folder, tmp_path, capsys)[0]
+    assert "being erased by archive," in list_erasures(crawl_folder, tmp_path, capsys)[0]
     table.put(erasure_row("archive", URL, captures=3))
     table.put(erasure_row("frontier", OTHER, ended=False))
     crawl_folder.store.flush()
     assert list_erasures(crawl_folder, tmp_path, capsys) == [
-        f"{when}  {OTHER}  being erased, requested by ann@desk: no rows yet",
+        f"{when}  {OTHER}  {begun}",
         f"{when}  {URL}  erased, requested by ann@desk: captures 3, documents 1, plans 1, urls 1",
     ]
+
+
+def test_erasure_is_listed_until_every_writer_has_erased_its_files(
+    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, writers = crawl_folder.store.table(ErasureRow), crawl_folder.store.table(SegmentRow)
+    for service in ("frontier", "dedup", "archive", "archive/archive-0"):
+        table.put(erasure_row(service, URL))
+    table.put(erasure_row("archive", URL, part=1))
+    for number in range(2):
+        writers.put(SegmentRow(writer=f"archive-{number}"))
+    crawl_folder.store.flush()
+    (line,) = list_erasures(crawl_folder, tmp_path, capsys)
+    assert "being erased by archive/archive-0, archive/archive-1, requested" in line
+    table.put(erasure_row("archive/archive-0", URL, part=1, warc_records=3))
+    for part in range(2):
+        table.put(erasure_row("archive/archive-1", URL, part=part, warc_records=part))
+    crawl_folder.store.flush()
+    (line,) = list_erasures(crawl_folder, tmp_path, capsys)
+    assert line.endswith(f"{URL}  erased, requested by ann@desk: warc_records 4")
 
 
 def test_list_with_a_target_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

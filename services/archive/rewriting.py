@@ -1,0 +1,405 @@
+"""Reads the records of complete WARC files, and rewrites files without some of them.
+
+A file is rewritten under its name. Each erased record is replaced by a *filler* of its length
+(`fillers`), so that the positions of all other records stay valid: rows, `pages.archived` and
+indexes need no new position. The new bytes are a copy that replaces the file in one step, after it
+has been synced. A crash leaves the old file or the new one, and perhaps a partial copy with the
+suffix `.rewriting`, which the next start of the writer removes. The lines of erased records are
+removed from the file's index before.
+
+The copy has holes in place of the fillers, so it takes less space than the file did. Object stores
+have no holes. Equal erasures lead to equal bytes, since a file may be in several places.
+"""
+
+import json
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, NamedTuple, Protocol
+from uuid import NAMESPACE_URL, uuid5
+
+import structlog
+from backports import zstd
+from isal import igzip_lib, isal_zlib
+
+from gossamer.volumes import Volume
+from services.archive.fillers import MARK, make_filler
+from services.archive.records import date
+from services.archive.segments import (
+    CHUNK_BYTES,
+    FILE_NAME,
+    GZIP_WINDOW_BITS,
+    UNCOMMITTED_SUFFIX,
+    remove_segment,
+    sync,
+    translate_errors,
+)
+
+INDEX_SUFFIX = ".cdxj"
+"""Suffix of the index of a file, which has a line for each capture."""
+REWRITING_SUFFIX = ".rewriting"
+"""Suffix of the partial copy of a file."""
+MAX_HEAD_BYTES = 64 << 10
+"""Bytes of a record that are searched for the end of its head."""
+DAMAGE = (igzip_lib.IsalError, zstd.ZstdError, EOFError)
+"""Errors of a damaged or partial record."""
+CRAWL_FIELD = b"isPartOf: "
+
+logger = structlog.get_logger()
+
+
+class Run(NamedTuple):
+    """Consecutive records of a file."""
+
+    offset: int
+    length: int
+
+
+class Stored(NamedTuple):
+    """A record of a file, by its head."""
+
+    offset: int
+    length: int
+    """Bytes in the file."""
+    kind: str
+    """`response`, `warcinfo` and so on, or "" for a filler."""
+    url: str
+    """WARC-Target-URI, or ""."""
+    date: str
+    """WARC-Date."""
+    digest: str
+    """WARC-Payload-Digest, or ""."""
+    crawl: str
+    """The crawl of a warcinfo record."""
+
+
+class Runs:
+    """The records of one file that are replaced by fillers, in the order of their offsets."""
+
+    def __init__(self) -> None:
+        self._runs: list[Run] = []
+        self.erased = 0
+        """Number of records to erase, without the fillers of earlier rewritings."""
+        self.length = 0
+        """Bytes of these records."""
+
+    def add(self, record: Stored) -> None:
+        """Add a record behind all earlier ones."""
+        if record.kind:
+            self.erased += 1
+            self.length += record.length
+        last = self._runs[-1] if self._runs else None
+        if last and last.offset + last.length == record.offset:
+            self._runs[-1] = Run(last.offset, last.length + record.length)
+        else:
+            self._runs.append(Run(record.offset, record.length))
+
+    def found(self) -> Sequence[Run]:
+        """Return all runs."""
+        return self._runs
+
+
+class Place(Protocol):
+    """A complete file in a folder or in a volume."""
+
+    file: str
+    """Its name, without a folder."""
+    chunk_bytes: int
+    """Bytes of one read."""
+
+    def size(self) -> int:
+        """Return the length in bytes, or 0 if the file is missing."""
+
+    def size_on_disk(self) -> int:
+        """Return the bytes that the file takes: in a folder, without its holes."""
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return the bytes from *start* to *end*."""
+
+    def replace(self, copy: Path) -> None:
+        """Replace the file by *copy*, durably and in one step. The copy is gone then."""
+
+    def remove(self) -> None:
+        """Remove the file and its index, durably."""
+
+    def index(self) -> bytes | None:
+        """Return the index of the file, or None if it has none."""
+
+    def replace_index(self, data: bytes) -> None:
+        """Replace the index, durably and in one step."""
+
+
+class LocalFile:
+    """A file in a folder."""
+
+    chunk_bytes = CHUNK_BYTES
+
+    def __init__(self, path: Path) -> None:
+        self.file, self._path = path.name, path
+        self._index = path.with_name(path.name + INDEX_SUFFIX)
+
+    def size(self) -> int:
+        """See `Place`."""
+        return self._path.stat().st_size if self._path.exists() else 0
+
+    def size_on_disk(self) -> int:
+        """See `Place`."""
+        return size_on_disk(self._path)
+
+    def read(self, start: int, end: int) -> bytes:
+        """See `Place`."""
+        with translate_errors(self._path.parent), self._path.open("rb") as file:
+            file.seek(start)
+            return file.read(end - start)
+
+    def replace(self, copy: Path) -> None:
+        """See `Place`. The file keeps its time of modification."""
+        self._replace(copy, self._path)
+
+    def remove(self) -> None:
+        """See `Place`."""
+        remove_segment(self._path.parent, self.file)
+
+    def index(self) -> bytes | None:
+        """See `Place`."""
+        return self._index.read_bytes() if self._index.exists() else None
+
+    def replace_index(self, data: bytes) -> None:
+        """See `Place`."""
+        copy = self._index.with_name(self._index.name + REWRITING_SUFFIX)
+        with translate_errors(copy.parent):
+            copy.write_bytes(data)
+        self._replace(copy, self._index)
+
+    def _replace(self, copy: Path, path: Path) -> None:
+        with translate_errors(path.parent):
+            before = path.stat()
+            os.utime(copy, ns=(before.st_atime_ns, before.st_mtime_ns))
+            sync(copy)
+            os.replace(copy, path)
+            sync(path.parent)
+
+
+class VolumeFile:
+    """A file in a volume, under the name *prefix* + *file*. All methods raise VolumeUnavailable."""
+
+    chunk_bytes = 8 << 20
+
+    def __init__(self, volume: Volume, prefix: str, file: str) -> None:
+        self.file, self._volume, self._name = file, volume, prefix + file
+        self._index = self._name + INDEX_SUFFIX
+
+    def size(self) -> int:
+        """See `Place`."""
+        return self._volume.size(self._name) or 0
+
+    def size_on_disk(self) -> int:
+        """See `Place`."""
+        return self.size()
+
+    def read(self, start: int, end: int) -> bytes:
+        """See `Place`."""
+        return self._volume.read(self._name, start, end)
+
+    def replace(self, copy: Path) -> None:
+        """See `Place`."""
+        self._volume.put(self._name, copy)
+        copy.unlink()
+
+    def remove(self) -> None:
+        """See `Place`."""
+        # While the file exists, the next pass repeats this.
+        self._volume.remove(self._index)
+        self._volume.remove(self._name)
+
+    def index(self) -> bytes | None:
+        """See `Place`."""
+        has_one = self._volume.size(self._index) is not None
+        return self._volume.read(self._index) if has_one else None
+
+    def replace_index(self, data: bytes) -> None:
+        """See `Place`."""
+        self._volume.put_bytes(self._index, data)
+
+
+def find_files(folder: Path, marks: Iterable[str | None]) -> Iterator[LocalFile]:
+    """Yield the files of a writer whose suffix is one of *marks*; None stands for complete ones."""
+    with translate_errors(folder):
+        for path in sorted(folder.iterdir()):
+            match = FILE_NAME.fullmatch(path.name)
+            if match and match["mark"] in marks:
+                yield LocalFile(path)
+
+
+def find_in_volume(volume: Volume, prefix: str) -> Iterator[VolumeFile]:
+    """Yield the files of a writer in *volume*."""
+    for name in volume.names(prefix.rstrip("/")):
+        file = name.removeprefix(prefix)
+        if name.startswith(prefix) and FILE_NAME.fullmatch(file):
+            yield VolumeFile(volume, prefix, file)
+
+
+def is_parked(file: str) -> bool:
+    """Return whether repair has parked a file."""
+    return file.endswith(UNCOMMITTED_SUFFIX)
+
+
+def size_on_disk(path: Path) -> int:
+    """Return the bytes that a file takes, without its holes, or 0 if it is missing."""
+    return path.stat().st_blocks * 512 if path.exists() else 0
+
+
+def remove_partial_copies(folder: Path) -> None:
+    """Remove what a crash has left of a rewriting."""
+    if folder.exists():
+        with translate_errors(folder):
+            for path in folder.glob(f"*{REWRITING_SUFFIX}"):
+                path.unlink()
+
+
+class Reader:
+    """Reads the records of a file in order. It reads nothing if the file is missing."""
+
+    def __init__(self, place: Place) -> None:
+        self._place, self.position, self.is_damaged = place, 0, False
+
+    def __iter__(self) -> Iterator[Stored]:
+        """Yield each whole record, up to the first one that is damaged or partial."""
+        try:
+            for length, head in _members(_chunks(self._place), _suffix(self._place.file)):
+                offset, self.position = self.position, self.position + length
+                yield _parse_head(offset, length, head)
+        except DAMAGE as error:  # type: ignore[misc]  # wrong type of IsalError
+            self.is_damaged = True
+            logger.warning(
+                "a WARC file is damaged: it cannot be read from this offset on",
+                file=self._place.file,
+                offset=self.position,
+                reason=str(error),
+            )
+
+
+def _chunks(place: Place, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    end = place.size() if end is None else end
+    for at in range(start, end, place.chunk_bytes):
+        yield place.read(at, min(end, at + place.chunk_bytes))
+
+
+def _members(chunks: Iterator[bytes], suffix: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the length of each member or frame, and the beginning of its content."""
+    rest = next(chunks, b"")
+    while rest:
+        member, head, length = _Decompressor(suffix), b"", 0
+        while not member.eof:
+            rest = rest or next(chunks, b"")
+            if not rest:
+                raise EOFError("a partial record")
+            length += len(rest)
+            head += member.decompress(rest, MAX_HEAD_BYTES - len(head))
+            rest = b""
+        rest = member.unused
+        length -= len(rest)
+        yield length, head
+        rest = rest or next(chunks, b"")
+
+
+class _Decompressor:
+    """Decompresses one member or frame, and keeps only the beginning of its content."""
+
+    def __init__(self, suffix: str) -> None:
+        self._zstd = zstd.ZstdDecompressor() if suffix == ".zst" else None
+        self._gzip = isal_zlib.decompressobj(GZIP_WINDOW_BITS)
+        self.eof, self.unused = False, b""
+
+    def decompress(self, data: bytes, wanted: int) -> bytes:
+        """Consume all of *data*; return about *wanted* bytes of the content."""
+        head = b""
+        while not self.eof:
+            if self._zstd:
+                found = self._zstd.decompress(data, CHUNK_BYTES)
+                data, is_done = b"", self._zstd.needs_input
+                self.eof, self.unused = self._zstd.eof, self._zstd.unused_data
+            else:
+                found = self._gzip.decompress(data, CHUNK_BYTES)
+                data = self._gzip.unconsumed_tail
+                is_done = not data and len(found) < CHUNK_BYTES
+                self.eof, self.unused = self._gzip.eof, self._gzip.unused_data
+            head += found[: max(0, wanted - len(head))]
+            if is_done:
+                break
+        return head
+
+
+def _parse_head(offset: int, length: int, content: bytes) -> Stored:
+    head, _, block = content.partition(b"\r\n\r\n")
+    fields = dict[str, str]()
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        fields.setdefault(name.strip().lower(), value.strip())
+    kind, crawl = fields.get("warc-type", "unknown"), ""
+    if kind == "warcinfo":
+        lines = [line for line in block.split(b"\r\n") if line.startswith(CRAWL_FIELD)]
+        crawl = lines[0].removeprefix(CRAWL_FIELD).decode("utf-8", "replace") if lines else ""
+    return Stored(
+        offset=offset,
+        length=length,
+        kind="" if MARK.lower() in fields else kind,
+        url=fields.get("warc-target-uri", "").strip("<>"),
+        date=fields.get("warc-date", ""),
+        digest=fields.get("warc-payload-digest", ""),
+        crawl=crawl,
+    )
+
+
+def rewrite(place: Place, runs: Sequence[Run], folder: Path, end: int | None = None) -> None:
+    """Replace the records of *runs* by fillers, and remove them from the index.
+
+    With *end*, the bytes behind it are cut off. *folder* has space for a copy.
+    """
+    if (index := place.index()) is not None:
+        place.replace_index(b"".join(_kept_lines(index, runs)))
+    copy = folder / (place.file + REWRITING_SUFFIX)
+    size = place.size() if end is None else end
+    with translate_errors(folder), copy.open("wb") as target:
+        _copy(place, target, [*runs, Run(size, 0)])
+    place.replace(copy)
+
+
+def _copy(place: Place, target: IO[bytes], runs: Sequence[Run]) -> None:
+    """Copy the bytes between *runs*, of which the last is empty, and write the fillers."""
+    position = 0
+    for run in runs:
+        for chunk in _chunks(place, position, run.offset):
+            target.write(chunk)
+        position = run.offset + run.length
+        if run.length:
+            name = uuid5(NAMESPACE_URL, f"{place.file} {run.offset} erased")
+            at = date(begun_at(place.file))
+            for here, data in make_filler(
+                run.length, _suffix(place.file), f"<urn:uuid:{name}>", at
+            ):
+                target.seek(run.offset + here)
+                target.write(data)
+            target.seek(position)
+    target.truncate(position)
+
+
+def _kept_lines(index: bytes, runs: Sequence[Run]) -> Iterator[bytes]:
+    """Yield the lines of a CDXJ index whose records are not in *runs*."""
+    starts = [run.offset for run in runs]
+    for line in index.splitlines(keepends=True):
+        offset = int(json.loads(line.split(b" ", 2)[2])["offset"])
+        before = bisect_right(starts, offset) - 1
+        if before < 0 or offset >= runs[before].offset + runs[before].length:
+            yield line
+
+
+def begun_at(file: str) -> float:
+    """Return when a segment was begun, by its name, in epoch seconds."""
+    return datetime.strptime(file.split("-")[2], "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+
+
+def _suffix(file: str) -> str:
+    return ".zst" if ".warc.zst" in file else ".gz"
