@@ -1,0 +1,289 @@
+"""Reads captures from WARC files, one record at a time.
+
+`read_capture` takes the place of a record, as an event of `pages.archived` has it, and reads these
+bytes only. The file may be on any file system of fsspec. A record is a gzip member (`.warc.gz`) or
+a zstd frame (`.warc.zst`), by annex D of WARC 1.1 (ISO 28500:2017) and by the WARC specification
+for Zstandard (iipc.github.io/warc-specifications), perhaps with the dictionary of its file.
+
+A revisit record has no body. Its event has the digest of the omitted body, and the earlier event
+with this digest and the record type `response` has the place of the record with the body:
+
+    capture = read_capture(event.uri, event.offset, event.length)
+    if capture.refers_to is not None:
+        capture = capture.with_body_of(read_capture(*places[event.digest]))
+    text = capture.decoded(LIMIT)
+
+Nothing in a record is trusted. A record that is truncated, damaged or larger than MAX_RECORD_BYTES
+raises BadCapture, and so does one whose digest is wrong.
+"""
+
+import hashlib
+import re
+import zlib
+from base64 import b32encode
+from binascii import hexlify
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import lru_cache
+
+from backports import zstd
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gossamer.errors import GossamerError
+from gossamer.volumes import Volume
+from gossamer.web.coding import GZIP, GZIP_MAGIC, ZSTD_MAGIC, decode
+from gossamer.web.http import NOT_MODIFIED, Headers, first_value, joined_values
+
+MAX_RECORD_BYTES = 128 << 20
+"""Bytes of a record, as stored and as decompressed. A larger record is not read."""
+MAX_DICTIONARY_BYTES = 16 << 20
+"""Bytes of the dictionary of a file."""
+RESPONSE, REVISIT = "response", "revisit"
+RECORD_TYPES = (RESPONSE, REVISIT)
+"""The types of WARC records that are captures."""
+DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
+"""The first bytes of the skippable frame with the dictionary of a `.warc.zst` file."""
+DICTIONARY_HEAD_BYTES = 8
+"""The signature of a skippable frame, and its length in four bytes, the lowest first."""
+HEAD_END = b"\r\n\r\n"
+VOLUME_CACHE_SIZE = 16
+
+_version = re.compile(rb"WARC/1\.\d+")
+_status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +(\d{3})(?: (.*))?")
+
+
+class BadCapture(GossamerError):
+    """A record is not a capture that can be read: it is truncated, damaged or of another kind."""
+
+
+class Reference(Struct, frozen=True):
+    """The response whose body a revisit record omits. All fields are empty if it is unknown."""
+
+    url: str = ""
+    fetched_at: float | None = None
+    """Epoch seconds of the request, in microseconds."""
+    record_id: str = ""
+
+
+class Capture(Struct, frozen=True, kw_only=True):
+    """A response as archived."""
+
+    record_type: str
+    """`response` or `revisit`."""
+    record_id: str
+    url: str
+    fetched_at: float
+    """Epoch seconds of the request."""
+    status: int
+    reason: str
+    """The reason phrase of the status line."""
+    headers: Headers
+    block: bytes
+    """The HTTP response as archived: its head and its body, still content-encoded."""
+    body: bytes
+    """The body, still content-encoded; empty for a revisit record until `with_body_of`."""
+    digest: str
+    """WARC-Payload-Digest: the digest of the body, or of the body that is omitted; "" if the record
+    has none."""
+    truncated: str = ""
+    """Why the body is incomplete: `length`, `time` or `disconnect`; "" if it is complete."""
+    refers_to: Reference | None = None
+    """The response with the body of a revisit record; None if the body is here."""
+    content_headers: Headers = ()
+    """The headers that describe the body: for a 304, those of the earlier response."""
+
+    def with_body_of(self, earlier: "Capture") -> "Capture":
+        """Return this revisit record with the body of an *earlier* response.
+
+        Raise BadCapture if the earlier record has another body, or none.
+        """
+        if earlier.refers_to is not None:
+            raise BadCapture(f"{earlier.record_id} has no body: it is a revisit record")
+        if self.digest and self.digest != earlier.digest:
+            raise BadCapture(f"{earlier.record_id} does not have the body of {self.record_id}")
+        described = earlier.headers if self.status == NOT_MODIFIED else self.headers
+        return replace(self, body=earlier.body, refers_to=None, content_headers=described)
+
+    def decoded(self, limit: int = MAX_RECORD_BYTES) -> bytes:
+        """Return at most *limit* bytes of the body without its content codings.
+
+        Raise BadCapture for a revisit record without the body of the earlier response.
+        """
+        if self.refers_to is not None:
+            raise BadCapture(f"{self.record_id} is a revisit record: its body is in another record")
+        codings = joined_values(self.content_headers, "content-encoding")
+        return decode(self.body, codings, limit).data
+
+
+def read_capture(uri: str, offset: int, length: int) -> Capture:
+    """Return the capture at *offset* of the file *uri*, whose record has *length* bytes there.
+
+    Raise BadCapture if the record cannot be read, Missing if there is no such file, and
+    VolumeUnavailable if its file system does not answer.
+    """
+    if offset < 0 or not 0 < length <= MAX_RECORD_BYTES:
+        raise BadCapture(f"{uri}: no record of {length} bytes at byte {offset} can be read")
+    folder, _, name = uri.rpartition("/")
+    volume = _volume(folder or ".")
+    packed = volume.read(name, offset, offset + length)
+    try:
+        if len(packed) < length:
+            raise BadCapture("the file ends within the record")
+        return parse_record(unpack_record(packed, lambda: read_dictionary(volume, name)))
+    except BadCapture as error:
+        raise BadCapture(f"{uri} at byte {offset}: {error}") from error
+
+
+@lru_cache(VOLUME_CACHE_SIZE)
+def _volume(url: str) -> Volume:
+    """Return the volume *url*. To make the client of an object store takes a tenth of a second."""
+    return Volume(url)
+
+
+def read_dictionary(volume: Volume, name: str) -> bytes:
+    """Return the dictionary at the start of a `.warc.zst` file. Raise BadCapture without one."""
+    head = volume.read(name, 0, DICTIONARY_HEAD_BYTES)
+    size = int.from_bytes(head[4:], "little")
+    if not head.startswith(DICTIONARY_MAGIC) or not 0 < size <= MAX_DICTIONARY_BYTES:
+        raise BadCapture("the record needs a dictionary, and its file has none")
+    found = volume.read(name, DICTIONARY_HEAD_BYTES, DICTIONARY_HEAD_BYTES + size)
+    return _inflate(found, MAX_DICTIONARY_BYTES) if found.startswith(ZSTD_MAGIC) else found
+
+
+def unpack_record(packed: bytes, dictionary: Callable[[], bytes]) -> bytes:
+    """Return the record in the gzip member or zstd frame that *packed* begins with.
+
+    *dictionary* returns the dictionary of the file. It is called only if the frame names one.
+    """
+    if packed.startswith(b"WARC/"):
+        return packed
+    if packed.startswith(ZSTD_MAGIC):
+        return _inflate(packed, MAX_RECORD_BYTES, dictionary)
+    if packed.startswith(GZIP_MAGIC):
+        return _gunzip(packed)
+    raise BadCapture("no record begins there")
+
+
+def _gunzip(packed: bytes) -> bytes:
+    member = zlib.decompressobj(GZIP)
+    try:
+        found = member.decompress(packed, MAX_RECORD_BYTES + 1)
+    except zlib.error as error:
+        raise BadCapture(f"the gzip member is damaged: {error}") from error
+    return _checked(found, member.eof, MAX_RECORD_BYTES)
+
+
+def _inflate(packed: bytes, most: int, dictionary: Callable[[], bytes] | None = None) -> bytes:
+    try:
+        needs_dictionary = zstd.get_frame_info(packed).dictionary_id
+        loaded = zstd.ZstdDict(dictionary()) if needs_dictionary and dictionary else None
+        frame = zstd.ZstdDecompressor(loaded)
+        found = frame.decompress(packed, most + 1)
+    except (zstd.ZstdError, ValueError) as error:
+        raise BadCapture(f"the zstd frame is damaged: {error}") from error
+    return _checked(found, frame.eof, most)
+
+
+def _checked(found: bytes, is_whole: bool, most: int) -> bytes:
+    if len(found) > most:
+        raise BadCapture(f"the record has more than {most} bytes")
+    if not is_whole:
+        raise BadCapture("the record is truncated")
+    return found
+
+
+def parse_record(record: bytes) -> Capture:
+    """Return the capture in a WARC *record*. Raise BadCapture if it has none, or a wrong digest."""
+    head, end, rest = record.partition(HEAD_END)
+    version, _, _ = head.partition(b"\r\n")
+    if not end or not _version.fullmatch(version):
+        raise BadCapture("no WARC record begins there")
+    fields = _fields(head)
+    kind, block = fields.get("warc-type", ""), _block(fields, rest)
+    if kind not in RECORD_TYPES:
+        raise BadCapture(f"a record of the type {kind[:40]!r} is not a capture")
+    _verify(fields.get("warc-block-digest", ""), block, "the record")
+    http, end, body = block.partition(HEAD_END)
+    line, _, _ = http.partition(b"\r\n")
+    status = _status_line.fullmatch(line.decode("latin-1"))
+    if status is None or not end:
+        raise BadCapture("the record has no HTTP response")
+    headers = tuple(_lines(http))
+    if first_value(headers, "transfer-encoding"):
+        raise BadCapture("the body has a transfer coding, which is not read")
+    digest = fields.get("warc-payload-digest", "")
+    if kind == RESPONSE:
+        _verify(digest, body, "the body")
+    return Capture(
+        record_type=kind,
+        record_id=fields.get("warc-record-id", ""),
+        url=fields.get("warc-target-uri", "").strip("<>"),
+        fetched_at=_time(fields.get("warc-date", "")),
+        status=int(status[2]),
+        reason=status[3] or "",
+        headers=headers,
+        block=block,
+        body=body if kind == RESPONSE else b"",
+        digest=digest,
+        truncated=fields.get("warc-truncated", ""),
+        refers_to=_reference(fields) if kind == REVISIT else None,
+        content_headers=headers,
+    )
+
+
+def _fields(head: bytes) -> dict[str, str]:
+    """Return the fields of a WARC head by name in lower case; the first of several counts."""
+    found = dict[str, str]()
+    for name, value in _lines(head):
+        found.setdefault(name.lower(), value)
+    return found
+
+
+def _lines(head: bytes) -> Iterator[tuple[str, str]]:
+    # A line that begins with white space continues the one before (RFC 9112, 5.2).
+    for line in re.sub(rb"\r\n[ \t]+", b" ", head).split(b"\r\n")[1:]:
+        name, colon, value = line.decode("latin-1").partition(":")
+        if colon:
+            yield name.strip(), value.strip()
+
+
+def _block(fields: dict[str, str], rest: bytes) -> bytes:
+    length = fields.get("content-length", "")
+    if not (length.isascii() and length.isdecimal()) or len(length) > len(str(MAX_RECORD_BYTES)):
+        raise BadCapture("the record has no valid Content-Length")
+    if int(length) > len(rest):
+        raise BadCapture("the record is truncated")
+    return rest[: int(length)]
+
+
+def _verify(digest: str, data: bytes, name: str) -> None:
+    """Raise BadCapture if *digest*, such as `sha1:…`, is not that of *data*.
+
+    Algorithms that are not known are not verified: the standard allows any.
+    """
+    algorithm, colon, value = digest.partition(":")
+    algorithm = algorithm.lower().replace("-", "")
+    if not colon or algorithm not in ("sha1", "sha256", "sha512", "md5"):
+        return
+    found = hashlib.new(algorithm, data, usedforsecurity=False).digest()
+    # WARC writers use base 32, and some use base 16.
+    texts = b32encode(found).decode().rstrip("="), hexlify(found).decode().upper()
+    if value.upper().rstrip("=") not in texts:
+        raise BadCapture(f"the digest of {name} is wrong: the file is damaged")
+
+
+def _reference(fields: dict[str, str]) -> Reference:
+    date = fields.get("warc-refers-to-date", "")
+    return Reference(
+        url=fields.get("warc-refers-to-target-uri", "").strip("<>"),
+        fetched_at=_time(date) if date else None,
+        record_id=fields.get("warc-refers-to", ""),
+    )
+
+
+def _time(date: str) -> float:
+    try:
+        return datetime.fromisoformat(date.removesuffix("Z") + "+00:00").timestamp()
+    except (ValueError, OverflowError) as error:
+        raise BadCapture("the record has no valid date") from error
