@@ -80,7 +80,8 @@ class Capture(Struct, frozen=True, kw_only=True):
     """The reason phrase of the status line."""
     headers: Headers
     block: bytes
-    """The HTTP response as archived: its head and its body, still content-encoded."""
+    """The HTTP response as archived: its head and its body, still content-encoded. `with_body_of`
+    adds the body of an earlier response, and replaces a 304 by that response."""
     body: bytes
     """The body, still content-encoded; empty for a revisit record until `with_body_of`."""
     digest: str
@@ -102,8 +103,13 @@ class Capture(Struct, frozen=True, kw_only=True):
             raise BadCapture(f"{earlier.record_id} has no body: it is a revisit record")
         if self.digest and self.digest != earlier.digest:
             raise BadCapture(f"{earlier.record_id} does not have the body of {self.record_id}")
-        described = earlier.headers if self.status == NOT_MODIFIED else self.headers
-        return replace(self, body=earlier.body, refers_to=None, content_headers=described)
+        block, described = self.block + earlier.body, self.headers
+        if self.status == NOT_MODIFIED:
+            # The head of a 304 does not describe the body.
+            block, described = earlier.block, earlier.headers
+        return replace(
+            self, block=block, body=earlier.body, refers_to=None, content_headers=described
+        )
 
     def decoded(self, limit: int = MAX_RECORD_BYTES) -> bytes:
         """Return at most *limit* bytes of the body without its content codings.

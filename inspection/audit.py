@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from gossamer.captures import Capture
 from gossamer.errors import GossamerError
 from gossamer.web.directives import find_in_markup
 from gossamer.web.http import Headers, redirect_target
@@ -24,7 +25,7 @@ from gossamer.web.usage.files import (
     statements_about,
 )
 from gossamer.web.usage.reading import read_usage_file
-from inspection.captures import Response, iterate_captures, read_response
+from inspection.captures import FOREVER, decode_file, iterate_captures, read_row
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant
 from inspection.url_forms import crawl_form
@@ -37,7 +38,6 @@ MAX_HEAD_BYTES = 64 << 10
 """Bytes of a page in which meta elements are searched, as in the archive."""
 MAX_HOSTS = 20
 """Hosts of a site that are audited."""
-FOREVER = float("inf")
 
 
 class ArchivedFile(Struct, frozen=True):
@@ -91,10 +91,23 @@ class Audit(Struct, frozen=True):
 
 
 class _Found(NamedTuple):
-    """A capture and its response."""
+    """The row of a capture, and the capture."""
 
     row: CaptureRow
-    response: Response
+    capture: Capture | None
+    """None if it cannot be read."""
+    fault: str = ""
+    """Why it cannot be read, for people."""
+
+    @property
+    def headers(self) -> Headers:
+        return self.capture.headers if self.capture else ()
+
+    def decoded(self, limit: int) -> bytes:
+        """Return at most *limit* bytes of the decoded body; b"" if there is none."""
+        if self.capture is None or self.capture.refers_to is not None:
+            return b""
+        return decode_file(self.capture, limit)
 
 
 class Auditor:
@@ -122,7 +135,7 @@ class Auditor:
             if found := captured.get(file.url, robots) if file.fault else captured[file.url]:
                 cited += _cite(statements_about([file], url), found.row.url, found.row)
         if page := self._newest(url):
-            files.append(_archived("page", page, b"", page.response.fault))
+            files.append(_archived("page", page, b"", page.fault))
             cited += _cite(self._page_statements(page), url, page.row)
         if not files:
             return None
@@ -138,8 +151,8 @@ class Auditor:
 
     def _page_statements(self, page: _Found) -> Iterator[Statement]:
         """Yield the statements in the headers and the meta elements of a page."""
-        yield from read_headers(page.response.headers, self._product)
-        head = page.response.decoded(MAX_HEAD_BYTES).decode("latin-1")
+        yield from read_headers(page.headers, self._product)
+        head = page.decoded(MAX_HEAD_BYTES).decode("latin-1")
         yield from read_meta(find_in_markup(head, names_of_meta(self._product)), self._product)
 
     def first_archived_at(self, url: str) -> float | None:
@@ -158,7 +171,7 @@ class Auditor:
             found = self._find(url)
             if found is None:
                 continue
-            body, fault = found.response.decoded(LIMIT), found.response.fault
+            body, fault = found.decoded(LIMIT), found.fault
             statements = tuple[FileStatement, ...]()
             if found.row.status // 100 != 2:
                 fault = f"the server answered {found.row.status}"
@@ -173,7 +186,7 @@ class Auditor:
     def _read_robots(self, found: _Found) -> tuple[RobotsRules, bytes]:
         if found.row.status // 100 != 2:
             return RobotsRules(status=found.row.status), b""
-        body = found.response.decoded(LIMIT)
+        body = found.decoded(LIMIT)
         at = found.row.fetched_at
         return parse_robots(body, self._product, at, 0.0, found.row.url).rules, body
 
@@ -185,8 +198,8 @@ class Auditor:
             row = next((row for row in captures if row.status != 429), None)
             if row is None:
                 return None
-            found = _Found(row, read_response(self._crawl.warc, row))
-            target = redirect_target(row.status, found.response.headers, url)
+            found = self._read(row)
+            target = redirect_target(row.status, found.headers, url)
             if not target:
                 return found
             url = target
@@ -195,7 +208,13 @@ class Auditor:
     def _newest(self, url: str) -> _Found | None:
         rows = iterate_captures(self._crawl.store(), self._crawl.id, url, self._at)
         row = next(rows, None)
-        return _Found(row, read_response(self._crawl.warc, row)) if row else None
+        return self._read(row) if row else None
+
+    def _read(self, row: CaptureRow) -> _Found:
+        try:
+            return _Found(row, read_row(self._crawl, row))
+        except GossamerError as error:
+            return _Found(row, None, str(error))
 
 
 def audit(crawl: OpenCrawl, text: str, at: float) -> list[Audit]:
@@ -253,11 +272,11 @@ def _archived(kind: str, found: _Found, body: bytes, fault: str) -> ArchivedFile
         offset=row.offset,
         fault=fault,
         text=body.decode("utf-8", "replace"),
-        headers=found.response.headers,
+        headers=found.headers,
     )
 
 
 def _robots_fault(found: _Found) -> str:
     if found.row.status // 100 != 2:
         return f"the server answered {found.row.status}: everything may be visited"
-    return found.response.fault
+    return found.fault

@@ -1,42 +1,69 @@
-"""Captures of a URL, and their responses in the WARC files."""
+"""The captures of a URL, and the responses in their WARC records.
 
-import zlib
+A response is read by its position alone, in the folder of the WARC files or in the volumes of the
+archive. The body of a revisit record is that of the earlier capture that it names.
+"""
+
 from collections.abc import Iterator
-from pathlib import Path
 
 from msgspec import Struct
 
+from gossamer.captures import BadCapture, Capture, read_capture
+from gossamer.errors import GossamerError
 from gossamer.store import Store
-from gossamer.volumes import OPEN_SUFFIX
+from gossamer.volumes import Missing, Volume, find_file
 from gossamer.web.coding import GZIP_MAGIC, decode
-from gossamer.web.http import Headers, joined_values
+from inspection.crawl import OpenCrawl
+from inspection.figures import instant
+from inspection.url_forms import crawl_form
 from services.archive.rows import CaptureRow
 
 READ_ROWS = 20
 """Rows of one read of the captures of a URL."""
-MAX_RECORD_BYTES = 8 << 20
-"""Bytes of a record that are read."""
-GZIP_WINDOW_BITS = 31
-HEAD_END = b"\r\n\r\n"
+FOREVER = float("inf")
 
 
-class Response(Struct, frozen=True):
-    """A response as archived."""
+class CapturePosition(Struct, frozen=True, kw_only=True):
+    """The position of a capture in a WARC file."""
 
-    headers: Headers = ()
-    body: bytes = b""
-    """The body, still content-encoded."""
-    fault: str = ""
-    """Why the record cannot be read, for people; "" if it was read."""
-
-    def decoded(self, limit: int) -> bytes:
-        """Return at most *limit* bytes of the decoded body."""
-        found = decode(self.body, joined_values(self.headers, "content-encoding"), limit).data
-        # A server may compress a file without a Content-Encoding.
-        return decode(found, "gzip", limit).data if found.startswith(GZIP_MAGIC) else found
+    at: float
+    """When the request was made, in epoch seconds."""
+    file: str
+    offset: int
+    length: int
+    record_type: str
+    """`response`, or `revisit` if the body is that of an earlier capture."""
+    size: int
+    """Bytes of the body as received; 0 for a 304."""
 
 
-def iterate_captures(store: Store, crawl: str, url: str, until: float) -> Iterator[CaptureRow]:
+class Version(Struct, frozen=True):
+    """A capture of a page, with its row and its record."""
+
+    row: CaptureRow
+    capture: Capture
+
+    @property
+    def at(self) -> float:
+        """When the request was made, in epoch seconds."""
+        return self.row.fetched_at
+
+
+def position_of(row: CaptureRow) -> CapturePosition:
+    """Return the position in the *row* of a capture."""
+    return CapturePosition(
+        at=row.fetched_at,
+        file=row.file,
+        offset=row.offset,
+        length=row.length,
+        record_type=row.record_type,
+        size=row.size,
+    )
+
+
+def iterate_captures(
+    store: Store, crawl: str, url: str, until: float = FOREVER
+) -> Iterator[CaptureRow]:
     """Yield the captures of a canonical *url* that were fetched until then, newest first."""
     table, before = store.table(CaptureRow), None
     while rows := table.scan((crawl, url), before, READ_ROWS):
@@ -44,29 +71,58 @@ def iterate_captures(store: Store, crawl: str, url: str, until: float) -> Iterat
         before = rows[-1].fetched_at
 
 
-def read_response(folder: Path | None, row: CaptureRow) -> Response:
-    """Return the response of a capture in *folder*, the folder of the WARC files."""
-    if folder is None:
-        return Response(fault="the folder of the WARC files is not known")
-    path = folder / row.file
-    if not path.exists():
-        path = path.with_name(path.name + OPEN_SUFFIX)
+def find_versions(crawl: OpenCrawl, text: str, until: float) -> tuple[str, Iterator[CaptureRow]]:
+    """Return the URL *text* in the form of *crawl*, and its captures until then, newest first.
+
+    Raise GossamerError if there is none, and BadSettings for an invalid URL.
+    """
+    url = crawl_form(crawl, text).url
+    if next(iterate_captures(crawl.store(), crawl.id, url, until), None) is None:
+        *_, first = (None, *iterate_captures(crawl.store(), crawl.id, url))
+        when = f" until {instant(until)}" if until < FOREVER else ""
+        later = f": its first capture is of {instant(first.fetched_at)}" if first else ""
+        remedy = "" if first else f": gossamer why {url} explains"
+        raise GossamerError(f"{url} was not archived{when}{later}{remedy}")
+    return url, iterate_captures(crawl.store(), crawl.id, url, until)
+
+
+def read_row(crawl: OpenCrawl, row: CaptureRow) -> Capture:
+    """Return the capture at the position of *row*, with the body of the earlier capture for a
+    revisit record whose body is known.
+
+    Raise GossamerError if a record cannot be read.
+    """
+    capture = _read_record(crawl, row)
+    if capture.refers_to is None or not row.body_at:
+        return capture
+    url = row.body_url or row.url
+    body_row = crawl.store().table(CaptureRow).get((crawl.id, url), row.body_at)
+    if body_row is None:
+        raise GossamerError(
+            f"the body of this capture is that of {url} at {instant(row.body_at)}, whose row is "
+            "not stored any more"
+        )
+    return capture.with_body_of(_read_record(crawl, body_row))
+
+
+def _read_record(crawl: OpenCrawl, row: CaptureRow) -> Capture:
     try:
-        with path.open("rb") as file:
-            file.seek(row.offset)
-            packed = file.read(min(row.length, MAX_RECORD_BYTES))
-        record = zlib.decompressobj(GZIP_WINDOW_BITS).decompress(packed, MAX_RECORD_BYTES)
-    except (OSError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        return Response(fault=f"{row.file} cannot be read: {reason}")
-    _, _, block = record.partition(HEAD_END)
-    head, _, body = block.partition(HEAD_END)
-    # The record ends with an empty line of its own, which is no part of the body.
-    return Response(tuple(_headers(head)), body.removesuffix(HEAD_END))
+        capture = read_capture(_locate(crawl, row), row.offset, row.length)
+    except Missing:  # The file was completed or uploaded since it was found.
+        capture = read_capture(_locate(crawl, row), row.offset, row.length)
+    if capture.url != row.url:
+        raise BadCapture(f"{row.file} at byte {row.offset}: the record is one of another URL")
+    return capture
 
 
-def _headers(head: bytes) -> Iterator[tuple[str, str]]:
-    for line in head.split(b"\r\n")[1:]:
-        name, colon, value = line.decode("latin-1").partition(":")
-        if colon:
-            yield name, value.strip()
+def _locate(crawl: OpenCrawl, row: CaptureRow) -> str:
+    """Return the URI of the file of a capture. Raise Missing if no place has it."""
+    volume, name = find_file(crawl.warc, [Volume(url) for url in crawl.volumes], row.file)
+    return volume.uri(name)
+
+
+def decode_file(capture: Capture, limit: int) -> bytes:
+    """Return at most *limit* bytes of the decoded body of a *capture*, which may be a gzip file."""
+    found = capture.decoded(limit)
+    # A server may compress a file without a Content-Encoding.
+    return decode(found, "gzip", limit).data if found.startswith(GZIP_MAGIC) else found

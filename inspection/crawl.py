@@ -42,6 +42,8 @@ class OpenCrawl:
     """The settings that were given; None if all have their defaults."""
     warc: Path | None = None
     """The folder of the WARC files. In a fleet it may be on other machines."""
+    volumes: tuple[str, ...] = ()
+    """The URLs of the volumes that have complete WARC files, if there are any."""
 
 
 @contextmanager

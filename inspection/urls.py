@@ -13,6 +13,7 @@ from gossamer.policies import NEVER
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
 from gossamer.web.usage import Judgement, judge
+from inspection.captures import CapturePosition, position_of
 from inspection.crawl import OpenCrawl
 from inspection.figures import about, moment, number, plural
 from inspection.hosts import Host, host_of
@@ -118,15 +119,6 @@ class DocumentFact(Struct, frozen=True):
     missed_since: float | None
 
 
-class Capture(Struct, frozen=True):
-    """The position of a capture in a WARC file."""
-
-    at: float
-    file: str
-    offset: int
-    length: int
-
-
 class ClosedGate(Struct, frozen=True):
     """A reason not to visit the host now."""
 
@@ -204,7 +196,7 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
     verdict: VerdictFact | None
     document: DocumentFact | None
     """Null if the document was never published."""
-    captures: tuple[Capture, ...]
+    captures: tuple[CapturePosition, ...]
     revisits: RevisitFacts | None
     next_visit: NextVisit | None
     coming_policy: str
@@ -274,9 +266,7 @@ def explain(
         refusals=facts.unlisted_refusals,
         verdict=_verdict(facts.verdict) if facts.verdict else None,
         document=_document(facts.document) if facts.document else None,
-        captures=tuple(
-            Capture(row.fetched_at, row.file, row.offset, row.length) for row in facts.captures
-        ),
+        captures=tuple(map(position_of, facts.captures)),
         revisits=revisit_facts(plan, facts.document, facts.trust, facts.states) if plan else None,
         next_visit=_next_visit(facts, plan, now) if plan else None,
         coming_policy=definition.revisit if definition and is_replanned else "",

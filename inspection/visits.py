@@ -10,6 +10,7 @@ from gossamer.crawl import crawl_url, last_definition
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
+from inspection.captures import CapturePosition, iterate_captures, position_of
 from inspection.crawl import OpenCrawl
 from inspection.folder import Opened
 from services.frontier.rows import HistoryRow, HostRow, UrlRow
@@ -40,6 +41,8 @@ class Visit(Struct, frozen=True):
     redirects_to: str = ""
     change: float | None = None
     """How much had changed since the visit before, from 0 to 1; null if there was no document."""
+    capture: CapturePosition | None = None
+    """The position of the archived response; null if it is not archived, or its row has expired."""
 
 
 class LastOutcome(Struct, frozen=True):
@@ -82,8 +85,8 @@ class SeedFailure(Struct, frozen=True):
     reason: str
 
 
-def visit_of(row: HistoryRow) -> Visit:
-    """Return the data of one row of a history."""
+def visit_of(row: HistoryRow, capture: CapturePosition | None = None) -> Visit:
+    """Return the data of one row of a history, with the *capture* of the visit."""
     return Visit(
         row.url,
         row.at,
@@ -96,14 +99,21 @@ def visit_of(row: HistoryRow) -> Visit:
         row.duplicate_of,
         row.redirects_to,
         row.change,
+        capture,
     )
 
 
 def read_history(crawl: OpenCrawl, url: str) -> Iterator[Visit]:
-    """Yield the visits to a canonical *url*, newest first."""
+    """Yield the visits to a canonical *url*, newest first, with their captures."""
     table, before = crawl.store().table(HistoryRow), None
+    captures = iterate_captures(crawl.store(), crawl.id, url)
+    capture = next(captures, None)
     while rows := table.scan((crawl.id, url), before, READ_ROWS):
-        yield from map(visit_of, rows)
+        for row in rows:
+            while capture and capture.fetched_at > row.at:
+                capture = next(captures, None)
+            is_archived = capture is not None and capture.fetched_at == row.at
+            yield visit_of(row, position_of(capture) if capture and is_archived else None)
         before = rows[-1].at
 
 

@@ -74,6 +74,7 @@ def test_revisit_record_gets_the_body_of_the_record_that_it_refers_to(tmp_path: 
         revisit.decoded()
     whole = revisit.with_body_of(earlier)
     assert (whole.status, whole.decoded()) == (304, BODY)
+    assert whole.block == earlier.block
     other = read(tmp_path, record_of(response(b"other")))
     with pytest.raises(BadCapture, match="does not have the body"):
         revisit.with_body_of(other)

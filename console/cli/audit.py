@@ -3,11 +3,10 @@
 import argparse
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import msgspec
 
-from console.cli.options import add_crawl, open_from
+from console.cli.options import add_crawl, open_from, parse_time
 from console.output import BOLD, GREEN, RED, YELLOW, output_for
 from gossamer import clock
 from gossamer.terminal import json_line
@@ -29,17 +28,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--json", action="store_true", help="one JSON object a line, with files")
     add_crawl(command)
-
-
-def parse_time(text: str) -> float:
-    """Return the epoch seconds of an ISO 8601 time, in UTC unless it has an offset."""
-    try:
-        found = datetime.fromisoformat(text.strip().removesuffix(" UTC"))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a time: write 2026-11-22 or 2026-11-22T08:00:00"
-        ) from error
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def run(options: argparse.Namespace) -> int:

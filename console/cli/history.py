@@ -10,7 +10,7 @@ from console.output import RED, YELLOW, say
 from gossamer.events import Verdict
 from gossamer.events.outcomes import FAILURES
 from gossamer.terminal import json_line
-from inspection.figures import instant
+from inspection.figures import instant, size
 from inspection.labels import outcome_label, plain_reason
 from inspection.url_forms import crawl_form
 from inspection.visits import Visit, read_history
@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _line(visit: Visit) -> str:
     label, reason = outcome_label(visit.outcome, visit.status), plain_reason(visit.reason)
-    return "  ".join(filter(None, (instant(visit.at), label, _finding(visit), reason)))
+    parts = (instant(visit.at), label, _finding(visit), reason, _size(visit), _place(visit))
+    return "  ".join(filter(None, parts))
 
 
 def _finding(visit: Visit) -> str:
@@ -51,3 +52,14 @@ def _finding(visit: Visit) -> str:
         return f"redirects to {visit.redirects_to}"
     verdict = visit.verdict.replace("_", "-")
     return f"{verdict} of {visit.duplicate_of}" if visit.duplicate_of else verdict
+
+
+def _size(visit: Visit) -> str:
+    return size(visit.size) if visit.size else ""
+
+
+def _place(visit: Visit) -> str:
+    if (capture := visit.capture) is None:
+        return ""
+    kind = "" if capture.record_type == "response" else f"{capture.record_type} record "
+    return f"{kind}in {capture.file} at byte {capture.offset}"

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,3 +206,14 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ 1")
     return int(text)
+
+
+def parse_time(text: str) -> float:
+    """Return the epoch seconds of an ISO 8601 time, in UTC unless it has an offset."""
+    try:
+        found = datetime.fromisoformat(text.strip().removesuffix(" UTC"))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a time: write 2026-11-22 or 2026-11-22T08:00:00"
+        ) from error
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

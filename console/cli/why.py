@@ -11,12 +11,12 @@ from console.cli.site import override_text
 from console.output import BOLD, GREEN, RED, YELLOW, output_for
 from gossamer.terminal import json_line
 from gossamer.web.validators import UNCONDITIONAL_INTERVAL
+from inspection.captures import CapturePosition
 from inspection.figures import instant, moment, number, percent, plural, times
 from inspection.hosts import Host
 from inspection.labels import hazard_text, outcome_label
 from inspection.revisits import RevisitFacts
 from inspection.urls import (
-    Capture,
     DocumentFact,
     LastVisit,
     NextVisit,
@@ -210,7 +210,7 @@ def _document(document: DocumentFact) -> Iterator[str]:
         yield f"in pages, although {visits} since {instant(document.missed_since)} did not find it"
 
 
-def _capture(capture: Capture) -> str:
+def _capture(capture: CapturePosition) -> str:
     where = f"{capture.file}, offset {capture.offset}, {plural(capture.length, 'byte')}"
     return f"captured: {instant(capture.at)}: {where}"
 

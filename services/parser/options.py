@@ -6,27 +6,27 @@ from gossamer.text import TextMode
 
 
 class Options(Struct, frozen=True):
-    """Options for all pages of a process."""
+    """Options for all pages of a process. The defaults are those of the settings."""
 
-    product: str
+    product: str = "gossamer"
     """Our product token in robots meta elements and X-Robots-Tag headers, as in robots.txt."""
-    text: TextMode
+    text: TextMode = "main"
     """How the main text is extracted."""
-    simhash_words: int
+    simhash_words: int = 50
     """Fewest words of a text with a simhash; 0: no simhashes."""
-    decoded_limit: int
+    decoded_limit: int = 2 << 20
     """Most bytes of a body that are read after its content codings are decoded."""
-    pdf_limit: int
+    pdf_limit: int = 20 << 20
     """Most decoded bytes of a PDF or an office file."""
-    sitemap_limit: int
+    sitemap_limit: int = 50 << 20
     """Most decoded bytes of a sitemap."""
-    ratio_limit: int
+    ratio_limit: int = 1000
     """Highest ratio of decoded to encoded size."""
-    links_limit: int
+    links_limit: int = 10_000
     """Most links of a page."""
-    links_bytes: int
+    links_bytes: int = 2 << 20
     """Most bytes of a page's links in the event."""
-    entries_limit: int
+    entries_limit: int = 50_000
     """Most entries of a sitemap or a feed."""
     markdown: bool = False
     """Whether the main text is also published as Markdown."""
