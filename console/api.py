@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
 from itertools import islice
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from litestar import Litestar, Request, Response, get
 from litestar.config.allowed_hosts import AllowedHostsConfig
@@ -22,6 +22,8 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.params import QueryParameter
 
 from gossamer.errors import BadSettings, GossamerError, Unavailable
+from inspection.captures import FOREVER, NotArchived, read_version
+from inspection.comparison import Comparison, compare_versions
 from inspection.crawl import OpenCrawl
 from inspection.hosts import Host, Site, read_hosts, read_sites
 from inspection.parts import SiteParts, read_parts
@@ -29,6 +31,7 @@ from inspection.report import Report, read_report
 from inspection.status import CrawlReport, read_status
 from inspection.url_forms import crawl_form
 from inspection.urls import UrlExplanation, explain_url
+from inspection.versions import PageVersion, describe_version
 from inspection.visits import Visit, read_history
 from services.frontier.conditions import Condition
 
@@ -40,6 +43,7 @@ HEADERS = (
 )
 STATUSES: tuple[tuple[type[GossamerError], int], ...] = (
     (BadSettings, 400),
+    (NotArchived, 404),
     (Unavailable, 503),
     (GossamerError, 500),
 )
@@ -52,6 +56,13 @@ Chosen = Annotated[Condition | None, QueryParameter(description="Only hosts in t
 OfSite = Annotated[str, QueryParameter(description="Only this site, or only its hosts.")]
 Days = Annotated[int | None, QueryParameter(ge=1, description="Only the last days.")]
 OfDay = Annotated[str, QueryParameter(description="Only this day, as 2026-11-26, in UTC.")]
+OfTime = Annotated[
+    float | None, QueryParameter(description="The newest version until then, in epoch seconds.")
+]
+OfForm = Annotated[
+    Literal["text", "html"],
+    QueryParameter(description="Whether the main texts or the markups are compared."),
+]
 Answer = TypeVar("Answer")
 
 
@@ -113,6 +124,28 @@ async def get_history(state: State, url: Url, limit: Limit = 100) -> list[Visit]
     return await reader.read(read)
 
 
+@get("/v1/capture", summary="A version of a page")
+async def get_capture(state: State, url: Url, at: OfTime = None) -> PageVersion:
+    """One archived version of a page, with its headers and its main text: the newest, or the newest
+    until a time."""
+    reader: Reader = state.reader
+
+    def read(crawl: OpenCrawl) -> PageVersion:
+        return describe_version(crawl, read_version(crawl, url, FOREVER if at is None else at))
+
+    return await reader.read(read)
+
+
+@get("/v1/diff", summary="The difference of two versions")
+async def get_diff(
+    state: State, url: Url, since: OfTime = None, until: OfTime = None, form: OfForm = "text"
+) -> Comparison:
+    """How a page changed between two archived versions, in words: the newest and the last one
+    before it with another body, or the newest until two times."""
+    reader: Reader = state.reader
+    return await reader.read(lambda crawl: compare_versions(crawl, url, since, until, form))
+
+
 @get("/v1/hosts", summary="Hosts")
 async def get_hosts(
     state: State, condition: Chosen = None, site: OfSite = "", limit: Limit = 100
@@ -144,7 +177,17 @@ def _error_response(_: Request[Any, Any, Any], error: GossamerError) -> Response
 def make_app(opening: Callable[[], AbstractContextManager[OpenCrawl]], port: int) -> Litestar:
     """Return the application for the crawl that *opening* opens, to be served at *port*."""
     return Litestar(
-        [get_status, get_report, get_url, get_history, get_hosts, get_sites, get_parts],
+        [
+            get_status,
+            get_report,
+            get_url,
+            get_history,
+            get_capture,
+            get_diff,
+            get_hosts,
+            get_sites,
+            get_parts,
+        ],
         lifespan=[Reader(opening).running],
         allowed_hosts=AllowedHostsConfig([f"127.0.0.1:{port}", f"localhost:{port}"]),
         exception_handlers={GossamerError: _error_response},

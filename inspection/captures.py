@@ -23,6 +23,10 @@ READ_ROWS = 20
 FOREVER = float("inf")
 
 
+class NotArchived(GossamerError):
+    """A URL has no capture, or none until a time."""
+
+
 class CapturePosition(Struct, frozen=True, kw_only=True):
     """The position of a capture in a WARC file."""
 
@@ -74,7 +78,7 @@ def iterate_captures(
 def find_versions(crawl: OpenCrawl, text: str, until: float) -> tuple[str, Iterator[CaptureRow]]:
     """Return the URL *text* in the form of *crawl*, and its captures until then, newest first.
 
-    Raise GossamerError if there is none, and BadSettings for an invalid URL.
+    Raise NotArchived if there is none, and BadSettings for an invalid URL.
     """
     url = crawl_form(crawl, text).url
     if next(iterate_captures(crawl.store(), crawl.id, url, until), None) is None:
@@ -82,8 +86,18 @@ def find_versions(crawl: OpenCrawl, text: str, until: float) -> tuple[str, Itera
         when = f" until {instant(until)}" if until < FOREVER else ""
         later = f": its first capture is of {instant(first.fetched_at)}" if first else ""
         remedy = "" if first else f": gossamer why {url} explains"
-        raise GossamerError(f"{url} was not archived{when}{later}{remedy}")
+        raise NotArchived(f"{url} was not archived{when}{later}{remedy}")
     return url, iterate_captures(crawl.store(), crawl.id, url, until)
+
+
+def read_version(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Version:
+    """Return the newest capture until *at* of the URL *text*.
+
+    Raise GossamerError if there is none or it cannot be read, and BadSettings for an invalid URL.
+    """
+    _, rows = find_versions(crawl, text, at)
+    row = next(rows)
+    return Version(row, read_row(crawl, row))
 
 
 def read_row(crawl: OpenCrawl, row: CaptureRow) -> Capture:

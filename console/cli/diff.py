@@ -11,8 +11,8 @@ from console.cli.options import add_crawl, open_from, parse_time
 from console.output import BOLD, GREEN, RED, YELLOW, Output, output_for, say
 from gossamer.terminal import escape_controls, json_line
 from gossamer.text.differences import Kind, Piece
+from inspection.comparison import Comparison, compare_versions
 from inspection.figures import instant, percent
-from inspection.versions import Comparison, compare_versions
 
 CONTEXT_WORDS = 12
 """Equal words that are shown before and after a difference."""
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 def _summary(found: Comparison) -> str:
     name = "the words" if found.form == "text" else "the tags and words"
     changed = f"{percent(found.change)} of {name} differ" if found.change else f"{name} are equal"
-    return f"{found.url}: from {instant(found.old.at)} to {instant(found.new.at)} {changed}"
+    return f"{found.url} from {instant(found.old.at)} to {instant(found.new.at)}: {changed}"
 
 
 def render(pieces: Sequence[Piece], output: Output) -> str:

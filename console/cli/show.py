@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,9 +12,11 @@ from console.output import BOLD, YELLOW, Line, output_for, print_lines, say
 from gossamer.captures import Capture
 from gossamer.errors import GossamerError
 from gossamer.terminal import escape_controls, json_line
-from inspection.captures import FOREVER, Version
+from inspection.captures import FOREVER, Version, read_version
 from inspection.figures import instant, size
-from inspection.versions import PageVersion, describe_version, read_version
+
+if TYPE_CHECKING:
+    from inspection.versions import PageVersion
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -45,6 +48,9 @@ def run(options: argparse.Namespace) -> int:
         elif options.headers:
             print(escape_controls("\n".join(_head(found.capture)), keep="\n"))
         else:
+            # Imported here: headers and bytes need no parser.
+            from inspection.versions import describe_version
+
             _print_version(options, describe_version(crawl, found), found)
     return 0
 
@@ -54,7 +60,7 @@ def _head(capture: Capture) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in capture.headers)
 
 
-def _print_version(options: argparse.Namespace, page: PageVersion, version: Version) -> None:
+def _print_version(options: argparse.Namespace, page: "PageVersion", version: Version) -> None:
     if options.json:
         print(json_line(msgspec.json.encode(page)))
         return
@@ -71,7 +77,7 @@ def _print_version(options: argparse.Namespace, page: PageVersion, version: Vers
         print(escape_controls(page.text, keep="\n\t"))
 
 
-def _summary(page: PageVersion, capture: Capture) -> Iterator[Line]:
+def _summary(page: "PageVersion", capture: Capture) -> Iterator[Line]:
     yield Line("status", f"{page.status} {page.reason}".strip())
     if page.content_type:
         yield Line("type", page.content_type)

@@ -191,6 +191,8 @@ def test_every_path_is_described(client: Client) -> None:
         "/v1/report",
         "/v1/url",
         "/v1/history",
+        "/v1/capture",
+        "/v1/diff",
         "/v1/hosts",
         "/v1/parts",
         "/v1/sites",

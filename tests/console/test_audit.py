@@ -7,18 +7,9 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from gossamer.events import PageFetched, Purpose, Visit
-from gossamer.settings import ArchiveSettings
-from gossamer.web.http import Headers
-from gossamer.web.url import host_key, site_of
-from inspection.folder import Folder, Opened
-from services.archive.service import Archive
-from services.frontier.rows import HostRow
+from tests.console.archived import HOST, PAGE, ROBOTS, Archived
 
-HOST = "http://a.test"
-PAGE, ROBOTS = f"{HOST}/p", f"{HOST}/robots.txt"
 TDMREP, LICENSE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/license.xml"
-DAY, START = 86400.0, 1_700_000_000.0
 OPEN = b"User-agent: *\nContent-Signal: ai-train=yes, search=yes\n"
 CLOSED = b"User-agent: *\n\nContent-Usage: train-ai=n\nLicense: /license.xml\n"
 RSL = (
@@ -26,48 +17,6 @@ RSL = (
     b'<permits type="usage">ai-input</permits><payment type="crawl">'
     b'<amount currency="USD">0.01</amount></payment></license></content></rsl>'
 )
-
-
-class Archived:
-    """A folder with captures."""
-
-    def __init__(self, path: Path) -> None:
-        self.folder = Folder(path / "data")
-        self.folder.make()
-        opened = Opened(self.folder)
-        self._store, self._close = opened.store, opened.database.close
-        self._archive = Archive(
-            self.folder.warc, self._store, ArchiveSettings(), "me@example.org", "gossamer"
-        )
-        self._archive.assign(frozenset({0}), START)
-        self._store.table(HostRow).put(HostRow("a.test", HOST))
-
-    def add(
-        self, url: str, day: float, body: bytes = b"", status: int = 200, headers: Headers = ()
-    ) -> None:
-        purpose = Purpose.PAGE if url == PAGE or url.endswith("/") else Purpose.USAGE
-        purpose = Purpose.ROBOTS if url == ROBOTS else purpose
-        at = START + day * DAY
-        event = PageFetched(
-            at=at,
-            site=site_of(url),
-            host=host_key(url),
-            visit=Visit(f"1.{day}.0@{url}", url, purpose=purpose),
-            started_at=at,
-            took=0.1,
-            status=status,
-            headers=headers,
-            body=body,
-        )
-        archived = list(self._archive.handle(event, at))
-        assert bool(archived) is (purpose is Purpose.PAGE)
-
-    def end(self) -> Path:
-        self._archive.settle()
-        self._archive.close()
-        self._store.flush()
-        self._close()
-        return self.folder.path
 
 
 @pytest.fixture

@@ -1,0 +1,213 @@
+"""`gossamer show`, `diff` and `history`, and the API: archived versions of a page."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar.testing import TestClient
+
+from console.api import make_app
+from console.cli.diff import render
+from console.cli.main import main
+from console.output import Output
+from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.settings import Settings
+from gossamer.text.differences import compare_texts
+from inspection.crawl import open_crawl
+from inspection.folder import Folder
+from services.archive.rows import CaptureRow
+from services.frontier.rows import HistoryRow
+from services.parser.options import Options
+from services.parser.wiring import options_of
+from tests.console.archived import DAY, HOST, PAGE, START, Archived
+
+FILLER = "Some words that are equal in both versions of the page. " * 8
+HTML = ("Content-Type", "text/html; charset=utf-8")
+GZIP = ("Content-Encoding", "gzip")
+PORT = 8080
+AFTER = ("2023-11-14T23:00", "2023-11-15T23:00", "2023-11-16T23:00", "2023-11-17T23:00")
+"""Day of a capture → a time after it and before the next."""
+HOSTILE = "\x1b[2Jevil"
+
+
+def markup(price: str) -> bytes:
+    return (
+        f"<html><title>Prices</title><nav>menu</nav><article><p>{FILLER}</p>"
+        f"<p>The price is {price} for everybody.</p></article></html>"
+    ).encode()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Return a folder with two versions of a page, a confirmation of each, and an error."""
+    archived = Archived(tmp_path)
+    archived.add(PAGE, 0, markup("10 €"), headers=(HTML,))
+    archived.add(PAGE, 1, status=304)
+    archived.add(PAGE, 2, gzip.compress(markup("12 €")), headers=(HTML, GZIP, ("X-Evil", HOSTILE)))
+    archived.add(PAGE, 3, status=304)
+    archived.add(PAGE, 4, b"<p>not here", 404, (HTML,))
+    return archived.end()
+
+
+def run(data: Path, capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert main([*words, "--data", str(data)]) == status
+    shown = capsys.readouterr()
+    return shown.out if status == 0 else shown.err
+
+
+def test_show_prints_a_summary_and_the_main_text(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = run(data, capsys, "show", PAGE, "--at", AFTER[2])
+    assert shown.startswith(f"{PAGE} at 2023-11-16 22:13:20 UTC\n")
+    assert "status       200" in shown and "title        Prices" in shown
+    assert "record       response in gossamer-default-" in shown
+    assert "The price is 12 € for everybody." in shown and "menu" not in shown
+
+
+def test_show_of_a_304_has_the_text_of_the_earlier_capture(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = run(data, capsys, "show", PAGE, "--at", AFTER[3])
+    assert "status       304" in shown
+    assert f"equal to {PAGE} at 2023-11-16 22:13:20 UTC, which has the body" in shown
+    text = run(data, capsys, "show", PAGE, "--at", AFTER[3], "--text")
+    assert text.endswith("The price is 12 € for everybody.\n")
+
+
+def test_headers_are_escaped_and_raw_bytes_are_not(
+    data: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["show", PAGE, "--at", AFTER[2], "--headers", "--data", str(data)]) == 0
+    headers = capfdbinary.readouterr().out
+    assert headers.startswith(b"200\nContent-Type: text/html") and b"\\u001b[2Jevil" in headers
+    assert main(["show", PAGE, "--at", AFTER[2], "--raw", "--data", str(data)]) == 0
+    raw = capfdbinary.readouterr().out
+    head, _, body = raw.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ") and b"\x1b[2Jevil" in head
+    assert gzip.decompress(body) == markup("12 €")
+
+
+def test_error_page_has_a_text_and_is_not_compared(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(data, capsys, "show", PAGE, "--text") == "not here\n"
+    assert "not here" not in run(data, capsys, "diff", PAGE)
+
+
+@pytest.mark.parametrize(
+    "words", [("show", PAGE, "--at", "2020-01-01"), ("diff", PAGE, "--to", "2020-01-01")]
+)
+def test_time_before_the_first_capture_names_it(
+    data: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    shown = run(data, capsys, *words, status=1)
+    assert "was not archived until 2020-01-01" in shown
+    assert "its first capture is of 2023-11-14 22:13:20 UTC" in shown
+
+
+def test_url_without_captures_is_reported(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(data, capsys, "show", f"{HOST}/other", status=1)
+    assert f"{HOST}/other was not archived: gossamer why {HOST}/other explains" in shown
+
+
+def test_diff_compares_the_newest_version_with_the_last_other_body(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = run(data, capsys, "diff", PAGE)
+    assert "from 2023-11-15 22:13:20 UTC to 2023-11-17 22:13:20 UTC: 0.962 %" in shown
+    assert "of the words differ" in shown
+    assert "The price is [-10-] {+12+} € for everybody." in shown
+    markups = run(data, capsys, "diff", PAGE, "--html")
+    assert "The price is [-10-] {+12+} € for everybody.</p></article></html>" in markups
+
+
+def test_diff_between_two_times(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("diff", PAGE, "--from", AFTER[0], "--to", AFTER[1])
+    assert "the words are equal" in run(data, capsys, *words)
+    first = run(data, capsys, "diff", PAGE, "--to", AFTER[0], status=1)
+    assert "has one archived document until 2023-11-14" in first
+    early = run(data, capsys, "diff", PAGE, "--from", "2020-01-01", status=1)
+    assert "no archived document until 2020-01-01" in early
+
+
+def test_damaged_file_is_named(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = sorted((data / "warc").iterdir())[2]
+    path.write_bytes(path.read_bytes()[:600])
+    shown = run(data, capsys, "show", PAGE, "--at", AFTER[2], status=1)
+    assert f"{path.name} at byte" in shown and "the file ends within the record" in shown
+    path.unlink()
+    assert "is missing in" in run(data, capsys, "show", PAGE, "--raw", status=1)
+
+
+def test_record_of_another_url_is_refused(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    opened = Folder(data).open()
+    rows = opened.store.table(CaptureRow).scan((DEFAULT_CRAWL, PAGE))
+    opened.store.table(CaptureRow).put(
+        CaptureRow(
+            DEFAULT_CRAWL,
+            f"{HOST}/q",
+            START,
+            200,
+            rows[-1].file,
+            rows[-1].offset,
+            rows[-1].length,
+            "",
+        )
+    )
+    opened.store.flush()
+    opened.database.close()
+    assert "one of another URL" in run(data, capsys, "show", f"{HOST}/q", "--raw", status=1)
+
+
+def test_history_names_size_and_capture(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    opened = Folder(data).open()
+    for number in (0.5, 1, 2):
+        row = HistoryRow(DEFAULT_CRAWL, PAGE, START + number * DAY, Outcome.PAGE, 200, size=2500)
+        opened.store.table(HistoryRow).put(row)
+    opened.store.flush()
+    opened.database.close()
+    lines = run(data, capsys, "history", PAGE).splitlines()
+    paths = sorted((data / "warc").iterdir())
+    assert f"in {paths[2].name} at byte " in lines[0] and "2.5 kB" in lines[0]
+    assert f"revisit record in {paths[1].name}" in lines[1]
+    assert "at byte" not in lines[2]
+    found = [json.loads(line) for line in run(data, capsys, "history", PAGE, "--json").splitlines()]
+    assert [bool(visit["capture"]) for visit in found] == [True, True, False]
+    assert found[0]["capture"]["record_type"] == "response"
+
+
+def test_difference_is_coloured_on_a_terminal_and_escaped() -> None:
+    found = compare_texts("one two three", f"one {HOSTILE} three")
+    shown = render(found.pieces, Output(80, colour=True))
+    assert shown == "one \x1b[31mtwo\x1b[0m \x1b[32m\\u001b[2Jevil\x1b[0m three"
+
+
+def test_options_of_a_folder_are_the_defaults_of_the_settings() -> None:
+    assert Options() == options_of(Settings())
+
+
+@pytest.fixture
+def client(data: Path) -> Iterator[TestClient[Any]]:
+    app = make_app(lambda: open_crawl(None, data), PORT)
+    with TestClient(app, f"http://127.0.0.1:{PORT}") as client:
+        yield client
+
+
+def test_api_has_the_data_of_the_commands(
+    client: TestClient[Any], data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = START + 2.5 * DAY
+    version = client.get("/v1/capture", params={"url": PAGE, "at": at}).json()
+    assert version == json.loads(run(data, capsys, "show", PAGE, "--at", AFTER[2], "--json"))
+    assert version["text_kind"] == "main" and "12 €" in version["text"]
+    difference = client.get("/v1/diff", params={"url": PAGE}).json()
+    assert difference == json.loads(run(data, capsys, "diff", PAGE, "--json"))
+    assert {"kind": "removed", "text": "10 "} in difference["pieces"]
+    missing = client.get("/v1/capture", params={"url": f"{HOST}/other"})
+    assert missing.status_code == 404 and "was not archived" in missing.json()["detail"]
+    assert client.get("/v1/capture", params={"url": "http://["}).status_code == 400
+    assert client.get("/v1/diff", params={"url": PAGE, "form": "pdf"}).status_code == 400
