@@ -22,16 +22,17 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.params import QueryParameter
 
 from gossamer.errors import BadSettings, GossamerError, Unavailable
-from inspection.captures import FOREVER, NotArchived, read_version
+from inspection.captures import FOREVER, NotArchived
 from inspection.comparison import Comparison, compare_versions
 from inspection.crawl import OpenCrawl
 from inspection.hosts import Host, Site, read_hosts, read_sites
+from inspection.page_texts import PageVersion, describe_version
 from inspection.parts import SiteParts, read_parts
 from inspection.report import Report, read_report
 from inspection.status import CrawlReport, read_status
 from inspection.url_forms import crawl_form
 from inspection.urls import UrlExplanation, explain_url
-from inspection.versions import PageVersion, describe_version
+from inspection.versions import read_version
 from inspection.visits import Visit, read_history
 from services.frontier.conditions import Condition
 

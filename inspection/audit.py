@@ -6,6 +6,7 @@ shows the bytes that the server sent, and not a later conclusion from them.
 """
 
 from collections.abc import Iterable, Iterator
+from math import nextafter
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -25,17 +26,20 @@ from gossamer.web.usage.files import (
     statements_about,
 )
 from gossamer.web.usage.reading import read_usage_file
-from inspection.captures import FOREVER, decode_file, iterate_captures, read_row
+from inspection.captures import FOREVER, iterate_captures, unarchived_reason
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant
 from inspection.url_forms import crawl_form
+from inspection.versions import decode_file, read_row
 from services.archive.rows import CaptureRow
-from services.frontier.rows import HostRow, RobotsRow
+from services.frontier.rows import HistoryRow, HostRow, RobotsRow
 from services.frontier.usage_files import carried_files
 
 DEFAULT_PRODUCT = "gossamer"
 MAX_HEAD_BYTES = 64 << 10
 """Bytes of a page in which meta elements are searched, as in the archive."""
+MAX_VISITS = 10
+"""Visits to a page that are read."""
 MAX_HOSTS = 20
 """Hosts of a site that are audited."""
 
@@ -88,6 +92,10 @@ class Audit(Struct, frozen=True):
     """The responses that the statements come from."""
     statements: tuple[CitedStatement, ...]
     """All statements about the URL, also those that do not decide."""
+    not_archived: str = ""
+    """Why the page is not archived although it was fetched, as a sentence; "" if it is archived."""
+    not_archived_at: float | None = None
+    """When that page was fetched; null if it is archived."""
 
 
 class _Found(NamedTuple):
@@ -137,7 +145,9 @@ class Auditor:
         if page := self._newest(url):
             files.append(_archived("page", page, b"", page.fault))
             cited += _cite(self._page_statements(page), url, page.row)
-        if not files:
+        visits = self._visits(url)
+        reason = unarchived_reason(visits, [page.row] if page else [])
+        if not files and not reason:
             return None
         return Audit(
             url=url,
@@ -147,7 +157,14 @@ class Auditor:
             categories=_judge(cited),
             files=tuple(files),
             statements=tuple(cited),
+            not_archived=reason,
+            not_archived_at=next(row.at for row in visits if row.verdict) if reason else None,
         )
+
+    def _visits(self, url: str) -> list[HistoryRow]:
+        """Return the last visits to *url* until the time, newest first."""
+        after = nextafter(self._at, FOREVER)  # The rows beyond it are the older ones.
+        return self._crawl.store().table(HistoryRow).scan((self._crawl.id, url), after, MAX_VISITS)
 
     def _page_statements(self, page: _Found) -> Iterator[Statement]:
         """Yield the statements in the headers and the meta elements of a page."""

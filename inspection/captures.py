@@ -1,22 +1,16 @@
-"""The captures of a URL, and the responses in their WARC records.
+"""The captures of a URL: their rows, and their positions in WARC files.
 
-A response is read by its position alone, in the folder of the WARC files or in the volumes of the
-archive. The body of a revisit record is that of the earlier capture that it names.
+`versions` reads their records. It is a module of its own because fsspec takes long to import.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from gossamer.captures import BadCapture, Capture, read_capture
 from gossamer.errors import GossamerError
 from gossamer.store import Store
-from gossamer.volumes import Missing, Volume, find_file
-from gossamer.web.coding import GZIP_MAGIC, decode
-from inspection.crawl import OpenCrawl
-from inspection.figures import instant
-from inspection.url_forms import crawl_form
 from services.archive.rows import CaptureRow
+from services.frontier.rows import HistoryRow
 
 READ_ROWS = 20
 """Rows of one read of the captures of a URL."""
@@ -41,18 +35,6 @@ class CapturePosition(Struct, frozen=True, kw_only=True):
     """Bytes of the body as received; 0 for a 304."""
 
 
-class Version(Struct, frozen=True):
-    """A capture of a page, with its row and its record."""
-
-    row: CaptureRow
-    capture: Capture
-
-    @property
-    def at(self) -> float:
-        """When the request was made, in epoch seconds."""
-        return self.row.fetched_at
-
-
 def position_of(row: CaptureRow) -> CapturePosition:
     """Return the position in the *row* of a capture."""
     return CapturePosition(
@@ -65,6 +47,22 @@ def position_of(row: CaptureRow) -> CapturePosition:
     )
 
 
+def unarchived_reason(visits: Sequence[HistoryRow], captures: Sequence[CaptureRow]) -> str:
+    """Return why the last of the *visits* with a verdict has no capture; "" if it has one.
+
+    Both are newest first. A failure has no verdict, and is archived or not like any response.
+    """
+    visit = next((row for row in visits if row.verdict), None)
+    if visit is None or any(row.fetched_at == visit.at for row in captures):
+        return ""
+    if visit.reason:
+        return visit.reason
+    return (
+        "the page has a directive of archive.not_archived, or its capture is not written yet, or "
+        "has expired"
+    )
+
+
 def iterate_captures(
     store: Store, crawl: str, url: str, until: float = FOREVER
 ) -> Iterator[CaptureRow]:
@@ -73,70 +71,3 @@ def iterate_captures(
     while rows := table.scan((crawl, url), before, READ_ROWS):
         yield from (row for row in rows if row.fetched_at <= until)
         before = rows[-1].fetched_at
-
-
-def find_versions(crawl: OpenCrawl, text: str, until: float) -> tuple[str, Iterator[CaptureRow]]:
-    """Return the URL *text* in the form of *crawl*, and its captures until then, newest first.
-
-    Raise NotArchived if there is none, and BadSettings for an invalid URL.
-    """
-    url = crawl_form(crawl, text).url
-    if next(iterate_captures(crawl.store(), crawl.id, url, until), None) is None:
-        *_, first = (None, *iterate_captures(crawl.store(), crawl.id, url))
-        when = f" until {instant(until)}" if until < FOREVER else ""
-        later = f": its first capture is of {instant(first.fetched_at)}" if first else ""
-        remedy = "" if first else f": gossamer why {url} explains"
-        raise NotArchived(f"{url} was not archived{when}{later}{remedy}")
-    return url, iterate_captures(crawl.store(), crawl.id, url, until)
-
-
-def read_version(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Version:
-    """Return the newest capture until *at* of the URL *text*.
-
-    Raise GossamerError if there is none or it cannot be read, and BadSettings for an invalid URL.
-    """
-    _, rows = find_versions(crawl, text, at)
-    row = next(rows)
-    return Version(row, read_row(crawl, row))
-
-
-def read_row(crawl: OpenCrawl, row: CaptureRow) -> Capture:
-    """Return the capture at the position of *row*, with the body of the earlier capture for a
-    revisit record whose body is known.
-
-    Raise GossamerError if a record cannot be read.
-    """
-    capture = _read_record(crawl, row)
-    if capture.refers_to is None or not row.body_at:
-        return capture
-    url = row.body_url or row.url
-    body_row = crawl.store().table(CaptureRow).get((crawl.id, url), row.body_at)
-    if body_row is None:
-        raise GossamerError(
-            f"the body of this capture is that of {url} at {instant(row.body_at)}, whose row is "
-            "not stored any more"
-        )
-    return capture.with_body_of(_read_record(crawl, body_row))
-
-
-def _read_record(crawl: OpenCrawl, row: CaptureRow) -> Capture:
-    try:
-        capture = read_capture(_locate(crawl, row), row.offset, row.length)
-    except Missing:  # The file was completed or uploaded since it was found.
-        capture = read_capture(_locate(crawl, row), row.offset, row.length)
-    if capture.url != row.url:
-        raise BadCapture(f"{row.file} at byte {row.offset}: the record is one of another URL")
-    return capture
-
-
-def _locate(crawl: OpenCrawl, row: CaptureRow) -> str:
-    """Return the URI of the file of a capture. Raise Missing if no place has it."""
-    volume, name = find_file(crawl.warc, [Volume(url) for url in crawl.volumes], row.file)
-    return volume.uri(name)
-
-
-def decode_file(capture: Capture, limit: int) -> bytes:
-    """Return at most *limit* bytes of the decoded body of a *capture*, which may be a gzip file."""
-    found = capture.decoded(limit)
-    # A server may compress a file without a Content-Encoding.
-    return decode(found, "gzip", limit).data if found.startswith(GZIP_MAGIC) else found

@@ -12,14 +12,12 @@ from inspection.captures import (
     FOREVER,
     CapturePosition,
     NotArchived,
-    Version,
-    find_versions,
     position_of,
-    read_row,
 )
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant
-from inspection.versions import read_pages
+from inspection.page_texts import read_pages
+from inspection.versions import Version, find_versions, read_row
 from services.parser.charset import decode_text
 
 MAX_MARKUP_BYTES = 2 << 20

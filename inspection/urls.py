@@ -13,7 +13,7 @@ from gossamer.policies import NEVER
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
 from gossamer.web.usage import Judgement, judge
-from inspection.captures import CapturePosition, position_of
+from inspection.captures import CapturePosition, position_of, unarchived_reason
 from inspection.crawl import OpenCrawl
 from inspection.figures import about, moment, number, plural
 from inspection.hosts import Host, host_of
@@ -197,6 +197,9 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
     document: DocumentFact | None
     """Null if the document was never published."""
     captures: tuple[CapturePosition, ...]
+    """The last captures, newest first."""
+    not_archived: str
+    """Why the last response that has a verdict is not archived, as a sentence; "" if it is."""
     revisits: RevisitFacts | None
     next_visit: NextVisit | None
     coming_policy: str
@@ -267,6 +270,7 @@ def explain(
         verdict=_verdict(facts.verdict) if facts.verdict else None,
         document=_document(facts.document) if facts.document else None,
         captures=tuple(map(position_of, facts.captures)),
+        not_archived=unarchived_reason(facts.history, facts.captures),
         revisits=revisit_facts(plan, facts.document, facts.trust, facts.states) if plan else None,
         next_visit=_next_visit(facts, plan, now) if plan else None,
         coming_policy=definition.revisit if definition and is_replanned else "",
@@ -441,8 +445,10 @@ def _publication(facts: UrlFacts) -> str:
     document, verdict = facts.document, facts.verdict
     if verdict is None and document is None:
         return ""
-    if document and document.gone == Gone.USAGE and verdict and verdict.reason:
-        return f"not in pages ({verdict.reason.removesuffix(': it is not published')})"
+    if document and document.gone in (Gone.USAGE, Gone.NOINDEX) and verdict and verdict.reason:
+        is_archived = not unarchived_reason(facts.history, facts.captures)
+        kept_out = "not in pages" if is_archived else "not in pages and not archived"
+        return f"{kept_out} ({verdict.reason.removesuffix(': it is not published')})"
     if document and document.gone:
         return f"not in pages ({GONE_RULES[Gone(document.gone)].text.rstrip('.')})"
     if document is None:

@@ -1,139 +1,98 @@
-"""Versions of a page as archived, with their texts.
+"""Versions of a page as archived: a capture with its record from a WARC file.
 
-The text is read as the parser reads it, in one of its child processes: pages are hostile, and the
-sandbox and the limits of the child hold here, too.
+A record is read by its position alone, in the folder of the WARC files or in the volumes of the
+archive. The body of a revisit record is that of the earlier capture that its row names.
 """
 
-import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from gossamer import clock
-from gossamer.captures import Capture
-from gossamer.errors import Poison
-from gossamer.events import PageFetched, PageParsed
-from gossamer.events import Visit as FetchedVisit
-from gossamer.web.http import Headers, first_value
-from gossamer.web.url import host_key, site_of
-from inspection.captures import CapturePosition, Version, position_of
+from gossamer.captures import BadCapture, Capture, read_capture
+from gossamer.errors import GossamerError
+from gossamer.volumes import Missing, Volume, find_file
+from gossamer.web.coding import GZIP_MAGIC, decode
+from inspection.captures import FOREVER, NotArchived, iterate_captures
 from inspection.crawl import OpenCrawl
-from services.parser.options import Options
-from services.parser.pool.messages import Request
-from services.parser.pool.pool import Pool
-
-if TYPE_CHECKING:
-    from gossamer.settings import Settings
-
-PAGE_LIMIT, MEMORY_LIMIT = 10.0, 512 << 20
-"""CPU seconds and bytes of a page, as in the defaults of the settings."""
+from inspection.figures import instant
+from inspection.url_forms import crawl_form
+from services.archive.rows import CaptureRow
 
 
-class PageVersion(Struct, frozen=True, kw_only=True):
-    """One version of a page, as archived."""
+class Version(Struct, frozen=True):
+    """A capture of a page, with its row and its record."""
 
-    url: str
-    position: CapturePosition
-    status: int
-    reason: str
-    headers: Headers
-    content_type: str
-    """The Content-Type header of the body."""
-    digest: str
-    """The digest of the body as received."""
-    truncated: str
-    """Why the body is incomplete: `length`, `time` or `disconnect`; "" if it is complete."""
-    body_url: str
-    """The URL of the earlier capture with the body; "" if the record has its body."""
-    body_at: float | None
-    """When that capture was made; null if the record has its body, or it is unknown."""
-    title: str = ""
-    language: str = ""
-    text: str = ""
-    """The main text, as the parser extracts it."""
-    text_kind: str = ""
-    """`main`, `visible` or `plain`, as in `pages`; "" without a text."""
-    fault: str = ""
-    """Why there is no text, for people."""
+    row: CaptureRow
+    capture: Capture
+
+    @property
+    def at(self) -> float:
+        """When the request was made, in epoch seconds."""
+        return self.row.fetched_at
 
 
-def describe_version(crawl: OpenCrawl, version: Version) -> PageVersion:
-    """Return the data about a *version*, with its text."""
-    row, capture = version.row, version.capture
-    is_revisit = row.record_type == "revisit"
-    found = PageVersion(
-        url=row.url,
-        position=position_of(row),
-        status=capture.status,
-        reason=capture.reason,
-        headers=capture.headers,
-        content_type=first_value(capture.content_headers, "content-type"),
-        digest=capture.digest,
-        truncated=capture.truncated,
-        body_url=(row.body_url or row.url) if is_revisit and row.body_at else "",
-        body_at=(row.body_at or None) if is_revisit else None,
-    )
-    return _add_text(found, read_pages(crawl, [version])[0])
+def find_versions(crawl: OpenCrawl, text: str, until: float) -> tuple[str, Iterator[CaptureRow]]:
+    """Return the URL *text* in the form of *crawl*, and its captures until then, newest first.
+
+    Raise NotArchived if there is none, and BadSettings for an invalid URL.
+    """
+    url = crawl_form(crawl, text).url
+    if next(iterate_captures(crawl.store(), crawl.id, url, until), None) is None:
+        *_, first = (None, *iterate_captures(crawl.store(), crawl.id, url))
+        when = f" until {instant(until)}" if until < FOREVER else ""
+        later = f": its first capture is of {instant(first.fetched_at)}" if first else ""
+        remedy = "" if first else f": gossamer why {url} explains"
+        raise NotArchived(f"{url} was not archived{when}{later}{remedy}")
+    return url, iterate_captures(crawl.store(), crawl.id, url, until)
 
 
-def read_pages(crawl: OpenCrawl, versions: Sequence[Version]) -> list[PageParsed | str]:
-    """Return what the parser reads in each version, or why it cannot, for people."""
-    return asyncio.run(_parse(crawl.settings, versions))
+def read_version(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Version:
+    """Return the newest capture until *at* of the URL *text*.
+
+    Raise GossamerError if there is none or it cannot be read, and BadSettings for an invalid URL.
+    """
+    _, rows = find_versions(crawl, text, at)
+    row = next(rows)
+    return Version(row, read_row(crawl, row))
 
 
-async def _parse(
-    settings: "Settings | None", versions: Sequence[Version]
-) -> list[PageParsed | str]:
-    options, limits = Options(), (PAGE_LIMIT, MEMORY_LIMIT)
-    if settings is not None:
-        # The settings are imported only if some are given: that takes a fifth of a second.
-        from services.parser.wiring import options_of
+def read_row(crawl: OpenCrawl, row: CaptureRow) -> Capture:
+    """Return the capture at the position of *row*, with the body of the earlier capture for a
+    revisit record whose body is known.
 
-        options = options_of(settings)
-        limits = settings.parser.page_limit, settings.parser.memory_limit
-    if options.text == "off":
-        options = replace(options, text="main")
-    async with Pool(1, *limits) as pool:
-        return [await _parse_one(pool, version, options) for version in versions]
+    Raise GossamerError if a record cannot be read.
+    """
+    capture = _read_record(crawl, row)
+    if capture.refers_to is None or not row.body_at:
+        return capture
+    url = row.body_url or row.url
+    body_row = crawl.store().table(CaptureRow).get((crawl.id, url), row.body_at)
+    if body_row is None:
+        raise GossamerError(
+            f"the body of this capture is that of {url} at {instant(row.body_at)}, whose row is "
+            "not stored any more"
+        )
+    return capture.with_body_of(_read_record(crawl, body_row))
 
 
-async def _parse_one(pool: Pool, version: Version, options: Options) -> PageParsed | str:
-    if version.capture.refers_to is not None:
-        return "the server sent no body, and the earlier capture with the body is not known"
+def _read_record(crawl: OpenCrawl, row: CaptureRow) -> Capture:
     try:
-        return await pool.parse(Request(_page_of(version), options, clock.now()))
-    except Poison as error:
-        return str(error)
+        capture = read_capture(_locate(crawl, row), row.offset, row.length)
+    except Missing:  # The file was completed or uploaded since it was found.
+        capture = read_capture(_locate(crawl, row), row.offset, row.length)
+    if capture.url != row.url:
+        raise BadCapture(f"{row.file} at byte {row.offset}: the record is one of another URL")
+    return capture
 
 
-def _page_of(version: Version) -> PageFetched:
-    """Return the event of a fetch for the parser. The status is that of a page, because the parser
-    reads no texts of errors and redirects."""
-    capture: Capture = version.capture
-    return PageFetched(
-        at=version.at,
-        site=site_of(capture.url),
-        host=host_key(capture.url),
-        visit=FetchedVisit(version.row.record_id, capture.url),
-        started_at=version.at,
-        took=0.0,
-        status=200,
-        headers=capture.content_headers,
-        body=capture.body,
-        truncated=capture.truncated,
-    )
+def _locate(crawl: OpenCrawl, row: CaptureRow) -> str:
+    """Return the URI of the file of a capture. Raise Missing if no place has it."""
+    volume, name = find_file(crawl.warc, [Volume(url) for url in crawl.volumes], row.file)
+    return volume.uri(name)
 
 
-def _add_text(found: PageVersion, page: PageParsed | str) -> PageVersion:
-    if isinstance(page, str):
-        return replace(found, fault=page)
-    return replace(
-        found,
-        title=page.title,
-        language=page.language,
-        text=page.text or "",
-        text_kind=page.text_kind,
-        fault="" if page.text else f"no text is read in {page.content_type or 'an unknown type'}",
-    )
+def decode_file(capture: Capture, limit: int) -> bytes:
+    """Return at most *limit* bytes of the decoded body of a *capture*, which may be a gzip file."""
+    found = capture.decoded(limit)
+    # A server may compress a file without a Content-Encoding.
+    return decode(found, "gzip", limit).data if found.startswith(GZIP_MAGIC) else found

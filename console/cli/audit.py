@@ -44,16 +44,17 @@ def run(options: argparse.Namespace) -> int:
         for name, category in one.categories.items():
             answer = f"{name}: {WORDS[category.allowed]}"
             print(output.sentence(answer, STYLES[category.allowed], "  ", "    "))
-            for line in _reasons(category):
+            for line in _reasons(category, one):
                 print(output.sentence(line, "", "    ", "      "))
         for line in _evidence(one):
             print(output.sentence(line, "", "  ", "    "))
     return 0
 
 
-def _reasons(category: AuditedCategory) -> Iterator[str]:
+def _reasons(category: AuditedCategory, found: Audit) -> Iterator[str]:
     if not category.by:
-        yield "no archived statement is about it"
+        page = ", and the page itself is not archived" if found.not_archived else ""
+        yield f"no archived statement is about it{page}"
     for one in category.by:
         yield f"by {_cite(one)}"
         if one.statement.license and one.statement.license.payment:
@@ -75,7 +76,12 @@ def _evidence(found: Audit) -> Iterator[str]:
     silent = [one for one in found.statements if not one.statement.says]
     yield from (f"also stated, about no category: {_cite(one)}" for one in silent)
     yield from map(_file, found.files)
-    if not any(one.kind == "page" for one in found.files):
+    if found.not_archived_at is not None:
+        yield (
+            f"page: fetched {instant(found.not_archived_at)}, but not archived: "
+            f"{found.not_archived}"
+        )
+    elif not any(one.kind == "page" for one in found.files):
         yield "page: not archived until then, so its headers are not known"
 
 

@@ -12,11 +12,12 @@ from console.output import BOLD, YELLOW, Line, output_for, print_lines, say
 from gossamer.captures import Capture
 from gossamer.errors import GossamerError
 from gossamer.terminal import escape_controls, json_line
-from inspection.captures import FOREVER, Version, read_version
+from inspection.captures import FOREVER
 from inspection.figures import instant, size
+from inspection.versions import Version, read_version
 
 if TYPE_CHECKING:
-    from inspection.versions import PageVersion
+    from inspection.page_texts import PageVersion
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
             print(escape_controls("\n".join(_head(found.capture)), keep="\n"))
         else:
             # Imported here: headers and bytes need no parser.
-            from inspection.versions import describe_version
+            from inspection.page_texts import describe_version
 
             _print_version(options, describe_version(crawl, found), found)
     return 0

@@ -106,6 +106,8 @@ def details(found: UrlExplanation) -> Iterator[str]:
         yield _verdict(found.verdict)
     if found.document:
         yield from _document(found.document)
+    if found.not_archived:
+        yield f"not archived: {found.not_archived}"
     yield from map(_capture, found.captures)
     yield from revisit_details(found)
     if found.robots:

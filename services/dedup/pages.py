@@ -37,7 +37,7 @@ from gossamer.store import Store
 from gossamer.web.links import sample_links
 from gossamer.web.soft_404 import is_home_page
 from gossamer.web.url import host_key
-from gossamer.web.usage import Action, policy_of
+from gossamer.web.usage import Action, Category, policy_of
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, LinkedPage
 from services.dedup.documents import Documents
@@ -61,7 +61,7 @@ NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.USAGE, Gone
 """Values of `DocumentRow.gone` that a 304 does not contradict."""
 IS_BACK = "its document was deleted: the next visit is unconditional, to publish it again"
 NO_PAGE = "the page is a soft 404: it is not published"
-UNPUBLISHED = "the page asks not to be indexed: it is not published"
+UNPUBLISHED = "the page asks not to be indexed{}: it is not published"
 LISTING_VERDICTS: dict[float | None, Verdict] = {
     None: Verdict.FIRST,
     0.0: Verdict.UNCHANGED,
@@ -220,7 +220,9 @@ class Pages:
     def _evaluate_requests(self, page: PageParsed) -> EvaluatedPage:
         """Evaluate whether *page*, or a statement about its use, excludes its publication."""
         if page.noindex:
-            return EvaluatedPage(page, Gone.NOINDEX, UNPUBLISHED)
+            search = page.usage.get(Category.SEARCH)
+            by = f", by {search.by[0]}" if search and search.allowed is False else ""
+            return EvaluatedPage(page, Gone.NOINDEX, UNPUBLISHED.format(by))
         if self._crawl is None:
             return EvaluatedPage(page)
         decision = policy_of(self._crawl).decide(page.usage)

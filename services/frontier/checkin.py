@@ -548,6 +548,7 @@ def _history_row_of_verdict(event: PageDeduplicated) -> HistoryRow:
         at=event.fetched_at or event.at,
         outcome=_outcome_of(event),
         status=event.status,
+        reason=event.reason,
         size=event.size,
         verdict=event.verdict,
         digest=event.digest,

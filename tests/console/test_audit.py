@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from tests.console.archived import HOST, PAGE, ROBOTS, Archived
+from gossamer.events import DEFAULT_CRAWL
+from inspection.folder import Folder
+from services.frontier.rows import HistoryRow
+from tests.console.archived import DAY, HOST, PAGE, ROBOTS, START, Archived
 
 TDMREP, LICENSE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/license.xml"
 OPEN = b"User-agent: *\nContent-Signal: ai-train=yes, search=yes\n"
@@ -123,3 +126,19 @@ def test_invalid_time_is_refused(data: Path, capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         main(["audit", PAGE, "--data", str(data), "--at", "yesterday"])
     assert "'yesterday' is not a time" in capsys.readouterr().err
+
+
+def test_page_that_is_not_archived_shows_its_last_visit(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = Folder(data).open()
+    at, reason = START + 11 * DAY, "meta robots: noindex: it is not published"
+    row = HistoryRow(DEFAULT_CRAWL, PAGE, at, "page", 200, reason, verdict="changed")
+    opened.store.table(HistoryRow).put(row)
+    opened.store.flush()
+    opened.database.close()
+    line = f"page: fetched 2023-11-25 22:13:20 UTC, but not archived: {reason}"
+    lines = show(data, capsys, PAGE, "2023-12-01")
+    assert line in lines
+    assert "no archived statement is about it, and the page itself is not archived" in lines
+    assert line not in show(data, capsys, PAGE, "2023-11-25T12:00")

@@ -140,7 +140,7 @@ def test_damaged_file_is_named(data: Path, capsys: pytest.CaptureFixture[str]) -
     shown = run(data, capsys, "show", PAGE, "--at", AFTER[2], status=1)
     assert f"{path.name} at byte" in shown and "the file ends within the record" in shown
     path.unlink()
-    assert "is missing in" in run(data, capsys, "show", PAGE, "--raw", status=1)
+    assert "is missing in" in run(data, capsys, "show", PAGE, "--raw", "--at", AFTER[2], status=1)
 
 
 def test_record_of_another_url_is_refused(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +172,7 @@ def test_history_names_size_and_capture(data: Path, capsys: pytest.CaptureFixtur
     opened.database.close()
     lines = run(data, capsys, "history", PAGE).splitlines()
     paths = sorted((data / "warc").iterdir())
-    assert f"in {paths[2].name} at byte " in lines[0] and "2.5 kB" in lines[0]
+    assert f"in {paths[2].name} at byte " in lines[0] and "2.4 KiB" in lines[0]
     assert f"revisit record in {paths[1].name}" in lines[1]
     assert "at byte" not in lines[2]
     found = [json.loads(line) for line in run(data, capsys, "history", PAGE, "--json").splitlines()]

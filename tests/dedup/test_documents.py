@@ -25,6 +25,7 @@ from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.usage import Source, Statement, judge
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
@@ -207,6 +208,16 @@ def test_noindex_page_gets_a_verdict_and_its_links_are_released() -> None:
     released, result = Instance().answer(parsed_page(URL, HIDDEN, 1.0, links=link))
     assert isinstance(released, UrlsDiscovered) and isinstance(result, PageDeduplicated)
     assert result.reason == "the page asks not to be indexed: it is not published"
+
+
+def test_noindex_page_is_unpublished_by_the_statement_about_search() -> None:
+    said = Statement(Source.META, "robots", "noindex", {"search": False})
+    page = parsed_page(URL, HIDDEN, 1.0, usage=judge([said]))
+    *_, result = Instance().answer(page)
+    assert isinstance(result, PageDeduplicated)
+    assert result.reason == (
+        "the page asks not to be indexed, by meta robots: noindex: it is not published"
+    )
 
 
 responses = st.sampled_from(

@@ -9,6 +9,7 @@ from gossamer.events import DEFAULT_CRAWL, Outcome, Page, PageArchived, RefetchR
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
+from inspection.audit import audit
 from inspection.crawl import OpenCrawl
 from inspection.urls import UrlExplanation, explain_url
 from services.fetcher.outcome import Reply
@@ -133,7 +134,15 @@ def test_reason_names_the_statement_that_decided(tmp_path: Path) -> None:
     found = why(crawl, "/no")
     assert f"usage not allowed ({statement})" in found.answer
     assert list(map(str, found.usage["train-ai"].by)) == [statement]
-    assert "not in pages (meta robots: noai)" in why(crawl, "/meta").answer
+    hidden = why(crawl, "/meta")
+    assert "not in pages and not archived (meta robots: noai)" in hidden.answer
+    assert hidden.not_archived == "meta robots: noai: it is not published"
+    assert why(crawl, "/").not_archived == ""
+    (audited,) = audit(OpenCrawl("data", crawl.log, crawl._store), f"{HOST}/meta", crawl.now)
+    assert (audited.not_archived, audited.not_archived_at) == (
+        hidden.not_archived,
+        hidden.history[0].at,
+    )
     rows = SqliteStore(crawl.database).table(VerdictRow)
     row = rows.get((DEFAULT_CRAWL, HOST), f"{HOST}/meta")
     assert row and row.reason == "meta robots: noai: it is not published"
