@@ -25,6 +25,7 @@ from binascii import hexlify
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import lru_cache
+from urllib.parse import unquote
 
 from backports import zstd
 from msgspec import Struct
@@ -131,6 +132,8 @@ def read_capture(uri: str, offset: int, length: int) -> Capture:
     if offset < 0 or not 0 < length <= MAX_RECORD_BYTES:
         raise BadCapture(f"{uri}: no record of {length} bytes at byte {offset} can be read")
     folder, _, name = uri.rpartition("/")
+    if uri.startswith("file:"):
+        name = unquote(name)  # The volume does so for its folder.
     volume = _volume(folder or ".")
     packed = volume.read(name, offset, offset + length)
     try:

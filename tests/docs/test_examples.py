@@ -1,15 +1,21 @@
 """The examples in the documentation work: programs of the recipes, and expressions of scopes."""
 
+import gzip
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer.web.scope import parse_scope
+from gossamer.web.validators import Validators
+from services.archive.records import capture
+from tests.archive.harness import page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -27,9 +33,10 @@ GUIDE = {
 COPY = {**GUIDE, "url": "https://example.org/copy", "duplicate_of": GUIDE["url"]}
 
 
-def program(page: str, number: int) -> str:
-    """Return the Python program with this *number* on a page of the documentation."""
-    found: list[str] = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+def program(page: str, number: int, language: str = "python") -> str:
+    """Return the program in *language* with this *number* on a page of the documentation."""
+    pattern = rf"```{language}\n(.*?)```"
+    found: list[str] = re.findall(pattern, (DOCS / page).read_text(), re.DOTALL)
     return found[number]
 
 
@@ -66,6 +73,52 @@ def test_index_replaces_versions_and_deletes_what_is_gone(tmp_path: Path) -> Non
 
 def test_consumer_of_kafka_is_valid_python() -> None:
     compile(program("recipes/search-index.md", 1), "search-index.md", "exec")
+
+
+BODY = b"<p>A page"
+
+
+@pytest.fixture
+def captured(tmp_path: Path) -> list[dict[str, object]]:
+    """Return the events of a capture, and of a 304 that confirmed it."""
+    file, events = tmp_path / "a file.warc.gz", []
+    fetched = page(1, gzip.compress(BODY), headers=(("Content-Encoding", "gzip"),))
+    visit = replace(fetched.visit, validators=Validators('"1"'), conditional=True)
+    first = capture(fetched, file.name)
+    again = capture(replace(fetched, visit=visit, status=304, body=b""), file.name, first.body)
+    for one in (first, again):
+        offset = file.stat().st_size if file.exists() else 0
+        with file.open("ab") as out:
+            out.write(one.response)
+        place = {"uri": file.as_uri(), "offset": offset, "length": len(one.response)}
+        events.append({**place, "digest": one.body.digest})
+    return events
+
+
+def test_python_reads_a_capture_and_the_body_of_a_revisit_record(
+    captured: list[dict[str, object]],
+) -> None:
+    found = run(program("consuming.md", 0), [], captured).splitlines()
+    assert [line.split()[0] for line in found] == ["200", "304"]
+    assert {line.split()[-1] for line in found} == {str(len(BODY))}
+    (alone,) = run(program("consuming.md", 0), [], captured[1:]).splitlines()
+    assert alone.startswith("the body is in another record http://")
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="needs a JDK")
+def test_java_reads_a_capture(captured: list[dict[str, object]], tmp_path: Path) -> None:
+    source = tmp_path / "ReadCapture.java"
+    source.write_text(program("consuming.md", 1, "java"))
+    subprocess.run(["javac", "-Xlint:all", "-Werror", source.name], cwd=tmp_path, check=True)
+    found = []
+    for event in captured:
+        place = [str(event[name]) for name in ("uri", "offset", "length")]
+        command = ["java", "-cp", str(tmp_path), "ReadCapture", *place]
+        found.append(subprocess.run(command, capture_output=True, check=True))
+    assert found[0].stdout == BODY
+    assert found[0].stderr.startswith(b"response http://")
+    assert found[1].stdout == b""
+    assert f"the body is that of {captured[0]['digest']}".encode() in found[1].stderr
 
 
 RULE = re.compile(r"`((?:any|not|host|domain|prefix|pattern|depth)\b[^`]*\([^`]*\))`")
