@@ -4,6 +4,7 @@ import gzip
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from backports import zstd
@@ -14,19 +15,29 @@ from gossamer.events import PageFetched
 from gossamer.volumes import Missing, Volume
 from gossamer.web.http import payload_digest
 from gossamer.web.validators import Validators
-from services.archive.records import Body, capture
-from tests.archive.harness import NOW, page
+from tests.archive.harness import NOW, archive_pages, page
 
 BODY = "<p>Olá".encode()
 HEADERS = (("Content-Type", "text/html"), ("Content-Encoding", "gzip"))
 
 
 def response(body: bytes = BODY) -> PageFetched:
-    return page(1, gzip.compress(body), reason="OK", started_at=NOW, headers=HEADERS)
+    return page(1, gzip.compress(body, mtime=0), reason="OK", started_at=NOW, headers=HEADERS)
 
 
-def record_of(fetched: PageFetched, earlier: Body | None = None) -> bytes:
-    return capture(fetched, "a.warc.gz", earlier).response
+def records_of(folder: Path, *pages: PageFetched) -> list[bytes]:
+    """Return the records of *pages*, as the archive writes them."""
+    crawl = Path(mkdtemp(dir=folder))
+    events = archive_pages(crawl, *pages)
+    data = {event.file: (crawl / "warc" / event.file).read_bytes() for event in events}
+    return [data[one.file][one.offset : one.offset + one.length] for one in events]
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> bytes:
+    """Return the record of a response."""
+    (found,) = records_of(tmp_path, response())
+    return found
 
 
 def read(
@@ -37,9 +48,8 @@ def read(
     return read_capture(f"file://{folder}/{name}", 6, len(record) if length is None else length)
 
 
-def test_response_has_status_headers_and_decoded_body(tmp_path: Path) -> None:
-    fetched = response()
-    found = read(tmp_path, record_of(fetched))
+def test_response_has_status_headers_and_decoded_body(tmp_path: Path, record: bytes) -> None:
+    fetched, found = response(), read(tmp_path, record)
     assert (found.record_type, found.url, found.fetched_at) == ("response", fetched.visit.url, NOW)
     assert (found.status, found.reason, found.digest) == (200, "OK", payload_digest(fetched.body))
     assert found.headers[:2] == HEADERS
@@ -48,8 +58,7 @@ def test_response_has_status_headers_and_decoded_body(tmp_path: Path) -> None:
     assert found.decoded(4) == BODY[:4]
 
 
-def test_path_and_memory_volume_are_read_like_a_file_url(tmp_path: Path) -> None:
-    record = record_of(response())
+def test_path_and_memory_volume_are_read_like_a_file_url(tmp_path: Path, record: bytes) -> None:
     read(tmp_path, record)
     Volume("memory://captures").put_bytes("w/a.warc.gz", record)
     for uri, offset in ((f"{tmp_path}/a.warc.gz", 6), ("memory://captures/w/a.warc.gz", 0)):
@@ -64,9 +73,8 @@ def not_modified() -> PageFetched:
 
 
 def test_revisit_record_gets_the_body_of_the_record_that_it_refers_to(tmp_path: Path) -> None:
-    earlier = read(tmp_path, record_of(response()))
-    reference = Body(earlier.record_id, NOW, earlier.digest)
-    revisit = read(tmp_path, record_of(not_modified(), reference))
+    first, second = records_of(tmp_path, response(), not_modified())
+    earlier, revisit = read(tmp_path, first), read(tmp_path, second)
     assert (revisit.record_type, revisit.status, revisit.body) == ("revisit", 304, b"")
     assert revisit.refers_to is not None
     assert (revisit.refers_to.url, revisit.refers_to.fetched_at) == (earlier.url, NOW)
@@ -75,18 +83,19 @@ def test_revisit_record_gets_the_body_of_the_record_that_it_refers_to(tmp_path: 
     whole = revisit.with_body_of(earlier)
     assert (whole.status, whole.decoded()) == (304, BODY)
     assert whole.block == earlier.block
-    other = read(tmp_path, record_of(response(b"other")))
+    (third,) = records_of(tmp_path, response(b"other"))
+    other = read(tmp_path, third)
     with pytest.raises(BadCapture, match="does not have the body"):
         revisit.with_body_of(other)
     with pytest.raises(BadCapture, match="it is a revisit record"):
         revisit.with_body_of(revisit)
 
 
-def test_zstd_frame_is_read_with_and_without_a_dictionary(tmp_path: Path) -> None:
-    record = gzip.decompress(record_of(response()))
+def test_zstd_frame_is_read_with_and_without_a_dictionary(tmp_path: Path, record: bytes) -> None:
+    record = gzip.decompress(record)
     plain = zstd.compress(record)
     assert read(tmp_path, plain, name="a.warc.zst").decoded() == BODY
-    samples = [gzip.decompress(record_of(response(b"%d" % n * 50))) for n in range(300)]
+    samples = [record.replace(b"gzip", b"%d" % n) for n in range(300)]
     dictionary = zstd.train_dict(samples, 4000)
     packed = zstd.compress(record, zstd_dict=dictionary)
     for content in (dictionary.dict_content, zstd.compress(dictionary.dict_content)):
@@ -134,10 +143,12 @@ BAD_RECORDS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_RECORDS)
-def test_bad_record_is_refused_with_file_offset_and_reason(tmp_path: Path, name: str) -> None:
+def test_bad_record_is_refused_with_file_offset_and_reason(
+    tmp_path: Path, record: bytes, name: str
+) -> None:
     change, reason = BAD_RECORDS[name]
     with pytest.raises(BadCapture, match=rf"a\.warc\.gz at byte 6: .*{reason}"):
-        read(tmp_path, change(record_of(response())))
+        read(tmp_path, change(record))
 
 
 def test_record_without_http_or_with_a_transfer_coding_is_refused(tmp_path: Path) -> None:
@@ -157,8 +168,7 @@ def test_bomb_is_refused(tmp_path: Path) -> None:
         read(tmp_path, bomb)
 
 
-def test_place_outside_the_file_is_refused(tmp_path: Path) -> None:
-    record = record_of(response())
+def test_place_outside_the_file_is_refused(tmp_path: Path, record: bytes) -> None:
     for length in (0, -1, MAX_RECORD_BYTES + 1):
         with pytest.raises(BadCapture, match="can be read"):
             read(tmp_path, record, length)

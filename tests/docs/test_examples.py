@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from gossamer.web.scope import parse_scope
 from gossamer.web.validators import Validators
-from services.archive.records import capture
-from tests.archive.harness import page
+from tests.archive.harness import archive_pages, page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -81,18 +80,19 @@ BODY = b"<p>A page"
 @pytest.fixture
 def captured(tmp_path: Path) -> list[dict[str, object]]:
     """Return the events of a capture, and of a 304 that confirmed it."""
-    file, events = tmp_path / "a file.warc.gz", []
     fetched = page(1, gzip.compress(BODY), headers=(("Content-Encoding", "gzip"),))
     visit = replace(fetched.visit, validators=Validators('"1"'), conditional=True)
-    first = capture(fetched, file.name)
-    again = capture(replace(fetched, visit=visit, status=304, body=b""), file.name, first.body)
-    for one in (first, again):
-        offset = file.stat().st_size if file.exists() else 0
-        with file.open("ab") as out:
-            out.write(one.response)
-        place = {"uri": file.as_uri(), "offset": offset, "length": len(one.response)}
-        events.append({**place, "digest": one.body.digest})
-    return events
+    later = fetched.started_at + 1
+    again = replace(fetched, visit=visit, status=304, body=b"", started_at=later)
+    return [
+        {
+            "uri": (tmp_path / "a crawl" / "warc" / event.file).as_uri(),
+            "offset": event.offset,
+            "length": event.length,
+            "digest": event.digest,
+        }
+        for event in archive_pages(tmp_path / "a crawl", fetched, again)
+    ]
 
 
 def test_python_reads_a_capture_and_the_body_of_a_revisit_record(
