@@ -77,7 +77,13 @@ def _open_fleet(settings: "Settings") -> Iterator[OpenCrawl]:
                 return opened.enter_context(open_store(settings))
 
         yield OpenCrawl(
-            name, log, store, fleet=True, settings=settings, warc=settings.archive.folder
+            name,
+            log,
+            store,
+            fleet=True,
+            settings=settings,
+            warc=settings.archive.folder,
+            volumes=_volumes(settings),
         )
 
 
@@ -106,4 +112,10 @@ def _open_folder(settings: "Settings | None", folder: Folder, create: bool) -> O
         folder.is_locked,
         settings=settings,
         warc=folder.warc,
+        volumes=_volumes(settings),
     )
+
+
+def _volumes(settings: "Settings | None") -> tuple[str, ...]:
+    """Return the volumes that the archive uploads its files to, if there are any."""
+    return tuple(getattr(settings.archive, "volumes", ())) if settings else ()

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from console.output import Output
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.settings import Settings
 from gossamer.text.differences import compare_texts
+from gossamer.volumes import Missing
 from inspection.crawl import open_crawl
 from inspection.folder import Folder
+from inspection.versions import read_version
 from services.archive.rows import CaptureRow
 from services.frontier.rows import HistoryRow
 from services.parser.options import Options
@@ -141,6 +144,17 @@ def test_damaged_file_is_named(data: Path, capsys: pytest.CaptureFixture[str]) -
     assert f"{path.name} at byte" in shown and "the file ends within the record" in shown
     path.unlink()
     assert "is missing in" in run(data, capsys, "show", PAGE, "--raw", "--at", AFTER[2], status=1)
+
+
+def test_file_in_a_volume_is_read_there(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "volume").mkdir()
+    for path in (data / "warc").iterdir():
+        path.rename(tmp_path / "volume" / path.name)
+    with open_crawl(None, data) as crawl:
+        with pytest.raises(Missing):
+            read_version(crawl, PAGE)
+        moved = replace(crawl, volumes=(str(tmp_path / "other"), str(tmp_path / "volume")))
+        assert read_version(moved, PAGE).capture.status == 404
 
 
 def test_record_of_another_url_is_refused(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
