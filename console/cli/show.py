@@ -10,7 +10,7 @@ import msgspec
 from console.cli.options import add_crawl, open_from, parse_time
 from console.output import BOLD, YELLOW, Line, output_for, print_lines, say
 from gossamer.captures import Capture
-from gossamer.errors import GossamerError
+from gossamer.errors import BadSettings, GossamerError
 from gossamer.terminal import escape_controls, json_line
 from inspection.captures import FOREVER
 from inspection.figures import instant, size
@@ -41,7 +41,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the version in the chosen form. Return 1 if it has no text and only that is wanted."""
+    """Print the version in the chosen form. Raise GossamerError if it cannot be read, or if only
+    its text is wanted and it has none."""
+    if options.raw and sys.stdout.isatty():
+        raise BadSettings(
+            "--raw writes the bytes of the server unescaped, which could control this terminal: "
+            "write them to a file or a pipe, as in gossamer show URL --raw > response.http"
+        )
     with open_from(options) as crawl:
         found = read_version(crawl, options.url, options.at)
         if options.raw:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +93,14 @@ def test_headers_are_escaped_and_raw_bytes_are_not(
     head, _, body = raw.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 ") and b"\x1b[2Jevil" in head
     assert gzip.decompress(body) == markup("12 €")
+
+
+def test_raw_bytes_are_not_written_to_a_terminal(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    shown = run(data, capsys, "show", PAGE, "--raw", status=2)
+    assert "could control this terminal" in shown
 
 
 def test_error_page_has_a_text_and_is_not_compared(
