@@ -118,4 +118,4 @@ def _open_folder(settings: "Settings | None", folder: Folder, create: bool) -> O
 
 def _volumes(settings: "Settings | None") -> tuple[str, ...]:
     """Return the volumes that the archive uploads its files to, if there are any."""
-    return tuple(getattr(settings.archive, "volumes", ())) if settings else ()
+    return settings.archive.volumes if settings else ()

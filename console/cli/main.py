@@ -23,6 +23,11 @@ GROUPS = {
         "seed": "add seeds to a crawl, or change its scope, depth and revisits",
         "pages": "write the pages of a crawl, one line a page",
     },
+    "archive": {
+        "cdx": "write the index of all captures, in CDXJ",
+        "export": "write captures, their index and the list of pages into a WACZ file",
+        "replay": "serve the archived pages to a browser, with pywb",
+    },
     "inspect": {
         "status": "show the progress of a crawl, its failures, and waiting hosts",
         "report": "explain what limits, traps and copies cost, by day and in total",

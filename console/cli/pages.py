@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         raise BadSettings("--format parquet is binary: name a file with --output, or use a pipe")
     write = _writer(options.format)
     with open_from(options) as crawl:
-        records = _records(crawl, options.follow)
+        records = iterate_records(crawl, options.follow)
         if not options.output:
             write(records, sys.stdout.buffer)
             return 0
@@ -66,7 +66,8 @@ def _writer(form: str) -> Callable[[Iterator[Record], BinaryIO], None]:
     return write
 
 
-def _records(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
+def iterate_records(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
+    """Yield the newest record of each document on the topic `pages`; with *follow*, all changes."""
     if crawl.fleet and not follow:
         return _newest(crawl.log)
     return (record for record in _poll(crawl.log, follow) if record.value or follow)

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
     from console.api import make_app
 
-    listener = _listen(options.port)
+    listener = listen(options.port)
     address = f"http://127.0.0.1:{options.port}"
     say(f"Serving {address}/v1/status, /v1/url?url=URL, /v1/history?url=URL, /v1/hosts, /v1/sites")
     say(f"{address}/schema/openapi.json describes them. Ctrl-C stops.")
@@ -44,7 +44,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _listen(number: int) -> socket.socket:
+def listen(number: int) -> socket.socket:
+    """Return a listening socket at 127.0.0.1; raise BadSettings if the port is in use."""
     try:
         return socket.create_server(("127.0.0.1", number))
     except OSError as error:

@@ -402,6 +402,9 @@ class ArchiveSettings(Section):
     folder: Path = Path("gossamer-data/warc")
     """Folder of the WARC files. In a fleet, each instance has a subfolder with its name. It must
     outlive the process. A crawl in one folder uses its data folder instead."""
+    signing_key: Path | None = None
+    """ECDSA key (P-256 or P-384, PEM without a password) that signs the WACZ files of `gossamer
+    export`. Without a key, they are not signed."""
     volumes: Annotated[tuple[str, ...], AfterValidator(_check_volumes), unit("list of URLs")] = ()
     """Places for complete WARC files, such as `s3://bucket/prefix` or `file:///srv/warc`. Each file
     is uploaded to the first volume that takes it, verified, published, and removed from the folder.

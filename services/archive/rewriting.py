@@ -26,6 +26,7 @@ from isal import igzip_lib, isal_zlib
 
 from gossamer.volumes import Volume
 from services.archive.fillers import MARK, make_filler
+from services.archive.index import INDEX_SUFFIX
 from services.archive.records import date
 from services.archive.segments import (
     CHUNK_BYTES,
@@ -37,8 +38,6 @@ from services.archive.segments import (
     translate_errors,
 )
 
-INDEX_SUFFIX = ".cdxj"
-"""Suffix of the index of a file, which has a line for each capture."""
 REWRITING_SUFFIX = ".rewriting"
 """Suffix of the partial copy of a file."""
 MAX_HEAD_BYTES = 64 << 10

@@ -16,7 +16,8 @@ suffix `.open` until it is complete. At the start of a writer, `repair` complete
 *Salvage* keeps the whole records of a file, truncates the rest, and completes the file. *Park*
 renames a file to `.uncommitted`. The pages of a parked file are delivered again, unless the store
 was restored to an older state; in that case the file is the only copy. Both remove a file without a
-whole capture. A complete file is never changed, even if the row lists it as open.
+whole capture. A complete file is never changed, even if the row lists it as open. A file is indexed
+just before it is completed (`services.archive.index`).
 
 With volumes, complete files are uploaded, their captures are published, and the files are removed
 (`buffer`). `Buffer.load` continues at the start of a writer:
@@ -49,7 +50,8 @@ from backports import zstd
 
 from gossamer.errors import GossamerError
 from gossamer.sqlite import no_space
-from gossamer.volumes import OPEN_SUFFIX
+from gossamer.volumes import OPEN_SUFFIX, PARTIAL_SUFFIX
+from services.archive.index import INDEX_SUFFIX, index_file, read_chunks
 from services.archive.rows import SegmentRow
 
 UNCOMMITTED_SUFFIX = ".uncommitted"
@@ -64,7 +66,7 @@ MAX_CRAWL_NAME_CHARS = 100
 NO_SPACE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 GZIP_WINDOW_BITS = 31
 CHUNK_BYTES = 1 << 20
-COMPANION_SUFFIXES = (".cdxj",)
+COMPANION_SUFFIXES = (INDEX_SUFFIX,)
 """Suffixes of files beside a complete segment, which are uploaded and removed with it."""
 
 logger = structlog.get_logger()
@@ -125,10 +127,23 @@ class Segment:
 
 
 def complete(folder: Path, file: str) -> None:
-    """Rename *file* durably to its final name, unless that is done."""
+    """Write the index of *file*, and rename it durably to its final name, unless that is done.
+
+    The index is written first, so a complete file has one whenever a process is killed.
+    """
     with translate_errors(folder), suppress(FileNotFoundError):
+        _write_index(folder, file)
         os.replace(folder / (file + OPEN_SUFFIX), folder / file)
         sync(folder)
+
+
+def _write_index(folder: Path, file: str) -> None:
+    partial = folder / (file + INDEX_SUFFIX + PARTIAL_SUFFIX)
+    with (folder / (file + OPEN_SUFFIX)).open("rb") as segment, partial.open("w") as index:
+        index.writelines(index_file(read_chunks(segment.read), file))
+        index.flush()
+        os.fsync(index.fileno())
+    os.replace(partial, folder / (file + INDEX_SUFFIX))
 
 
 def complete_segments(folder: Path) -> dict[str, int]:

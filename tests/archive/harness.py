@@ -19,7 +19,9 @@ from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.volumes import PARTIAL_SUFFIX
 from gossamer.web.http import Headers
+from services.archive.index import INDEX_SUFFIX
 from services.archive.segments import UNCOMMITTED_SUFFIX
 from services.archive.service import Archive
 from services.archive.uploading import Start, start_thread
@@ -127,8 +129,9 @@ def archive_pages(folder: Path, *pages: PageFetched, **options: Any) -> list[Pag
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the files of the WARC folder without parked ones."""
-    return [path for path in sorted(folder.iterdir()) if path.suffix != UNCOMMITTED_SUFFIX]
+    """Return the files of the WARC folder without parked ones and indexes."""
+    others = (UNCOMMITTED_SUFFIX, INDEX_SUFFIX, PARTIAL_SUFFIX)
+    return [path for path in sorted(folder.iterdir()) if path.suffix not in others]
 
 
 def records(file: Path, kind: WarcRecordType = WarcRecordType.any_type) -> list[tuple[Any, bytes]]:
@@ -186,6 +189,17 @@ def assert_readable(folder: Path) -> None:
 
 def check(paths: Iterable[str]) -> None:
     """Run `warcio check`."""
-    command = [sys.executable, "-m", "warcio.cli", "check", *paths]
+    run_tool("warcio", "check", *paths)
+
+
+def run_tool(name: str, *arguments: str) -> str:
+    """Run a tool of another project, which must succeed; return its output."""
+    command = [str(Path(sys.executable).with_name(name)), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def reference_index(paths: Iterable[Path]) -> str:
+    """Return the sorted index that cdxj-indexer makes of files."""
+    return run_tool("cdxj-indexer", "--sort", *map(str, paths))

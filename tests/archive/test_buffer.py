@@ -13,6 +13,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import PageArchived
 from gossamer.settings import ArchiveSettings
 from gossamer.volumes import Volume, read_file
+from services.archive.index import INDEX_SUFFIX
 from services.archive.rows import SegmentRow, UnpublishedRow
 from services.archive.uploading import Start
 from tests.archive.faults import Crash, Crashed, crashing
@@ -229,7 +230,7 @@ def test_file_that_was_removed_is_not_published(tmp_path: Path, s3: ObjectStore)
     crawl.archive.end()
     crawl.work_until(lambda: crawl.archive.has_ended)
     assert "s3://missing" in crawl.archive.note()
-    (file,) = (tmp_path / "warc").iterdir()
+    (file,) = files(tmp_path / "warc")
     file.unlink()
     crawl.kill()
     crawl = crawl_of(tmp_path, (tmp_path / "volume").as_uri())
@@ -273,7 +274,8 @@ def is_killed_at(instant: int, crash: Crash, folder: Path) -> bool:
     assert files(folder / "data/warc") == []
     assert not [*(folder / "volume").glob("*.partial")]
     stored = {event.file for event in events.values()}
-    assert stored == {*Volume(volume).names()}
+    indexes = {file + INDEX_SUFFIX for file in stored}
+    assert stored | indexes == {*Volume(volume).names()}
     return is_killed
 
 

@@ -105,7 +105,7 @@ def test_uncommitted_file_without_a_whole_capture_is_removed(tmp_path: Path) -> 
     for serial, part in (("00002", b""), ("00003", file.read_bytes()[:400])):
         file.with_name(file.name.replace("00001", serial)).write_bytes(part)
     assert restart(tmp_path) == []
-    assert len(list((tmp_path / "warc").iterdir())) == 1
+    assert len(files(tmp_path / "warc")) == 1
 
 
 def test_complete_file_is_never_changed(tmp_path: Path) -> None:

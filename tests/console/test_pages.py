@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from console.cli.main import main
-from console.cli.pages import _records, _write_jsonl
+from console.cli.pages import _write_jsonl, iterate_records
 from gossamer.events import Page, Tombstone
 from gossamer.events.public import Gone
 from gossamer.log import Record
@@ -85,7 +85,7 @@ def test_parquet_has_the_judgements_of_usage() -> None:
 def test_follow_prints_vanished_documents(folder: Path) -> None:
     out = BytesIO()
     with open_crawl(Settings(), folder) as crawl:
-        _write_jsonl(islice(_records(crawl, follow=True), 2), out)
+        _write_jsonl(islice(iterate_records(crawl, follow=True), 2), out)
     lines = {line["url"]: line for line in map(json.loads, out.getvalue().splitlines())}
     assert lines[THERE]["title"] == "is"
     assert lines[GONE] == {

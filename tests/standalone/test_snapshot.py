@@ -17,6 +17,7 @@ from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from inspection import folder as folder_module
 from inspection.folder import Folder, Opened
+from services.archive.index import INDEX_SUFFIX
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import UrlRow
@@ -107,10 +108,15 @@ def assert_captures_lie_where_the_rows_say(folder: Folder) -> None:
             assert record.headers["WARC-Target-URI"].strip("<>") == row.url
 
 
+def warc_files(folder: Folder) -> set[Path]:
+    """Return the WARC files, open or complete, without their indexes."""
+    return {path for path in folder.warc.iterdir() if path.suffix != INDEX_SUFFIX}
+
+
 def records(folder: Folder) -> set[str | None]:
     """Return the ids of all responses in WARC files under any name."""
     found = set[str | None]()
-    for path in folder.warc.iterdir():
+    for path in warc_files(folder):
         with path.open("rb") as file:
             found |= {
                 one.record_id for one in ArchiveIterator(file, record_types=WarcRecordType.response)
@@ -138,7 +144,7 @@ def test_restored_crawl_ends_politely(tmp_path: Path, running: FolderCrawl, seco
     assert records(running.folder) >= before, (
         "pages archived after the snapshot stay in the archive"
     )
-    assert all(path.name.endswith(".warc.gz") for path in running.folder.warc.iterdir())
+    assert all(path.name.endswith(".warc.gz") for path in warc_files(running.folder))
 
 
 def test_retry_after_newer_than_the_snapshot_is_kept(tmp_path: Path, running: FolderCrawl) -> None:
@@ -195,7 +201,7 @@ def test_snapshot_is_restored_without_its_warc_files(
     assert "a list of 1 WARC file (" in said
     assert f"gossamer restore {copy} --data {data} --replace" in said
     run("restore", copy, "--data", tmp_path / "other")
-    (file,) = (path.name.removesuffix(".open") for path in running.folder.warc.iterdir())
+    (file,) = (path.name.removesuffix(".open") for path in warc_files(running.folder))
     said = capsys.readouterr().out
     assert "The crawl of 2023-11-14 22:13:50 UTC is restored in" in said
     assert f"WARC files missing or incomplete in {tmp_path / 'other' / 'warc'}:\n  {file}\n" in said
@@ -208,13 +214,13 @@ def test_files_newer_than_the_snapshot_are_listed(
 ) -> None:
     run("snapshot", tmp_path / "copy", "--data", running.folder.path)
     running.crawl.archive.close()
-    (older,) = running.folder.warc.iterdir()
+    (older,) = warc_files(running.folder)
     running.open()
     running.crawl.run(until=running.crawl.now + 30)
     running.die()
     capsys.readouterr()
     run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
-    (newer,) = {*running.folder.warc.iterdir()} - {older}
+    (newer,) = warc_files(running.folder) - {older}
     said = capsys.readouterr().out
     assert f"with captures newer than the snapshot:\n  {newer.name}\n" in said
     assert older.name not in said

@@ -1,0 +1,77 @@
+"""`gossamer export --wacz FILE`: captures, their index and the list of pages in one WACZ file."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from console.cli.options import add_crawl, open_from, parse_time
+from console.cli.pages import iterate_records
+from console.output import say
+from gossamer import clock
+from gossamer.errors import BadSettings
+from gossamer.events import Page
+from gossamer.log.codec import decode
+from gossamer.settings import load_settings
+from inspection.crawl import OpenCrawl
+from inspection.figures import plural
+from inspection.selection import Filter, Selection
+from inspection.wacz import Wacz, read_signing_key
+from inspection.warcs import list_warcs
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_crawl(command)
+    command.add_argument("--wacz", required=True, metavar="FILE", help="the file to write")
+    command.add_argument(
+        "--where",
+        default="",
+        metavar="EXPR",
+        help='only captures that match, such as \'host("example.org") and type("text/*")\'',
+    )
+    command.add_argument(
+        "--since",
+        type=parse_time,
+        default=0.0,
+        metavar="TIME",
+        help="only captures since then, such as 2026-11-22 or 2026-11-22T08:00 in UTC",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file."""
+    wanted, path = Filter(options.where, options.since), Path(options.wacz)
+    wanted.check()
+    partial = path.with_name(path.name + ".partial")
+    with open_from(options) as crawl:
+        key_file = (crawl.settings or load_settings(options.config)).archive.signing_key
+        key = read_signing_key(key_file) if key_file else None
+        warcs = list_warcs(crawl)
+        selection = None if wanted.is_empty else Selection(wanted)
+        try:
+            wacz = Wacz(partial, clock.now())
+        except OSError as error:
+            raise BadSettings(f"--wacz {path} cannot be written: {error}") from error
+        try:
+            wacz.add_warcs(warcs, selection)
+            wacz.add_index()
+            wacz.add_pages(_pages(crawl))
+            wacz.close(f"Archive of {crawl.name}", key)
+            partial.replace(path)
+        except OSError as error:
+            raise BadSettings(f"--wacz {path} cannot be written: {error}") from error
+        finally:
+            wacz.discard()
+            partial.unlink(missing_ok=True)
+    captures, pages = plural(wacz.captures, "capture"), plural(wacz.pages, "page")
+    say(f"{captures} and {pages} in {plural(wacz.files, 'WARC file')} written to {path}.")
+    if warcs.absent:
+        say(f"{plural(len(warcs.absent), 'open file')} on other machines: not exported yet.")
+    return 0
+
+
+def _pages(crawl: OpenCrawl) -> Iterator[Page]:
+    for record in iterate_records(crawl, follow=False):
+        page = decode(record)
+        if isinstance(page, Page):
+            yield page

@@ -1,0 +1,161 @@
+"""`gossamer replay`: the archived pages in a browser, served by pywb at 127.0.0.1.
+
+pywb runs in a process of its own, and reads the WARC files where they are. It gets the merged index
+and a list of paths in a temporary folder. While a crawl runs, both are renewed.
+
+Archived pages are hostile: their scripts run in the origin of this port. So nothing else is served
+there, and no cookie or page of another port belongs to that origin.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from console.cli.options import add_crawl, open_from, port
+from console.cli.serve import listen
+from console.output import say
+from gossamer import clock
+from gossamer.errors import GossamerError
+from gossamer.extras import require_extra
+from inspection.warcs import WarcFiles, list_warcs
+
+DEFAULT_PORT = 8090
+COLLECTION = "archive"
+REFRESH_SECONDS = 60.0
+"""Seconds between two renewals of the index."""
+POLL_SECONDS = 0.1
+INDEX, PATHS, CONFIG, LOG = "index.cdxj", "paths.txt", "config.yaml", "pywb.log"
+NOT_MODIFIED_STATUS = "304"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    command.add_argument(
+        "--port",
+        type=port,
+        default=DEFAULT_PORT,
+        metavar="N",
+        help=f"serve at 127.0.0.1:N (default: {DEFAULT_PORT})",
+    )
+    add_crawl(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until the process is interrupted."""
+    require_extra("replay")
+    listen(options.port).close()  # A port in use is reported here, and not by pywb.
+    with tempfile.TemporaryDirectory(prefix="gossamer-replay-") as name:
+        folder = Path(name)
+        renew = _renewal(options, folder)
+        captures = renew()
+        write_config(folder)
+        with _serving(options.port, folder) as server:
+            say(f"Serving http://127.0.0.1:{options.port}/{COLLECTION}/ ({captures} captures)")
+            say("The scripts of archived pages run there. Ctrl-C stops.")
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    server.wait(REFRESH_SECONDS)
+                    raise _ended(folder)
+                renew()
+
+
+def _renewal(options: argparse.Namespace, folder: Path) -> Callable[[], int]:
+    last: list[object] = []
+    captures = 0
+
+    def renew() -> int:
+        nonlocal last, captures
+        with open_from(options) as crawl:
+            warcs = list_warcs(crawl)
+            if warcs.files != last:
+                captures = write_collection(warcs, folder)
+                last = [*warcs.files]
+        return captures
+
+    return renew
+
+
+@contextmanager
+def _serving(number: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run pywb in the block, which begins when pywb accepts connections."""
+    command = [sys.executable, "-m", "console.replay_server"]
+    command += ["--bind", "127.0.0.1", "--port", str(number)]
+    with (folder / LOG).open("wb") as log:
+        # In a session of its own: Ctrl-C reaches this process alone, which ends pywb.
+        server = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        while not _accepts(number):
+            if server.poll() is not None:
+                raise _ended(folder)
+            clock.pause(POLL_SECONDS)
+        yield server
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _accepts(number: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", number)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def _ended(folder: Path) -> GossamerError:
+    lines = (folder / LOG).read_text("utf-8", "replace").splitlines()
+    return GossamerError(f"pywb has ended: {lines[-1] if lines else 'without a message'}")
+
+
+def write_config(folder: Path) -> None:
+    """Write pywb's configuration, which has one collection and serves no live pages."""
+    collection = {"index_paths": str(folder / INDEX), "archive_paths": [str(folder / PATHS)]}
+    config = {"enable_auto_colls": False, "collections": {COLLECTION: collection}}
+    (folder / CONFIG).write_text(json.dumps(config))  # JSON is YAML.
+
+
+def write_collection(warcs: WarcFiles, folder: Path) -> int:
+    """Write the index and the paths of *warcs* into *folder*; return the number of captures."""
+    lines = [
+        "\t".join((file.basename, *map(_path_of, warcs.uris(file)))) + "\n" for file in warcs.files
+    ]
+    _replace(folder / PATHS, sorted(lines))
+    return _replace(folder / INDEX, (line for line in warcs.merged_lines() if is_replayed(line)))
+
+
+def is_replayed(line: str) -> bool:
+    """Return whether pywb can show a capture: it shows an empty page for a 304, in place of the
+    page that has not changed."""
+    return bool(json.loads(line.split(" ", 2)[2]).get("status") != NOT_MODIFIED_STATUS)
+
+
+def _path_of(uri: str) -> str:
+    parts = urlsplit(uri)
+    return unquote(parts.path) if parts.scheme == "file" else uri
+
+
+def _replace(path: Path, lines: Iterable[str]) -> int:
+    partial, count = path.with_name(path.name + ".partial"), 0
+    with partial.open("w", encoding="utf-8") as file:
+        for line in lines:
+            file.write(line)
+            count += 1
+    os.replace(partial, path)
+    return count

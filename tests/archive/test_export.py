@@ -1,0 +1,238 @@
+"""Merged indexes and WACZ files, read by other people's tools."""
+
+import gzip
+import io
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_STORED, ZipFile
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    ECDSA,
+    SECP384R1,
+    EllipticCurvePublicKey,
+    generate_private_key,
+)
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_der_public_key,
+)
+from fastwarc.warc import ArchiveIterator
+from msgspec.structs import replace
+
+from console.cli.main import main
+from gossamer.events import PageFetched
+from gossamer.volumes import Volume
+from gossamer.web.validators import Validators
+from inspection.warcs import WarcFiles
+from services.archive.index import INDEX_SUFFIX
+from tests.archive.crawled import archived_folder, publish
+from tests.archive.harness import HTML, check, page, reference_index, run_tool
+
+IMAGE = (("Content-Type", "image/png"),)
+
+
+def revisit_of(fetched: PageFetched, later: float) -> PageFetched:
+    """Return a 304 to a visit some seconds later."""
+    visit = replace(fetched.visit, id="9.9.9", validators=Validators('"1"'), conditional=True)
+    started_at = fetched.started_at + later
+    return replace(fetched, visit=visit, started_at=started_at, status=304, body=b"", headers=())
+
+
+def pages() -> list[PageFetched]:
+    found = [page(number, b"<p>%d" % number, headers=HTML) for number in range(1, 10)]
+    found.append(page(10, b"png", headers=IMAGE))
+    return [*found, revisit_of(found[0], 1e6), revisit_of(found[9], 1e6)]
+
+
+def reference_lines(folder: Path) -> list[str]:
+    """Return the sorted lines that cdxj-indexer makes of all files in a folder."""
+    found = reference_index(path for path in folder.iterdir() if path.suffix != INDEX_SUFFIX)
+    return found.replace(".gz.open", ".gz").splitlines(True)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_merged_index_equals_that_of_cdxj_indexer(
+    tmp_path: Path, ends: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = archived_folder(tmp_path / "data", pages(), ends, segment_size=3000)
+    assert len(list(folder.warc.glob("*.cdxj"))) > 2
+    assert main(["cdx", "--data", str(folder.path)]) == 0
+    lines = capsys.readouterr().out.splitlines(True)
+    assert len(lines) == len(pages())
+    assert lines == reference_lines(folder.warc)
+    target = tmp_path / "index.cdxj"
+    assert main(["cdx", "--data", str(folder.path), "--output", str(target)]) == 0
+    assert target.read_text().splitlines(True) == lines
+
+
+def test_uncommitted_bytes_are_not_indexed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = archived_folder(tmp_path, pages()[:3])
+    (path,) = folder.warc.glob("*.open")
+    path.write_bytes(path.read_bytes() * 2)
+    assert main(["cdx", "--data", str(folder.path)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_indexes_are_read_in_small_parts(tmp_path: Path) -> None:
+    folder = archived_folder(tmp_path, pages(), ends=True, segment_size=3000)
+    warcs = WarcFiles(folder.warc)
+    whole = [[*warcs.lines(file)] for file in warcs.files]
+    assert [[*warcs.lines(file, 7)] for file in warcs.files] == whole
+
+
+def test_index_is_derived_if_it_is_missing(tmp_path: Path) -> None:
+    folder = archived_folder(tmp_path, pages(), ends=True, segment_size=3000)
+    lines = [*WarcFiles(folder.warc).merged_lines()]
+    for path in folder.warc.glob("*.cdxj"):
+        path.unlink()
+    assert [*WarcFiles(folder.warc).merged_lines()] == lines
+
+
+def test_files_in_volumes_are_indexed_once(tmp_path: Path) -> None:
+    folder = archived_folder(tmp_path / "data", pages(), ends=True, segment_size=3000)
+    lines = [*WarcFiles(folder.warc).merged_lines()]
+    volumes = [Volume((tmp_path / name).as_uri()) for name in ("first", "second")]
+    # The first file is in both volumes, as after a crash; the second one also in the folder.
+    for number, path in enumerate(sorted(folder.warc.iterdir())):
+        for volume in volumes if number < 2 else volumes[:1]:
+            volume.put(path.name, path)
+        if number not in (2, 3):
+            path.unlink()
+    warcs = WarcFiles(folder.warc, volumes)
+    assert [*warcs.merged_lines()] == lines
+    assert all(warcs.uris(file) for file in warcs.files)
+
+
+def export(folder: Path, target: Path, *options: str) -> dict[str, bytes]:
+    """Return the entries of a WACZ file that `wacz validate` accepts."""
+    assert main(["export", "--data", str(folder), "--wacz", str(target), *options]) == 0
+    run_tool("wacz", "validate", "-f", str(target))
+    with ZipFile(target) as file:
+        for info in file.infolist():
+            if info.filename.endswith(".gz"):
+                assert info.compress_type == ZIP_STORED
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def captures_of(entries: dict[str, bytes], tmp_path: Path) -> list[tuple[str, str]]:
+    """Return type and URL of each record in the index, read at its position by FastWARC."""
+    found = []
+    for line in gzip.decompress(entries["indexes/index.cdx.gz"]).decode().splitlines():
+        place = json.loads(line.split(" ", 2)[2])
+        data = entries[f"archive/{place['filename']}"]
+        start = int(place["offset"])
+        part = data[start : start + int(place["length"])]
+        (record,) = ArchiveIterator(io.BytesIO(part), parse_http=False)
+        assert record.headers["WARC-Target-URI"] == place["url"]
+        found.append((record.headers["WARC-Type"], place["url"]))
+    for name, data in entries.items():
+        if name.startswith("archive/"):
+            path = tmp_path / name.removeprefix("archive/")
+            path.write_bytes(data)
+            check([str(path)])
+    return found
+
+
+def page_lines(entries: dict[str, bytes]) -> Iterator[dict[str, Any]]:
+    for name in ("pages/pages.jsonl", "pages/extraPages.jsonl"):
+        header, *lines = entries[name].splitlines()
+        assert json.loads(header)["format"] == "json-pages-1.0"
+        yield from map(json.loads, lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", [True, False])
+def test_wacz_has_all_captures_and_pages(tmp_path: Path, ends: bool) -> None:
+    folder = archived_folder(tmp_path / "data", pages(), ends, segment_size=3000)
+    hidden = page(50)
+    publish(folder, *pages()[:9], hidden)
+    entries = export(folder.path, tmp_path / "all.wacz")
+    assert len(captures_of(entries, tmp_path)) == len(pages())
+    listed = [*page_lines(entries)]
+    # A page that asked not to be archived has no capture, so its text is not exported.
+    assert {line["url"] for line in listed} == {one.visit.url for one in pages()[:9]}
+    assert all(line["title"] and line["text"].startswith("Text of") for line in listed)
+    assert "signedData" not in json.loads(entries["datapackage-digest.json"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ('host("site1.example")', {1, 4, 7, 10}),
+        ('type("image/*")', {10}),
+        ('not type("image/*") and prefix("http://site2.example/page/2")', {2}),
+        ("depth(1)", set()),
+    ],
+)
+def test_wacz_has_the_captures_that_match(tmp_path: Path, where: str, expected: set[int]) -> None:
+    folder = archived_folder(tmp_path / "data", pages(), segment_size=3000)
+    publish(folder, *pages()[:9])
+    entries = export(folder.path, tmp_path / "some.wacz", "--where", where)
+    found = captures_of(entries, tmp_path)
+    urls = {page(number).visit.url for number in expected}
+    assert {url for _, url in found} == urls
+    assert {url for kind, url in found if kind == "response"} == urls
+    revisited = {page(number).visit.url for number in expected & {1, 10}}
+    assert {url for kind, url in found if kind == "revisit"} == revisited
+    assert {line["url"] for line in page_lines(entries)} == urls - {page(10).visit.url}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "numbers"), [((), (1, 10)), (("--where", 'type("image/*")'), (10,))]
+)
+def test_wacz_of_new_captures_has_the_bodies_of_their_revisits(
+    tmp_path: Path, options: tuple[str, ...], numbers: tuple[int, ...]
+) -> None:
+    folder = archived_folder(tmp_path / "data", pages(), segment_size=3000)
+    entries = export(folder.path, tmp_path / "new.wacz", "--since", "2023-11-20", *options)
+    urls = {page(number).visit.url for number in numbers}
+    expected = {(kind, url) for kind in ("response", "revisit") for url in urls}
+    assert {*captures_of(entries, tmp_path)} == expected
+
+
+@pytest.mark.slow
+def test_signature_is_that_of_the_description(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, path = generate_private_key(SECP384R1()), tmp_path / "key.pem"
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    monkeypatch.setenv("GOSSAMER_ARCHIVE__SIGNING_KEY", str(path))
+    folder = archived_folder(tmp_path / "data", pages())
+    entries = export(folder.path, tmp_path / "signed.wacz")
+    digest = json.loads(entries["datapackage-digest.json"])
+    signed = digest["signedData"]
+    assert signed["hash"] == digest["hash"]
+    public = load_der_public_key(b64decode(signed["publicKey"]))
+    assert isinstance(public, EllipticCurvePublicKey)
+    raw = b64decode(signed["signature"])
+    r, s = int.from_bytes(raw[:48]), int.from_bytes(raw[48:])
+    public.verify(encode_dss_signature(r, s), digest["hash"].encode(), ECDSA(SHA256()))
+
+
+def test_unusable_options_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = archived_folder(tmp_path / "data", pages()[:1])
+    target = tmp_path / "x.wacz"
+    command = ["export", "--data", str(folder.path), "--wacz", str(target)]
+    assert main([*command, "--where", 'language("pt")']) == 2
+    assert "language" in capsys.readouterr().err
+    (tmp_path / "key").write_text("no key")
+    monkeypatch.setenv("GOSSAMER_ARCHIVE__SIGNING_KEY", str(tmp_path / "key"))
+    assert main(command) == 2
+    assert "archive.signing_key" in capsys.readouterr().err
+    monkeypatch.delenv("GOSSAMER_ARCHIVE__SIGNING_KEY")
+    assert main([*command[:-1], str(tmp_path / "none" / "x.wacz")]) == 2
+    assert [*tmp_path.glob("*.wacz*")] == []

@@ -1,0 +1,236 @@
+"""`gossamer replay`: an archived site looks in Chromium as the live one did, without a network."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from struct import pack
+from threading import Thread
+from urllib.request import urlopen
+
+import pytest
+from msgspec.structs import replace
+
+from console.cli.main import main
+from console.cli.replay import is_replayed
+from gossamer.events import PageFetched
+from inspection.folder import Folder
+from tests.archive.crawled import archived_folder
+from tests.archive.harness import page
+from tests.support.commands import clean_environment
+from tests.support.waiting import HANG_TIMEOUT
+
+CHROMIUM = shutil.which("chromium") or ""
+FRAME = 'style="border: 0; width: 640px; height: 400px"'
+HTML = b"""<!doctype html><meta charset=utf-8><title>Site</title>
+<link rel=stylesheet href=/style.css><h1>Archived</h1>
+<p id=text>written by the page</p><img src="/image.png?size=1" width=90 height=60>
+<script src=/script.js></script>"""
+STYLE = b"""@import "more.css"; @font-face { font-family: Boxes; src: url(/boxes.ttf) }
+body { margin: 9px; background: #fec url("image.png?size=2") } h1 { font: 30px Boxes }"""
+MORE = b"#text { color: #038; border: 5px solid #083; padding: 7px }"
+SCRIPT = b"""document.getElementById("text").textContent = "written by the script";
+fetch("/data.json").then(a => a.json()).then(a => { document.body.append(a.text) })"""
+
+
+def png(red: int, green: int, blue: int) -> bytes:
+    """Return an image of 4 by 4 pixels."""
+    rows = (b"\0" + bytes((red, green, blue, 0, 0, 0)) * 2) * 4
+    chunks = (
+        (b"IHDR", pack(">IIBBBBB", 4, 4, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows)),
+        (b"IEND", b""),
+    )
+    parts = (
+        pack(">I", len(data)) + name + data + pack(">I", zlib.crc32(name + data))
+        for name, data in chunks
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def font() -> bytes:
+    """Return a font whose letters are boxes of different heights."""
+    from io import BytesIO
+
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    def box(height: int) -> object:
+        pen = TTGlyphPen(None)
+        pen.moveTo((50, 0))
+        for point in ((50, height), (450, height), (450, 0)):
+            pen.lineTo(point)
+        pen.closePath()
+        return pen.glyph()
+
+    letters = sorted({*"Archived"})
+    names = [".notdef", *letters]
+    builder = FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder(names)
+    builder.setupCharacterMap({ord(letter): letter for letter in letters})
+    builder.setupGlyf({name: box(100 * (n + 1)) for n, name in enumerate(names)})
+    builder.setupHorizontalMetrics({name: (500, 50) for name in names})
+    builder.setupHorizontalHeader(ascent=1000, descent=-200)
+    builder.setupNameTable({"familyName": "Boxes", "styleName": "Regular"})
+    builder.setupOS2()
+    builder.setupPost()
+    out = BytesIO()
+    builder.save(out)
+    return out.getvalue()
+
+
+SITE = {
+    "/": ("text/html", HTML),
+    "/style.css": ("text/css", STYLE),
+    "/more.css": ("text/css", MORE),
+    "/script.js": ("text/javascript", SCRIPT),
+    "/data.json": ("application/json", b'{"text": "fetched by the script"}'),
+    "/image.png?size=1": ("image/png", png(200, 30, 30)),
+    "/image.png?size=2": ("image/png", png(250, 250, 90)),
+    "/boxes.ttf": ("font/ttf", font()),
+}
+
+
+@contextmanager
+def serving(site: Mapping[str, tuple[str, bytes]]) -> Iterator[str]:
+    """Serve *site*, path → type and body, in the block; yield its origin."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            kind, body = site.get(self.path, ("text/plain", b""))
+            self.send_response(200 if self.path in site else 404)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def fetch(number: int, origin: str, path: str) -> PageFetched:
+    with urlopen(origin + path, timeout=HANG_TIMEOUT) as response:
+        fetched = page(number, response.read(), headers=tuple(response.headers.items()))
+    visit = replace(fetched.visit, url=origin + path)
+    return replace(fetched, visit=visit, site="127.0.0.1", host=origin)
+
+
+def screenshot(url: str, folder: Path) -> bytes:
+    """Return the picture of a page in headless Chromium, which reaches this machine only.
+
+    The page is in a frame, because pywb shows a banner above a page that is not. Both have the same
+    site, so that Chromium waits for the requests of both.
+    """
+    folder.mkdir()
+    frame = f'<body style="margin: 0"><iframe src="{url}" {FRAME}></iframe>'.encode()
+    with serving({"/": ("text/html", frame)}) as origin:
+        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        command += [f"--user-data-dir={folder}", f"--screenshot={folder}/page.png"]
+        command += ["--window-size=640,400", "--virtual-time-budget=20000"]
+        command += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"{origin}/"]
+        subprocess.run(command, check=True, capture_output=True, timeout=HANG_TIMEOUT)
+    return (folder / "page.png").read_bytes()
+
+
+@contextmanager
+def replayed(folder: Folder) -> Iterator[str]:
+    """Run `gossamer replay`, and yield the address of the collection."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "console.cli.main", "replay"]
+    command += ["--port", str(port), "--data", str(folder.path)]
+    environment = clean_environment(PYTHONUNBUFFERED="1")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as running:
+        assert running.stdout
+        try:
+            line = running.stdout.readline()
+            assert f"http://127.0.0.1:{port}/archive/" in line, line
+            yield f"http://127.0.0.1:{port}/archive"
+        finally:
+            running.send_signal(2)
+            assert running.wait(HANG_TIMEOUT) == 130
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", port))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
+@pytest.mark.parametrize("ends", [True, False])
+def test_replayed_site_looks_like_the_live_one(tmp_path: Path, ends: bool) -> None:
+    with serving(SITE) as origin:
+        live = screenshot(f"{origin}/", tmp_path / "live")
+        fetched = [fetch(number, origin, path) for number, path in enumerate(SITE)]
+    folder = archived_folder(tmp_path / "data", fetched, ends, segment_size=3000)
+    with replayed(folder) as address:
+        shown = screenshot(f"{address}/mp_/{origin}/", tmp_path / "shown")
+    assert shown == live, f"{tmp_path}/live and {tmp_path}/shown differ"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
+@pytest.mark.parametrize("missing", [path for path in SITE if path != "/"])
+def test_each_requisite_of_the_site_is_visible(tmp_path: Path, missing: str) -> None:
+    with serving(SITE) as origin:
+        live = screenshot(f"{origin}/", tmp_path / "live")
+    rest = {path: content for path, content in SITE.items() if path != missing}
+    with serving(rest) as origin:
+        assert screenshot(f"{origin}/", tmp_path / "without") != live
+
+
+@pytest.mark.slow
+def test_pywb_ends_with_a_killed_command(tmp_path: Path) -> None:
+    folder = archived_folder(tmp_path / "data", [page(1)])
+    with pytest.raises(AssertionError, match="assert -9 == 130"), replayed(folder) as address:
+        with urlopen(f"{address}/mp_/{page(1).visit.url}", timeout=HANG_TIMEOUT) as response:
+            assert b"<p>Hello" in response.read()
+        parent = next(
+            int(path.parent.name)
+            for path in Path("/proc").glob("[0-9]*/cmdline")
+            if str(folder.path).encode() in path.read_bytes()
+        )
+        os.kill(parent, 9)
+        port = int(address.split(":")[2].partition("/")[0])
+        until = time.monotonic() + HANG_TIMEOUT
+        while _accepts(port):
+            assert time.monotonic() < until, "pywb outlives the command"
+
+
+def _accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_missing_pywb_is_an_error_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("gossamer.extras.find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "pywb", raising=False)
+    assert main(["replay", "--data", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "gossamer[replay]" in said
+    assert "scripts/bootstrap replay" in said
+
+
+def test_captures_of_304s_are_not_replayed() -> None:
+    assert is_replayed('a 2 {"status": "200", "mime": "warc/revisit"}\n')
+    assert is_replayed('a 2 {"mime": "text/plain"}\n')
+    assert not is_replayed('a 2 {"status": "304", "mime": "warc/revisit"}\n')
