@@ -9,7 +9,7 @@ agree.
 from typing import NamedTuple, Protocol
 
 from gossamer.blocklist import Blocklist, forbidden_by
-from gossamer.events import CrawlDefined, Party
+from gossamer.events import CrawlDefined, Party, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.web.scope import parse_scope
 
@@ -38,6 +38,10 @@ class Located(Protocol):
     def party(self) -> str:
         """The party of the URL, or ""."""
 
+    @property
+    def purpose(self) -> Purpose:
+        """The purpose of visits to the URL."""
+
 
 NO_PARTY = Party()
 
@@ -46,12 +50,15 @@ def exclusion_of(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> E
     """Return why *crawl*, its party or *blocklist* excludes the URL, or None.
 
     Callers park excluded URLs, because a wider definition or a lifted rule may include them later.
+    Scope and depth are about pages. The requisites of a page are needed wherever they are.
     """
     url, depth, party = found.url, found.depth, crawl.parties.get(found.party, NO_PARTY)
     max_depth = crawl.max_depth if party.max_depth is None else party.max_depth
     of = f" of party {found.party}" if party is not NO_PARTY else ""
     if rule := blocklist.of_url(url):
         return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule))
+    if found.purpose is Purpose.REQUISITE:
+        return None
     if depth > max_depth:
         return Exclusion(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {max_depth}{of}")
     evaluation = parse_scope(crawl.scope).evaluate(url, depth)

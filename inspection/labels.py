@@ -115,6 +115,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.TRAP_BYTES: HazardLabel("parked, over the byte budget of a site", F),
     Hazard.TRAP_SECONDS: HazardLabel("parked, over the time budget of a site", F),
     Hazard.TRAP_SITE_DEPTH: HazardLabel("parked, over the depth budget of a site", F),
+    Hazard.TRAP_REQUISITES: HazardLabel("dropped, over the requisite budget of a site", F),
     Hazard.TRAP_DEPTH: HazardLabel("deeper than --depth", F),
     Hazard.OUT_OF_SCOPE: HazardLabel("out of scope", F),
     Hazard.BLACKLISTED: HazardLabel("on the blocklist", F),

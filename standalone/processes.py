@@ -232,7 +232,7 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
         alone=True,
         sign=SignMode(fetcher.sign),
     )
-    dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup)
+    dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup, archive=settings.archive)
     processors: tuple[Processor, ...] = (dedup, frontier, archive)
     holds: tuple[Hold, ...] = (
         Throttle(opened.log, dedup.name).partitions,

@@ -61,6 +61,7 @@ class Hazard(StrEnum):
     TRAP_BYTES = "trap_bytes"
     TRAP_SECONDS = "trap_seconds"
     TRAP_SITE_DEPTH = "trap_site_depth"
+    TRAP_REQUISITES = "trap_requisites"
     LOW_WORTH = "low_worth"
     TRAP_DEPTH = "trap_depth"
     OUT_OF_SCOPE = "out_of_scope"
@@ -223,6 +224,8 @@ HAZARDS: dict[Hazard, Counting] = {
         "grows."),
     Hazard.TRAP_SITE_DEPTH: Counting(("frontier",), ("frontier.depth_budget",),
         "The URL is much deeper than all pages of its site with a new text. It is parked."),
+    Hazard.TRAP_REQUISITES: Counting(("frontier",), ("frontier.requisite_budget",),
+        "The site has used up its budget of requisites of the day. A further one is dropped."),
     Hazard.TRAP_DEPTH: Counting(("frontier",), ("crawl.max_depth",),
         "An admitted URL is deeper than the crawl's current maximum depth."),
     Hazard.OUT_OF_SCOPE: Counting(("frontier",), ("crawl.scope",),

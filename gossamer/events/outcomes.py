@@ -22,18 +22,21 @@ class Purpose(StrEnum):
     """A path that cannot exist: the response is the host's signature and not a document."""
     USAGE = "usage"
     """A file with statements about the use of the host's pages: `tdmrep.json`, or a license."""
+    REQUISITE = "requisite"
+    """An image, a style, a script or a font that a page needs. It is archived, and never
+    published."""
 
     @property
     def is_read(self) -> bool:
         """Whether the parser reads the response. The fetcher itself reads robots.txt and usage
-        files."""
+        files. Of requisites, the parser reads styles and redirects only."""
         return self not in (Purpose.ROBOTS, Purpose.USAGE)
 
     @property
     def is_queued(self) -> bool:
         """Whether the URL comes from a queue of its host. Others are visited because the host's
         pages are. A robots.txt on behalf of another host is queued, too."""
-        return self in (Purpose.PAGE, Purpose.SITEMAP)
+        return self in (Purpose.PAGE, Purpose.SITEMAP, Purpose.REQUISITE)
 
 
 class Outcome(StrEnum):

@@ -160,6 +160,8 @@ class PageKind(StrEnum):
     response."""
     PROBE = "probe"
     """The 2xx response to a probe: the text of the host's signature."""
+    REQUISITE = "requisite"
+    """Any response to the visit to a requisite."""
 
 
 class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -244,8 +246,12 @@ class Contents(Event, frozen=True, kw_only=True):
     forms: tuple[Form, ...] = ()
     """Forms that request a document: at most 10, each with at most 50 fields."""
     requisites: tuple[Url, ...] = ()
-    """URLs of the page's requisites, such as images, styles, scripts, audio and video: at most
-    `parser.requisites_limit`. They are not visited."""
+    """URLs of the page's requisites, such as images, styles and scripts: at most
+    `parser.requisites_limit`. The setting `archive.requisites` decides whether they are visited,
+    and whether URLs in styles of the page are included."""
+    media: tuple[Url, ...] = ()
+    """URLs of the page's audio and video files: at most `parser.requisites_limit`. They are not
+    visited."""
     text: str | None = None
     """The text of the page, as `text_kind` describes it. None means that there is no text, or that
     the parser's settings omit it."""

@@ -66,7 +66,8 @@ class Discovery(Struct, frozen=True, gc=False):
     """The id of the URL in the events and logs of all services."""
     duplicates: int = 0
     """Number of consecutive pages without a new text on the way to the URL: duplicates, near
-    duplicates, and pages whose words are known. A page with a new text resets it."""
+    duplicates, and pages whose words are known. A page with a new text resets it. For a requisite:
+    the number of styles on the way from its page."""
     purpose: Purpose = Purpose.PAGE
     """The purpose of the visit to the URL."""
     every: float = 0.0
@@ -298,6 +299,8 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """The statements of the usage file that was visited."""
     cookies: tuple[Cookie, ...] = ()
     """The cookies that the response set or deleted."""
+    validators: Validators = NO_VALIDATORS
+    """The validators of a requisite, for its next visit. Those of a page come with its verdict."""
     hazards: tuple[str, ...] = ()
     """The names of the hazards that the visit met."""
     signed: bool = False

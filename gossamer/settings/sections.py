@@ -162,6 +162,9 @@ class FrontierSettings(Section):
     """Budget of links from the first page of a site that has earned nothing yet (hazard
     trap_site_depth). It grows to four links more than the deepest page with a new text. 0 turns the
     budget off."""
+    requisite_budget: Annotated[Natural, unit("URLs a day")] = 5000
+    """Maximum number of requisites of a site that are admitted on a day, if `archive.requisites`
+    fetches them (hazard trap_requisites). Further ones are dropped. 0 turns the budget off."""
     seed_sites: Annotated[Natural, unit("sites")] = 20
     """Number of linking sites that a seed counts as in the budgets of its site."""
     budget_growth: Factor = 4.0
@@ -273,6 +276,9 @@ class FetcherSettings(Section):
     be read in part."""
     sitemap_limit: BodyBytes = 50 << 20
     """Maximum size of the body of a sitemap (sitemaps.org allows 50 MB)."""
+    requisite_limit: BodyBytes = 10 << 20
+    """Maximum size of the body of an image, a style, a script or another requisite. A longer one is
+    unusable, unless it is text."""
     ranges: bool = False
     """Whether requests have a Range header with the size limit. If the server answers 416, the
     document is requested once more without it (hazard range_error)."""
@@ -396,6 +402,16 @@ class ArchiveSettings(Section):
     walls: bool = False
     """Whether responses that are challenges, or demand a payment or a license, are archived. They
     are never published."""
+    requisites: Literal["off", "same-site", "all"] = "off"
+    """Whether the images, styles, scripts and fonts that archived pages need are fetched and
+    archived: `off`; `same-site`, those of the page's own site; or `all`, those of any site,
+    whatever the scope. They are visited after all pages of their host, and never published. A page
+    has at most `parser.requisites_limit` of them, and a site `frontier.requisite_budget`. Audio and
+    video are not fetched."""
+    requisites_period: Annotated[Seconds, Field(ge=3600)] = 604800.0
+    """Time in which a requisite is fetched at most once, whatever the number of pages that need it.
+    It is fetched in a later period only if a page that needs it is fetched then. At least an
+    hour."""
     segment_age: Seconds = 3600.0
     """Maximum age of an open WARC file. An older file is completed, whatever its size. With volumes
     it bounds the delay of `pages.archived`, too."""

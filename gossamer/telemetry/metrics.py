@@ -65,6 +65,9 @@ COUNTERS: dict[str, Metric] = {
     "gossamer_urls_admitted_total": Metric(
         "URLs that passed the URL-seen test for the first time."
     ),
+    "gossamer_requisites_admitted_total": Metric(
+        "Requisites that passed the URL-seen test, each once in `archive.requisites_period`."
+    ),
     "gossamer_urls_promoted_total": Metric(
         "Waiting URLs that were queued again because a later link gave them a better rank."
     ),

@@ -24,6 +24,7 @@ from gossamer.web.http import Headers, all_values, content_type, first_value, jo
 
 HTML = ("text/html", "application/xhtml+xml")
 TEXT = "text/plain"
+STYLE = "text/css"
 PDF = "application/pdf"
 _office = "application/vnd.openxmlformats-officedocument"
 OFFICE = (

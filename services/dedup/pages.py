@@ -53,6 +53,7 @@ from services.dedup.links import (
 )
 from services.dedup.listings import Listings
 from services.dedup.novelty import Novelty, is_known
+from services.dedup.requisites import Requisites
 from services.dedup.rows import DocumentRow
 from services.dedup.scores import PageScore, ScoredPage, Scores
 
@@ -68,6 +69,8 @@ LISTING_VERDICTS: dict[float | None, Verdict] = {
     1.0: Verdict.CHANGED,
 }
 """Change of a listing → the verdict on it."""
+UNARCHIVED = (Gone.IRRELEVANT, Gone.USAGE, Gone.SOFT_404)
+"""Why pages are hidden whose requisites are not fetched."""
 COMPARED_KINDS = frozenset({PageKind.DOCUMENT, PageKind.SOFT_404})
 """The kinds of pages that the content test compares with other pages."""
 
@@ -97,9 +100,10 @@ class Pages:
         listings: Listings,
         host_steps: HostSteps,
         host_names: HostNames,
+        requisites: Requisites,
         hints_limit: int,
     ) -> None:
-        self._content = Content(settings, store, host_names)
+        self._content, self._requisites = Content(settings, store, host_names), requisites
         self._documents = Documents(settings, store)
         self._novelty = Novelty()
         self._listings, self._host_steps, self._host_names = listings, host_steps, host_names
@@ -109,9 +113,9 @@ class Pages:
         self._crawl: CrawlDefined | None = None
         self._evaluated: dict[str, tuple[PageParsed, EvaluatedPage]] = {}
         """Visit id → a page whose rows were read ahead, as parsed and as evaluated."""
-        self._handlers = self._bind_handlers()
+        self._handlers = self._bind_handlers(requisites)
 
-    def _bind_handlers(self) -> Mapping[PageKind, Handler]:
+    def _bind_handlers(self, requisites: Requisites) -> Mapping[PageKind, Handler]:
         handlers: dict[PageKind, Handler] = {
             PageKind.DOCUMENT: self._compare,
             PageKind.SOFT_404: self._compare,
@@ -126,6 +130,9 @@ class Pages:
             PageKind.REFUSED: partial(self._record_miss, Gone.REFUSED),
             PageKind.INCONCLUSIVE: lambda evaluated, now: (),
             PageKind.PROBE: self._report_probe,
+            PageKind.REQUISITE: lambda evaluated, now: requisites.release_of_requisite(
+                evaluated.page, now
+            ),
         }
         check_complete(PageKind, handlers, "the table of page handlers")
         return handlers
@@ -187,7 +194,7 @@ class Pages:
 
     def _evaluate(self, page: PageParsed) -> EvaluatedPage:
         """Rewrite the links of *page*, and evaluate whether the crawl publishes it."""
-        if page.kind is PageKind.PROBE:
+        if page.kind in (PageKind.PROBE, PageKind.REQUISITE):
             return EvaluatedPage(page)
         page = apply_url_steps(page, self._crawl, self._url_limit)
         if page.kind is PageKind.SOFT_404:
@@ -254,6 +261,8 @@ class Pages:
         verdict, original = content.verdict, content.original
         yield from mark_new(content.released, version.new_links, page.fetched_at)
         yield from content.parked
+        if evaluated.hidden not in UNARCHIVED:
+            yield from self._requisites.release_of_page(page, now)
         leader = original if verdict is Verdict.DUPLICATE else ""
         steps = self._host_steps.learn(page, leader, self._crawl)
         yield from release_rewritten(page, steps.to_visit, self._crawl, self.blocklist, now)

@@ -19,7 +19,9 @@ from gossamer.events import (
     HostOverridden,
     HostsCompared,
     PageDeduplicated,
+    PageKind,
     PageParsed,
+    Purpose,
     RetryRequested,
     SeedAdded,
     SiteOverridden,
@@ -34,7 +36,7 @@ from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.events.pages import group_by_site, is_in_content, seed_discovery
 from gossamer.policies import uses_hints
 from gossamer.runtime.processor import Handler, Key, Output, Processor, check_handlers
-from gossamer.settings import DedupSettings
+from gossamer.settings import ArchiveSettings, DedupSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
@@ -48,6 +50,7 @@ from services.dedup.links import InLinks, hints_of_links
 from services.dedup.listings import Listings
 from services.dedup.pages import Pages
 from services.dedup.promotions import Promotions
+from services.dedup.requisites import Requisites, split_requisites
 from services.dedup.seen import Finding, SeenSet, hash_finder
 
 MAX_HINTS = 5000
@@ -62,16 +65,25 @@ class Dedup(Processor):
     has_other_engine = True
 
     def __init__(
-        self, seen: SeenSet, store: Store, settings: DedupSettings, hints_limit: int = MAX_HINTS
+        self,
+        seen: SeenSet,
+        store: Store,
+        settings: DedupSettings,
+        hints_limit: int = MAX_HINTS,
+        archive: ArchiveSettings | None = None,
     ) -> None:
-        """*hints_limit*: the maximum number of hints for one host from one sitemap or feed."""
+        """*hints_limit*: the maximum number of hints for one host from one sitemap or feed;
+        *archive*: which requisites are archived, by default none."""
         self._seen, self._claimant = seen, Claimant(store, self.name)
         self._epochs: dict[int, int] = {}
         """Partition → the epoch of its claim."""
         self._in_links, self._guesses, self._listings = InLinks(), Guesses(store), Listings(store)
         self._host_steps = steps = HostSteps(store)
         self._host_names = names = HostNames(store, settings)
-        self._pages = Pages(settings, store, self._listings, steps, names, hints_limit)
+        self._requisites = Requisites(archive or ArchiveSettings(), seen, settings.url_limit)
+        self._pages = Pages(
+            settings, store, self._listings, steps, names, self._requisites, hints_limit
+        )
         self._erasing, self._promotions = Erasing(seen, store), Promotions()
         self._crawl: CrawlDefined | None = None
         self._handlers = self._bind_handlers()
@@ -180,8 +192,13 @@ class Dedup(Processor):
             for event in events
             if isinstance(event, UrlsDiscovered)
             for discovery in event.urls
+            if discovery.purpose is not Purpose.REQUISITE
         ]
-        pages = [event for event in events if isinstance(event, PageParsed)]
+        pages = [
+            event
+            for event in events
+            if isinstance(event, PageParsed) and event.kind is not PageKind.REQUISITE
+        ]
         urls = [one.url for one in discoveries] + [page.visit.url for page in pages]
         urls += [f"{event.host}/" for event in events if isinstance(event, HostsCompared)]
         yield [
@@ -209,11 +226,22 @@ class Dedup(Processor):
         return [UrlsDiscovered(crawl=seed.crawl, at=now, site=site, via=seed.via, urls=urls)]
 
     def _handle_urls(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
+        event, requisites = split_requisites(self._without_erased(event))
+        if requisites:
+            yield from self._requisites.admit(requisites, now)
+        if event.urls or not requisites:
+            yield from self._handle_links(event, now)
+
+    def _without_erased(self, event: UrlsDiscovered) -> UrlsDiscovered:
+        """Return *event* without links from an erased page to URLs that were erased with it."""
+        erasures = self._erasing.erasures
+        kept = tuple(one for one in event.urls if not erasures.of_link(event.via, one.url))
+        return event if len(kept) == len(event.urls) else replace(event, urls=kept)
+
+    def _handle_links(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
         finder = hash_finder(event.via)
         urls = dict[str, Discovery]()
         for discovery in event.urls:
-            if self._erasing.erasures.of_link(event.via, discovery.url):
-                continue
             rewritten = self._host_steps.rewrite(discovery, event.via, self._crawl)
             rewritten = self._host_names.rewrite(rewritten, event.via, self._crawl, now)
             if self._passes(event, rewritten):
@@ -257,7 +285,8 @@ class Dedup(Processor):
     def _handle_page(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
         if self._erasing.erasures.covers(page.visit):
             return
-        self._guesses.record_page(page)
+        if page.kind is not PageKind.REQUISITE:
+            self._guesses.record_page(page)
         for event in self._pages.handle(page, now):
             if isinstance(event, PageDeduplicated):
                 count("gossamer_verdicts_total", verdict=event.verdict)

@@ -20,6 +20,7 @@ from gossamer.events import (
     HostCheckedOut,
     Outcome,
     PageFetched,
+    Purpose,
     RobotsAnswered,
     RobotsRequested,
     Timing,
@@ -40,6 +41,12 @@ from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import host_key, site_of
 from gossamer.web.usage import Statement
 from gossamer.web.usage.files import UsageFile
+from gossamer.web.validators import (
+    NO_VALIDATORS,
+    Validators,
+    validators_after_304,
+    validators_of,
+)
 from gossamer.web.walls import Wall, WallKind
 
 Accepts = Callable[[int, str], bool]
@@ -432,9 +439,20 @@ def _make_ended(
         sitemaps=() if order.visits[index].on_behalf_of else result.sitemaps,
         usage_file=result.usage_file,
         cookies=result.cookies,
+        validators=_validators_of(order.visits[index], reply),
         hazards=assessment.hazards,
         signed=is_signed(reply.request_headers),
     )
+
+
+def _validators_of(visit: Visit, reply: Reply) -> Validators:
+    """Return the validators of a requisite; none for other visits and without content."""
+    if visit.purpose is not Purpose.REQUISITE:
+        return NO_VALIDATORS
+    found = validators_of(reply.headers)
+    if reply.status == 304 and visit.conditions:
+        return validators_after_304(found, visit.validators)
+    return found if reply.status // 100 == 2 else NO_VALIDATORS
 
 
 def _type_of(reply: Reply) -> str:

@@ -74,6 +74,7 @@ class Fetcher:
             robots_limit=settings.robots_limit,
             robots_age=settings.robots_age,
             robots_age_floor=settings.robots_age_floor,
+            requisite_limit=settings.requisite_limit,
             ranges=settings.ranges,
             cookies=settings.cookies,
             cookie_size=settings.cookie_size,

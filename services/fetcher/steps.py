@@ -76,6 +76,7 @@ class VisitLimits(Struct, frozen=True):
     robots_limit: int
     robots_age: float
     robots_age_floor: float
+    requisite_limit: int
     ranges: bool = False
     """Whether requests have a Range header for the bytes that are read."""
     cookies: int = 0

@@ -163,7 +163,7 @@ def _usage_exclusion(pace: Pace, visit: Visit, stated: tuple[Statement, ...]) ->
     Sitemaps and probes are not used for a purpose of the crawl.
     """
     policy = pace.limits.usage.get(pace.order.crawl)
-    if policy is None or visit.purpose is not Purpose.PAGE:
+    if policy is None or visit.purpose not in (Purpose.PAGE, Purpose.REQUISITE):
         return ""
     decision = policy.decide(judge(stated))
     return decision.reason if decision.action is Action.SKIP else ""
@@ -263,6 +263,8 @@ def _request_range(pace: Pace, request: Fetch) -> Conversation[tuple[Reply | Fai
 
 
 def _make_request(limits: VisitLimits, visit: Visit) -> Fetch:
+    if visit.purpose is Purpose.REQUISITE:
+        return Fetch(visit.url, accept_any, limits.requisite_limit, visit.conditions)
     if visit.purpose is Purpose.SITEMAP:
         # Servers send sitemaps with all sorts of types.
         return Fetch(visit.url, accept_any, limits.sitemap_limit, visit.conditions)

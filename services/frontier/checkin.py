@@ -46,6 +46,7 @@ from services.frontier.politeness import (
 )
 from services.frontier.queue import choose_next_queue
 from services.frontier.replicas import without_own_session
+from services.frontier.requisites import make_retry, make_row
 from services.frontier.revisits import Revisits
 from services.frontier.robots import (
     REDIRECTED_ROBOTS_FAILURE,
@@ -65,6 +66,7 @@ from services.frontier.rows import (
     HostTotals,
     Origin,
     QueuedUrl,
+    RequisiteRow,
     Suspect,
     UrlRow,
     VerdictRow,
@@ -100,7 +102,7 @@ class CheckIn:
         self._settings, self._balance, self._revisits = settings, balance, revisits
         self._sign = sign
         self.robots = RobotsOutcomes(settings, revisits, store)
-        self._urls = store.table(UrlRow)
+        self._urls, self._requisites = store.table(UrlRow), store.table(RequisiteRow)
         self._history, self._verdicts = store.table(HistoryRow), store.table(VerdictRow)
 
     def end_unanswered(
@@ -338,14 +340,16 @@ class CheckIn:
         )
         wait = self._failure_wait(row, event, times - allowed if fate is Fate.RETRY else times)
         earlier, attempt = event.visit.earlier, event.visit.attempt
-        if fate is Fate.RETRY and attempt < self._settings.retries:
+        is_requisite = event.visit.purpose is Purpose.REQUISITE
+        if fate is Fate.RETRY and attempt < self._settings.retries and not is_requisite:
             at = now + retry_wait(attempt + 1, event.outcome)
             self._revisits.retry(partition, event, at)
             self._store_outcome(event, earlier, attempt + 1, now)
         elif fate is Fate.WAIT and not given_up:
             self._store_outcome(event, earlier, attempt, now, queued=True)
         elif fate is not Fate.STAY:
-            partition.tally.record_finished(event)
+            if not is_requisite:
+                partition.tally.record_finished(event)
             if not earlier and event.visit.purpose is Purpose.PAGE:
                 counted = HarvestPoint(event.at, visits=1, first_visits=1)
                 partition.parts.count_harvest(event.site, counted)
@@ -355,6 +359,8 @@ class CheckIn:
                 self._revisits.record_absence(partition, event, event.visit, at)
         if fate in (Fate.DONE, Fate.RETRY) or (fate is Fate.WAIT and given_up):
             row = partition.queues.advance(row)
+        if fate is Fate.RETRY and attempt < self._settings.retries and is_requisite:
+            row = partition.queues.append(row, [make_retry(row, event)])
         backs_off = fate is Fate.WAIT or (fate is Fate.RETRY and given_up)
         return row, now + wait if backs_off else None
 
@@ -382,6 +388,10 @@ class CheckIn:
     ) -> bool:
         """Store an outcome. Return whether the visit was to a page and returned no document, so
         that no verdict about a document follows."""
+        if event.visit.purpose is Purpose.REQUISITE:
+            if not queued:
+                self._requisites.put(make_row(event, earlier, now))
+            return False
         self._urls.put(
             UrlRow(
                 crawl=event.crawl,

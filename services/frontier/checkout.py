@@ -36,7 +36,7 @@ from services.frontier.politeness import (
     next_delay,
     unreadable_until,
 )
-from services.frontier.queue import BUCKET_URLS, is_revisit, is_surplus
+from services.frontier.queue import BUCKET_URLS, is_requisite, is_revisit, is_surplus
 from services.frontier.refusals import Refusals
 from services.frontier.replicas import (
     COMPARED_BATCH,
@@ -458,6 +458,8 @@ class CheckOut:
             self._outputs.append(make_forbidden_answer(url, exclusion.reason, now))
             return False
         self._refusals.refuse_queued(partition, row, url, exclusion, crawl, now)
+        if is_requisite(url):
+            return False
         if url.earlier:
             self._revisits.postpone_excluded(partition, row, url, now)
         return not url.earlier
@@ -532,7 +534,8 @@ class CheckOut:
         if not queued:
             return (make_probe_visit(order, row.host),)
         partition.plans.count_ordered(queued)
-        partition.parts.count_orders(row.site, ((url.url, url.origin.duplicates) for url in queued))
+        pages = ((url.url, url.origin.duplicates) for url in queued if not is_requisite(url))
+        partition.parts.count_orders(row.site, pages)
         return _make_visits(order, queued)
 
 

@@ -89,6 +89,7 @@ class DailyTally:
         self.pages, self.new_texts = row.pages, row.new_texts
         self.refused, self.verdicts = Counter(row.refused), Counter(row.verdicts)
         self.statuses, self.types = dict(row.statuses), dict(row.types)
+        self.requisites = row.requisites
         self.hazards, self.seconds = dict(row.hazards), dict(row.seconds)
 
     def open_day(self, now: float) -> None:
@@ -116,6 +117,10 @@ class DailyTally:
     def count_visit(self, event: VisitEnded) -> None:
         """Count a visit that ended: its response, and the time that it took."""
         self._is_changed = True
+        if event.visit.purpose is Purpose.REQUISITE:
+            if event.started_at:
+                self.requisites = _sum_downloads(self.requisites, Downloads(1, event.received))
+            return
         if event.started_at:
             self.visits += 1
             self._add_seconds(Stage.VISIT, event.took)
@@ -225,6 +230,7 @@ class DailyTally:
                     pages=self.pages,
                     statuses=dict(self.statuses),
                     types=dict(self.types),
+                    requisites=self.requisites,
                     verdicts=dict(self.verdicts),
                     new_texts=self.new_texts,
                     hazards=dict(self.hazards),
@@ -239,7 +245,11 @@ def _add_download(
     if name not in downloads and len(downloads) >= max_names:
         name = OTHER
     before = downloads.get(name, Downloads())
-    downloads[name] = Downloads(before.responses + 1, before.received + received)
+    downloads[name] = _sum_downloads(before, Downloads(1, received))
+
+
+def _sum_downloads(first: Downloads, second: Downloads) -> Downloads:
+    return Downloads(first.responses + second.responses, first.received + second.received)
 
 
 def scan_days(store: Store, crawl: str, partition: str, since: float = 0.0) -> list[DailyTallyRow]:
@@ -262,6 +272,7 @@ def add_days(first: DailyTallyRow, second: DailyTallyRow) -> DailyTallyRow:
         pages=first.pages + second.pages,
         statuses=_add_downloads(first.statuses, second.statuses),
         types=_add_downloads(first.types, second.types),
+        requisites=_sum_downloads(first.requisites, second.requisites),
         verdicts=dict(Counter(first.verdicts) + Counter(second.verdicts)),
         new_texts=first.new_texts + second.new_texts,
         hazards={
@@ -288,9 +299,6 @@ def _add_downloads(
     first: dict[str, Downloads], second: dict[str, Downloads]
 ) -> dict[str, Downloads]:
     return {
-        name: Downloads(
-            first.get(name, Downloads()).responses + second.get(name, Downloads()).responses,
-            first.get(name, Downloads()).received + second.get(name, Downloads()).received,
-        )
+        name: _sum_downloads(first.get(name, Downloads()), second.get(name, Downloads()))
         for name in {**first, **second}
     }

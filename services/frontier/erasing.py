@@ -31,7 +31,14 @@ from gossamer.log import key_group_of
 from gossamer.store import R, Row, Store
 from gossamer.web.url import host_key
 from services.frontier.partition import Partition
-from services.frontier.rows import HistoryRow, HostSigning, PlanRow, UrlRow, VerdictRow
+from services.frontier.rows import (
+    HistoryRow,
+    HostSigning,
+    PlanRow,
+    RequisiteRow,
+    UrlRow,
+    VerdictRow,
+)
 from services.frontier.usage_files import archived_files
 from services.frontier.workbench import Host
 
@@ -39,7 +46,12 @@ MAX_URLS_PER_EVENT = 500
 """URLs of one event."""
 LATE_LINKS_PART = 9999
 """The number of the part that has the links that were in flight when the erasure began."""
-URL_TABLES: tuple[type[UrlRow | VerdictRow | PlanRow], ...] = UrlRow, VerdictRow, PlanRow
+URL_TABLES: tuple[type[UrlRow | VerdictRow | PlanRow | RequisiteRow], ...] = (
+    UrlRow,
+    VerdictRow,
+    PlanRow,
+    RequisiteRow,
+)
 
 
 class ErasureHandler:

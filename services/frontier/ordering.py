@@ -35,6 +35,9 @@ STEP = 5
 MAX_PENALTY = 30
 """The largest penalty in points."""
 MAX_RANK = PRIORITY_LIMIT + MAX_PENALTY
+REQUISITE_RANK = MAX_RANK + MAX_PENALTY + 1
+"""The rank of all requisites. No penalty explains the difference from a page, so every page of a
+host, and every ready host with a page, comes first."""
 MAX_DEPTH = 8
 """The depth in links that costs the whole weight of depth."""
 MAX_RANKS = 16
@@ -109,6 +112,8 @@ def strategy_row(crawl: CrawlDefined | None) -> Strategy:
 
 def rank_of(strategy: Strategy, url: str, origin: Origin, prospect: Prospect) -> int:
     """Return the rank of a URL that was never visited: the smaller, the sooner."""
+    if origin.purpose is Purpose.REQUISITE:
+        return REQUISITE_RANK
     priority = origin.priority
     if origin.depth:
         priority = int(priority / STEP) * STEP

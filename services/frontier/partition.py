@@ -620,6 +620,10 @@ class Partition:
         """Count a *url* of *site* that *rule* refuses."""
         self._count_hazards(site, url, self.tally.count_refused(rule))
 
+    def count_hazard(self, hazard: Hazard, site: str, url: str) -> None:
+        """Count a *hazard* that the frontier counts, and that *url* of *site* met."""
+        self._count_hazards(site, url, self.tally.count_hazard(hazard))
+
     def count_verdict(self, event: PageDeduplicated, record: OffsetAndTime | None) -> bool:
         """Count a verdict; return False if it was counted before, from the same *record*."""
         hazards = self.tally.count_verdict(event, record)

@@ -3,7 +3,8 @@
 URLs that were never visited have a queue for each rank in use (`ordering.py`), and the URLs to
 visit again have one queue. So a revisit does not wait behind a million new URLs of its host. While
 both kinds have URLs they take turns, an order at a time, so that new URLs get their share of the
-visits (`choose_next_queue`). Each crawl has buckets of its own. A bucket is dropped whole when the
+visits (`choose_next_queue`). Requisites are in the queue of the worst rank, and revisits precede
+them. Each crawl has buckets of its own. A bucket is dropped whole when the
 cursor has passed it.
 
 A promoted URL has an entry of its admission, and another one in the queue of a better rank. The one
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from gossamer.events import Purpose
 from gossamer.store import Table
 from gossamer.web.validators import NO_VALIDATORS
 from services.frontier.bucketed_log import BucketedLog
@@ -27,6 +29,7 @@ from services.frontier.conditions import Condition
 from services.frontier.ordering import (
     EXPLORATION_INTERVAL,
     MAX_RANKS,
+    REQUISITE_RANK,
     choose_explored_rank,
     rank_of_number,
 )
@@ -162,10 +165,11 @@ class HostQueues:
         if rank in new.ranks:
             return new, rank
         ranks = new.ranks
-        if len(ranks) >= MAX_RANKS:
+        if len(ranks) >= MAX_RANKS and rank != REQUISITE_RANK:
             empty = [one for one, ends in ranks.items() if not ends.queued]
             if not empty:
-                return new, min(ranks, key=lambda one: (abs(one - rank), one))
+                of_pages = (one for one in ranks if one != REQUISITE_RANK)
+                return new, min(of_pages, key=lambda one: (abs(one - rank), one))
             for one in empty:
                 log, tail = self._log(host, one), ranks[one].tail
                 log.drop(tail)
@@ -294,7 +298,7 @@ class HostQueues:
             queued.url
             for rank in host.new.ranks
             for queued in self._iter_queued(host, rank)
-            if not (queued.on_behalf_of or queued.good_links)
+            if not (queued.on_behalf_of or queued.good_links or is_requisite(queued))
         }
 
     def is_recently_queued(self, host: HostRow, url: str, again: bool, attempt: int) -> bool:
@@ -305,7 +309,10 @@ class HostQueues:
         Neither does the surplus entry of a promoted URL whose visit failed.
         """
         return any(
-            queued.url == url and queued.attempt == attempt and not queued.on_behalf_of
+            queued.url == url
+            and queued.attempt == attempt
+            and not queued.on_behalf_of
+            and not is_requisite(queued)
             for rank in ((None,) if again else host.new.ranks)
             for queued in self._iter_queued(host, rank, _ends(host, rank).tail - RECENT_BUCKETS)
         )
@@ -400,13 +407,18 @@ class HostQueues:
 
 def is_revisit(url: QueuedUrl) -> bool:
     """Return whether *url* is in the queue of URLs to visit again: an earlier visit to it has
-    ended."""
-    return url.earlier > 0
+    ended. Requisites have a queue of their own."""
+    return url.earlier > 0 and not is_requisite(url)
+
+
+def is_requisite(url: QueuedUrl) -> bool:
+    """Return whether *url* is a requisite."""
+    return url.origin.purpose is Purpose.REQUISITE
 
 
 def is_new(url: QueuedUrl) -> bool:
     """Return whether the entry is of an admission or a promotion."""
-    return not (url.attempt or url.earlier or url.on_behalf_of)
+    return not (url.attempt or url.earlier or url.on_behalf_of or is_requisite(url))
 
 
 def is_surplus(url: QueuedUrl, last: UrlRow | None) -> bool:
@@ -450,8 +462,10 @@ def choose_next_queue(host: HostRow, made: int, share: float) -> HostRow:
 
     *made*: visits of the last order; *share*: the share of all visits that goes to new URLs.
     Revisits are next while `owed`, the number of visits that they are behind their share, is above
-    0.
+    0, and as long as only requisites are new.
     """
+    if min(host.new.waiting) == REQUISITE_RANK:
+        return replace(host, owed=0.0, is_again_next=True)
     owed = host.owed + made * (-share if host.is_again_next else 1 - share)
     return replace(host, owed=owed, is_again_next=owed > 0)
 

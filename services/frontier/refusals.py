@@ -19,7 +19,8 @@ from services.frontier.parked import PARKING_RULES, SITE_RULES, limit_name, spli
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.parts import part_name
-from services.frontier.rows import HostRow, Origin, QueuedUrl, UrlRow
+from services.frontier.rows import HostRow, Origin, QueuedUrl, RequisiteRow, UrlRow
+from services.frontier.sites import PERMANENT_RULES
 from services.frontier.workbench import Host
 from services.frontier.worth import low_worth_reason
 
@@ -109,6 +110,14 @@ def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str:
     return reason
 
 
+def _check_requisites(one: AdmissionCandidate) -> str:
+    limit, sites = one.settings.requisite_budget, one.partition.sites
+    if one.found.purpose is not Purpose.REQUISITE or not limit or sites.is_counted:
+        return ""
+    used = sites.requisites(one.host.row.site, one.now) + one.ahead
+    return f"the site's budget of {limit:,} requisites a day is used up" if used >= limit else ""
+
+
 def _check_robots(one: AdmissionCandidate) -> str:
     robots = one.partition.robots(one.host) if one.host.row.totals.visits else None
     if robots is None or robots.rules.expires_at <= one.now or robots.rules.forbidden:
@@ -124,6 +133,7 @@ RULES: dict[Hazard, Callable[[AdmissionCandidate], str]] = {
     Hazard.REDIRECT: _check_redirects,
     Hazard.LOW_WORTH: _check_worth,
     **{hazard: partial(_check_budget, hazard) for hazard in BUDGETS},
+    Hazard.TRAP_REQUISITES: _check_requisites,
     Hazard.ROBOTS_EXCLUDED: _check_robots,
 }
 """The hazard that a refusal is counted as → a function that returns the reason, or "" for no
@@ -135,6 +145,7 @@ class Refusals:
 
     def __init__(self, partitions: Partitions, store: Store, settings: FrontierSettings) -> None:
         self._partitions, self._urls = partitions, store.table(UrlRow)
+        self._requisites = store.table(RequisiteRow)
         self._settings = settings
         self.blocklist = Blocklist()
 
@@ -248,6 +259,9 @@ class Refusals:
         if partition.sites.is_counted:
             return
         rule, reason = refused
+        if found.purpose is Purpose.REQUISITE:
+            self._record_requisite(partition, site, found, origin, earlier, refused, now)
+            return
         if rule in SITE_RULES and not earlier:
             name = str(rule)
             if rule is Hazard.LOW_WORTH:
@@ -277,3 +291,31 @@ class Refusals:
             earlier=earlier,
         )
         self._urls.put(row)
+
+    def _record_requisite(
+        self,
+        partition: Partition,
+        site: str,
+        found: Discovery,
+        origin: Origin,
+        earlier: int,
+        refused: Refusal,
+        now: float,
+    ) -> None:
+        """Record that a requisite is refused. It is not parked: its page finds it again."""
+        rule, reason = refused
+        count("gossamer_urls_refused_total", rule=rule)
+        count_hazards("frontier", [rule])
+        partition.count_hazard(rule, site, found.url)
+        if rule in PERMANENT_RULES and partition.sites.count_refusal(site, rule):
+            row = RequisiteRow(
+                crawl=self._partitions.crawl,
+                host=host_key(found.url),
+                url=found.url,
+                outcome=rule,
+                at=now,
+                reason=reason,
+                origin=origin,
+                earlier=earlier,
+            )
+            self._requisites.put(row)

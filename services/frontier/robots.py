@@ -360,8 +360,9 @@ def _url_row(row: HostRow, first: QueuedUrl, event: RobotsEvent, now: float) -> 
 
 def needs_probe(row: HostRow, after: int) -> bool:
     """Return whether the host's next visit is a probe: after *after* visits, or once two URLs of
-    the host had the same text; 0 means never."""
-    return after > 0 and row.signature is None and (row.has_copies or after <= row.totals.visits)
+    the host had the same text; 0 means never. A host that has only requisites is not probed."""
+    is_known = after <= row.totals.visits and row.totals.admitted > 0
+    return after > 0 and row.signature is None and (row.has_copies or is_known)
 
 
 def are_copies(event: PageDeduplicated) -> bool:

@@ -409,6 +409,10 @@ class SiteRow(Row, frozen=True):
     """Host → the trust in its ETags and Last-Modified; a host without an entry is trusted."""
     statistics: bytes = b""
     """The revisit policies' state of the site, as `services.frontier.revisit` packs it."""
+    requisites: int = 0
+    """Requisites of the site that were admitted on the day `requisites_day`."""
+    requisites_day: int | None = None
+    """In days since 1970, UTC; null before the first requisite."""
     wildcard: bool = False
     """Whether any name below the site resolves, as a made-up name showed."""
     has_seed: bool = False
@@ -551,6 +555,32 @@ class UrlRow(Row, frozen=True):
     queued: bool = False
     """Whether the URL is still the first of its queue: its host backs off before the next attempt.
     """
+
+
+class RequisiteRow(Row, frozen=True):
+    """The last visit to a requisite, or the reason why it was refused.
+
+    A URL may be a page and a requisite, so it has no row in `urls`.
+    """
+
+    table = "requisites"
+    partition_key, sort_key = ("crawl", "host"), "url"
+    buckets = BUCKETS
+
+    crawl: str
+    host: str
+    url: str
+    outcome: str
+    at: float
+    status: int = 0
+    reason: str = ""
+    location: str = ""
+    origin: Origin = Origin()
+    """Where the requisite was found; `via` is the visit to the page or the style that needs it."""
+    earlier: int = 0
+    """Visits to the requisite that have ended."""
+    validators: Validators = NO_VALIDATORS
+    """The validators of the last version."""
 
 
 class VerdictRow(Row, frozen=True):
@@ -731,6 +761,8 @@ class DailyTallyRow(Row, frozen=True):
     statuses: dict[str, Downloads] = field(default_factory=dict)
     """Status code → responses. Visits without a response are under their outcome, and rare statuses
     under `other`."""
+    requisites: Downloads = Downloads()
+    """Responses to visits to requisites. They are in no other count of visits."""
     types: dict[str, Downloads] = field(default_factory=dict)
     """Media type → 2xx responses, without robots.txt files. Rare types are under `other`."""
     verdicts: dict[str, int] = field(default_factory=dict)

@@ -57,9 +57,10 @@ from services.frontier.partitions import Gauges, Partitions
 from services.frontier.politeness import Overrides
 from services.frontier.refusals import Refusals
 from services.frontier.replicas import Replicas
+from services.frontier.requisites import RequisiteAdmission, is_requisite
 from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
-from services.frontier.rows import DueRow, OffsetAndTime, PlanRow, UrlRow, VerdictRow
+from services.frontier.rows import DueRow, OffsetAndTime, PlanRow, RequisiteRow, UrlRow, VerdictRow
 
 PartitionHandler = Callable[[Partition, Any, float], Output | None]
 """Handles one type of event about a site of the partition."""
@@ -98,6 +99,7 @@ class Frontier(Processor):
         self._admission = Admission(
             settings, self._partitions, self._refusals, self._revisits, store
         )
+        self._requisites = RequisiteAdmission(settings, self._partitions, self._refusals, store)
         self._check_out = CheckOut(
             settings,
             visit_limit,
@@ -271,6 +273,8 @@ class Frontier(Processor):
     def _admit_urls(self, partition: Partition, event: UrlsAdmitted, now: float) -> Output:
         event, late = self._erasures.remove_erased_links(partition, event, now)
         admit = self._admission.promote if event.promoted else self._admission.admit
+        if event.urls and is_requisite(event.urls[0]):
+            admit = self._requisites.admit
         admit(partition, event, self._crawl, now, self._offset_and_time(event))
         return late
 
@@ -443,6 +447,9 @@ def url_rows_of_events(events: Iterable[Event]) -> Iterator[Key]:
                     yield PlanRow, (crawl, host), hint.url
             case PageDeduplicated(crawl=crawl, host=host, visit=visit) if is_late(event):
                 yield PlanRow, (crawl, host), visit.url
+            case UrlsAdmitted(crawl=crawl, urls=admitted) if admitted and is_requisite(admitted[0]):
+                for found in admitted:
+                    yield RequisiteRow, (crawl, host_key(found.url)), found.url
             case UrlsAdmitted(crawl=crawl, urls=admitted) if event.repeated or event.promoted:
                 for found in admitted:
                     yield PlanRow, (crawl, host_key(found.url)), found.url

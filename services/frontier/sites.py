@@ -131,6 +131,19 @@ class Sites:
             self._cache.remove(site)
             self._rows.erase(site)
 
+    def requisites(self, site: str, now: float) -> int:
+        """Return the number of requisites of *site* that were admitted on the day of *now*."""
+        row = self._row(site)
+        return row.requisites if row.requisites_day == int(now // DAY) else 0
+
+    def count_requisites(self, site: str, urls: int, now: float) -> None:
+        """Count *urls*, requisites of *site* that were admitted."""
+        row, before = self._row(site), self.requisites(site, now)
+        if not self.is_counted:
+            applied, day = self._including_record(row), int(now // DAY)
+            counted = replace(row, requisites=before + urls, requisites_day=day, applied=applied)
+            self._put(counted)
+
     def count_refusal(self, site: str, rule: Hazard) -> bool:
         """Count a URL of *site* that *rule* refuses; return whether the URL gets a row."""
         row = self._row(site)

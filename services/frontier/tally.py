@@ -29,7 +29,12 @@ from services.frontier.rows import (
 
 MAX_LISTED = 10
 """The length of the lists of hosts and visits."""
-LABELS = {Purpose.ROBOTS: "robots.txt", Purpose.PROBE: "probe", Purpose.USAGE: "usage file"}
+LABELS = {
+    Purpose.ROBOTS: "robots.txt",
+    Purpose.PROBE: "probe",
+    Purpose.USAGE: "usage file",
+    Purpose.REQUISITE: "requisite",
+}
 """Purpose → the label under which its visits are counted, unless their outcome is a failure."""
 HOURS = 24
 """Hours for which pages are counted by the hour."""
@@ -83,7 +88,8 @@ class Tally:
             return []
         if event.visit.purpose is not Purpose.PAGE and event.outcome is Outcome.PRIVATE_ADDRESS:
             return []  # No request was made. The URLs of the host get the same outcome, and count.
-        self.harvest.count_visit(event.at)
+        if event.visit.purpose is not Purpose.REQUISITE:
+            self.harvest.count_visit(event.at)
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         self.pages += page
         # A failed visit to a robots.txt is counted under its outcome, or nobody would see why the

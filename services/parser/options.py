@@ -41,4 +41,7 @@ class Options(Struct, frozen=True):
     script_links: bool = True
     """Whether scripts are searched for links."""
     requisites_limit: int = 200
-    """Most URLs of images, styles and scripts that are recorded of a page."""
+    """Most URLs of images, styles and scripts that are recorded of a page, and most URLs of audio
+    and video."""
+    requisites: bool = False
+    """Whether requisites are visited. Then the styles in a page are searched for URLs, too."""

@@ -33,13 +33,14 @@ from gossamer.web.sniffing import (
     OFFICE,
     PACKED_XML,
     PDF,
+    STYLE,
     UNCUTTABLE_TYPES,
     media_type,
     whole_type,
 )
 from gossamer.web.usage import is_reserved
 from gossamer.web.validators import validators_after_304, validators_of
-from services.parser import files, listings
+from services.parser import files, listings, styles
 from services.parser.dates import parse_loose_date
 from services.parser.html import document
 from services.parser.links import find_header_links
@@ -219,6 +220,7 @@ READERS: Mapping[str, Reader] = {
     "application/ld+json": listings.read_json,
     "application/feed+json": listings.read_json,
     PDF: files.read_pdf,
+    STYLE: styles.read_style,
     "application/zip": files.read_office,
     **dict.fromkeys(OFFICE, files.read_office),
     PACKED_XML: read_sitemap,

@@ -85,6 +85,8 @@ def report_unreadable(page: PageFetched, reason: str, now: float) -> PageParsed:
 def kind_of(page: PageFetched, parsed: PageParsed | None) -> PageKind:
     """Return the kind of *page* with the contents *parsed*; None if it is unreadable."""
     status, is_success = page.status, _is_success(page)
+    if page.visit.purpose is Purpose.REQUISITE:
+        return PageKind.REQUISITE
     if page.wall and page.wall.kind is WallKind.CHALLENGE:
         return PageKind.INCONCLUSIVE
     if page.visit.purpose is Purpose.PROBE:

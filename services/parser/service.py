@@ -6,10 +6,12 @@ import structlog
 
 from gossamer.clock import Clock
 from gossamer.errors import Poison
-from gossamer.events import Event, PageFetched, PageParsed
+from gossamer.events import Event, PageFetched, PageParsed, Purpose
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
 from gossamer.runtime.processor import Emitter
+from gossamer.web.http import REDIRECTS
+from gossamer.web.sniffing import STYLE, whole_type
 from services.parser.options import Options
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
@@ -19,6 +21,15 @@ MAX_HOSTS = 10_000
 """Hosts whose dead letters are counted: the last ones that had any."""
 
 logger = structlog.get_logger()
+
+
+def is_read(page: PageFetched) -> bool:
+    """Return whether the parser reads *page*: of requisites, only styles and redirects."""
+    if page.visit.purpose is not Purpose.REQUISITE:
+        return page.visit.purpose.is_read
+    if page.status in REDIRECTS:
+        return True
+    return 200 <= page.status < 300 and whole_type(page.headers, page.body) == STYLE
 
 
 class DeadLetterLimiter:
@@ -61,7 +72,7 @@ class Parser:
 
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit the contents of a fetched page; ignore visits of other purposes."""
-        if isinstance(event, PageFetched) and event.visit.purpose.is_read:
+        if isinstance(event, PageFetched) and is_read(event):
             try:
                 emit(await self._read(event))
             except Poison as error:

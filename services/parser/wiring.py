@@ -54,4 +54,5 @@ def options_of(settings: Settings) -> Options:
         not_followed=section.not_followed,
         script_links=section.script_links,
         requisites_limit=section.requisites_limit,
+        requisites=settings.archive.requisites != "off",
     )

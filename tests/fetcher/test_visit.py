@@ -23,6 +23,7 @@ VISIT_LIMITS = VisitLimits(
     1000,
     robots_age=86400.0,
     robots_age_floor=3600.0,
+    requisite_limit=30,
     cookies=10,
     cookie_size=1000,
 )

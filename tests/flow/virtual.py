@@ -83,6 +83,7 @@ class VirtualFetcher(Processor):
             robots_limit=1 << 19,
             robots_age=86400.0,
             robots_age_floor=3600.0,
+            requisite_limit=1 << 20,
             cookies=10,
             cookie_size=1024,
             blocklist=self._blocklist,
@@ -211,7 +212,7 @@ class VirtualCrawl:
             else SeenTable(stores[0])
         )
         services: list[Processor] = [
-            Dedup(seen, stores[0], self.dedup),
+            Dedup(seen, stores[0], self.dedup, archive=self.archived),
             self.archive,
             Frontier(self.settings, stores[2], VISIT_LIMIT, partitions, alone=not self.fate),
             self.fetcher,
@@ -227,6 +228,7 @@ class VirtualCrawl:
                     links_limit=10_000,
                     links_bytes=2 << 20,
                     entries_limit=50_000,
+                    requisites=self.archived.requisites != "off",
                 )
             ),
         ]

@@ -28,7 +28,7 @@ from tests.frontier.simulation import START, VISIT_LIMIT, crawl
 VISIT_LIMITS = VisitLimits(
     product="gossamer", accepts=accept_types(DOCUMENTS), visit_limit=VISIT_LIMIT,
     body_limit=1 << 20, body_limits={}, sitemap_limit=1 << 20, robots_limit=1 << 19,
-    robots_age=86400.0, robots_age_floor=3600.0,
+    robots_age=86400.0, robots_age_floor=3600.0, requisite_limit=1 << 20,
 )  # fmt: skip
 
 

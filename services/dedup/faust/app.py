@@ -101,7 +101,7 @@ def build(
     discovered = kafka.prefix + topics.URLS_DISCOVERED.name
     restorer = Restorer(app, discovered, changelog, offsets, beacon=tables.beacon)
     tables._recovery = cast(Recovery, restorer)
-    dedup = Dedup(SeenMapping(seen), store, settings.dedup)
+    dedup = Dedup(SeenMapping(seen), store, settings.dedup, archive=settings.archive)
     runner = FaustRunner(app, dedup, changelog, store)
     restorer.load = runner.load
     consumer = cast(Consumer, app.consumer)

@@ -137,7 +137,7 @@ def read_document(
 ) -> Document:
     """Read *text*, a document at the canonical *url* in *charset*; ignore times after *now*."""
     tree = LexborHTMLParser(text)
-    elements = Elements(tree)
+    elements = Elements(tree, options.requisites)
     meta = collect_meta(elements)
     robots = [value for name in meta_names(options.product) for value in meta.get(name, [])]
     stated = [(name, one) for name in names_of_meta(options.product) for one in meta.get(name, [])]

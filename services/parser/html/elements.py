@@ -19,6 +19,8 @@ SELECTOR = (
     "script, time, template[shadowrootmode], [onclick], [onchange], [onsubmit], [onmousedown], "
     "[data-nosnippet], title"
 )
+STYLED_SELECTOR = f"{SELECTOR}, input[type=image], svg image, use, style, [style], [background]"
+"""Selects the elements with requisites, too."""
 MAX_SHADOW_DEPTH = 8
 """Most levels of nested shadow trees that are expanded."""
 POSITION_BY_PART = {
@@ -57,12 +59,14 @@ class Element(NamedTuple):
 class Elements:
     """The elements of a document, in document order."""
 
-    def __init__(self, tree: LexborHTMLParser) -> None:
-        elements = _find_elements(tree)
+    def __init__(self, tree: LexborHTMLParser, requisites: bool = False) -> None:
+        """*requisites*: whether elements with requisites only are included."""
+        selector = STYLED_SELECTOR if requisites else SELECTOR
+        elements = _find_elements(tree, selector)
         for _ in range(MAX_SHADOW_DEPTH):
             if not _expand_shadow_trees(elements):
                 break
-            elements = _find_elements(tree)
+            elements = _find_elements(tree, selector)
         self.all = elements
         self._positions = find_positions(tree)
         self._by_tag: dict[str, list[Element]] = {}
@@ -79,8 +83,8 @@ class Elements:
             yield from self._by_tag.get(tag, ())
 
 
-def _find_elements(tree: LexborHTMLParser) -> list[Element]:
-    return [Element(node.tag or "", node.attributes, node) for node in tree.css(SELECTOR)]
+def _find_elements(tree: LexborHTMLParser, selector: str) -> list[Element]:
+    return [Element(node.tag or "", node.attributes, node) for node in tree.css(selector)]
 
 
 def _expand_shadow_trees(elements: list[Element]) -> bool:

@@ -1,6 +1,6 @@
-"""The links, requisites and forms of an HTML document, and guesses at links in scripts.
+"""The links and forms of an HTML document, and guesses at links in scripts.
 
-Requisites (images, styles, scripts) and forms are recorded but not followed.
+Forms are recorded but not followed. `requisites` finds the requisites.
 
 Scripts are not executed. If a script assembles a URL from parts, the parts are useless. So a guess
 is a whole string literal that leads to the page's own site: an absolute URL, a path, or a name with
@@ -20,29 +20,12 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.pages import Form, LinkKind
 from gossamer.web.url import site_of
 from services.parser.html.elements import Element, Elements
+from services.parser.html.requisites import embedded_document, find_media, find_requisites
 from services.parser.links import LinkCollector, Resolver, link_kind, parse_refresh
 from services.parser.options import Options
 
 LINK_ELEMENTS = frozenset(("a", "area", "link", "iframe", "frame", "object", "embed", "meta"))
 """Elements that can link to other documents."""
-DOCUMENT_TYPES = frozenset(
-    ("", "text/html", "application/xhtml+xml", "application/pdf", "text/plain")
-)
-"""Media types of embedded objects that are documents. Other objects are requisites."""
-REQUISITE_ELEMENTS = ("img", "script", "link", "source", "video", "audio", "object", "embed")
-REQUISITE_RELATIONS = frozenset(
-    (
-        "stylesheet",
-        "icon",
-        "apple-touch-icon",
-        "mask-icon",
-        "manifest",
-        "preload",
-        "modulepreload",
-        "image_src",
-    )
-)
-"""Relations of a link element to a requisite."""
 MAX_FORMS = 10
 MAX_FIELDS = 50
 MAX_NAME_LENGTH = 100
@@ -54,9 +37,6 @@ EVENT_HANDLERS = frozenset(("onclick", "onchange", "onsubmit", "onmousedown"))
 BLANK_OR_J = frozenset(" \t\n\f\rjJ")
 """First characters of an href that may be a javascript: URL."""
 
-_inline = re.compile(r"\s*(?:data|blob|about|javascript):", re.IGNORECASE)
-_candidate = re.compile(r"[ \t\n\f\r,]*([^ \t\n\f\r,][^ \t\n\f\r]*)")
-_descriptors = re.compile(r"(?:[^,(]+|\([^)]*\)?)*")
 _page_extensions = "html?|xhtml|shtml|php\\d?|aspx?|jspx?|jsf|cfm|cgi|do|pl|pdf"
 _literal = re.compile(
     r"""["'`](?<![+]["'`])(?<![+]\s["'`])([\w/%~.:@,;&=?\#-]{2,500})["'`](?!\s?[+])""", re.ASCII
@@ -76,19 +56,20 @@ _not_a_page = re.compile(
 
 
 class DocumentLinks(NamedTuple):
-    """The links, forms and requisites of a document."""
+    """The links, forms, requisites and media of a document."""
 
     canonical: str
     links: tuple[Link, ...]
     forms: tuple[Form, ...]
     requisites: tuple[str, ...]
+    media: tuple[str, ...]
     hazards: frozenset[Hazard]
     resolver: Resolver
     """Resolves other URLs of the document. The hazards of these URLs are not in `hazards`."""
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of `PageParsed`."""
-        names = ("canonical", "links", "forms", "requisites")
+        names = ("canonical", "links", "forms", "requisites", "media")
         return {name: getattr(self, name) for name in names}
 
 
@@ -96,12 +77,13 @@ def collect_links(elements: Elements, url: str, charset: str, options: Options) 
     """Return the links of the document of *elements* at *url*, which is in *charset*."""
     resolver, links = Resolver(_find_base(elements, url, charset), charset), LinkCollector(options)
     canonical = _add_links(elements, resolver, links, url)
-    requisites = find_requisites(elements, resolver, options.requisites_limit)
+    requisites = find_requisites(elements, resolver, options)
+    media = find_media(elements, resolver, options.requisites_limit)
     forms = find_forms(elements, resolver, url)
     hazards = frozenset((*resolver.hazards, *links.hazards))
     if options.script_links and _add_guesses(elements, resolver, links, url):
         hazards |= {Hazard.SCRIPT_LINKS}
-    return DocumentLinks(canonical, links.all(), forms, requisites, hazards, resolver)
+    return DocumentLinks(canonical, links.all(), forms, requisites, media, hazards, resolver)
 
 
 def _find_base(elements: Elements, url: str, charset: str) -> str:
@@ -179,12 +161,6 @@ def find_target(element: Element) -> Target | None:
     return Target(target, kind) if target.strip() and not target.startswith("#") else None
 
 
-def embedded_document(element: Element) -> str:
-    """Return the target of an object or embed element; "" if it is not a document."""
-    is_document = element.get("type").lower().strip() in DOCUMENT_TYPES
-    return (element.get("data") or element.get("src")) if is_document else ""
-
-
 def link_text(element: Element) -> str:
     """Return the text of a link: its content, the alt texts of its images, or its title."""
     if element.tag == "a":
@@ -194,54 +170,6 @@ def link_text(element: Element) -> str:
 
 def _alternative_text(node: LexborNode) -> str:
     return " ".join(image.attributes.get("alt") or "" for image in node.css("img[alt]"))
-
-
-def find_requisites(elements: Elements, resolver: Resolver, limit: int) -> tuple[str, ...]:
-    """Return the canonical URLs of the page's requisites, each once, at most *limit*."""
-    urls: dict[str, None] = {}
-    for element in elements.of(*REQUISITE_ELEMENTS):
-        for target in _requisite_targets(element):
-            if len(urls) >= limit:
-                return tuple(urls)
-            if _is_external(target) and (url := resolver.resolve(target)):
-                urls[url] = None
-    return tuple(urls)
-
-
-def _is_external(target: str) -> bool:
-    """Return whether *target* is outside the document, unlike a data: URL."""
-    return bool(target.strip()) and not (":" in target and _inline.match(target))
-
-
-def _requisite_targets(element: Element) -> Iterator[str]:
-    match element.tag:
-        case "link":
-            if not REQUISITE_RELATIONS.isdisjoint(element.tokens("rel")):
-                yield element.get("href")
-        case "object" | "embed":
-            if not embedded_document(element):
-                yield element.get("data") or element.get("src")
-        case "video":
-            yield from (element.get("src"), element.get("poster"))
-        case _:
-            yield element.get("src")
-            if candidates := element.get("srcset"):
-                yield from parse_srcset(candidates)
-
-
-def parse_srcset(value: str) -> list[str]:
-    """Return the URLs of a srcset attribute (HTML standard, 4.8.4.3.10, "parse a srcset").
-
-    URLs may contain commas. A comma ends a candidate only at the end of its URL, or after white
-    space and descriptors.
-    """
-    urls, at = [], 0
-    while candidate := _candidate.match(value, at):
-        url, at = candidate[1], candidate.end()
-        if not url.endswith(",") and (descriptors := _descriptors.match(value, at)):
-            at = descriptors.end()
-        urls.append(url.rstrip(","))
-    return urls
 
 
 def find_forms(elements: Elements, resolver: Resolver, page_url: str) -> tuple[Form, ...]:
