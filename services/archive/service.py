@@ -71,7 +71,7 @@ MAX_CAPTURES_SEARCHED = 10
 """Captures of a URL that are searched for the body that a 304 omits."""
 STANDALONE_WRITER = "archive"
 """The only writer of a standalone crawl, with its files in the folder itself."""
-CAPTURED_PURPOSES = (Purpose.PAGE, Purpose.ROBOTS, Purpose.USAGE)
+CAPTURED_PURPOSES = (Purpose.PAGE, Purpose.ROBOTS, Purpose.USAGE, Purpose.REQUISITE)
 """The purposes of visits whose captures have a row. Only those of pages are published."""
 MAX_HEAD_BYTES = 64 << 10
 """Bytes of the decoded body that are searched for meta elements."""

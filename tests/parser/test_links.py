@@ -1,4 +1,4 @@
-"""Kinds of links, guesses, requisites and forms."""
+"""Kinds of links, guesses and forms."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gossamer.events import Link
 from gossamer.events.pages import Form
 from gossamer.web.url import BadUrl, canonicalize
-from services.parser.html.links import MAX_GUESSES, find_url_literals, parse_srcset
+from services.parser.html.links import MAX_GUESSES, find_url_literals
 from services.parser.links import TEXT_BUDGET, Resolver
 from services.parser.page import parse
 from tests.parser.articles import ARTICLES
@@ -195,62 +195,6 @@ def test_url_literals_are_parts_of_script_without_quotes(script: str) -> None:
     for literal in find_url_literals(script):
         assert literal in script.replace("\\/", "/")
         assert not re.search(r"[\"'`\s+]", literal)
-
-
-def test_requisites_are_recorded_apart_from_links() -> None:
-    parsed = parse_response(
-        "<link rel=stylesheet href=/s.css><link rel='shortcut icon' href=/i.ico>"
-        "<script src=/s.js></script><img src=/a.png srcset='/b.png 2x, /c.png 3x'><img src=/a.png>"
-        "<picture><source srcset=/d.webp></picture><video src=/v.mp4 poster=/p.jpg></video>"
-        "<audio><source src=/a.ogg></audio><embed type=video/mp4 src=/e.mp4>"
-        "<img src='data:image/png;base64,AAAA'><img src=''><img srcset=','>"
-    )
-    names = [url.removeprefix(f"{ROOT}/") for url in parsed.requisites]
-    assert names[:6] == ["a.png", "b.png", "c.png", "s.js", "s.css", "i.ico"]
-    assert names[6:] == ["d.webp", "a.ogg", "v.mp4", "p.jpg", "e.mp4"]
-    assert (parsed.links, parsed.hazards) == ((), ())
-
-
-def test_requisites_are_limited() -> None:
-    page = page_response(b"<img src=1><img src=2><img src=3>")
-    shown = parse(page, replace(OPTIONS, requisites_limit=2), NOW).requisites
-    assert shown == (f"{ROOT}/dir/1", f"{ROOT}/dir/2")
-    assert parse(page, replace(OPTIONS, requisites_limit=0), NOW).requisites == ()
-
-
-@pytest.mark.parametrize(
-    ("value", "urls"),
-    [
-        ("a", ["a"]),
-        ("a, b", ["a", "b"]),
-        ("a,b", ["a,b"]),
-        ("a 1x,b 2x", ["a", "b"]),
-        (" ,, a 100w ,b 2.5x, ", ["a", "b"]),
-        ("a, , b,", ["a", "b"]),
-        ("a (x, y), b", ["a", "b"]),
-        ("data:,x 1x, b 2x", ["data:,x", "b"]),
-        (",", []),
-        ("", []),
-    ],
-)
-def test_srcset_is_parsed_by_the_standard(value: str, urls: list[str]) -> None:
-    assert parse_srcset(value) == urls
-
-
-names = st.text("abc/.?=&:,", min_size=1, max_size=8).filter(lambda url: url.strip(",") == url)
-
-
-@given(st.lists(st.tuples(names, st.sampled_from(["", " 1x", " 100w", " 2x (a, b)"]))))
-def test_srcset_round_trip(candidates: list[tuple[str, str]]) -> None:
-    assert parse_srcset(", ".join(url + size for url, size in candidates)) == [
-        url for url, _ in candidates
-    ]
-
-
-@given(st.text(max_size=200))
-def test_any_srcset_yields_parts_without_white_space(value: str) -> None:
-    for url in parse_srcset(value):
-        assert url in value and not re.search(r"[ \t\n\f\r]", url)
 
 
 def test_forms_with_method_get_are_recorded() -> None:

@@ -1,0 +1,209 @@
+"""The requisites and media of pages, the choice from srcset, and the URLs in styles."""
+
+import re
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.events import PageFetched, PageKind, PageParsed, Purpose, Visit
+from services.parser.html.requisites import choose_candidate, parse_srcset
+from services.parser.options import Options
+from services.parser.page import parse
+from services.parser.result import classify
+from services.parser.service import is_read
+from services.parser.styles import find_style_urls
+from tests.parser.pages import NOW, OPTIONS, page_response
+
+ROOT = "http://www.example.org"
+VISITED = replace(OPTIONS, requisites=True)
+
+
+def names(parsed: PageParsed) -> list[str]:
+    return [url.removeprefix(f"{ROOT}/") for url in parsed.requisites]
+
+
+def read(html: str, options: Options = VISITED) -> PageParsed:
+    return parse(page_response(html.encode()), options, NOW)
+
+
+def response(body: bytes, status: int = 200, kind: str = "text/css", **more: str) -> PageFetched:
+    headers = [("Content-Type", kind), *((name.title(), value) for name, value in more.items())]
+    page = page_response(body, *headers)
+    visit = Visit("1.1.0@style", f"{ROOT}/css/a.css", purpose=Purpose.REQUISITE)
+    return replace(page, visit=visit, status=status)
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<img src=/a.png>", ["a.png"]),
+        ("<img src=/a.png srcset='/b.png 2x, /c.png 3x'>", ["a.png", "b.png"]),
+        ("<picture><source srcset=/d.webp><img src=/a.png></picture>", ["a.png", "d.webp"]),
+        ("<video src=/v.mp4 poster=/p.jpg></video>", ["p.jpg"]),
+        ("<script src=/s.js></script>", ["s.js"]),
+        ("<link rel=stylesheet href=/s.css>", ["s.css"]),
+        ("<link rel='alternate stylesheet' href=/s.css>", ["s.css"]),
+        ("<link rel='shortcut icon' href=/i.ico>", ["i.ico"]),
+        ("<link rel=manifest href=/m.json>", ["m.json"]),
+        ("<link rel=modulepreload href=/m.js>", ["m.js"]),
+        ("<link rel=preload as=font href=/f.woff2>", ["f.woff2"]),
+        ("<link rel=preload as=image imagesrcset='/s 640w, /l 2000w' href=/h>", ["h", "l"]),
+        ("<link rel=preload as=fetch href=/data.json>", []),
+        ("<link rel=preload as=video href=/v.mp4>", []),
+        ("<input type=image src=/go.gif><input type=text src=/no.gif>", ["go.gif"]),
+        ("<svg><image href=/a.svg /><use xlink:href=/b.svg#x /><use href='#y'/></svg>",
+         ["a.svg", "b.svg"]),
+        ("<embed type=image/svg+xml src=/e.svg><object data=/page.html></object>", ["e.svg"]),
+        ("<embed type=video/mp4 src=/e.mp4>", []),
+        ("<style>p { background: url(/s.png) }</style>", ["s.png"]),
+        ("<p style='background: url(\"/s.png\")'>x", ["s.png"]),
+        ("<table background=/t.gif>", ["t.gif"]),
+        ("<img src='data:image/png;base64,AA'><img src=''><img srcset=','>", []),
+    ],
+)  # fmt: skip
+def test_elements_with_requisites(html: str, expected: list[str]) -> None:
+    parsed = read(html)
+    assert names(parsed) == expected
+    assert not [link for link in parsed.links if link.url.endswith(tuple(expected or ["?"]))]
+
+
+def test_styles_in_a_page_are_searched_only_if_requisites_are_visited() -> None:
+    html = "<img src=/a.png><style>p { background: url(/s.png) }</style><p style='a:url(/b)'>"
+    assert names(read(html, OPTIONS)) == ["a.png"]
+    assert names(read(html)) == ["a.png", "s.png", "b"]
+
+
+def test_media_are_recorded_apart_from_requisites() -> None:
+    parsed = read(
+        "<video src=/v.mp4></video><audio><source src=/a.ogg></audio><embed type=video/mp4 src=/e>"
+    )
+    assert [url.removeprefix(f"{ROOT}/") for url in parsed.media] == ["v.mp4", "a.ogg", "e"]
+    assert parsed.requisites == ()
+
+
+def test_what_a_page_needs_most_comes_first_up_to_the_limit() -> None:
+    html = "<img src=/1><img src=/2><script src=/s.js></script><link rel=stylesheet href=/s.css>"
+    assert names(read(html, replace(VISITED, requisites_limit=3))) == ["s.css", "s.js", "1"]
+    assert names(read(html, replace(VISITED, requisites_limit=0))) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "urls"),
+    [
+        ("a", ["a"]),
+        ("a, b", ["a", "b"]),
+        ("a,b", ["a,b"]),
+        ("a 1x,b 2x", ["a", "b"]),
+        (" ,, a 100w ,b 2.5x, ", ["a", "b"]),
+        ("a, , b,", ["a", "b"]),
+        ("a (x, y), b", ["a", "b"]),
+        ("data:,x 1x, b 2x", ["data:,x", "b"]),
+        (",", []),
+        ("", []),
+    ],
+)
+def test_srcset_is_parsed_by_the_standard(value: str, urls: list[str]) -> None:
+    assert [one.url for one in parse_srcset(value)] == urls
+
+
+@pytest.mark.parametrize(
+    ("value", "chosen"),
+    [
+        ("", ""),
+        ("a", "a"),
+        ("b 2x, a", "a"),
+        ("b 2x, c 3x", "b"),
+        ("b 0.5x, c 0.75x", "c"),
+        ("s 640w, m 1280w, l 2560w", "m"),
+        ("l 2560w, m 1300w, s 640w", "m"),
+        ("s 320w, m 640w", "m"),
+        ("s 320w 200h, m 1281w 800h", "m"),
+    ],
+)
+def test_one_candidate_is_chosen_for_a_usual_screen(value: str, chosen: str) -> None:
+    assert choose_candidate(value) == chosen
+
+
+urls_in_srcset = st.text("abc/.?=&:,", min_size=1, max_size=8).filter(
+    lambda url: url.strip(",") == url
+)
+
+
+@given(st.lists(st.tuples(urls_in_srcset, st.sampled_from(["", " 1x", " 100w", " 2x (a, b)"]))))
+def test_srcset_round_trip(candidates: list[tuple[str, str]]) -> None:
+    value = ", ".join(url + size for url, size in candidates)
+    assert [one.url for one in parse_srcset(value)] == [url for url, _ in candidates]
+    assert choose_candidate(value) in [url for url, _ in candidates] or not candidates
+
+
+@given(st.text(max_size=200))
+def test_any_srcset_yields_parts_without_white_space(value: str) -> None:
+    for url in (one.url for one in parse_srcset(value)):
+        assert url in value and not re.search(r"[ \t\n\f\r]", url)
+
+
+@pytest.mark.parametrize(
+    ("style", "urls"),
+    [
+        ("a { background: url(x.png) }", ["x.png"]),
+        ("a { background: URL( 'x y.png' ), url(\"z\") }", ["x y.png", "z"]),
+        ("@import 'a'; @import \"b\" screen; @import url(c);", ["a", "b", "c"]),
+        ("@import/**/'a.css';", ["a.css"]),
+        ("@font-face { src: url(f.woff2) format('woff2'), url(f.woff) }", ["f.woff2", "f.woff"]),
+        ("/* url(a) */ b { c: url(d) } /* @import 'e'", ["d"]),
+        ("a::before { content: 'url(x)' } b { c: url(d) }", ["d"]),
+        ("@namespace svg url(http://www.w3.org/2000/svg); b { c: url(d) }", ["d"]),
+        ("a { b: my-url(x) }", []),
+        (r"a { b: url(a\(1\).png); c: url('\66 oo'); d: url(\0) }", ["a(1).png", "foo", "\ufffd"]),
+        ("a { b: url('x\n) } e { c: url(d) }", ["d"]),
+        ("a { b: url( ) }", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_urls_of_a_style(style: str, urls: list[str]) -> None:
+    assert [*find_style_urls(style)] == urls
+
+
+@given(st.text("url(@import'\"\\ /*;)\na0", max_size=200))
+def test_any_style_is_scanned(style: str) -> None:
+    for url in find_style_urls(style):
+        assert url
+
+
+@pytest.mark.parametrize("part", ["/*", "url(", "@import ", "'", "\\", "@import/**/", "url('\\"])
+def test_hostile_styles_are_scanned_in_linear_time(part: str) -> None:
+    # The scan of a quadratic pattern over a megabyte would not end within the test's time limit.
+    assert not [url for url in find_style_urls(part * (1_000_000 // len(part))) if "(" not in url]
+
+
+def test_a_style_has_requisites_relative_to_itself_and_no_text() -> None:
+    style = response(b"@import '../b.css'; a { b: url(c.png), url(data:,x), url(#d), url(a.css) }")
+    parsed = classify(style, parse(style, VISITED, NOW))
+    assert names(parsed) == ["b.css", "css/c.png"]
+    assert parsed.kind is PageKind.REQUISITE
+    assert (parsed.text, parsed.links, parsed.hazards) == (None, (), ())
+
+
+def test_a_redirect_of_a_requisite_has_its_target() -> None:
+    moved = response(b"", 301, location="/new.css")
+    parsed = classify(moved, parse(moved, VISITED, NOW))
+    assert parsed.kind is PageKind.REQUISITE
+    assert [PurePosixPath(link.url).name for link in parsed.links if link.redirect] == ["new.css"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "expected"),
+    [
+        (200, "text/css", True),
+        (200, "image/png", False),
+        (200, "text/html", False),
+        (301, "text/html", True),
+        (304, "text/css", False),
+        (404, "text/css", False),
+    ],
+)
+def test_only_styles_and_redirects_are_read(status: int, kind: str, expected: bool) -> None:
+    assert is_read(response(b"a { b: c }", status, kind)) is expected
