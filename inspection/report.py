@@ -117,6 +117,10 @@ class Totals(Struct, frozen=True, kw_only=True):
     """Downloads: visits that ended with a page."""
     received: int
     """Bytes received."""
+    requisites: int
+    """Visits to requisites of pages, which no other count has."""
+    requisites_received: int
+    """Bytes received by these visits."""
     new_texts: int
     """Pages whose text no other page had before, and changed pages."""
     duplicates: int
@@ -274,6 +278,8 @@ def _totals(row: DailyTallyRow) -> Totals:
         visits=row.visits,
         pages=row.pages,
         received=sum(downloads.received for downloads in row.statuses.values()),
+        requisites=row.requisites.responses,
+        requisites_received=row.requisites.received,
         new_texts=row.new_texts,
         duplicates=verdicts.get(Verdict.DUPLICATE, 0),
         near_duplicates=verdicts.get(Verdict.NEAR_DUPLICATE, 0),

@@ -31,7 +31,7 @@ from services.frontier.gates import (
 )
 from services.frontier.ordering import rank_of_number
 from services.frontier.politeness import Overrides
-from services.frontier.queue import FoundUrl, HostQueues, is_revisit
+from services.frontier.queue import FoundUrl, HostQueues, is_requisite, is_revisit
 from services.frontier.revisit import States, unpack_crawl, unpack_page, unpack_site
 from services.frontier.rows import (
     HistoryRow,
@@ -40,6 +40,7 @@ from services.frontier.rows import (
     PartitionTallyRow,
     PlanRow,
     QueuedUrl,
+    RequisiteRow,
     RobotsRow,
     SiteRow,
     TallyRow,
@@ -57,6 +58,7 @@ MAX_VISITS = 10
 MAX_ERASURES = 1_000_000
 READ_TABLES = (
     UrlRow,
+    RequisiteRow,
     HistoryRow,
     VerdictRow,
     DocumentRow,
@@ -95,6 +97,8 @@ class UrlFacts:
     verdict: VerdictRow | None = None
     document: DocumentRow | None = None
     """The state of the document in `pages`; None if it was never published."""
+    requisite: RequisiteRow | None = None
+    """The last visit to the URL as a requisite of a page, or its refusal as one."""
     captures: tuple[CaptureRow, ...] = ()
     robots: RobotsRow | None = None
     host: HostRow | None = None
@@ -159,6 +163,11 @@ class UrlFacts:
         return self.queued is not None and is_revisit(self.queued.url)
 
     @property
+    def is_queued_requisite(self) -> bool:
+        """Whether it is in a queue as a requisite of a page."""
+        return self.queued is not None and is_requisite(self.queued.url)
+
+    @property
     def rank(self) -> int | None:
         """Its rank among the URLs that were never visited; None if it is not one of them."""
         if self.queued is None or self.again:
@@ -188,6 +197,7 @@ def read_facts(crawl: OpenCrawl, url: str, now: float) -> UrlFacts:
 def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
     host = host_key(url)
     visit = store.table(UrlRow).get((crawl.id, host), url)
+    requisite = store.table(RequisiteRow).get((crawl.id, host), url)
     site = site_of(url)
     is_seen = not crawl.fleet and SeenTable(store).contains(crawl.id, site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
@@ -206,11 +216,12 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         blocklist=blocklist_of(crawl.log),
         site_override=overridden[0],
         host_override=overridden[1],
-        via=visit.origin.via if visit else queued.url.origin.via if queued else "",
+        via=next((one.origin.via for one in (visit, queued and queued.url, requisite) if one), ""),
         visit=visit,
         history=tuple(visits.scan((crawl.id, url), limit=MAX_VISITS)) if visit else (),
         verdict=store.table(VerdictRow).get((crawl.id, host), url) if visit else None,
         document=store.table(DocumentRow).get((crawl.id, url)),
+        requisite=requisite,
         captures=tuple(store.table(CaptureRow).scan((crawl.id, url), limit=MAX_VISITS)),
         robots=store.table(RobotsRow).get(host),
         host=row,
@@ -219,7 +230,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         plan=store.table(PlanRow).get((crawl.id, host), url),
         shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
         queued=queued,
-        is_seen=bool(is_seen or visit or queued),
+        is_seen=bool(is_seen or visit or queued or requisite),
     )
 
 

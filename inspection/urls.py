@@ -24,9 +24,10 @@ from inspection.url_rows import UrlFacts, read_facts
 from inspection.visits import Visit, visit_of
 from services.dedup.rows import HIDDEN_REASONS, DocumentRow
 from services.frontier.parked import PARKING_RULES
-from services.frontier.rows import PlanRow, UrlRow, VerdictRow
+from services.frontier.rows import PlanRow, RequisiteRow, UrlRow, VerdictRow
 
 FETCHED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
+NOT_REQUESTED = (Outcome.ROBOTS_EXCLUDED, Outcome.USAGE_EXCLUDED)
 
 
 class UrlState(StrEnum):
@@ -89,6 +90,19 @@ class LastVisit(Struct, frozen=True, kw_only=True):
     party: str
     trace: str
     """The id of the URL in events and log lines."""
+
+
+class RequisiteFact(Struct, frozen=True):
+    """The last visit to the URL as a requisite of a page, or its refusal as one."""
+
+    at: float
+    outcome: str
+    status: int
+    reason: str
+    needed_by: str
+    """The page or the style that needs it."""
+    visits: int
+    """Visits to it so far; 0 if it was refused before the first."""
 
 
 class VerdictFact(Struct, frozen=True):
@@ -193,6 +207,8 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
     refusals: dict[str, int]
     """Rule → URLs of the site that it refused. Rules that have refused so many URLs that this one
     may have no row."""
+    requisite: RequisiteFact | None
+    """Null if it was not visited or refused as a requisite."""
     verdict: VerdictFact | None
     document: DocumentFact | None
     """Null if the document was never published."""
@@ -267,6 +283,7 @@ def explain(
         visit=_last_visit(facts, facts.visit) if facts.visit else None,
         history=tuple(map(visit_of, facts.history)),
         refusals=facts.unlisted_refusals,
+        requisite=_requisite(facts.requisite) if facts.requisite else None,
         verdict=_verdict(facts.verdict) if facts.verdict else None,
         document=_document(facts.document) if facts.document else None,
         captures=tuple(map(position_of, facts.captures)),
@@ -326,6 +343,16 @@ def _last_visit(facts: UrlFacts, row: UrlRow) -> LastVisit:
     )
 
 
+def _requisite(row: RequisiteRow) -> RequisiteFact:
+    reason, needed_by = plain_reason(row.reason), page_of(row.origin.via)
+    return RequisiteFact(row.at, row.outcome, row.status, reason, needed_by, row.earlier)
+
+
+def page_of(via: str) -> str:
+    """Return the URL of the page whose visit is *via*, or ""."""
+    return via.partition("@")[2]
+
+
 def _verdict(row: VerdictRow) -> VerdictFact:
     return VerdictFact(
         row.verdict, row.at, row.duplicate_of, row.redirects_to, row.links, row.reason, row.change
@@ -366,9 +393,11 @@ def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
     if queued := _queued(facts):
         if queued.is_ordered:
             return UrlState.BEING_FETCHED, "Being fetched now."
-        return UrlState.QUEUED, _queued_answer(queued, now)
+        return UrlState.QUEUED, _queued_answer(facts, queued, now)
     if facts.visit:
         return _visit_answer(facts, facts.visit, now)
+    if facts.requisite:
+        return _requisite_answer(facts, facts.requisite, now)
     if facts.erased:
         at, by = moment(facts.erased.at, now), facts.erased.requested_by
         return UrlState.ERASED, f"Erased {at} with {facts.erased.target}, requested by {by}."
@@ -395,8 +424,27 @@ def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
     return UrlState.UNKNOWN, answer
 
 
-def _queued_answer(queued: Queued, now: float) -> str:
+def _requisite_answer(facts: UrlFacts, row: RequisiteRow, now: float) -> tuple[UrlState, str]:
+    kind = f"a requisite of {page_of(row.origin.via)}"
+    if not row.earlier or row.outcome in NOT_REQUESTED:
+        label = LABELS.get(row.outcome, row.outcome)
+        return UrlState.REFUSED, f"Not fetched, {kind}: {label} ({plain_reason(row.reason)})."
+    at = moment(row.at, now)
+    if row.outcome in FETCHED:
+        archived = ", archived" if facts.captures else ""
+        return UrlState.FETCHED, f"Fetched {at} ({row.status}), {kind}{archived}."
+    if row.outcome == Outcome.REDIRECT:
+        answer = f"Redirected {at} ({row.status}) to {row.location}, {kind}."
+        return UrlState.REDIRECTED, answer
+    reason = f" ({plain_reason(row.reason)})" if row.reason else ""
+    label = outcome_label(row.outcome, row.status)
+    return UrlState.FAILED, f"Failed {at}, {kind}: {label}{reason}."
+
+
+def _queued_answer(facts: UrlFacts, queued: Queued, now: float) -> str:
     purpose = "to be fetched again" if queued.is_revisit else "not fetched yet"
+    if facts.is_queued_requisite:
+        purpose = f"a requisite of {page_of(facts.via)}"
     ahead = queued.ahead
     place = f"behind {plural(ahead, 'URL')} of its host" if ahead else "the next URL of its host"
     estimate = f", {about(queued.seconds)}" if queued.seconds else ""

@@ -99,6 +99,9 @@ def overview(report: Report) -> Iterator[Line]:
     yield Line("period", _period(report))
     yield Line("urls", f"{totals.admitted:,} admitted, {totals.refused:,} refused")
     yield Line("requests", f"{totals.visits:,}, {size(totals.received)} received")
+    if totals.requisites:
+        received = size(totals.requisites_received)
+        yield Line("requisites", f"{totals.requisites:,} further requests, {received} received")
     new_texts = f"{totals.new_texts:,}"
     if totals.visits_per_new_text is not None:
         new_texts += f", one in {number(totals.visits_per_new_text)} requests"

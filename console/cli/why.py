@@ -14,13 +14,14 @@ from gossamer.web.validators import UNCONDITIONAL_INTERVAL
 from inspection.captures import CapturePosition
 from inspection.figures import instant, moment, number, percent, plural, times
 from inspection.hosts import Host
-from inspection.labels import hazard_text, outcome_label
+from inspection.labels import LABELS, hazard_text, outcome_label
 from inspection.revisits import RevisitFacts
 from inspection.urls import (
     DocumentFact,
     LastVisit,
     NextVisit,
     Queued,
+    RequisiteFact,
     UrlExplanation,
     UrlState,
     VerdictFact,
@@ -77,6 +78,8 @@ def brief_details(found: UrlExplanation) -> Iterator[str]:
     """Yield the few details that a person needs without `--verbose`."""
     if found.visit:
         yield from _blocklist(found)
+    if found.requisite and (found.visit or found.queued):
+        yield _requisite(found.requisite)
     host, queued = found.host, found.queued
     if host and host.signing:
         yield f"signatures: {host.host} {host.signing}"
@@ -102,6 +105,8 @@ def details(found: UrlExplanation) -> Iterator[str]:
     if found.visit:
         yield from _visit(found, found.visit)
     yield from _refusals(found)
+    if found.requisite:
+        yield _requisite(found.requisite)
     if found.verdict:
         yield _verdict(found.verdict)
     if found.document:
@@ -191,6 +196,15 @@ def _earlier_visit(visit: Visit) -> str:
 
 def _change(change: float | None) -> str:
     return f" ({max(1, round(100 * change))} % of the text changed)" if change else ""
+
+
+def _requisite(requisite: RequisiteFact) -> str:
+    reason = f" ({requisite.reason})" if requisite.reason else ""
+    label = LABELS.get(requisite.outcome, requisite.outcome)
+    return (
+        f"a requisite of {requisite.needed_by}: {label}{reason}, {instant(requisite.at)}, "
+        f"{plural(requisite.visits, 'visit')}"
+    )
 
 
 def _verdict(verdict: VerdictFact) -> str:

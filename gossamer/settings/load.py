@@ -97,10 +97,16 @@ def load_settings(file: Path | None = None, overrides: Nested | None = None) -> 
     for layer in (_from_file(file) if file else {}, _from_environment(), overrides or {}):
         merged = _merge(merged, layer)
     try:
-        return Settings(**merged)
+        settings = Settings(**merged)
     except ValidationError as error:
         found = "; ".join(_describe_error(one) for one in error.errors())
         raise BadSettings(f"settings: {found}") from error
+    if settings.archive.requisites != "off" and not settings.parser.requisites_limit:
+        raise BadSettings(
+            f"archive.requisites: {settings.archive.requisites} needs parser.requisites_limit, "
+            "which is 0"
+        )
+    return settings
 
 
 def _from_file(file: Path) -> Nested:

@@ -599,4 +599,5 @@ class ParserSettings(Section):
     (hazard script_links)."""
     requisites_limit: Annotated[Natural, unit("URLs")] = 200
     """Maximum number of URLs of images, styles, scripts and other requisites that are recorded for
-    a page. They are not visited. 0 records none."""
+    a page or a style, and of audio and video files. `archive.requisites` decides whether requisites
+    are visited. 0 records none."""

@@ -106,7 +106,7 @@ class Requisites:
 
     def key(self, url: str, at: float) -> str:
         """Return the key of the requisite *url* in the URL-seen set at the time *at*."""
-        # The period is at least an hour, so the first periods differ by a part of it.
+        # The periods of different URLs begin at different times.
         begun = crc32(url.encode()) % int(self._period)
         return fingerprint(f"{int((at + begun) // self._period)} {url}")
 

@@ -3,7 +3,7 @@
 The text is scanned by one pattern in linear time, which also matches comments, other strings and
 `@namespace`, so that their contents are not found. It follows the tokens of CSS Syntax Level 3
 (4.3.6 and 4.3.7 for URLs and escapes). A parser such as tinycss2 builds all rules of a style, which
-takes thirty times as long, and only its tokens would be used.
+takes 13 times as long (0.7 s instead of 0.05 s for 233 kB), and only its URLs would be used.
 
 Not found: strings in `image-set()` without `url()`, and URLs that a script or `attr()` assembles.
 """

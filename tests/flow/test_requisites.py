@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from console.cli.why import details
 from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, Purpose
 from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings
 from gossamer.web.url import host_key
+from inspection.crawl import OpenCrawl
+from inspection.urls import UrlState, explain_url
 from services.archive.rows import CaptureRow
 from services.dedup.requisites import MAX_STYLES
 from services.dedup.rows import DocumentRow
 from services.fetcher.outcome import Failure, Reply
+from services.frontier.ordering import REQUISITE_RANK
 from services.frontier.rows import DailyTallyRow, RequisiteRow, TallyRow, UrlRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
@@ -222,6 +226,30 @@ def test_crashes_lose_no_requisite(tmp_path: Path, seed: int) -> None:
     fate.left = None
     assert crawl.run()
     assert {*visited(crawl)} == {*PAGES, *OWN, *FOREIGN}
+
+
+def test_why_says_what_a_requisite_is_and_which_page_needed_it(tmp_path: Path) -> None:
+    site = Site()
+    site.files[f"{CDN}/robots.txt"] = (200, "text/plain", "User-agent: *\nDisallow: /lib.js")
+    crawl = begin(tmp_path, site)
+    opened = OpenCrawl("test", crawl.log, crawl._store, warc=tmp_path)
+    steps = 0
+    while not (queued := explain_url(opened, f"{HOST}/s.css").queued) and steps < 1000:
+        crawl.run(steps=1)
+        steps += 1
+    assert queued and queued.rank == REQUISITE_RANK
+    found = explain_url(opened, f"{HOST}/s.css")
+    assert found.answer.startswith(f"Queued, a requisite of {HOST}/: ")
+    assert crawl.run()
+    found = explain_url(opened, f"{HOST}/s.css")
+    assert found.state is UrlState.FETCHED
+    assert found.answer.endswith(f"(200), a requisite of {HOST}/, archived.")
+    assert f"a requisite of {HOST}/: " in "\n".join(details(found))
+    font = explain_url(opened, f"{CDN}/f.woff2")
+    assert font.requisite and font.requisite.needed_by == f"{HOST}/more.css"
+    refused = explain_url(opened, f"{CDN}/lib.js")
+    assert refused.state is UrlState.REFUSED
+    assert refused.answer.startswith(f"Not fetched, a requisite of {HOST}/: ")
 
 
 def tallies(crawl: VirtualCrawl) -> list[TallyRow]:

@@ -195,6 +195,15 @@ def test_invalid_value_raises_error_with_setting_name(section: str, field: str, 
         load_settings(overrides={section: {field: value}})
 
 
+def test_requisites_without_a_number_for_each_page_are_refused() -> None:
+    given = {"archive": {"requisites": "all"}, "parser": {"requisites_limit": 0}}
+    with pytest.raises(
+        BadSettings, match=r"^archive\.requisites: all needs parser\.requisites_limit"
+    ):
+        load_settings(overrides=given)
+    assert load_settings(overrides={"archive": {"requisites": "all"}}).archive.requisites == "all"
+
+
 def test_zero_retention_means_no_expiry() -> None:
     ages = {"frontier": {"history_age": 0}, "archive": {"captures_age": 0}}
     assert load_settings(overrides=ages).frontier.history_age == 0
