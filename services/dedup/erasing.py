@@ -17,6 +17,7 @@ from gossamer.web.url import fingerprint, host_key, site_of
 from services.dedup.content import DigestRow, NearRow, bands
 from services.dedup.guesses import GuessesRow
 from services.dedup.listings import ListingRow
+from services.dedup.requisites import Requisites
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.dedup.seen import SeenSet
 
@@ -24,8 +25,8 @@ from services.dedup.seen import SeenSet
 class Erasing:
     """Erases URLs and hosts, and lists the visits that no longer count."""
 
-    def __init__(self, seen: SeenSet, store: Store) -> None:
-        self._seen, self._store = seen, store
+    def __init__(self, seen: SeenSet, store: Store, requisites: Requisites) -> None:
+        self._seen, self._store, self._requisites = seen, store, requisites
         self.erasures = Erasures(store, "dedup")
         self._begun: list[tuple[ErasureBegun, int]] = []
         """Erasures for `settle`, with the number of URLs that were erased from the URL-seen set."""
@@ -37,7 +38,9 @@ class Erasing:
 
     def begin(self, event: ErasureBegun, now: float) -> Iterator[Event | Tombstone]:
         """Erase URLs from the URL-seen set; yield tombstones and the reply to the frontier."""
-        seen = self._seen.erase(event.crawl, event.site, [*map(fingerprint, event.urls)])
+        keys = [*map(fingerprint, event.urls)]
+        keys += [self._requisites.key(url, now) for url in event.urls]
+        seen = self._seen.erase(event.crawl, event.site, keys)
         self._begun.append((event, seen))
         for url in event.urls:
             yield Tombstone(

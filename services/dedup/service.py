@@ -84,7 +84,7 @@ class Dedup(Processor):
         self._pages = Pages(
             settings, store, self._listings, steps, names, self._requisites, hints_limit
         )
-        self._erasing, self._promotions = Erasing(seen, store), Promotions()
+        self._erasing, self._promotions = Erasing(seen, store, self._requisites), Promotions()
         self._crawl: CrawlDefined | None = None
         self._handlers = self._bind_handlers()
 

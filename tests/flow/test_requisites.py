@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.why import details
-from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, Purpose
+from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, Purpose
 from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings
 from gossamer.web.url import host_key
@@ -250,6 +250,19 @@ def test_why_says_what_a_requisite_is_and_which_page_needed_it(tmp_path: Path) -
     refused = explain_url(opened, f"{CDN}/lib.js")
     assert refused.state is UrlState.REFUSED
     assert refused.answer.startswith(f"Not fetched, a requisite of {HOST}/: ")
+
+
+def test_a_forgotten_host_has_no_requisites_until_a_page_is_fetched_again(tmp_path: Path) -> None:
+    crawl = begin(tmp_path, Site(), revisit="fixed:1d")
+    crawl.run(until=START + DAY / 2)
+    crawl.log.append([encode(ErasureRequested(at=crawl.now, site="cdn.test", host=CDN))])
+    crawl.run(until=START + 0.6 * DAY)
+    rows, captures = crawl._store().table(RequisiteRow), crawl._store().table(CaptureRow)
+    assert {row.host for row in rows.everything()} == {HOST}
+    assert not [row for row in captures.everything() if row.url in FOREIGN]
+    crawl.run(until=START + 2 * DAY)
+    assert Counter(visited(crawl))[f"{CDN}/lib.js"] == 2
+    assert Counter(visited(crawl))[f"{HOST}/logo.png"] == 1
 
 
 def tallies(crawl: VirtualCrawl) -> list[TallyRow]:
