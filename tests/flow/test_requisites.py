@@ -108,6 +108,21 @@ def test_requisites_come_after_pages_with_the_delay_of_their_host(tmp_path: Path
     assert first == f"{CDN}/robots.txt"
 
 
+def test_a_page_that_is_found_later_precedes_the_requisites_that_wait(tmp_path: Path) -> None:
+    site = Site()
+    images = "".join(f"<img src=/image{n}.png>" for n in range(60))
+    site.files[f"{HOST}/"] = (200, "text/html", f"<p>This is home.{images}")
+    crawl = begin(tmp_path, site)
+    crawl.run(until=START + 25.0)
+    before = visited(crawl)
+    assert f"{HOST}/image0.png" in before and f"{HOST}/image50.png" not in before
+    crawl.define(f"{HOST}/p0", scope="host('a.test')")
+    assert crawl.run()
+    # The order of the host that is in flight ends first.
+    assert visited(crawl).index(f"{HOST}/p0") <= len(before) + crawl.settings.batch
+    assert len(visited(crawl)) > len(before) + 3 * crawl.settings.batch
+
+
 def test_requisites_are_archived_and_are_no_pages(tmp_path: Path) -> None:
     crawl = begin(tmp_path, Site())
     assert crawl.run()
