@@ -9,6 +9,7 @@ from gossamer.events import (
     BlocklistChanged,
     Discovery,
     Outcome,
+    Purpose,
     RobotsRequested,
     UrlsAdmitted,
 )
@@ -16,7 +17,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key
 from services.frontier.refusals import RULES
-from services.frontier.rows import HostRow, SiteRow, UrlRow
+from services.frontier.rows import HostRow, RequisiteRow, SiteRow, UrlRow
 from services.frontier.sites import MAX_REFUSED_ROWS, PERMANENT_RULES
 from tests.frontier.simulation import START, Simulation, crawl
 
@@ -108,7 +109,7 @@ REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
 """Rule → a URL that passes, a URL that is refused, and a part of the reason."""
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule is not Hazard.TRAP_REQUISITES])
 def test_rule_refuses_with_reason(rule: Hazard) -> None:
     robots = {"robots": PRIVATE}
     sim = Simulation(
@@ -125,6 +126,20 @@ def test_rule_refuses_with_reason(rule: Hazard) -> None:
     assert passed in sim.pages() and refused not in sim.pages()
     (tally,) = [one.tally for one in sim.partitions if one.tally.refused]
     assert tally.refused == {rule: 1}
+
+
+def test_a_site_has_a_budget_of_requisites_a_day() -> None:
+    sim = Simulation(lambda url: {}, requisite_budget=2)
+    visited = sim.store.table(RequisiteRow)
+    for day, count in enumerate((2, 4)):
+        found = [
+            Discovery(f"{HOST}/{day}/{n}.png", depth=1, purpose=Purpose.REQUISITE) for n in range(3)
+        ]
+        sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="1@x", urls=tuple(found)))
+        sim.run(until=sim.now + 86400.0)
+        assert len([*visited.everything()]) == count
+    (tally,) = [one.tally for one in sim.partitions if one.tally.hazards]
+    assert tally.hazards["trap_requisites"] == 2 and not tally.refused and not tally.admitted
 
 
 def count_rows(sim: Simulation, table: str) -> int:
