@@ -46,7 +46,7 @@ from services.frontier.politeness import (
 )
 from services.frontier.queue import choose_next_queue
 from services.frontier.replicas import without_own_session
-from services.frontier.requisites import make_retry, make_row
+from services.frontier.requisites import is_repeated, make_retry, make_row
 from services.frontier.revisits import Revisits
 from services.frontier.robots import (
     REDIRECTED_ROBOTS_FAILURE,
@@ -359,7 +359,7 @@ class CheckIn:
                 self._revisits.record_absence(partition, event, event.visit, at)
         if fate in (Fate.DONE, Fate.RETRY) or (fate is Fate.WAIT and given_up):
             row = partition.queues.advance(row)
-        if fate is Fate.RETRY and attempt < self._settings.retries and is_requisite:
+        if is_requisite and is_repeated(event, self._settings.retries):
             row = partition.queues.append(row, [make_retry(row, event)])
         backs_off = fate is Fate.WAIT or (fate is Fate.RETRY and given_up)
         return row, now + wait if backs_off else None

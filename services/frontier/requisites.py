@@ -8,7 +8,7 @@ lease of the host. It differs in the following:
 - **Budget.** A site has a budget of requisites a day, and no other budget counts them. The worth of
   its parts, slow start, the budget of revisits and the counts of URLs and pages do not either.
 - **No plan.** Dedup admits a requisite once in a period, if a page needs it. So nothing is planned:
-  a failed visit is repeated at the end of the queue, and the row of the last visit has the
+  a failed visit is repeated once, at the end of the queue, and the row of the last visit has the
   validators for the next one.
 - **A row of its own** (`rows.RequisiteRow`), since the same URL may be a page.
 """
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, Discovery, Purpose, UrlsAdmitted, VisitEnded
-from gossamer.events.outcomes import OUTCOMES, VerdictSubject
+from gossamer.events.outcomes import OUTCOMES, Absence, Fate, VerdictSubject
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.url import host_key
@@ -30,6 +30,10 @@ from services.frontier.partitions import Partitions
 from services.frontier.refusals import AdmissionCandidate, Refusals, find_refusal
 from services.frontier.rows import HostRow, OffsetAndTime, Origin, QueuedUrl, RequisiteRow
 from services.frontier.workbench import Host
+
+MAX_RETRIES = 1
+"""Repetitions of a failed visit. Without a plan it cannot wait for long, so it is not repeated more
+often. A page that needs the requisite requests it again in a later period."""
 
 
 class RequisiteAdmission:
@@ -138,6 +142,14 @@ class RequisiteAdmission:
 def is_requisite(found: Discovery) -> bool:
     """Return whether *found* is a requisite. Dedup admits requisites apart from pages."""
     return found.purpose is Purpose.REQUISITE
+
+
+def is_repeated(event: VisitEnded, retries: int) -> bool:
+    """Return whether the visit to a requisite that ended with *event* is repeated; *retries*: the
+    setting for pages. A wall is not requested again: that would not pass it."""
+    meaning = OUTCOMES[event.outcome]
+    is_transient = meaning.fate is Fate.RETRY and meaning.absence is not Absence.WALLED
+    return is_transient and event.visit.attempt < min(retries, MAX_RETRIES)
 
 
 def make_retry(row: HostRow, event: VisitEnded) -> QueuedUrl:

@@ -186,12 +186,15 @@ def test_a_site_has_a_budget_of_requisites(tmp_path: Path) -> None:
     assert refused >= 3 and not any(row.refused for row in tallies(crawl))
 
 
-def test_a_failing_requisite_is_repeated_without_delaying_pages(tmp_path: Path) -> None:
+def test_a_failing_requisite_is_repeated_once_and_a_wall_never(tmp_path: Path) -> None:
     site = Site()
     site.files[f"{CDN}/f.woff2"] = (500, "text/html", "")
+    site.files[f"{CDN}/c.gif"] = (403, "text/html", "")
+    site.headers[f"{CDN}/c.gif"] = (("cf-mitigated", "challenge"),)
     crawl = begin(tmp_path, site)
     crawl.run(until=START + DAY)
-    assert Counter(visited(crawl))[f"{CDN}/f.woff2"] == 1 + crawl.settings.retries
+    counts = Counter(visited(crawl))
+    assert (counts[f"{CDN}/f.woff2"], counts[f"{CDN}/c.gif"]) == (2, 1)
     row = crawl._store().table(RequisiteRow).get((DEFAULT_CRAWL, CDN), f"{CDN}/f.woff2")
     assert (row.outcome, row.status, row.earlier) == ("server_error", 500, 1)
     assert crawl.run(), "nothing is planned"
