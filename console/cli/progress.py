@@ -236,11 +236,12 @@ def totals(
 
 
 def visits(progress: Progress) -> Iterator[Line]:
-    """Yield the line of redirects, robots.txt files and probes, if there are any."""
+    """Yield the line of redirects, robots.txt files, probes and requisites, if there are any."""
     named = (
         (progress.outcomes[Outcome.REDIRECT], "redirect"),
         (progress.outcomes["robots.txt"], "robots.txt"),
         (progress.outcomes["probe"], "probe"),
+        (progress.outcomes["requisite"], "requisite"),
     )
     parts = [
         f"{count:,} robots.txt" if word == "robots.txt" else plural(count, word)

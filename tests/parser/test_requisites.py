@@ -40,7 +40,10 @@ def response(body: bytes, status: int = 200, kind: str = "text/css", **more: str
     ("html", "expected"),
     [
         ("<img src=/a.png>", ["a.png"]),
-        ("<img src=/a.png srcset='/b.png 2x, /c.png 3x'>", ["a.png", "b.png"]),
+        ("<img src=/a.png srcset='/b.png 2x, /c.png 3x'>", ["a.png"]),
+        ("<img src=/a.png srcset='/b.png, /c.png 2x'>", ["a.png", "b.png"]),
+        ("<img src=/a.png srcset='/s 640w, /l 2000w'>", ["a.png", "l"]),
+        ("<img srcset='/b.png 2x, /c.png 3x'>", ["b.png"]),
         ("<picture><source srcset=/d.webp><img src=/a.png></picture>", ["a.png", "d.webp"]),
         ("<video src=/v.mp4 poster=/p.jpg></video>", ["p.jpg"]),
         ("<script src=/s.js></script>", ["s.js"]),

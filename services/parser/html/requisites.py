@@ -8,8 +8,9 @@ with a requisite. URLs in the styles of a page are searched only if requisites a
 **Choice from srcset.** A page offers one image in several sizes. Of the candidates of a `srcset`,
 one is chosen: the one for a screen with 1 device pixel per CSS pixel and a width of 1280 px. That
 is the smallest width of at least 1280 px, or the smallest density of at least 1x; without such a
-candidate, the largest. `sizes` and `media` are ignored. The `src` of an image is a requisite, too,
-and so is one candidate of each `source` of a `picture`.
+candidate, the largest. The `src` is the candidate of 1x, unless another one is. `sizes` and `media`
+are ignored. The `src` of an image is a requisite in any case, and so is one candidate of each
+`source` of a `picture`.
 """
 
 import re
@@ -97,7 +98,7 @@ def _targets(elements: Elements, in_styles: bool) -> Iterator[str]:
             case "link":
                 if _leads_to_requisite(element):
                     yield element.get("href")
-                    yield choose_candidate(element.get("imagesrcset"))
+                    yield choose_candidate(element.get("imagesrcset"), bool(element.get("href")))
             case "object" | "embed":
                 target, kind = embedded_target(element), embedded_type(element)
                 if kind not in DOCUMENT_TYPES and not kind.startswith(MEDIA_TYPES):
@@ -106,7 +107,7 @@ def _targets(elements: Elements, in_styles: bool) -> Iterator[str]:
                 for name in REQUISITE_ATTRIBUTES.get(tag, ()):
                     yield element.get(name)
                 if candidates := element.get(SOURCE_SETS.get(tag, "")):
-                    yield choose_candidate(candidates)
+                    yield choose_candidate(candidates, tag == "img" and bool(element.get("src")))
     if in_styles:
         yield from _targets_of_styles(elements)
 
@@ -183,10 +184,16 @@ def parse_srcset(value: str) -> list[Candidate]:
     return found
 
 
-def choose_candidate(value: str) -> str:
+def choose_candidate(value: str, has_source: bool = False) -> str:
     """Return the URL that a screen with 1280 px and a density of 1x takes from a srcset; "" if it
-    has no candidate."""
+    takes none.
+
+    *has_source*: the element has another source, which counts as a candidate of 1x if no candidate
+    states 1x or a width (HTML standard, 4.8.4.3.7).
+    """
     found = parse_srcset(value)
+    if has_source and all(one.width is None and one.density != 1.0 for one in found):
+        return ""
     if any(one.width is not None for one in found):
         sizes, enough = [one.width or 0.0 for one in found], SCREEN_WIDTH
     else:
