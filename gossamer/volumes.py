@@ -8,7 +8,7 @@ them: for S3, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_ENDPOINT_URL
 import glob
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import fsspec
+import structlog
 
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 
@@ -36,6 +37,8 @@ PARTIAL_SUFFIX = ".partial"
 """Suffix of a local file that is being written."""
 OPEN_SUFFIX = ".open"
 """Suffix of a local file that still grows. Its committed bytes do not change."""
+
+logger = structlog.get_logger()
 
 
 class VolumeUnavailable(Unavailable):
@@ -119,6 +122,14 @@ class Volume:
                 self._files.rm_file(self._path(name))
         except Missing:
             return
+
+    def remove_all(self, names: Iterable[str]) -> None:
+        """Remove these files, as far as the volume answers; a failure is logged."""
+        for name in names:
+            try:
+                self.remove(name)
+            except VolumeUnavailable as error:
+                logger.warning("file not removed", reason=str(error))
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"

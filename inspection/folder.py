@@ -16,6 +16,7 @@ from gossamer.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     # Commands that read a folder need no settings, and start without importing them.
     from gossamer.settings.sections import StandaloneSettings
+    from gossamer.volumes import Volume
 
 LOCK_TIMEOUT = 10.0
 """Seconds that the processes of a killed crawl may take to release the folder."""
@@ -28,6 +29,7 @@ class Folder:
         self.path = path
         self.database = path / "gossamer.db"
         self.warc = path / "warc"
+        self.blobs = path / "blobs"
         self.logs = path / "gossamer.log"
         self._lock = path / "lock"
         self._held: int | None = None
@@ -103,6 +105,12 @@ class Folder:
             raise self._unwritable(error) from error
         return True
 
+    def open_blobs(self) -> "Volume":
+        """Return the volume with the blobs of the crawl."""
+        from gossamer.volumes import Volume
+
+        return Volume(self.blobs.resolve().as_uri())
+
     def open(self, settings: "StandaloneSettings | None" = None) -> "Opened":
         """Open the data file of a crawl that exists; raise GossamerError if there is none."""
         if not self.database.exists():
@@ -120,10 +128,12 @@ class Opened:
     """Log and store of a folder, on one connection."""
 
     def __init__(self, folder: Folder, settings: "StandaloneSettings | None" = None) -> None:
-        """*settings* limit the number of retained records. Without settings, none is removed."""
+        """*settings* limit the number of retained records. Without settings, no record and no blob
+        is removed."""
         self.folder = folder
         self.crawl_id = DEFAULT_CRAWL
         """The id of the crawl in rows and events; a folder has one crawl."""
         self.database = Database(folder.database)
-        self.log = SqliteLog(self.database, settings.records_limit if settings else 0)
+        limit, blobs = (settings.records_limit, folder.open_blobs()) if settings else (0, None)
+        self.log = SqliteLog(self.database, limit, blobs)
         self.store = SqliteStore(self.database)

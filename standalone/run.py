@@ -12,7 +12,9 @@ from gossamer import clock
 from gossamer.crawl import CrawlRequest, define, last_definition
 from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, SeedAdded
+from gossamer.log.blobs import DAY, remove_leftovers
 from gossamer.log.codec import encode
+from gossamer.log.sqlite import SqliteLog
 from gossamer.policies import NEVER
 from gossamer.runtime.identity import identify
 from gossamer.settings import Settings
@@ -133,12 +135,21 @@ def run_crawl(
             opened = Opened(folder)
             opened.database.check()
             identify(opened.log, opened.store, clock.now())
+            _remove_leftovers(opened)
             run = _prepare(settings, opened, request, max_time)
             with _interrupts(run):
                 return _run(run, children, show), read_progress(opened)
     finally:
         for child in children:
             child.kill()
+
+
+def _remove_leftovers(opened: Opened) -> None:
+    """Remove blobs without a record, which a killed run left behind."""
+    if opened.folder.blobs.exists():
+        log = SqliteLog(opened.database, blobs=opened.folder.open_blobs())
+        # The folder is locked, so that no fetcher is about to append a record.
+        remove_leftovers(log, clock.now() + 2 * DAY)
 
 
 def _run(run: Run, children: list[Child], show: Show) -> End:

@@ -70,6 +70,9 @@ from gossamer.events.records import (
     PRIORITY_LIMIT as PRIORITY_LIMIT,
 )
 from gossamer.events.records import (
+    Blob as Blob,
+)
+from gossamer.events.records import (
     ChangeHint as ChangeHint,
 )
 from gossamer.events.records import (

@@ -307,6 +307,19 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """Whether the request was signed."""
 
 
+class Blob(Struct, frozen=True, gc=False):
+    """Bytes in the blob store, which are too large for their record."""
+
+    name: str
+    """The name in the volume `blobs.volume`. No other record refers to it."""
+    uri: str
+    """The URI of the bytes, for other programs."""
+    size: int
+    """Number of bytes."""
+    digest: str
+    """The SHA-1 of the bytes in base 32, as in WARC-Payload-Digest: `sha1:…`."""
+
+
 class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     """A request and its response. The body is as received, still content-encoded."""
 
@@ -329,6 +342,9 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     reason: str = ""
     headers: Headers = ()
     body: bytes = b""
+    """The body, or "" if it is in `blob`."""
+    blob: Blob | None = None
+    """The body, if it is larger than `fetcher.inline_body`. None means that it is in `body`."""
     truncated: str = ""
     """Why the body is incomplete, as a WARC-Truncated reason: length, time or disconnect. "" means
     that it is complete."""

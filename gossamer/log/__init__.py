@@ -10,12 +10,17 @@ partition number on all topics. Only orders may be sent to another partition, fo
 less work.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from gossamer.store import Store
+
+if TYPE_CHECKING:
+    # A process without blobs does not import the clients of volumes.
+    from gossamer.volumes import Volume
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 """Names and values, in order."""
@@ -26,6 +31,12 @@ Ends: TypeAlias = Mapping[At, int]
 """The offset of the last appended message by partition. A partition is missing if the log does not
 know the offset."""
 
+BLOB, BLOB_SIZE = "blob", "blob-size"
+"""The headers of a record that refers to a blob: its name and its number of bytes. The log deletes
+the blob together with the record."""
+BLOB_NAME = re.compile(r"\d{4}-\d\d-\d\d/[A-Z2-7]{32}-[0-9a-f]{16}\Z", re.ASCII)
+"""The names of blobs: day, digest and a hash of the visit."""
+BLOB_SIZES = re.compile(r"\d{1,12}\Z", re.ASCII)
 MAX_POLL_RECORDS = 500
 """Default for the maximum number of records of one poll."""
 NO_PARTITIONS: Set[int] = frozenset()
@@ -46,6 +57,29 @@ class Record:
     key: str
     value: bytes
     headers: Headers = ()
+
+    @property
+    def blob(self) -> str:
+        """The name of the blob that the record refers to, or ""."""
+        return blob_in(self.headers)
+
+    @property
+    def size(self) -> int:
+        """Number of bytes of the value and of its blob, which a reader loads into memory."""
+        return len(self.value) + (_blob_size_in(self.headers) if self.headers else 0)
+
+
+def blob_in(headers: Headers) -> str:
+    """Return the name of the blob in the *headers* of a record, or "".
+
+    Any program may produce records, so another name is ignored: it could be that of another file.
+    """
+    return next((value for name, value in headers if name == BLOB and BLOB_NAME.match(value)), "")
+
+
+def _blob_size_in(headers: Headers) -> int:
+    sizes = (value for name, value in headers if name == BLOB_SIZE and BLOB_SIZES.match(value))
+    return int(next(sizes, "0"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +180,11 @@ class Log(Protocol):
     @property
     def partitions(self) -> int:
         """Number of partitions of every topic that is keyed by site."""
+
+    @property
+    def blobs(self) -> "Volume | None":
+        """The volume with the blobs of records, which the log deletes together with the records.
+        None if the process has no access to it."""
 
     def append(self, messages: Iterable[Message]) -> Ends:
         """Return once every message is durable, with the offset of the last message in each

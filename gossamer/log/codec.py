@@ -15,6 +15,7 @@ from gossamer.events import (
     Event,
     HostCheckedOut,
     Page,
+    PageFetched,
     SeedAdded,
     Tombstone,
     topics,
@@ -22,7 +23,7 @@ from gossamer.events import (
 from gossamer.events.pages import Contents
 from gossamer.events.public import fit_to_limit
 from gossamer.events.topics import TOPICS, Topic
-from gossamer.log import Headers, Message, Record
+from gossamer.log import BLOB, BLOB_SIZE, Headers, Message, Record
 from gossamer.web.url import BadUrl, canonicalize, site_of
 
 E = TypeVar("E", bound=Event)
@@ -78,14 +79,27 @@ def encode(event: Event | Tombstone) -> Message:
         raise Poison(
             f"an event for {topic.name} is too large: {len(value)} bytes, at most {topic.limit}"
         )
-    headers = _headers(event) if isinstance(event, Page) else ()
+    headers = _headers(event)
     message = Message(topic.name, key_of(event), value, partition_key_of(event), headers)
     if isinstance(event, HostCheckedOut) and event.sent_to >= 0:
         return replace(message, partition=event.sent_to)
     return message
 
 
-def _headers(page: Page) -> Headers:
+def encoded_size(event: Event) -> int:
+    """Return the number of bytes of *event* in a record."""
+    return len(_encoder.encode(event))
+
+
+def _headers(event: Event) -> Headers:
+    if isinstance(event, Page):
+        return _headers_of_page(event)
+    if isinstance(event, PageFetched) and (blob := event.blob):
+        return ((BLOB, blob.name), (BLOB_SIZE, str(blob.size)))
+    return ()
+
+
+def _headers_of_page(page: Page) -> Headers:
     """Return the headers that let a consumer filter pages without decoding them."""
     headers = {
         "event": "page",

@@ -11,6 +11,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from sqlite3 import Connection
+from typing import TYPE_CHECKING
 
 from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED, TOPICS, Retention
 from gossamer.log import (
@@ -22,10 +23,14 @@ from gossamer.log import (
     Headers,
     Message,
     Record,
+    blob_in,
 )
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.telemetry.timing import observe_duration
+
+if TYPE_CHECKING:
+    from gossamer.volumes import Volume
 
 PARTITIONS = 4
 BATCH_BYTES = 8 << 20
@@ -63,6 +68,7 @@ DELETE FROM log_records WHERE topic = ? AND partition = ? AND offset < (
     SELECT min(next) FROM log_cursors WHERE topic = ? AND partition = ? AND "group" IN ({})
     HAVING count(*) = {}
 )
+RETURNING headers
 """
 SUPERSEDE = """
 DELETE FROM log_records WHERE (topic, partition, offset) IN
@@ -86,10 +92,14 @@ class SqliteLog:
 
     partitions = PARTITIONS
 
-    def __init__(self, database: Database, records_limit: int = 0) -> None:
-        """*records_limit*: maximum number of records of a `LIMITED` topic in each partition, or
-        0."""
-        self._database, self._records_limit = database, records_limit
+    def __init__(
+        self, database: Database, records_limit: int = 0, blobs: "Volume | None" = None
+    ) -> None:
+        """*records_limit*: maximum number of records of a `LIMITED` topic in each partition, or 0.
+
+        The blobs of deleted records are removed from *blobs*.
+        """
+        self._database, self._records_limit, self.blobs = database, records_limit, blobs
         with database.transaction() as db:
             for statement in SCHEMA.split(";"):
                 db.execute(statement)
@@ -222,9 +232,10 @@ class SqliteTail:
     def _next(self, db: Connection, at: tuple[str, int], most: int) -> Iterator[Record]:
         size = 0
         for offset, key, value, kept in db.execute(READ, (*at, self._positions[at], most)):
-            yield Record(*at, offset, key, value, _headers(kept))
+            record = Record(*at, offset, key, value, _headers(kept))
+            yield record
             self._positions[at] = offset + 1
-            size += len(value)
+            size += record.size
             if size > BATCH_BYTES:
                 return
 
@@ -264,15 +275,23 @@ class SqliteReader(SqliteTail):
         with self._database.transaction() as db:
             self._store.flush()
             self._log.append(messages)
+            blobs: list[str] = []
             for (topic, partition), end in ends.items():
                 db.execute(MOVE, (self._group, topic, partition, end))
-                self._trim(topic, partition)
+                blobs += self._trim(topic, partition)
+        # After a crash at this instant, the next run removes these blobs.
+        if self._log.blobs and blobs:
+            self._log.blobs.remove_all(blobs)
         return True
 
-    def _trim(self, topic: str, partition: int) -> None:
+    def _trim(self, topic: str, partition: int) -> Iterator[str]:
+        """Delete consumed records, and yield the names of their blobs."""
         if TOPICS[topic].retention is not Retention.UNTIL_CONSUMED:
             return
         readers = TOPICS[topic].consumers
         with self._database.transaction() as db:
             names = ", ".join("?" * len(readers))
-            db.execute(TRIM.format(names, len(readers)), (topic, partition) * 2 + readers)
+            trim = TRIM.format(names, len(readers))
+            for (kept,) in db.execute(trim, (topic, partition) * 2 + readers).fetchall():
+                if blob := blob_in(_headers(kept)):
+                    yield blob

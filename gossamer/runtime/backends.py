@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gossamer.log.kafka.log import KafkaLog
     from gossamer.settings import Settings
     from gossamer.store.cassandra.store import CassandraStore
+    from gossamer.volumes import Volume
 
 
 @contextmanager
@@ -26,7 +27,16 @@ def open_log(settings: "Settings", member: str = "") -> "AbstractContextManager[
     """Open the log."""
     from gossamer.log.kafka.log import KafkaLog
 
-    return closing(KafkaLog(settings.kafka, member, settings.service.poll_limit))
+    blobs = open_blobs(settings)
+    return closing(KafkaLog(settings.kafka, member, settings.service.poll_limit, blobs))
+
+
+def open_blobs(settings: "Settings") -> "Volume":
+    """Return the volume with the blobs of a fleet. Raise BadSettings if it cannot be used."""
+    from gossamer.volumes import Volume
+
+    folder = settings.archive.folder.resolve().parent / "blobs"
+    return Volume(settings.blobs.volume or folder.as_uri())
 
 
 def open_store(settings: "Settings") -> "AbstractContextManager[CassandraStore]":

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -36,6 +37,9 @@ from gossamer.settings.servers import ServiceSettings
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from gossamer.telemetry import set_gauge, set_gauges, show_counters
+
+if TYPE_CHECKING:
+    from gossamer.volumes import Volume
 
 LAG_CACHE_SECONDS = 2.0
 """Seconds for which a lag query's result is reused."""
@@ -241,6 +245,11 @@ class ObservedLog:
     def partitions(self) -> int:
         """Number of partitions of every topic that is keyed by site."""
         return self._log.partitions
+
+    @property
+    def blobs(self) -> "Volume | None":
+        """The volume with the blobs of records."""
+        return self._log.blobs
 
     def append(self, messages: Iterable[Message]) -> Ends:
         """Return once every message is durable, with the offset of the last message in each

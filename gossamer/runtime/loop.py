@@ -25,6 +25,7 @@ import structlog
 from gossamer import clock
 from gossamer.errors import Newer
 from gossamer.log import NO_PARTITIONS, Log, Message, Record
+from gossamer.log.blobs import has_blob, load_all
 from gossamer.log.codec import Decoded, decode_all
 from gossamer.log.control import ControlTail
 from gossamer.log.throttling import HOLD_INTERVAL, Hold, hold_nothing
@@ -119,6 +120,7 @@ class Loop:
         report: Report = ignore,
     ) -> None:
         self._strategy, self._hold, self._report = strategy, hold, report
+        self._blobs = log.blobs
         self._open = partial(log.reader, strategy.name, strategy.topics, store)
         self._reader = self._open()
         self._control = ControlTail(log)
@@ -200,6 +202,8 @@ class Loop:
             if self._control_records:
                 strategy.control(self._control_records)
                 self._control_records = []
+        if any(map(has_blob, self._polled)):
+            self._polled = yield partial(load_all, self._polled, self._blobs)
         records, self._polled = self._polled, []
         strategy.submit(records)
         moved = yield from self._advance()

@@ -8,6 +8,7 @@ or an invalid value is an error that names the setting, before anything starts.
 from gossamer.settings.load import Nested, Settings, load_settings
 from gossamer.settings.sections import (
     ArchiveSettings,
+    BlobsSettings,
     CrawlSettings,
     DedupSettings,
     FetcherSettings,
@@ -20,6 +21,7 @@ from gossamer.settings.servers import CassandraSettings, KafkaSettings, ServiceS
 
 __all__ = [
     "ArchiveSettings",
+    "BlobsSettings",
     "CassandraSettings",
     "CrawlSettings",
     "DedupSettings",

@@ -22,6 +22,7 @@ from pydantic_settings import (
 from gossamer.errors import BadSettings
 from gossamer.settings.sections import (
     ArchiveSettings,
+    BlobsSettings,
     CrawlSettings,
     DedupSettings,
     FetcherSettings,
@@ -66,6 +67,7 @@ class Settings(BaseSettings):
     fetcher: FetcherSettings = FetcherSettings()
     parser: ParserSettings = ParserSettings()
     archive: ArchiveSettings = ArchiveSettings()
+    blobs: BlobsSettings = BlobsSettings()
     dedup: DedupSettings = DedupSettings()
     standalone: StandaloneSettings = StandaloneSettings()
     logs: LogSettings = LogSettings()

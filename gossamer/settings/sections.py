@@ -279,6 +279,9 @@ class FetcherSettings(Section):
     requisite_limit: BodyBytes = 10 << 20
     """Maximum size of the body of an image, a style, a script or another requisite. A longer one is
     unusable, unless it is text."""
+    inline_body: Annotated[Bytes, Field(le=700_000)] = 700_000
+    """Maximum size of a body that stays in its record, which has at most 1 MB. A larger body is
+    stored in `blobs.volume`, and the record has its name, size, digest and URI."""
     ranges: bool = False
     """Whether requests have a Range header with the size limit. If the server answers 416, the
     document is requested once more without it (hazard range_error)."""
@@ -457,6 +460,16 @@ class ArchiveSettings(Section):
                 f"{self.buffer} is less than {self.segment_size}"
             )
         return self
+
+
+class BlobsSettings(Section):
+    """Where bytes are stored that are too large for a record: large bodies and long lists of
+    links."""
+
+    volume: Annotated[str, unit("URL of a folder")] = ""
+    """The volume of a fleet, such as `s3://bucket/blobs`. All services must use the same one, and
+    the log deletes its files together with the records. Empty means the folder `blobs` beside
+    `archive.folder`. A crawl in one folder uses `blobs` in its data folder instead."""
 
 
 class DedupSettings(Section):

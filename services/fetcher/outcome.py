@@ -318,7 +318,11 @@ def failed_result(failure: Failure) -> VisitResult:
     """Return the result of a visit without a response."""
     hazards = (failure.hazard,) if failure.hazard else ()
     assessment = Assessment(
-        outcome=failure.outcome, has_page=False, reason=failure.reason, hazards=hazards
+        outcome=failure.outcome,
+        has_page=False,
+        reason=failure.reason,
+        retry_after=failure.wait,
+        hazards=hazards,
     )
     return VisitResult(assessment=assessment, response=failure)
 

@@ -22,14 +22,16 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.topics import VISITS_ORDERED, Topic
+from gossamer.log.blobs import may_refer, refer
 from gossamer.runtime.processor import Emitter
 from gossamer.telemetry import set_gauge
+from gossamer.volumes import Volume, VolumeUnavailable
 from gossamer.web.sniffing import PACKED_XML, UNCUTTABLE_TYPES
 from gossamer.web.url import host_name
 from gossamer.web.usage import policy_of
 from services.fetcher.http.client import HostClient, Web
 from services.fetcher.http.limiters import Admission, Request, Stage
-from services.fetcher.limitations import ClockSkew, LocalBackoff, LocalFault
+from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, LocalFault
 from services.fetcher.outcome import (
     Failure,
     Reply,
@@ -44,8 +46,50 @@ from services.fetcher.visit import converse, refusal
 
 logger = structlog.get_logger()
 
+LARGE_BODIES = "blobs"
+"""The kind of the limitation that large bodies cannot be stored."""
+MAX_STORE_WAIT = 2.0
+"""The last wait in seconds before a body that cannot be stored is given up."""
+BLOB_WAIT = 60.0
+"""Seconds until a URL whose body could not be stored is visited again."""
+
 EpochOf = Callable[[str], Awaitable[int]]
 """Takes a site; returns the oldest epoch whose orders are valid. May raise Unavailable."""
+
+
+class BlobStore:
+    """Stores bodies of more than *inline_limit* bytes in *volume*, before their events are emitted.
+
+    While the volume is unavailable, `limitations` shows it, and smaller bodies are not affected.
+    """
+
+    def __init__(self, volume: Volume, inline_limit: int, limitations: Limitations) -> None:
+        self._volume, self._inline_limit, self._limitations = volume, inline_limit, limitations
+
+    async def refer(
+        self, events: tuple[Event, ...], remaining_seconds: Callable[[], float]
+    ) -> tuple[Event, ...]:
+        """Return *events* with references to large bodies; retry for some seconds.
+
+        Raise VolumeUnavailable if a body cannot be stored.
+        """
+        return tuple([await self._refer_one(event, remaining_seconds) for event in events])
+
+    async def _refer_one(self, event: Event, remaining_seconds: Callable[[], float]) -> Event:
+        if not may_refer(event, self._inline_limit):
+            return event
+        for wait in retry_waits():
+            try:
+                found = await asyncio.to_thread(refer, event, self._volume, self._inline_limit)
+            except VolumeUnavailable as error:
+                self._limitations.report(LARGE_BODIES, f"large bodies cannot be stored: {error}")
+                if wait > min(MAX_STORE_WAIT, remaining_seconds()):
+                    raise
+                await asyncio.sleep(wait)
+            else:
+                self._limitations.report(LARGE_BODIES, "")
+                return found
+        raise AssertionError("waits never end")
 
 
 class Fetcher:
@@ -56,9 +100,15 @@ class Fetcher:
     begins_once = True
 
     def __init__(
-        self, web: Web, clock: Clock, epoch_of: EpochOf, skew: ClockSkew, backoff: LocalBackoff
+        self,
+        web: Web,
+        clock: Clock,
+        epoch_of: EpochOf,
+        skew: ClockSkew,
+        backoff: LocalBackoff,
+        blobs: BlobStore | None = None,
     ) -> None:
-        self._web, self._clock, self._epoch_of = web, clock, epoch_of
+        self._web, self._clock, self._epoch_of, self._blobs = web, clock, epoch_of, blobs
         self._skew, self.backoff = skew, backoff
         settings = web.settings
         self._limits = VisitLimits(
@@ -157,6 +207,9 @@ class Fetcher:
             self.backoff.record_fault(fault, self._clock())
             run.requested_at = 0.0
             run.return_order(str(fault))
+        except VolumeUnavailable as error:
+            # The page is lost, and its host is not to blame: the URL is visited again.
+            run.return_order(f"a large body cannot be stored: {error}", BLOB_WAIT)
 
     async def _refusal(self, run: "OrderRun") -> str:
         """Return why the order of *run* must not be begun, or ""; wait for an unavailable store."""
@@ -225,7 +278,10 @@ class Fetcher:
                 else:
                     run.requested_at = 0.0
             case Emit(events=emitted):
-                run.emit(self._add_hazards(run.order, emitted))
+                emitted = self._add_hazards(run.order, emitted)
+                if self._blobs:
+                    emitted = await self._blobs.refer(emitted, run.remaining_seconds)
+                run.emit(emitted)
         return StepResult(run.now(), paused.is_set(), response)
 
 
@@ -299,10 +355,11 @@ class OrderRun:
         )
         self._finish(failure)
 
-    def return_order(self, reason: str) -> None:
+    def return_order(self, reason: str, wait: float = 0.0) -> None:
         """End the order now, so that the frontier need not wait for its lease to expire.
 
-        A request in flight may have reached the server, so it is reported.
+        The order may be made again in *wait* seconds. A request in flight may have reached the
+        server, so it is reported.
         """
         if self._is_finished:
             return
@@ -310,6 +367,7 @@ class OrderRun:
         failure = Failure(
             outcome=Outcome.UNVISITED,
             reason=reason,
+            wait=wait,
             started_at=self.requested_at,
             took=max(0.0, took),
         )

@@ -19,7 +19,7 @@ from gossamer.store.claims import ClaimRow
 from services.fetcher.http.client import Web
 from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, ShowLimitations
 from services.fetcher.rate_limits import LeasedSlots, SlotSource
-from services.fetcher.service import EpochOf, Fetcher
+from services.fetcher.service import BlobStore, EpochOf, Fetcher
 
 LEASE_VISITS = 4
 """The lease of an address slot lasts as long as this number of longest visits."""
@@ -113,7 +113,9 @@ async def serve(
     raise_descriptor_limit(settings.fetcher)
     web, limitations = Web(settings.fetcher, clock.now, coordination.slots), Limitations(show)
     skew = ClockSkew(settings.frontier.lease_slack / 2, limitations)
-    fetcher = Fetcher(web, clock.now, coordination.epoch_of, skew, LocalBackoff(limitations))
+    inline_body, backoff = settings.fetcher.inline_body, LocalBackoff(limitations)
+    blobs = BlobStore(log.blobs, inline_body, limitations) if log.blobs else None
+    fetcher = Fetcher(web, clock.now, coordination.epoch_of, skew, backoff, blobs)
     try:
         await fetcher_runner(settings, log, store, clock.now, fetcher, report).run(stop)
     finally:

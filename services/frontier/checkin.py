@@ -152,7 +152,7 @@ class CheckIn:
             row = self._start_delay(partition, host, row, event, now)
             if row.queued and backoff_until is None:
                 partition.tally.daily.count_delay(row.politeness.delay)
-        elif OUTCOMES[event.outcome].fate is Fate.STAY:
+        if event.outcome is Outcome.UNVISITED and (event.retry_after or not event.started_at):
             row = self._record_return(row, event, now)
         # If the host is not checked out, its lease has expired and a slow fetcher reports late.
         if event.last or row.condition is not Condition.CHECKED_OUT:
@@ -316,7 +316,8 @@ class CheckIn:
         return row
 
     def _record_return(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
-        """Return the row of a host whose order a fetcher returned without a request.
+        """Return the row of a host whose order a fetcher returned without a request, or with a page
+        that it could not store.
 
         The host is delayed for as long as the fetcher asks. If it names no time, the delay grows
         with each returned order.

@@ -8,7 +8,7 @@ computed here for every record, so that it is the same for all producers. Topics
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from confluent_kafka import (
@@ -48,6 +48,9 @@ from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 from gossamer.telemetry.timing import observe_duration
 
+if TYPE_CHECKING:
+    from gossamer.volumes import Volume
+
 STARTUP_TIMEOUT = 10.0
 """Maximum seconds at startup before silent brokers count as unavailable."""
 ACTIVE_GROUP_ERRORS = (
@@ -72,8 +75,13 @@ class KafkaLog:
     """
 
     def __init__(
-        self, settings: KafkaSettings, instance: str = "", poll_limit: float = 300.0
+        self,
+        settings: KafkaSettings,
+        instance: str = "",
+        poll_limit: float = 300.0,
+        blobs: "Volume | None" = None,
     ) -> None:
+        self.blobs = blobs
         self._settings, self._instance, self._poll_limit = settings, instance, poll_limit
         self._errors = ConnectionErrors(settings.servers)
         self._lock = RLock()
@@ -354,7 +362,7 @@ class KafkaTail:
                     break
             elif one := self._read(message):
                 found.append(one)
-                size += len(one.value)
+                size += one.size
         return found
 
     def find_end(self) -> None:

@@ -146,7 +146,7 @@ class KafkaReader:
         """The next offset of each partition that had unread records at the last check."""
         self._unchecked: frozenset[int] = frozenset()
         """Assigned partitions that were not checked for gaps yet."""
-        self._trimmer = Trimmer(settings)
+        self._trimmer = Trimmer(settings, log.blobs)
         self._consumer: Any = GroupConsumer(self._configuration(member))
         group = settings.prefix + member.group
         self._gaps = GapCheck(settings, group, self._consumer, self._errors)
@@ -206,7 +206,7 @@ class KafkaReader:
             self._fill(timeout, most)
         self._errors.check()
         found, self._buffered = self._buffered[:most], self._buffered[most:]
-        self._bytes -= sum(len(one.value) for one in found)
+        self._bytes -= sum(one.size for one in found)
         return found
 
     def _has_room(self, most: int) -> bool:
@@ -263,8 +263,9 @@ class KafkaReader:
             self._go_back(at, position, one.offset)
             return
         position.next = one.offset + 1
+        self._trimmer.note(one)
         self._buffered.append(one)
-        self._bytes += len(one.value)
+        self._bytes += one.size
 
     def _go_back(self, at: At, position: ReadOffsets, found: int) -> None:
         """Seek back to `position.next` after the client continued at *found*.
@@ -327,7 +328,7 @@ class KafkaReader:
             raise PartitionsChanged
 
     def _buffer(self, held: list[Record]) -> None:
-        self._buffered, self._bytes = held, sum(len(one.value) for one in held)
+        self._buffered, self._bytes = held, sum(one.size for one in held)
 
     def _check(self, positions: Mapping[At, ReadOffsets]) -> dict[At, int]:
         """Return the end offsets of the partitions of *positions*. Raise Gap if records are

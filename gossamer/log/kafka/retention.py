@@ -17,7 +17,8 @@ are assigned, when offsets jump, and periodically while no records arrive.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -26,6 +27,7 @@ from confluent_kafka.admin import AdminClient
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events.topics import TOPICS, Retention
+from gossamer.log import Record
 from gossamer.log.kafka.client import (
     ATTEMPTS_PER_TIMEOUT,
     EARLIEST,
@@ -41,6 +43,9 @@ from gossamer.log.kafka.client import (
 )
 from gossamer.settings.servers import KafkaSettings
 
+if TYPE_CHECKING:
+    from gossamer.volumes import Volume
+
 TRIM_INTERVAL = 60.0
 """Seconds between two deletions."""
 REQUEST_TIMEOUT = 5.0
@@ -51,9 +56,14 @@ CHECK_INTERVAL = 60.0
 
 
 class Trimmer:
-    """Deletes records that all consumers of a partition have moved past."""
+    """Deletes records that all consumers of a partition have moved past, and their *blobs*."""
 
-    def __init__(self, settings: KafkaSettings) -> None:
+    def __init__(self, settings: KafkaSettings, blobs: "Volume | None" = None) -> None:
+        self._blobs = blobs
+        self._noted: dict[tuple[str, int], dict[int, str]] = defaultdict(dict)
+        """Partition → offset → the blob of a record that was read and may not be deleted yet."""
+        # Requests to a store of objects must not delay the caller's loop.
+        self._removing: ThreadPoolExecutor | None = None
         self._settings, self._errors = settings, ConnectionErrors(settings.servers)
         self._due = clock.steady() + TRIM_INTERVAL
         self._admin: Any = None
@@ -63,6 +73,11 @@ class Trimmer:
         (librdkafka, issue 4605)."""
         self._deleted: dict[tuple[str, int], int] = {}
         self._warned = False
+
+    def note(self, record: Record) -> None:
+        """Note the blob of *record*, which is deleted together with the record."""
+        if self._blobs and (blob := record.blob):
+            self._noted[record.topic, record.partition][record.offset] = blob
 
     def trim(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Delete consumed records of *partitions*, topics and numbers, if that is due.
@@ -89,6 +104,7 @@ class Trimmer:
             # A missing offset is negative, and so the smallest.
             for at, offset in zip(asked, self._query_committed(group, asked), strict=True):
                 ends[at] = min(offset, ends.get(at, offset))
+        self._remove_blobs(ends)
         fresh = {at: end for at, end in ends.items() if end > self._deleted.get(at, 0)}
         for at, offset in self._replayed_from([at for at in fresh if TOPICS[at[0]].replayed]):
             if (end := min(offset, fresh[at])) > self._deleted.get(at, 0):
@@ -105,6 +121,21 @@ class Trimmer:
         for at, deletion in done.items():
             deletion.result()
             self._deleted[at.topic.removeprefix(prefix), at.partition] = at.offset
+
+    def _remove_blobs(self, ends: Mapping[tuple[str, int], int]) -> None:
+        """Remove the noted blobs of records before *ends*, which all groups have consumed.
+
+        The blobs of records that a former process read are left, and are removed as leftovers
+        (`gossamer.log.blobs`).
+        """
+        for at in [at for at in self._noted if at not in ends]:
+            del self._noted[at]
+        removed: list[str] = []
+        for at, noted in self._noted.items():
+            removed += [noted.pop(offset) for offset in sorted(noted) if offset < ends[at]]
+        if removed and self._blobs:
+            self._removing = self._removing or ThreadPoolExecutor(1, "blobs")
+            self._removing.submit(self._blobs.remove_all, removed)
 
     def _replayed_from(
         self, partitions: list[tuple[str, int]]
