@@ -83,8 +83,11 @@ def _batches(letters: Iterator[NamedLetter]) -> Iterator[list[Message]]:
             raise GossamerError(
                 f"dead letter {name} cannot be replayed: there is no topic {letter.topic!r}"
             )
-        batch.append(message_of_letter(letter))
-        size += len(letter.value)
+        try:
+            batch.append(message_of_letter(letter))
+        except Poison as error:
+            raise GossamerError(f"dead letter {name} cannot be replayed: {error}") from error
+        size += len(batch[-1].value)
         if size > MAX_BATCH_BYTES:
             yield batch
             batch, size = [], 0

@@ -27,7 +27,7 @@ from gossamer.errors import BadSettings, Poison
 from gossamer.events import DeadLetter, ErasureRequested
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Message
-from gossamer.log.codec import decode, encode
+from gossamer.log.codec import decode, encode, value_of_letter
 from gossamer.store import Row, partition_fields
 from gossamer.terminal import printable
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
@@ -114,11 +114,12 @@ def _erase_letters(crawl: OpenCrawl, target: str) -> int:
         for record in records:
             try:
                 letter = decode(record) if record.value else None
+                if not isinstance(letter, DeadLetter):
+                    continue
+                value = value_of_letter(letter)
             except Poison:
                 continue
-            if isinstance(letter, DeadLetter) and _contains(
-                b" ".join((letter.key.encode(), letter.reason.encode(), letter.value)), target
-            ):
+            if _contains(b" ".join((letter.key.encode(), letter.reason.encode(), value)), target):
                 found[record.key] = None
     crawl.log.append([Message(DEAD_LETTERS.name, key, b"", key) for key in found])
     return len(found)

@@ -8,14 +8,15 @@ retried URL is queued behind the URLs of its rank that were admitted before its 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, field, json
 from msgspec.structs import asdict
 
 from gossamer.events.records import (
+    Blob,
     Discovery,
     Event,
     Instant,
@@ -28,8 +29,13 @@ from gossamer.web.url import fingerprint, site_of
 from gossamer.web.usage import Judgement, Statement
 from gossamer.web.validators import NO_VALIDATORS, Validators
 
+Part = TypeVar("Part", bound=Struct)
+encode_json = json.Encoder().encode
 MAX_LINKS_PER_EVENT = 1000
-"""Maximum number of links in an event. Each may have 2,000 characters."""
+"""Maximum number of links in an event."""
+MAX_BYTES_PER_EVENT = 600_000
+"""Maximum number of bytes of the links in an event. Later events about the same links have a few
+fields more, and must also fit into a record."""
 
 
 class LinkKind(StrEnum):
@@ -335,6 +341,9 @@ class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     """The kind of the listing, if the response is one."""
     entries: tuple[Entry, ...] = ()
     """The entries of a listing, the most important ones first."""
+    blob: Blob | None = None
+    """The whole event as JSON, if it is too large for a record, which then has no contents. None
+    means that they are in the record."""
 
 
 def group_by_site(
@@ -346,12 +355,24 @@ def group_by_site(
     for found in urls:
         sites[site_of(found.url)].append(found)
     return [
-        UrlsDiscovered(
-            crawl=crawl, at=now, site=site, via=via, urls=tuple(found[n : n + MAX_LINKS_PER_EVENT])
-        )
+        UrlsDiscovered(crawl=crawl, at=now, site=site, via=via, urls=part)
         for site, found in sites.items()
-        for n in range(0, len(found), MAX_LINKS_PER_EVENT)
+        for part in split_for_events(found)
     ]
+
+
+def split_for_events(links: Iterable[Part]) -> Iterator[tuple[Part, ...]]:
+    """Yield *links* in their order, in parts that fit into events."""
+    part, size = list[Part](), 0
+    for link in links:
+        more = len(encode_json(link)) + 1
+        if part and (len(part) == MAX_LINKS_PER_EVENT or size + more > MAX_BYTES_PER_EVENT):
+            yield tuple(part)
+            part, size = [], 0
+        part.append(link)
+        size += more
+    if part:
+        yield tuple(part)
 
 
 def seed_discovery(seed: SeedAdded, url: str) -> Discovery:

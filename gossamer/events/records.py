@@ -454,6 +454,11 @@ class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):
     key: str
     reason: str
     value: bytes
+    """The value of the record, unless it is large."""
+    compressed: bool = False
+    """Whether `value` is compressed with zlib (RFC 1950), because it is large."""
+    cut: bool = False
+    """Whether `value` is only the beginning, because the whole is too large even if compressed."""
 
 
 class RobotsRequested(Event, frozen=True, kw_only=True, tag="robots_requested"):

@@ -14,8 +14,11 @@ from gossamer.events.outcomes import check_complete
 from gossamer.events.pages import Contents
 from gossamer.events.records import Event
 
-OVERHEAD_BYTES = 64 << 10
-"""Bytes of a record besides its event: its key, and what the log adds."""
+MAX_RECORD_BYTES = 1_000_000
+"""Maximum number of bytes of a record on any topic, with its key and headers. Any Kafka accepts
+them: the default of max.message.bytes is 1,048,588 for a batch."""
+OVERHEAD_BYTES = 8 << 10
+"""Bytes of a record besides its event: its key, its headers, and what the log adds."""
 
 
 class Retention(Enum):
@@ -67,16 +70,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     segment_bytes: int = 0
     """Bytes of a segment file of Kafka, which frees disk space by whole files. 0 means Kafka's
     default."""
-    max_message_bytes: int
     producers: tuple[str, ...]
     consumers: tuple[str, ...]
     """The services that must consume a record before it may be deleted. Other consumers are not
     waited for."""
-
-    @property
-    def limit(self) -> int:
-        """Maximum number of bytes of an encoded event."""
-        return self.max_message_bytes - OVERHEAD_BYTES
+    limit: int = MAX_RECORD_BYTES - OVERHEAD_BYTES
+    """Maximum number of bytes of an encoded event."""
 
 
 _EVENT_TYPES = {
@@ -118,6 +117,3 @@ SITE_KEYED = tuple(
 them."""
 TOPIC_OF = {kind.type: topic for topic in TOPICS.values() for kind in topic.events}
 check_complete(_EVENT_TYPES.values(), TOPIC_OF, "schemas/topics")
-MAX_RECORD_BYTES = max(topic.max_message_bytes for topic in TOPICS.values())
-"""Maximum number of bytes of a record on any topic, which clients must be able to send and
-fetch."""

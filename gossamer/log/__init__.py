@@ -97,6 +97,12 @@ class Message:
     headers: Headers = ()
     partition: int | None = None
 
+    @property
+    def size(self) -> int:
+        """Number of bytes of the record on Kafka, before compression."""
+        headers = sum(len(name) + len(value.encode()) for name, value in self.headers)
+        return len(self.key.encode()) + len(self.value) + headers
+
     def partition_among(self, partitions: int) -> int:
         """Return the partition of the message on a topic with this number of *partitions*."""
         if self.partition is not None:

@@ -1,4 +1,4 @@
-"""Blobs: bytes of events that are too large for a record.
+"""Blobs: bytes that are too large for a record: bodies, and long results of the parser.
 
 A record has at most `topics.MAX_RECORD_BYTES`, so that any Kafka accepts it. The writer stores
 larger bytes in a volume first (`refer`), and the record has their name, size, digest and URI. A
@@ -14,18 +14,25 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 
+import msgspec
 import structlog
 from msgspec.structs import replace
 
 from gossamer.errors import GossamerError, Poison
-from gossamer.events import Blob, Event, PageFetched
-from gossamer.events.topics import PAGES_FETCHED, TOPIC_OF
+from gossamer.events import Blob, Event, PageFetched, PageParsed
+from gossamer.events.public import fit_to_limit
+from gossamer.events.topics import TOPIC_OF
 from gossamer.log import Log
-from gossamer.log.codec import Decoded, encoded_size
+from gossamer.log.codec import UNREADABLE, Decoded, encoded_size
 from gossamer.volumes import Missing, Volume
 from gossamer.web.http import payload_digest
 
-TOPICS_WITH_BLOBS = (PAGES_FETCHED,)
+WITH_BLOBS = (PageFetched, PageParsed)
+"""The events that may refer to a blob."""
+MAX_PARSED_BYTES = 8 << 20
+"""Maximum number of bytes of the contents of a page. Larger contents are reduced."""
+IDENTITY = ("crawl", "at", "site", "host", "visit", "fetched_at", "status", "kind")
+"""The fields of a PageParsed that stay in its record."""
 SMALL_BODY = 256 << 10
 """Bytes of a body that fits into a record beside any headers, as far as they fit."""
 DAY = 86400.0
@@ -33,32 +40,49 @@ LEFTOVER_AGE = 7 * DAY
 """Seconds after which a blob without a record is a leftover. A fetcher may have stored it and wait
 for Kafka to append the record."""
 
+_encode = msgspec.json.Encoder().encode
+_decode_parsed = msgspec.json.Decoder(PageParsed).decode
 logger = structlog.get_logger()
 
 
 def refer(event: Event, volume: Volume, inline_limit: int) -> Event:
     """Return *event* with large bytes replaced by a reference to a blob, which is stored.
 
-    A body of more than *inline_limit* bytes is stored, and one whose record would be too large.
-    Raise VolumeUnavailable if the blob cannot be stored.
+    A body of more than *inline_limit* bytes is stored, and one whose record would be too large. A
+    PageParsed that is too large for a record is stored as a whole, in JSON. Raise VolumeUnavailable
+    if the blob cannot be stored.
     """
-    if not (may_refer(event, inline_limit) and isinstance(event, PageFetched)):
+    if not may_refer(event, inline_limit):
         return event
-    if len(event.body) <= inline_limit and encoded_size(event) <= TOPIC_OF[PageFetched].limit:
-        return event
-    identity = f"{event.crawl} {event.visit.id} {event.visit.url} {event.started_at!r}"
-    return replace(event, body=b"", blob=_store(event.body, identity, event.at, volume))
+    if isinstance(event, PageFetched):
+        if len(event.body) <= inline_limit and encoded_size(event) <= TOPIC_OF[PageFetched].limit:
+            return event
+        return replace(event, body=b"", blob=_store(event.body, event, event.started_at, volume))
+    assert isinstance(event, PageParsed)
+    data = _encode(fit_to_limit(event, MAX_PARSED_BYTES))
+    if len(data) > MAX_PARSED_BYTES:
+        raise Poison(f"the contents of a page are too large: {len(data)} bytes")
+    return _without_contents(event, _store(data, event, event.fetched_at, volume))
+
+
+def _without_contents(event: PageParsed, blob: Blob) -> PageParsed:
+    kept = {name: getattr(event, name) for name in IDENTITY}
+    return PageParsed(**kept, blob=blob)
 
 
 def may_refer(event: Event, inline_limit: int) -> bool:
     """Return whether `refer` may store a blob for *event*."""
+    if isinstance(event, PageParsed):
+        return encoded_size(event) > TOPIC_OF[PageParsed].limit
     return isinstance(event, PageFetched) and len(event.body) > min(inline_limit, SMALL_BODY)
 
 
-def _store(data: bytes, identity: str, now: float, volume: Volume) -> Blob:
+def _store(data: bytes, event: PageFetched | PageParsed, at: float, volume: Volume) -> Blob:
+    visit = event.visit
+    identity = f"{event.__struct_config__.tag} {event.crawl} {visit.id} {visit.url} {at!r}"
     digest = payload_digest(data)
     key = blake2b(identity.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    name = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}/{digest.removeprefix('sha1:')}-{key}"
+    name = f"{datetime.fromtimestamp(event.at, UTC):%Y-%m-%d}/{digest.removeprefix('sha1:')}-{key}"
     volume.put_bytes(name, data)
     return Blob(name=name, uri=volume.uri(name), size=len(data), digest=digest)
 
@@ -69,9 +93,15 @@ def load(event: Event, volume: Volume | None) -> Event:
     Raise Poison if the blob is missing or has other bytes, and VolumeUnavailable if the volume does
     not answer.
     """
-    if not isinstance(event, PageFetched) or event.blob is None:
+    if not isinstance(event, WITH_BLOBS) or event.blob is None:
         return event
-    return replace(event, body=_read(event.blob, volume), blob=None)
+    data = _read(event.blob, volume)
+    if isinstance(event, PageFetched):
+        return replace(event, body=data, blob=None)
+    try:
+        return _decode_parsed(data)
+    except UNREADABLE as error:
+        raise Poison(f"the blob {event.blob.uri} is not a page_parsed: {error}") from error
 
 
 def _read(blob: Blob, volume: Volume | None) -> bytes:
@@ -88,7 +118,7 @@ def _read(blob: Blob, volume: Volume | None) -> bytes:
 
 def has_blob(one: Decoded) -> bool:
     """Return whether the event of *one* must be loaded."""
-    return isinstance(one.event, PageFetched) and one.event.blob is not None
+    return isinstance(one.event, WITH_BLOBS) and one.event.blob is not None
 
 
 def load_all(decoded: Sequence[Decoded], volume: Volume | None) -> list[Decoded]:
@@ -125,7 +155,7 @@ def remove_leftovers(log: Log, before: float) -> int:
 
 
 def _referenced(log: Log) -> set[str]:
-    tail, found = log.tail([topic.name for topic in TOPICS_WITH_BLOBS]), set[str]()
+    tail, found = log.tail([TOPIC_OF[kind].name for kind in WITH_BLOBS]), set[str]()
     try:
         while records := tail.poll(1.0):
             found.update(record.blob for record in records)

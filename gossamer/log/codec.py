@@ -1,5 +1,6 @@
 """Encodes events as messages and decodes records: one JSON object each, with bytes as base64."""
 
+import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -16,13 +17,14 @@ from gossamer.events import (
     HostCheckedOut,
     Page,
     PageFetched,
+    PageParsed,
     SeedAdded,
     Tombstone,
     topics,
 )
 from gossamer.events.pages import Contents
 from gossamer.events.public import fit_to_limit
-from gossamer.events.topics import TOPICS, Topic
+from gossamer.events.topics import MAX_RECORD_BYTES, TOPICS, Topic
 from gossamer.log import BLOB, BLOB_SIZE, Headers, Message, Record
 from gossamer.web.url import BadUrl, canonicalize, site_of
 
@@ -36,8 +38,11 @@ TOMBSTONE_HEADERS = ("verdict", "redirects_to", "reason", "at", "status", "trace
 NO_REDIRECT = ("redirects_to", "")
 UNCHANGED_HEADER = ("unchanged", "1")
 """The header of an unchanged document, which consumers may skip."""
-MAX_KEY_CHARACTERS, MAX_REASON_CHARACTERS = 16_384, 2_000
-"""Maximum number of characters of key and reason in a dead letter, so that it fits its topic."""
+MAX_KEY_CHARACTERS, MAX_REASON_CHARACTERS = 2_048, 2_000
+"""Maximum number of characters of key and reason in a dead letter."""
+MAX_LETTER_BYTES = 720_000
+"""Maximum number of bytes of the value in a dead letter. In base64, they fit into a record beside
+key and reason. A body in base64 has this size again if it is compressed."""
 
 
 def decoder(topic: Topic) -> msgspec.json.Decoder[Event]:
@@ -81,6 +86,8 @@ def encode(event: Event | Tombstone) -> Message:
         )
     headers = _headers(event)
     message = Message(topic.name, key_of(event), value, partition_key_of(event), headers)
+    if (size := message.size) > MAX_RECORD_BYTES:
+        raise Poison(f"a record for {topic.name} is too large: {size} bytes with its key")
     if isinstance(event, HostCheckedOut) and event.sent_to >= 0:
         return replace(message, partition=event.sent_to)
     return message
@@ -94,7 +101,7 @@ def encoded_size(event: Event) -> int:
 def _headers(event: Event) -> Headers:
     if isinstance(event, Page):
         return _headers_of_page(event)
-    if isinstance(event, PageFetched) and (blob := event.blob):
+    if isinstance(event, PageFetched | PageParsed) and (blob := event.blob):
         return ((BLOB, blob.name), (BLOB_SIZE, str(blob.size)))
     return ()
 
@@ -237,7 +244,10 @@ def _add_tag(value: bytes) -> bytes:
 
 
 def dead_letter(record: Record, service: str, reason: str, now: float) -> DeadLetter:
-    """Return the dead letter of *record*, with its whole value."""
+    """Return the dead letter of *record*, with its whole value if that fits in any form."""
+    value, is_large = record.value, len(record.value) > MAX_LETTER_BYTES
+    packed = zlib.compress(value) if is_large else value
+    is_cut = len(packed) > MAX_LETTER_BYTES
     return DeadLetter(
         at=now,
         service=service,
@@ -246,14 +256,35 @@ def dead_letter(record: Record, service: str, reason: str, now: float) -> DeadLe
         offset=record.offset,
         key=record.key[:MAX_KEY_CHARACTERS],
         reason=reason[:MAX_REASON_CHARACTERS].encode("utf-8", "replace").decode(),
-        value=record.value,
+        value=value[:MAX_LETTER_BYTES] if is_cut else packed,
+        compressed=is_large and not is_cut,
+        cut=is_cut,
     )
 
 
+def value_of_letter(letter: DeadLetter) -> bytes:
+    """Return the value of the record in *letter*, or its beginning if it is cut.
+
+    Raise Poison if it cannot be decompressed.
+    """
+    if not letter.compressed:
+        return letter.value
+    try:
+        # No record is larger, so a larger value is not ours.
+        return zlib.decompressobj().decompress(letter.value, 2 * MAX_RECORD_BYTES)
+    except zlib.error as error:
+        raise Poison(f"the value of a dead letter cannot be decompressed: {error}") from error
+
+
 def message_of_letter(letter: DeadLetter) -> Message:
-    """Return the record in *letter* as a message, with its original key."""
+    """Return the record in *letter* as a message, with its original key.
+
+    Raise Poison if its value is cut or damaged.
+    """
     at = letter.topic, letter.partition, letter.offset
-    return copy_message(Record(*at, letter.key, letter.value))
+    if letter.cut:
+        raise Poison("the value of the record is cut, because it was too large")
+    return copy_message(Record(*at, letter.key, value_of_letter(letter)))
 
 
 def copy_message(record: Record) -> Message:

@@ -293,7 +293,7 @@ class FetcherSettings(Section):
     off."""
     slow_window: Seconds = 20.0
     """Time for which a transfer must be slower than `slow_rate` to be cut."""
-    robots_limit: BodyBytes = 500 << 10
+    robots_limit: Annotated[Bytes, Field(le=500 << 10)] = 500 << 10
     """Maximum size of a robots.txt. The rest is ignored."""
     robots_age: Seconds = 86400.0
     """Maximum age of a robots.txt before it is fetched again. Its Cache-Control may shorten

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from gossamer.events.topics import PAGES_FETCHED
-
 
 class Section(BaseModel):
     """A table of the TOML file. Its docstring and the strings below its fields are for operators.
@@ -40,8 +38,8 @@ Seconds = Annotated[float, Field(gt=0), unit("seconds")]
 SecondsOrZero = Annotated[float, Field(ge=0), unit("seconds")]
 Factor = Annotated[float, Field(ge=0), unit("times")]
 Bytes = Annotated[Positive, unit("bytes")]
-BodyBytes = Annotated[Bytes, Field(le=(PAGES_FETCHED.limit - (1 << 20)) // 4 * 3)]
-"""The size of a body that fits into an event: in base64, beside a mebibyte of headers."""
+BodyBytes = Annotated[Bytes, Field(le=64 << 20)]
+"""The size of a body, of which services hold several in memory."""
 
 Address = Annotated[str, unit("IP address")]
 Hosts = Annotated[Positive, unit("hosts")]

@@ -49,7 +49,7 @@ from gossamer.events import (
     UrlsDiscovered,
 )
 from gossamer.events.hazards import Hazard
-from gossamer.events.pages import MAX_LINKS_PER_EVENT, LinkKind, group_by_site, link_discovery
+from gossamer.events.pages import LinkKind, group_by_site, link_discovery, split_for_events
 from gossamer.telemetry import count
 from gossamer.web import links
 from gossamer.web.url import fingerprint, host_key, site_of
@@ -263,8 +263,7 @@ class LinkParking:
             for one in excluded
             if not one.guess and self._first_finder(page.site, one, finder) == finder
         ]
-        for at in range(0, len(links), MAX_LINKS_PER_EVENT):
-            urls = tuple(links[at : at + MAX_LINKS_PER_EVENT])
+        for urls in split_for_events(links):
             yield LinksParked(
                 crawl=page.crawl, at=now, site=page.site, via=page.visit.id, urls=urls
             )
@@ -374,15 +373,8 @@ def group_by_host(
     """
     ordered = sorted(hints, key=lambda hint: (host_key(hint.url), -hint.changed_at))
     for host, group in groupby(ordered, key=lambda hint: host_key(hint.url)):
-        of_host = tuple(islice(group, limit))
-        for at in range(0, len(of_host), MAX_LINKS_PER_EVENT):
-            yield ChangesHinted(
-                crawl=crawl,
-                at=now,
-                site=site_of(host),
-                host=host,
-                hints=of_host[at : at + MAX_LINKS_PER_EVENT],
-            )
+        for part in split_for_events(islice(group, limit)):
+            yield ChangesHinted(crawl=crawl, at=now, site=site_of(host), host=host, hints=part)
 
 
 def _hash(link: Link) -> int:

@@ -14,7 +14,6 @@ visited sooner.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from msgspec.structs import replace
 
@@ -27,6 +26,7 @@ from gossamer.events import (
     UrlsErased,
     VisitsErased,
 )
+from gossamer.events.pages import MAX_BYTES_PER_EVENT
 from gossamer.log import key_group_of
 from gossamer.store import R, Row, Store
 from gossamer.web.url import host_key
@@ -42,6 +42,8 @@ from services.frontier.rows import (
 from services.frontier.usage_files import archived_files
 from services.frontier.workbench import Host
 
+QUOTES = 3
+"""Bytes of JSON around a string in a list."""
 MAX_URLS_PER_EVENT = 500
 """URLs of one event."""
 LATE_LINKS_PART = 9999
@@ -122,12 +124,8 @@ class ErasureHandler:
         urls: Sequence[str],
         now: float,
     ) -> Iterator[Event]:
-        parts = [
-            urls[at : at + MAX_URLS_PER_EVENT] for at in range(0, len(urls), MAX_URLS_PER_EVENT)
-        ] or [()]
-        for part, urls_of_part in enumerate(parts):
-            visits = (self._iter_rows(HistoryRow, (event.crawl, url)) for url in urls_of_part)
-            digests = {visit.digest for visit in chain.from_iterable(visits) if visit.digest}
+        parts = [*self._split(event.crawl, urls)] or [([], set[str]())]
+        for part, (urls_of_part, digests) in enumerate(parts):
             last = part == len(parts) - 1
             yield ErasureBegun(
                 crawl=event.crawl,
@@ -148,6 +146,22 @@ class ErasureHandler:
                 part=part,
                 urls=tuple(urls_of_part),
             )
+
+    def _split(self, crawl: str, urls: Sequence[str]) -> Iterator[tuple[list[str], set[str]]]:
+        """Yield *urls* with the digests of their visits, in parts that fit into events."""
+        part, digests, size = list[str](), set[str](), 0
+        for url in urls:
+            visits = self._iter_rows(HistoryRow, (crawl, url))
+            found = {visit.digest for visit in visits if visit.digest}
+            more = len(url) + sum(map(len, found)) + QUOTES * (1 + len(found))
+            if part and (len(part) == MAX_URLS_PER_EVENT or size + more > MAX_BYTES_PER_EVENT):
+                yield part, digests
+                part, digests, size = [], set(), 0
+            part.append(url)
+            digests |= found
+            size += more
+        if part:
+            yield part, digests
 
     def remove_erased_links(
         self, partition: Partition, event: UrlsAdmitted, now: float

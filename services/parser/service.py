@@ -1,6 +1,7 @@
 """The parser on the log: one PageParsed for each PageFetched."""
 
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -17,6 +18,10 @@ from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
 from services.parser.result import classify, report_unreadable
 
+StoreBlob = Callable[[PageParsed], Awaitable[Event]]
+"""Stores the contents of a page as a blob if they are too large for a record, and returns the event
+to emit. Raises VolumeUnavailable."""
+
 MAX_HOSTS = 10_000
 """Hosts whose dead letters are counted: the last ones that had any."""
 
@@ -30,6 +35,11 @@ def is_read(page: PageFetched) -> bool:
     if page.status in REDIRECTS:
         return True
     return 200 <= page.status < 300 and whole_type(page.headers, page.body) == STYLE
+
+
+async def keep_inline(parsed: PageParsed) -> Event:
+    """Return *parsed*, whose contents the log reduces if they are too large."""
+    return parsed
 
 
 class DeadLetterLimiter:
@@ -62,9 +72,15 @@ class Parser:
     begins_once = False
 
     def __init__(
-        self, pool: Pool, options: Options, dead_letters: DeadLetterLimiter, clock: Clock
+        self,
+        pool: Pool,
+        options: Options,
+        dead_letters: DeadLetterLimiter,
+        clock: Clock,
+        store_blob: StoreBlob = keep_inline,
     ) -> None:
         self._pool, self._options, self._clock = pool, options, clock
+        self._store_blob = store_blob
         self._dead_letters = dead_letters
 
     def control(self, event: Event) -> None:
@@ -74,7 +90,7 @@ class Parser:
         """Emit the contents of a fetched page; ignore visits of other purposes."""
         if isinstance(event, PageFetched) and is_read(event):
             try:
-                emit(await self._read(event))
+                emit(await self._store_blob(await self._read(event)))
             except Poison as error:
                 count_hazards(self.name, [Hazard.PARSER_FAULT])
                 emit(report_unreadable(event, str(error), self._clock()))

@@ -4,15 +4,18 @@ import asyncio
 import os
 
 from gossamer import clock
+from gossamer.events import Event, PageParsed
 from gossamer.log import Log
+from gossamer.log.blobs import may_refer, refer
 from gossamer.log.throttling import Throttle
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.runtime.loop import Report, ignore
 from gossamer.settings import Settings
 from gossamer.store import Store
+from gossamer.volumes import Volume
 from services.parser.options import Options
 from services.parser.pool.pool import Pool
-from services.parser.service import DeadLetterLimiter, Parser
+from services.parser.service import DeadLetterLimiter, Parser, StoreBlob, keep_inline
 
 
 async def serve(
@@ -26,11 +29,21 @@ async def serve(
     size = section.workers or os.cpu_count() or 1
     async with Pool(size, section.page_limit, section.memory_limit) as pool:
         dead_letters = DeadLetterLimiter(section.dead_letters_limit)
-        parser = Parser(pool, options_of(settings), dead_letters, clock.now)
+        store_blob = _store_blobs_in(log.blobs) if log.blobs else keep_inline
+        parser = Parser(pool, options_of(settings), dead_letters, clock.now, store_blob)
         # Two pages in flight per child, so that no child waits for the log.
         hold = Throttle(log, "parser").partitions
         runner = ConcurrentRunner(parser, log, store, clock.now, 2 * size, hold, report)
         await runner.run(stop)
+
+
+def _store_blobs_in(volume: Volume) -> StoreBlob:
+    async def store_blob(parsed: PageParsed) -> Event:
+        if not may_refer(parsed, 0):
+            return parsed
+        return await asyncio.to_thread(refer, parsed, volume, 0)
+
+    return store_blob
 
 
 def options_of(settings: Settings) -> Options:

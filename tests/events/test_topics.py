@@ -70,12 +70,6 @@ def test_site_keyed_topics_have_equal_partition_counts() -> None:
     assert len({TOPICS[name].partitions for name in SITE_KEYED}) == 1
 
 
-@every_topic
-def test_dead_letter_can_contain_the_largest_record(topic: Topic) -> None:
-    in_base64 = (topic.max_message_bytes + 2) // 3 * 4
-    assert topic is topics.DEAD_LETTERS or in_base64 < topics.DEAD_LETTERS.limit
-
-
 @pytest.mark.parametrize("service", SERVICES)
 def test_service_reads_the_topics_that_list_it_as_consumer(service: type[Fetcher]) -> None:
     named = {topic.name for topic in TOPICS.values() if service.name in topic.consumers}

@@ -18,7 +18,7 @@ from tests.fetcher.test_runner import Tail, put, serving_orders
 async def test_too_large_page_ends_its_order_with_an_internal_error(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = replace(topics.PAGES_FETCHED, max_message_bytes=20_000 + topics.OVERHEAD_BYTES)
+    small = replace(topics.PAGES_FETCHED, limit=20_000)
     known: dict[Any, Any] = {**topics.TOPIC_OF, PageFetched: small}
     monkeypatch.setattr(topics, "TOPIC_OF", known)
     async with serving(a=page(b"one"), b=page(b"x" * 30_000), c=page(b"three")) as server:

@@ -1,6 +1,7 @@
 """Encoding and decoding of events. Invalid records are poison."""
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -23,6 +24,7 @@ from gossamer.events import (
     Outcome,
     Page,
     PageDeduplicated,
+    PageFetched,
     PageParsed,
     SeedAdded,
     SiteOverridden,
@@ -34,7 +36,15 @@ from gossamer.events import (
     topics,
 )
 from gossamer.log import Headers, Message, Record
-from gossamer.log.codec import dead_letter, decode, encode, tombstone
+from gossamer.log.codec import (
+    MAX_LETTER_BYTES,
+    dead_letter,
+    decode,
+    encode,
+    message_of_letter,
+    tombstone,
+    value_of_letter,
+)
 from gossamer.web.usage import License, Statement
 
 KINDS = list(topics.TOPIC_OF)
@@ -329,20 +339,41 @@ def test_unknown_version_raises_newer(kind: type[Event]) -> None:
 def test_event_too_large_for_its_topic_is_poison() -> None:
     fits = msgspec.structs.replace(PAGE, text="x" * (topics.PAGES.limit - 1000))
     assert len(encode(fits).value) <= topics.PAGES.limit
-    with pytest.raises(Poison, match=r"for pages is too large: 838\d{4} bytes, at most 8388608"):
+    with pytest.raises(Poison, match=r"for pages is too large: 99\d{4} bytes, at most 991808"):
         encode(msgspec.structs.replace(PAGE, text="x" * topics.PAGES.limit))
 
 
 def test_largest_record_of_any_topic_fits_a_dead_letter() -> None:
-    most = topics.PAGES.max_message_bytes
-    for letter in (
-        dead_letter(record("pages", b"\xff" * most), "parser", "why", 5.0),
-        dead_letter(record("pages", b"\xff" * (most // 2), "\0" * (most // 2)), "x", "why", 5.0),
-        dead_letter(record("pages", b"\xff" * most), "parser", "\ud800" + "\0" * most, 5.0),
+    most = topics.MAX_RECORD_BYTES
+    foreign = random.Random(1).randbytes(1_048_588)
+    for value, key, reason in (
+        (b"\xff" * most, "key", "why"),
+        (b"\xff" * (most // 2), "\0" * (most // 2), "why"),
+        (b"\xff" * most, "key", "\ud800" + "\0" * most),
+        (foreign, "\0" * most, "\0" * most),
+        (foreign[:MAX_LETTER_BYTES], "\0" * most, "\0" * most),
     ):
-        message = encode(letter)
-        assert len(message.value) + len(message.key) < topics.DEAD_LETTERS.limit
-        assert isinstance(decode(to_record(message)), DeadLetter)
+        message = encode(dead_letter(record("pages", value, key), "parser", reason, 5.0))
+        assert message.size <= topics.MAX_RECORD_BYTES
+        letter = decode(to_record(message))
+        assert isinstance(letter, DeadLetter)
+        assert value_of_letter(letter) == (value[:MAX_LETTER_BYTES] if letter.cut else value)
+        assert letter.cut == (value is foreign)
+
+
+def test_dead_letter_contains_the_largest_inline_body() -> None:
+    body = random.Random(1).randbytes(700_000)
+    fetched = replace(msgspec.convert(example(PageFetched), PageFetched), body=body)
+    value = encode(fetched).value
+    letter = dead_letter(record("pages.fetched", value), "parser", "why", 5.0)
+    assert (letter.compressed, letter.cut) == (True, False)
+    assert message_of_letter(letter).value == value
+
+
+def test_cut_dead_letter_is_not_replayed() -> None:
+    foreign = random.Random(1).randbytes(1_048_588)
+    with pytest.raises(Poison, match="cut"):
+        message_of_letter(dead_letter(record("seeds", foreign), "dedup", "why", 5.0))
 
 
 ORIGIN = "seed@seeds/1/2"

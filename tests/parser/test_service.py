@@ -87,7 +87,7 @@ async def test_every_page_is_parsed_and_unreadable_pages_are_dead_letters(
 async def test_page_with_too_large_result_is_reported_unreadable(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = replace(topics.PAGES_PARSED, max_message_bytes=20_000 + topics.OVERHEAD_BYTES)
+    small = replace(topics.PAGES_PARSED, limit=20_000)
     topic_by_event: dict[Any, Any] = {**topics.TOPIC_OF, PageParsed: small}
     monkeypatch.setattr(topics, "TOPIC_OF", topic_by_event)
     before = hazard_count("parser_fault")

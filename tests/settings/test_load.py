@@ -10,7 +10,6 @@ import pytest
 from pydantic import ValidationError
 
 from gossamer.errors import BadSettings
-from gossamer.events.topics import PAGES_FETCHED
 from gossamer.settings import Settings, load_settings
 
 
@@ -258,8 +257,8 @@ def test_invalid_name_server_is_refused(server: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["body_limit", "robots_limit"])
-def test_body_limit_above_event_limit_is_refused(name: str) -> None:
-    limit = (PAGES_FETCHED.limit - (1 << 20)) // 4 * 3
+def test_body_limit_above_its_maximum_is_refused(name: str) -> None:
+    limit = 500 << 10 if name == "robots_limit" else 64 << 20
     assert load_settings(None, {"fetcher": {name: limit}})
     with pytest.raises(BadSettings, match=f"fetcher.{name}: .* {limit}"):
         load_settings(None, {"fetcher": {name: limit + 1}})

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from gossamer import clock
 from gossamer.errors import Fenced, GossamerError, Unavailable
-from gossamer.events.topics import MAX_RECORD_BYTES, PAGES_FETCHED, TOPICS
+from gossamer.events.topics import PAGES_FETCHED, TOPICS
 from gossamer.log import Headers, Record
 from gossamer.settings.servers import KafkaSettings
 
@@ -241,10 +241,10 @@ def producer_config(settings: KafkaSettings) -> dict[str, Any]:
         "compression.level": 1,
         # Only documentation: the partition is always set, by the same hash.
         "partitioner": "murmur2",
-        "message.max.bytes": MAX_RECORD_BYTES,
+        # The default of brokers for a batch. A record has less (`topics.MAX_RECORD_BYTES`).
+        "message.max.bytes": 1_048_588,
         "message.timeout.ms": int(settings.timeout * 1000),
-        # The largest record must fit, or it would wait for buffer space for ever.
-        "queue.buffering.max.kbytes": (64 << 10) + (MAX_RECORD_BYTES >> 10),
+        "queue.buffering.max.kbytes": 64 << 10,
     }
 
 

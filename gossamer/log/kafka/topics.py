@@ -85,7 +85,6 @@ def _spec(topic: Topic, settings: KafkaSettings) -> TopicSpec:
         grows=not by_site and topic.retention is not Retention.NEWEST,
         fixed={
             "cleanup.policy": _cleanup(topic),
-            "max.message.bytes": str(topic.max_message_bytes),
             "compression.type": "producer",
             "min.insync.replicas": str(max(1, replication - 1)),
             **(UNLIMITED_RETENTION if topic.retention is Retention.UNTIL_CONSUMED else {}),

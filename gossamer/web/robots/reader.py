@@ -8,7 +8,7 @@ in place of a line end, a file in UTF-16. A key that is not in the standard is n
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
 from string import ascii_lowercase
@@ -19,6 +19,10 @@ from gossamer.web.url import BadUrl, canonicalize
 
 LIMIT = 500 << 10
 """Maximum octets of a file that are parsed (section 2.5)."""
+MAX_RULES_BYTES, NEWLINE = 600_000, 2
+"""Maximum number of bytes of the rules in JSON, and those of a line's end. Escaped octets, and
+groups that name a crawler twice, can make the rules longer than the file. The rest is ignored, as
+beyond `LIMIT`, so that an order with the rules fits into a record."""
 MAX_SITEMAPS = 100
 """Maximum number of sitemaps of one file."""
 MAX_USAGE_LINES = 100
@@ -114,7 +118,7 @@ def parse_robots(
         file.add(line)
     group = file.our_group if file.our_group.is_named else file.default_group
     rules = RobotsRules(
-        lines=format_rules(group.rules),
+        lines=format_rules(_limit_size(group.rules)),
         crawl_delay=group.delay,
         fetched_at=now,
         expires_at=now + age,
@@ -123,6 +127,17 @@ def parse_robots(
         licenses=(*file.licenses, *group.licenses)[:MAX_LICENSES],
     )
     return RobotsFile(rules, tuple(file.sitemaps), file.malformed + was_converted)
+
+
+def _limit_size(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """Yield *rules* up to MAX_RULES_BYTES of JSON."""
+    size = 0
+    for rule in rules:
+        line = rule.as_line
+        size += len(line) + line.count('"') + line.count("\\") + NEWLINE
+        if size > MAX_RULES_BYTES:
+            return
+        yield rule
 
 
 def is_token(product: str) -> bool:

@@ -31,6 +31,7 @@ from gossamer.log.codec import decode_all
 from gossamer.log.control import ControlTail
 from gossamer.log.kafka.retention import CHECK_INTERVAL
 from gossamer.log.throttling import HOLD_INTERVAL, Throttle
+from gossamer.runtime.backends import open_blobs
 from gossamer.runtime.handling import handle_record
 from gossamer.runtime.health import Health
 from gossamer.settings import Settings
@@ -102,7 +103,7 @@ def build(
     restorer = Restorer(app, discovered, changelog, offsets, beacon=tables.beacon)
     tables._recovery = cast(Recovery, restorer)
     dedup = Dedup(SeenMapping(seen), store, settings.dedup, archive=settings.archive)
-    runner = FaustRunner(app, dedup, changelog, store)
+    runner = FaustRunner(app, dedup, changelog, store, open_blobs(settings))
     restorer.load = runner.load
     consumer = cast(Consumer, app.consumer)
     consumer.committable_offsets, consumer.hand_over = runner.committable_offsets, runner.hand_over

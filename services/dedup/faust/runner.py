@@ -24,12 +24,14 @@ from faust.types.tuples import RecordMetadata
 from gossamer import clock
 from gossamer.errors import Unavailable
 from gossamer.log import Message, Record, partition_of
+from gossamer.log.blobs import load_all
 from gossamer.log.codec import decode_all
 from gossamer.runtime.concurrent import OffsetTracker
 from gossamer.runtime.handling import events_of, handle_record, handle_records, read_ahead, reads_of
 from gossamer.store import Store
 from gossamer.telemetry import observe
 from gossamer.telemetry.timing import observe_duration
+from gossamer.volumes import Volume
 from services.dedup.faust.changelog import Changelog
 from services.dedup.faust.tables import Change
 from services.dedup.faust.transport import Producer
@@ -63,7 +65,15 @@ class PendingRecord(NamedTuple):
 class FaustRunner:
     """Handles records, and tracks each of them until its outputs are acknowledged."""
 
-    def __init__(self, app: faust.App, dedup: Dedup, changelog: Changelog, store: Store) -> None:
+    def __init__(
+        self,
+        app: faust.App,
+        dedup: Dedup,
+        changelog: Changelog,
+        store: Store,
+        blobs: Volume | None = None,
+    ) -> None:
+        self._blobs = blobs
         self.dedup = dedup
         self.app, self.seen, self.changelog, self._store = app, changelog.table, changelog, store
         self._prefix = app.conf.id.removesuffix(self.dedup.name)
@@ -142,7 +152,7 @@ class FaustRunner:
                     raise
 
     def _handle_batch(self, records: Sequence[Record]) -> list[list[Message]]:
-        decoded = decode_all(records)
+        decoded = load_all(decode_all(records), self._blobs)
         read_ahead(self._store, reads_of(self.dedup, events_of(decoded)))
         messages = handle_records(self.dedup, decoded, clock.now, self._restart)
         self._store.flush()
