@@ -12,13 +12,14 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Retention
 from gossamer.extras import require_extra
 from gossamer.log import Log
-from gossamer.runtime.backends import check_fleet
+from gossamer.runtime.backends import check_fleet, open_blobs
 from gossamer.runtime.checkpoints import Alignment, compare_group
 from gossamer.runtime.identity import FILE, check_identity, check_stated_folder
 from gossamer.runtime.processor import Processor
@@ -50,6 +51,8 @@ MAX_LISTED = 3
 """Differences that one line names."""
 MIN_CASSANDRA_VERSION = 5
 """The first major version with UnifiedCompactionStrategy."""
+PROBE = b"gossamer doctor"
+BLOBS_REMEDY = "Make blobs.volume writable and readable for all services, or name another volume."
 NODE_QUERY = "SELECT to_unix_timestamp(now()), release_version FROM system.local"
 
 
@@ -76,6 +79,7 @@ def examine_fleet(settings: Settings) -> Iterator[Finding]:
         store = yield from _examine_cassandra(settings, stack)
         if log and store:
             yield from _examine_both(settings, log, store)
+    yield run_check("blobs", partial(check_blobs, settings), BLOBS_REMEDY)
     yield check_dns(settings.fetcher)
     for setting, folder in (
         ("archive.folder", settings.archive.folder),
@@ -101,6 +105,19 @@ def examine_folder(path: Path, settings: Settings) -> Iterator[Finding]:
     yield check_dns(settings.fetcher)
     yield check_disk(path, "--data")
     yield gossamer_version()
+
+
+def check_blobs(settings: Settings) -> Finding:
+    """Check that a file can be written to the volume of blobs, read and removed."""
+    volume, name = open_blobs(settings), f"doctor/{uuid4().hex}"
+    try:
+        volume.put_bytes(name, PROBE)
+        is_same = volume.read(name) == PROBE
+    finally:
+        volume.remove(name)
+    if not is_same:
+        return Finding("blobs", f"{volume.uri(name)} has other bytes than written", BLOBS_REMEDY)
+    return Finding("blobs", f"{volume.url} can be written and read")
 
 
 def check_settings(settings: Settings) -> Finding:

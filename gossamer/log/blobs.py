@@ -22,7 +22,7 @@ from gossamer.errors import GossamerError, Poison
 from gossamer.events import Blob, Event, PageFetched, PageParsed
 from gossamer.events.public import fit_to_limit
 from gossamer.events.topics import TOPIC_OF
-from gossamer.log import Log
+from gossamer.log import BLOB_NAME, Log
 from gossamer.log.codec import UNREADABLE, Decoded, encoded_size
 from gossamer.volumes import Missing, Volume
 from gossamer.web.http import payload_digest
@@ -143,7 +143,8 @@ def remove_leftovers(log: Log, before: float) -> int:
     if log.blobs is None:
         return 0
     day = f"{datetime.fromtimestamp(before - DAY, UTC):%Y-%m-%d}"
-    old = {name for name in log.blobs.names() if name.partition("/")[0] <= day}
+    names = filter(BLOB_NAME.match, log.blobs.names())
+    old = {name for name in names if name.partition("/")[0] <= day}
     if not old:
         return 0
     # Read after the list was made: a record that is deleted in between has no blob any more.

@@ -1,11 +1,18 @@
 """The archive as a process of a fleet: `python -m services.archive`."""
 
 import sys
+import threading
 
-from gossamer.errors import NoSpace, Unavailable
+import structlog
+
+from gossamer import clock
+from gossamer.errors import GossamerError, NoSpace, Unavailable
+from gossamer.log.blobs import DAY, LEFTOVER_AGE, remove_leftovers
 from gossamer.runtime.identity import check_folder
 from gossamer.runtime.process import Backends, run, run_processor
 from services.archive.service import Archive
+
+logger = structlog.get_logger()
 
 
 def work(backends: Backends) -> None:
@@ -20,6 +27,7 @@ def work(backends: Backends) -> None:
         settings.fetcher.product,
         settings.service.instance,
     )
+    threading.Thread(target=remove_leftovers_daily, args=(backends,), daemon=True).start()
     try:
         run_processor(backends, archive)
         archive.close()
@@ -28,6 +36,21 @@ def work(backends: Backends) -> None:
         raise Unavailable(str(error)) from error
     finally:
         archive.release()
+
+
+def remove_leftovers_daily(backends: Backends) -> None:
+    """Remove blobs without a record at the start, and then once a day.
+
+    A fetcher or parser that was killed left them behind, or the log was not told of them because
+    the reader of their records was restarted.
+    """
+    while True:
+        try:
+            remove_leftovers(backends.log, clock.now() - LEFTOVER_AGE)
+        except GossamerError as error:
+            logger.warning("blobs without a record not removed", reason=str(error))
+        if backends.stop.wait(DAY):
+            return
 
 
 if __name__ == "__main__":

@@ -13,19 +13,21 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from gossamer import clock
 from gossamer.events import Event, PageArchived, PageFetched, Visit
+from gossamer.log.blobs import refer
 from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.volumes import PARTIAL_SUFFIX
+from gossamer.volumes import PARTIAL_SUFFIX, Volume
 from gossamer.web.http import Headers
 from services.archive.index import INDEX_SUFFIX
 from services.archive.segments import UNCOMMITTED_SUFFIX
 from services.archive.service import Archive
 from services.archive.uploading import Start, start_thread
 
+INLINE_BODY = 700_000
 NOW = 1_700_000_000.25
 HTML: Headers = (("Content-Type", "text/html; charset=utf-8"),)
 
@@ -65,7 +67,8 @@ class Crawl:
         folder.mkdir(exist_ok=True)
         self.folder, self.now = warcs or folder / "warc", NOW
         self.database = Database(folder / "crawl.db")
-        self.log = SqliteLog(self.database)
+        self.blobs = Volume((folder / "blobs").resolve().as_uri())
+        self.log = SqliteLog(self.database, blobs=self.blobs)
         self.store = SqliteStore(self.database)
         settings = ArchiveSettings(segment_size=segment_size, **options)
         self.archive = Archive(
@@ -81,7 +84,7 @@ class Crawl:
 
     def fetch(self, *pages: PageFetched) -> None:
         """Append pages to the log, as the fetcher does."""
-        self.log.append([encode(fetched) for fetched in pages])
+        self.log.append([encode(refer(fetched, self.blobs, INLINE_BODY)) for fetched in pages])
 
     def work(self) -> None:
         """Archive all pages on the log, and do all other work that is due."""
