@@ -1,6 +1,7 @@
 """Trimming of consumed records by the offsets of all groups, and refusals of brokers."""
 
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +9,10 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from structlog.testing import capture_logs
 
 from gossamer import clock
+from gossamer.log import Record
 from gossamer.log.kafka import retention
 from gossamer.settings import KafkaSettings
+from gossamer.volumes import Volume
 
 NOTHING = -1001
 """Kafka's offset of a group without a committed offset."""
@@ -177,3 +180,29 @@ def test_further_groups_delay_trimming_of_fetched_pages_only(
     brokers.committed["indexer", 0] = 30
     trimmer.trim(fetched_pages(0))
     assert brokers.deleted[1:] == [("x.pages.fetched", 0, 30)]
+
+
+def test_blobs_are_removed_when_all_groups_have_consumed_their_records(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    minutes = iter(range(1000))
+    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * retention.TRIM_INTERVAL)
+    volume = Volume(tmp_path.as_uri())
+    settings = KafkaSettings(servers="nowhere:1", prefix="x.", further_groups=("indexer",))
+    trimmer = retention.Trimmer(settings, volume)
+    names = {offset: f"2026-01-01/{'A' * 32}-{offset:016x}" for offset in (10, 49, 50, 60)}
+    for offset, name in names.items():
+        volume.put_bytes(name, b"body")
+        trimmer.note(Record("pages.fetched", 0, offset, "k", b"", (("blob", name),)))
+    trimmer.trim(fetched_pages(0))
+    trimmer.close()
+    assert len(volume.names()) == 4, "a group of others has never committed"
+    brokers.committed["indexer", 0] = 55
+    trimmer.trim(fetched_pages(0))
+    trimmer.close()
+    assert volume.names() == [names[50], names[60]], "the archive has not consumed offset 50"
+    brokers.committed["x.archive", 0] = 70
+    brokers.error = KafkaError.TOPIC_AUTHORIZATION_FAILED
+    trimmer.trim(fetched_pages(0))
+    trimmer.close()
+    assert volume.names() == [names[60]], "also without the right to delete records"

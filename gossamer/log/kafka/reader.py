@@ -422,3 +422,4 @@ class KafkaReader:
             self._closed = True
             self._passing.close()
             self._consumer.close()
+            self._trimmer.close()

@@ -137,6 +137,12 @@ class Trimmer:
             self._removing = self._removing or ThreadPoolExecutor(1, "blobs")
             self._removing.submit(self._blobs.remove_all, removed)
 
+    def close(self) -> None:
+        """Wait until the blobs are removed."""
+        if self._removing:
+            self._removing.shutdown()
+            self._removing = None
+
     def _replayed_from(
         self, partitions: list[tuple[str, int]]
     ) -> Iterator[tuple[tuple[str, int], int]]:

@@ -1,0 +1,79 @@
+"""Large bodies are blobs, and a volume that cannot be written costs no page."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from gossamer.events import Outcome
+from gossamer.log.blobs import load
+from gossamer.volumes import Volume
+from services.fetcher.http.client import Web
+from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff
+from services.fetcher.service import BlobStore, Fetcher
+from services.fetcher.wiring import fixed_epoch
+from tests.fetcher.orders import Emitted, order, settings
+from tests.fetcher.servers import page, serving
+
+LARGE = b"large " * 2000
+INLINE = 1000
+
+
+class Shown:
+    """The limitations that the fetcher showed."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+
+    def show(self, sentence: str) -> None:
+        self.sentences.append(sentence)
+
+
+async def fetch(volume: Volume, shown: Shown, *bodies: bytes) -> Emitted:
+    """Return the events of one order, a page for each of *bodies*."""
+    web, emitted = Web(settings(), time.time), Emitted()
+    limitations = Limitations(shown.show)
+    fetcher = Fetcher(
+        web,
+        time.time,
+        fixed_epoch(1),
+        ClockSkew(150.0, limitations),
+        LocalBackoff(limitations),
+        BlobStore(volume, INLINE, limitations),
+    )
+    answers = {f"p{number}": page(body) for number, body in enumerate(bodies)}
+    try:
+        async with serving(**answers) as server:
+            given = order(*(f"{server.root}/{name}" for name in answers))
+            await fetcher.work(given, emitted.emit)
+    finally:
+        await web.close()
+    return emitted
+
+
+async def test_large_body_is_a_blob_and_small_body_is_not(tmp_path: Path) -> None:
+    volume = Volume(tmp_path.as_uri())
+    emitted = await fetch(volume, Shown(), b"small", LARGE)
+    small, large = emitted.pages
+    assert (small.body, small.blob) == (b"small", None)
+    assert large.body == b"" and large.blob
+    loaded = load(large, volume)
+    assert getattr(loaded, "body", None) == LARGE
+
+
+@pytest.fixture
+def full_volume(tmp_path: Path) -> Volume:
+    """A volume in which nothing can be stored."""
+    (tmp_path / "blobs").write_text("a file in place of the folder")
+    return Volume((tmp_path / "blobs").as_uri())
+
+
+async def test_unwritable_volume_returns_the_order_and_shows_it(full_volume: Volume) -> None:
+    shown = Shown()
+    emitted = await fetch(full_volume, shown, b"small", LARGE, b"later")
+    assert [one.outcome for one in emitted.ended] == [Outcome.PAGE, Outcome.UNVISITED]
+    assert [one.body for one in emitted.pages] == [b"small"], "small bodies go on"
+    returned = emitted.ended[-1]
+    assert returned.last and returned.started_at and returned.retry_after == 60.0
+    assert "large body cannot be stored" in returned.reason
+    assert "large bodies cannot be stored" in shown.sentences[-1]
