@@ -1,8 +1,8 @@
 """Snapshots of a folder's crawl: a consistent copy of its database, and a list of its WARC files.
 
-A snapshot is a folder with `gossamer.db` and `snapshot.json`. The latter is written last, so a
-snapshot with it is complete. WARC files are listed, not copied: a complete file never changes, so
-any tool can copy it at any time.
+A snapshot is a folder with `gossamer.db`, `snapshot.json`, and `blobs`, the large bodies that were
+not consumed yet. `snapshot.json` is written last, so a snapshot with it is complete. WARC files are
+listed, not copied: a complete file never changes, so any tool can copy it at any time.
 
 **A restore keeps newer waits and settings.** Each visited host is delayed for a courtesy delay when
 the next run claims its partition, as after any takeover. Waits that are newer than the snapshot,
@@ -38,7 +38,7 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import STORE, IdentityRow
 from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translate_errors
 from gossamer.store.sqlite import SqliteStore
-from gossamer.volumes import OPEN_SUFFIX
+from gossamer.volumes import OPEN_SUFFIX, PARTIAL_SUFFIX
 from inspection.folder import Folder
 from services.archive.rows import SegmentRow
 from services.archive.segments import FILE_NAME, NO_SPACE_ERRNOS, repair, sync
@@ -47,7 +47,7 @@ from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow
 
 DESCRIPTION = "snapshot.json"
-COPY = "gossamer.db"
+COPY, BLOBS = "gossamer.db", "blobs"
 KEPT_EVENTS = (BlocklistChanged, SiteOverridden, HostOverridden, SpeedSet)
 """Settings that a restore keeps: site owners may have requested them."""
 
@@ -113,11 +113,14 @@ def take_snapshot(folder: Folder, target: Path) -> Snapshot:
         try:
             identities = opened.store.table(IdentityRow)
             segments = opened.store.table(SegmentRow)
+            # The crawl may consume a record, and remove its blob, while the database is copied.
+            _copy_blobs(folder, target)
             # One view for the copy and the list. With a write-ahead log, a reader blocks no writer.
             with opened.database.reading() as database:
                 identity, row = identities.get(STORE), segments.get(STANDALONE_WRITER)
                 taken_at = clock.now()
                 _copy(database, target / COPY)
+            _copy_blobs(folder, target)
             snapshot = Snapshot(
                 format=FORMAT,
                 version=version("gossamer"),
@@ -128,6 +131,7 @@ def take_snapshot(folder: Folder, target: Path) -> Snapshot:
             )
             write_whole(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(snapshot)))
         except BaseException:
+            shutil.rmtree(target / BLOBS, ignore_errors=True)
             for path in target.iterdir():
                 path.unlink()
             raise
@@ -139,6 +143,18 @@ def _copy(database: sqlite3.Connection, path: Path) -> None:
         # In one step: a copy in several steps restarts at each commit of the crawl.
         database.backup(copy, pages=-1)
     sync(path)
+
+
+def _copy_blobs(folder: Folder, target: Path) -> None:
+    """Copy the blobs of *folder* that *target* lacks, as far as the crawl does not remove them."""
+    for path in sorted(folder.blobs.glob("*/*")):
+        copy = target / BLOBS / path.parent.name / path.name
+        if copy.exists() or path.name.endswith(PARTIAL_SUFFIX):
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            shutil.copyfile(path, copy)
+            sync(copy)
 
 
 def complete_files(warc: Path, row: SegmentRow | None) -> dict[str, int]:
@@ -184,6 +200,9 @@ def restore_snapshot(source: Path, folder: Folder, may_replace: bool) -> Restore
     newer = _read_newer_state(folder, snapshot)
     repair(folder.warc, None)
     with translate_os_errors(folder.path):
+        # The next run removes the blobs that the older database does not refer to.
+        if (source / BLOBS).exists():
+            shutil.copytree(source / BLOBS, folder.blobs, dirs_exist_ok=True)
         _replace_database(folder, source / COPY, newer)
     found = {file: size for file, (size, _) in _files(folder.warc).items()}
     listed = snapshot.files

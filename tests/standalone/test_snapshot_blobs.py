@@ -1,0 +1,28 @@
+"""A snapshot has the large bodies that wait for their readers."""
+
+from contextlib import closing
+from pathlib import Path
+
+from gossamer.log.blobs import load, refer
+from gossamer.log.codec import decode, encode
+from gossamer.settings.sections import StandaloneSettings
+from inspection.folder import Folder
+from standalone.snapshot import restore_snapshot, take_snapshot
+from tests.archive.harness import page
+
+
+def test_restored_folder_has_the_blobs_of_waiting_records(tmp_path: Path) -> None:
+    folder, restored = Folder(tmp_path / "crawl"), Folder(tmp_path / "restored")
+    folder.make()
+    folder.database.touch()
+    large = page(1, b"x" * 1_000_000)
+    with closing((opened := folder.open(StandaloneSettings())).database):
+        assert opened.log.blobs is not None
+        opened.log.append([encode(refer(large, opened.log.blobs, 1000))])
+    take_snapshot(folder, tmp_path / "snapshot")
+    for path in folder.blobs.glob("*/*"):
+        path.unlink()
+    restore_snapshot(tmp_path / "snapshot", restored, may_replace=False)
+    with closing((opened := restored.open(StandaloneSettings())).database):
+        (record,) = opened.log.tail(["pages.fetched"]).poll(0)
+        assert load(decode(record), opened.log.blobs) == large
