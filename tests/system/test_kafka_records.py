@@ -13,9 +13,9 @@ from confluent_kafka import Consumer, Producer
 from console.cli.main import main
 from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, DeadLetter, UrlsDiscovered
-from gossamer.events.topics import DEAD_LETTERS, OVERHEAD_BYTES, PAGES_PARSED, SEEDS
+from gossamer.events.topics import DEAD_LETTERS, MAX_RECORD_BYTES, PAGES_PARSED, SEEDS
 from gossamer.log import Message, Record, murmur2
-from gossamer.log.codec import decode, encode
+from gossamer.log.codec import MAX_LETTER_BYTES, decode, encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.runtime.sequential import sequential_loop
@@ -83,7 +83,8 @@ def test_records_of_other_producers_are_processed_or_dead_letters(
         ("seeds", "large"): "neither a URL nor a seed in JSON",
         ("control", "default"): "not an event of control",
     }
-    assert len(letters["seeds", "large"].value) == SEEDS.limit - 100
+    large = letters["seeds", "large"]
+    assert (len(large.value), large.cut) == (MAX_LETTER_BYTES, True)
 
 
 def test_dead_letters_are_listed_and_replayed(
@@ -120,9 +121,7 @@ def test_largest_events_are_accepted_and_larger_ones_refused(kafka_log: KafkaLog
         kafka_log.append([Message(name, "k" * 1000, body, "k")])
         assert stored_records(kafka_log, name)[-1].value == body
         with pytest.raises(GossamerError, match=f"too large for .*{name}"):
-            kafka_log.append(
-                [Message(name, "k", os.urandom(topic.limit + 2 * OVERHEAD_BYTES), "k")]
-            )
+            kafka_log.append([Message(name, "k", os.urandom(2 * MAX_RECORD_BYTES), "k")])
     kafka_log.append([Message("pages.parsed", "k", b"next", "k")])
     assert stored_records(kafka_log, "pages.parsed")[-1].value == b"next"
 
