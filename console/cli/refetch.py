@@ -20,7 +20,7 @@ from inspection.figures import plural
 from inspection.url_forms import crawl_form
 from inspection.visits import OUTCOME_NAMES, LastOutcome, matching_urls, read_last_outcome
 
-MAX_BATCH_URLS = 1000
+MAX_BATCH_URLS = 400
 """URLs of an event, and events that are appended at once."""
 
 

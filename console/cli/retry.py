@@ -30,7 +30,7 @@ from inspection.visits import (
     read_last_outcome,
 )
 
-MAX_BATCH_URLS = 1000
+MAX_BATCH_URLS = 400
 """URLs of an event, and events that are appended at once."""
 FAILURE_NAMES = ", ".join(str(outcome).replace("_", "-") for outcome in FAILURES)
 
