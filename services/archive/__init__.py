@@ -3,7 +3,7 @@
 **Reading order.** `service` appends captures and commits segments. It skips pages that must not be
 archived. `records` makes WARC records in memory. `segments` writes, syncs and renames files, and
 repairs them after a crash. `rows` has the rows of segments and captures. `retention` decides what
-leaves complete files, `rewriting` writes them anew, and `fillers` makes records in place of erased
+leaves complete files, `rewriting` writes them again, and `fillers` makes records in place of erased
 ones.
 
 **The life of a capture.** The service consumes a page with its request and response. `records`
