@@ -1,4 +1,4 @@
-"""The limits of the archive: the captures that stay, and that no row points to a record that is gone."""
+"""The limits of the archive: the captures that stay. No row points to a record that is gone."""
 
 import os
 from math import inf
