@@ -15,6 +15,7 @@ from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from services.archive.index import INDEX_SUFFIX
 from services.archive.rows import CaptureRow
 from services.archive.segments import FILE_NAME, UNCOMMITTED_SUFFIX
 from services.archive.service import Archive
@@ -64,8 +65,11 @@ def forget(crawl: Crawl, number: int = SECRET) -> None:
 
 
 def content(folder: Path) -> bytes:
-    """Return the content of all files, parked ones included."""
-    return b"".join(data for path in folder.iterdir() for _, data in members(path))
+    """Return the content of all files, with parked ones and indexes."""
+    indexes = [path for path in folder.iterdir() if path.suffix == INDEX_SUFFIX]
+    warcs = [path for path in folder.iterdir() if path.suffix != INDEX_SUFFIX]
+    records = [data for path in warcs for _, data in members(path)]
+    return b"".join([*records, *(path.read_bytes() for path in indexes)])
 
 
 def assert_erased(folder: Path, number: int = SECRET) -> None:
@@ -222,7 +226,8 @@ def test_crash_at_any_instant_leaves_an_erasure_to_be_completed(tmp_path: Path) 
         assert "archive/archive" in done
         assert_erased(folder / "warc")
         assert_others_in_place(folder / "warc", events)
-        assert all(FILE_NAME.fullmatch(path.name) for path in (folder / "warc").iterdir())
+        names = [path.name.removesuffix(INDEX_SUFFIX) for path in (folder / "warc").iterdir()]
+        assert all(FILE_NAME.fullmatch(name) for name in names)
         instants += 1
         assert instants < MAX_INSTANTS
     assert instants > 20

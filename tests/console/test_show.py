@@ -147,7 +147,7 @@ def test_diff_between_two_times(data: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_damaged_file_is_named(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = sorted((data / "warc").iterdir())[2]
+    path = sorted((data / "warc").glob("*.warc.gz"))[2]
     path.write_bytes(path.read_bytes()[:600])
     shown = run(data, capsys, "show", PAGE, "--at", AFTER[2], status=1)
     assert f"{path.name} at byte" in shown and "the file ends within the record" in shown
@@ -194,7 +194,7 @@ def test_history_names_size_and_capture(data: Path, capsys: pytest.CaptureFixtur
     opened.store.flush()
     opened.database.close()
     lines = run(data, capsys, "history", PAGE).splitlines()
-    paths = sorted((data / "warc").iterdir())
+    paths = sorted((data / "warc").glob("*.warc.gz"))
     assert f"in {paths[2].name} at byte " in lines[0] and "2.4 KiB" in lines[0]
     assert f"revisit record in {paths[1].name}" in lines[1]
     assert "at byte" not in lines[2]

@@ -11,16 +11,17 @@ from gossamer.events import DEFAULT_CRAWL, Event, Outcome, SeedAdded
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode, encode
 from gossamer.web.url import fingerprint, host_key
+from gossamer.settings import ArchiveSettings
 from services.fetcher.outcome import Failure, Reply
 from services.frontier import rows
-from services.frontier.rows import Origin, PlanRow, QueuedUrl, UrlRow
+from services.frontier.rows import Origin, PlanRow, QueuedUrl, RequisiteRow, UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 CRAWL = "default"
 ORIGIN_FIELDS = {"depth", "origin"}
 """A struct with one of these fields has the origin of a URL."""
 SEED, PAGE, FLAKY, MOVED = (f"http://a.test/{path}" for path in ("", "page", "flaky", "moved"))
-TARGET, DOWN = "http://b.test/target", "http://down.test/"
+TARGET, DOWN, IMAGE = "http://b.test/target", "http://down.test/", "http://a.test/image"
 LINKS = {SEED: (PAGE, FLAKY, MOVED), PAGE: (DOWN,)}
 
 EXPECTED: dict[str, dict[str, object]] = {
@@ -30,6 +31,7 @@ EXPECTED: dict[str, dict[str, object]] = {
     MOVED: {"depth": 4, "hops": 0, "via": SEED},
     TARGET: {"depth": 4, "hops": 1, "via": MOVED},
     DOWN: {"depth": 5, "hops": 0, "via": PAGE},
+    IMAGE: {"depth": 5, "hops": 0, "via": PAGE},
 }
 
 
@@ -45,13 +47,16 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     if url == FLAKY and now < START + 100:
         status = 500
     links = "".join(f'<a href="{link}">a link</a>' for link in LINKS.get(url, ()))
+    links += f"<img src={IMAGE}>" if url == PAGE else ""
     body = f"<title>{url}</title><h1>This is {url}</h1>{links}".encode()
     return 0.1, Reply(status=status, headers=headers, body=body, started_at=now, took=0.1)
 
 
 def run_crawl(folder: Path) -> tuple[VirtualCrawl, list[Event]]:
     """Return a finished crawl and all of its events."""
-    crawl, events = VirtualCrawl(folder, web, retries=1, batch=2), list[Event]()
+    archive = ArchiveSettings(requisites="all")
+    crawl = VirtualCrawl(folder, web, retries=1, batch=2, archive=archive)
+    events = list[Event]()
     for service in crawl.services:
         _record_events(service, events)
     crawl.define()
@@ -85,14 +90,15 @@ def structs_with_origin(part: object) -> Iterator[Any]:
             yield from structs_with_origin(getattr(part, name))
 
 
-def stored_rows(crawl: VirtualCrawl) -> Iterator[PlanRow | QueuedUrl | UrlRow]:
+def stored_rows(crawl: VirtualCrawl) -> Iterator[PlanRow | QueuedUrl | RequisiteRow | UrlRow]:
     """Yield the rows of all URLs, with the buckets of queues that are not deleted yet.
 
     Pages have a plan although their policy is `none`: another policy may plan them.
     """
     store = crawl._store()
-    for url in EXPECTED:
+    for url in EXPECTED.keys() - {IMAGE}:
         yield store.table(UrlRow).get((DEFAULT_CRAWL, host_key(url)), url)
+    yield from store.table(RequisiteRow).everything()
     yield from store.table(QueuedUrl).everything()
     yield from store.table(PlanRow).everything()
 
