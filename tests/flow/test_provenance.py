@@ -10,8 +10,8 @@ from gossamer import events
 from gossamer.events import DEFAULT_CRAWL, Event, Outcome, SeedAdded
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode, encode
-from gossamer.web.url import fingerprint, host_key
 from gossamer.settings import ArchiveSettings
+from gossamer.web.url import fingerprint, host_key
 from services.fetcher.outcome import Failure, Reply
 from services.frontier import rows
 from services.frontier.rows import Origin, PlanRow, QueuedUrl, RequisiteRow, UrlRow
