@@ -27,7 +27,6 @@ def work(backends: Backends) -> None:
         settings.fetcher.product,
         settings.service.instance,
     )
-    threading.Thread(target=remove_leftovers_daily, args=(backends,), daemon=True).start()
     try:
         run_processor(backends, archive)
         archive.close()
@@ -36,6 +35,12 @@ def work(backends: Backends) -> None:
         raise Unavailable(str(error)) from error
     finally:
         archive.release()
+
+
+def serve(backends: Backends) -> None:
+    """Archive pages, and remove blobs without a record beside."""
+    threading.Thread(target=remove_leftovers_daily, args=(backends,), daemon=True).start()
+    work(backends)
 
 
 def remove_leftovers_daily(backends: Backends) -> None:
@@ -54,4 +59,4 @@ def remove_leftovers_daily(backends: Backends) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("archive", work))
+    sys.exit(run("archive", serve))
