@@ -33,6 +33,11 @@ class Purpose(StrEnum):
         return self not in (Purpose.ROBOTS, Purpose.USAGE)
 
     @property
+    def is_collected(self) -> bool:
+        """Whether the crawl collects the response for its purposes. Other responses steer it."""
+        return self in (Purpose.PAGE, Purpose.REQUISITE)
+
+    @property
     def is_queued(self) -> bool:
         """Whether the URL comes from a queue of its host. Others are visited because the host's
         pages are. A robots.txt on behalf of another host is queued, too."""

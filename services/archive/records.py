@@ -91,14 +91,14 @@ def is_not_modified(page: PageFetched) -> bool:
 
 
 def is_shared(page: PageFetched) -> bool:
-    """Return whether the body of *page* is stored only once: the whole body of a page, of
-    `MIN_SHARED_BYTES` at least.
+    """Return whether the body of *page* is stored only once: the whole body of a page
+    or a requisite, of `MIN_SHARED_BYTES` at least.
 
     A truncated body is not the payload that the server sent, so its digest proves nothing.
     """
     return (
         page.status == 200
-        and page.visit.purpose is Purpose.PAGE
+        and page.visit.purpose.is_collected
         and not page.truncated
         and len(page.body) >= MIN_SHARED_BYTES
     )

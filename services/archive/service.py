@@ -253,7 +253,7 @@ class Archive(Processor):
 
     def _is_excluded(self, page: PageFetched) -> bool:
         """Return whether statements about the use of *page* exclude it from the crawl."""
-        if self._usage is None or page.visit.purpose is not Purpose.PAGE:
+        if self._usage is None or not page.visit.purpose.is_collected:
             return False
         return self._usage.decide(judge(page.usage_statements)).action is not Action.FETCH
 

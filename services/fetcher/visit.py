@@ -163,7 +163,7 @@ def _usage_exclusion(pace: Pace, visit: Visit, stated: tuple[Statement, ...]) ->
     Sitemaps and probes are not used for a purpose of the crawl.
     """
     policy = pace.limits.usage.get(pace.order.crawl)
-    if policy is None or visit.purpose not in (Purpose.PAGE, Purpose.REQUISITE):
+    if policy is None or not visit.purpose.is_collected:
         return ""
     decision = policy.decide(judge(stated))
     return decision.reason if decision.action is Action.SKIP else ""

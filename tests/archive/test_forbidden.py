@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import PageFetched
+from gossamer.events import CrawlDefined, PageFetched, Purpose
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.usage import read_headers
@@ -14,6 +14,7 @@ from gossamer.web.walls import Wall, WallKind
 from services.archive.service import MAX_HEAD_BYTES, add_meta_statements, is_forbidden
 from tests.archive.harness import (
     HTML,
+    NOW,
     Crawl,
     archive_pages,
     files,
@@ -81,6 +82,21 @@ def test_wall_is_archived_only_by_setting(tmp_path: Path, walls: bool) -> None:
     crawl.end()
     expected = [wall.visit.url] if walls else []
     assert responses(tmp_path / "warc") == [*expected, page(2).visit.url]
+
+
+@pytest.mark.parametrize("purpose", [Purpose.PAGE, Purpose.REQUISITE])
+def test_excluded_use_is_not_archived(tmp_path: Path, purpose: Purpose) -> None:
+    stated = read_headers((("Content-Usage", "train-ai=n"),), "gossamer")
+    fetched = [page(1, usage_statements=stated), page(2)]
+    fetched = [replace(one, visit=replace(one.visit, purpose=purpose)) for one in fetched]
+    crawl = Crawl(tmp_path)
+    crawl.archive.handle(
+        CrawlDefined(at=NOW, scope="any()", max_depth=3, purposes=("train-ai",)), NOW
+    )
+    crawl.fetch(*fetched)
+    crawl.work()
+    crawl.end()
+    assert responses(tmp_path / "warc") == [page(2).visit.url]
 
 
 def test_markup_of_an_error_page_is_ignored() -> None:

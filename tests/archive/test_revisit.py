@@ -8,7 +8,7 @@ from fastwarc.warc import WarcRecordType
 from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.events import DEFAULT_CRAWL, Erasure, PageFetched, VisitsErased
+from gossamer.events import DEFAULT_CRAWL, Erasure, PageFetched, Purpose, VisitsErased
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import payload_digest
 from gossamer.web.validators import Validators
@@ -253,3 +253,14 @@ def test_rows_of_shared_bodies_are_read_ahead(tmp_path: Path) -> None:
     (keys,) = crawl.archive.reads_of(pages)
     assert list(keys) == [(PayloadRow, (DEFAULT_CRAWL, payload_digest(LARGE)), "")]
     crawl.end()
+
+
+def test_equal_body_of_a_requisite_is_stored_once(tmp_path: Path) -> None:
+    fetched = [page(number, LARGE, started_at=NOW + number) for number in (1, 2)]
+    archive_pages(
+        tmp_path,
+        *(replace(one, visit=replace(one.visit, purpose=Purpose.REQUISITE)) for one in fetched),
+    )
+    ((headers, _),) = revisits(tmp_path)
+    assert headers["WARC-Profile"] == IDENTICAL
+    assert headers["WARC-Refers-To-Target-URI"] == page(1).visit.url
