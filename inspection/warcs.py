@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gossamer.errors import GossamerError
 from gossamer.volumes import Missing, Volume, find_file, read_file
 from services.archive.index import INDEX_SUFFIX, index_file
 from services.archive.rows import SegmentRow
+from services.archive.segments import SUFFIXES
 from services.archive.service import STANDALONE_WRITER
 
 if TYPE_CHECKING:
     from inspection.crawl import OpenCrawl
 
-WARC_SUFFIX = ".warc.gz"
+WARC_SUFFIXES = tuple(SUFFIXES.values())
 CHUNK_BYTES = 1 << 20
 MERGED_BYTES = 64 << 20
 """Bytes of all indexes that are in memory while they are merged."""
@@ -63,7 +65,7 @@ class WarcFiles:
         local = [Volume(self._folder.absolute().as_uri())] if self._folder else []
         for volume in (*local, *self._volumes):
             for name in volume.names():
-                length = volume.size(name) if name.endswith(WARC_SUFFIX) else None
+                length = volume.size(name) if name.endswith(WARC_SUFFIXES) else None
                 if length is not None:
                     yield WarcFile(name, length)
 
@@ -76,6 +78,20 @@ class WarcFiles:
                 self.absent.append(prefix + file)
                 continue
             yield WarcFile(prefix + file, length or volume.size(name) or 0, is_open=True)
+
+    def leave_out_zstd(self) -> int:
+        """Leave out the files with zstd, which pywb and readers of WACZ files cannot read; return
+        their number. Raise GossamerError if there are no others."""
+        kept = [file for file in self.files if not file.name.endswith(SUFFIXES["zstd"])]
+        left_out = len(self.files) - len(kept)
+        if left_out and not kept:
+            raise GossamerError(
+                "all WARC files are compressed with zstd, which this command cannot use: set "
+                "archive.compression to gzip for new captures; gossamer show and gossamer cdx read "
+                "all of them"
+            )
+        self.files = kept
+        return left_out
 
     def uris(self, file: WarcFile) -> list[str]:
         """Return the URIs at which *file* may be found now, or after it has been completed."""

@@ -47,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
         key_file = (crawl.settings or load_settings(options.config)).archive.signing_key
         key = read_signing_key(key_file) if key_file else None
         warcs = list_warcs(crawl)
+        left_out = warcs.leave_out_zstd()
         selection = None if wanted.is_empty else Selection(wanted)
         try:
             wacz = Wacz(partial, clock.now())
@@ -65,6 +66,8 @@ def run(options: argparse.Namespace) -> int:
             partial.unlink(missing_ok=True)
     captures, pages = plural(wacz.captures, "capture"), plural(wacz.pages, "page")
     say(f"{captures} and {pages} in {plural(wacz.files, 'WARC file')} written to {path}.")
+    if left_out:
+        say(f"{plural(left_out, 'WARC file')} with zstd left out: readers of WACZ files need gzip.")
     if warcs.absent:
         say(f"{plural(len(warcs.absent), 'open file')} on other machines: not exported yet.")
     return 0

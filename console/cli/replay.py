@@ -26,6 +26,7 @@ from console.output import say
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.extras import require_extra
+from inspection.figures import plural
 from inspection.warcs import WarcFiles, list_warcs
 
 DEFAULT_PORT = 8090
@@ -70,15 +71,19 @@ def run(options: argparse.Namespace) -> int:
 
 def _renewal(options: argparse.Namespace, folder: Path) -> Callable[[], int]:
     last: list[object] = []
-    captures = 0
+    captures = reported = 0
 
     def renew() -> int:
-        nonlocal last, captures
+        nonlocal last, captures, reported
         with open_from(options) as crawl:
             warcs = list_warcs(crawl)
+            left_out = warcs.leave_out_zstd()
             if warcs.files != last:
                 captures = write_collection(warcs, folder)
                 last = [*warcs.files]
+            if left_out != reported:
+                say(f"{plural(left_out, 'WARC file')} with zstd left out: pywb reads gzip only.")
+                reported = left_out
         return captures
 
     return renew

@@ -398,7 +398,7 @@ class ArchiveSettings(Section):
     file, without TTL. `gossamer audit` needs `robots`."""
     compression: Annotated[Literal["gzip", "zstd"], unit("compression")] = "gzip"
     """Compression of the records: `gzip` (`.warc.gz`), or `zstd` (`.warc.zst`), which is smaller
-    and is not read by every tool."""
+    and is not read by every tool: `gossamer export` and `gossamer replay` leave it out."""
     not_archived: Annotated[tuple[Signal, ...], unit("list of directives")] = ("noarchive",)
     """Directives of a page that keep its captures out of the archive. `noindex`, `noai` and others
     may be added. `unavailable_after` has no effect here."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from gossamer.events import Page, PageFetched, Verdict
 from gossamer.log.codec import encode
@@ -13,13 +14,16 @@ from tests.archive.harness import NOW
 
 
 def archived_folder(
-    path: Path, fetched: Iterable[PageFetched], ends: bool = False, segment_size: int = 1 << 30
+    path: Path, fetched: Iterable[PageFetched], ends: bool = False, **options: Any
 ) -> Folder:
-    """Return a folder with the captures of *fetched*; its last file is open, unless *ends*."""
+    """Return a folder with the captures of *fetched*; its last file is open, unless *ends*.
+
+    *options* are settings of the archive.
+    """
     folder = Folder(path)
     folder.make()
     opened = Opened(folder)
-    settings = ArchiveSettings(segment_size=segment_size)
+    settings = ArchiveSettings(**options)
     archive = Archive(folder.warc, opened.store, settings, "me@example.org", "gossamer")
     loop = sequential_loop(archive, opened.log, opened.store, lambda: NOW)
     opened.log.append([encode(page) for page in fetched])

@@ -73,6 +73,36 @@ def test_merged_index_equals_that_of_cdxj_indexer(
     assert target.read_text().splitlines(True) == lines
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_index_of_zstd_files_has_all_captures(
+    tmp_path: Path, ends: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = dict[str, list[str]]()
+    for compression in ("gzip", "zstd"):
+        folder = archived_folder(
+            tmp_path / compression, pages(), ends, segment_size=3000, compression=compression
+        )
+        assert main(["cdx", "--data", str(folder.path)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        found[compression] = [line.split(' "length"')[0] for line in lines]
+    assert len(found["zstd"]) == len(pages())
+    assert found["zstd"] == found["gzip"]
+
+
+def test_zstd_files_are_not_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "site.wacz"
+    command = ["export", "--wacz", str(target), "--data", str(tmp_path / "data")]
+    archived_folder(tmp_path / "data", pages()[:2], compression="zstd")
+    assert main(command) == 1
+    assert "all WARC files are compressed with zstd" in capsys.readouterr().err
+    assert not target.exists()
+    archived_folder(tmp_path / "data", pages()[2:4])
+    assert main(command) == 0
+    assert "1 WARC file with zstd left out" in capsys.readouterr().out
+    with ZipFile(target) as file:
+        assert [name for name in file.namelist() if ".zst" in name] == []
+
+
 def test_uncommitted_bytes_are_not_indexed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

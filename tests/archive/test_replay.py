@@ -230,6 +230,16 @@ def test_missing_pywb_is_an_error_with_a_remedy(
     assert "scripts/bootstrap replay" in said
 
 
+def test_archive_with_zstd_alone_is_not_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archived_folder(tmp_path, [page(1)], compression="zstd")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert main(["replay", "--data", str(tmp_path), "--port", str(port)]) == 1
+    assert "all WARC files are compressed with zstd" in capsys.readouterr().err
+
+
 def test_captures_of_304s_are_not_replayed() -> None:
     assert is_replayed('a 2 {"status": "200", "mime": "warc/revisit"}\n')
     assert is_replayed('a 2 {"mime": "text/plain"}\n')
