@@ -12,7 +12,8 @@ from datetime import datetime
 
 from gossamer.relevance import RULES, Facts
 from gossamer.web.scope import Found, parse_expression
-from services.archive.index import INDEXED_TYPES, RecordHead, parse_fields
+from services.archive.index import INDEXED_TYPES
+from services.archive.reading import RecordHead, parse_fields
 
 WHERE_RULES = {name: rule for name, rule in RULES.items() if name not in ("language", "classifier")}
 """The rules of relevance that captures without their text can be tested by."""

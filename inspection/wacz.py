@@ -29,7 +29,8 @@ from gossamer.errors import BadSettings
 from gossamer.events import Page
 from inspection.selection import Selection
 from inspection.warcs import CHUNK_BYTES, WarcFile, WarcFiles, split_lines
-from services.archive.index import index_line, iterate_heads
+from services.archive.index import index_line
+from services.archive.reading import RecordReader
 from services.archive.records import SOFTWARE, date
 
 if TYPE_CHECKING:
@@ -79,25 +80,25 @@ class Wacz:
         """Add the files with all their captures, or with those of *selection*."""
         if selection is not None:
             for file in warcs.files:
-                selection.add(file.name, iterate_heads(warcs.read(file)))
+                selection.add(file.name, RecordReader(warcs.read(file)))
             selection.complete()
         for file in warcs.files:
             if selection is None or selection.has_all(file.name):
                 self._add_warc(file, warcs.read(file))
             elif selection.ids(file.name):
-                ranges = selection.ranges(file.name, iterate_heads(warcs.read(file)))
+                ranges = selection.ranges(file.name, RecordReader(warcs.read(file)))
                 self._add_warc(file, _read_ranges(warcs, file, ranges))
 
     def _add_warc(self, file: WarcFile, chunks: Iterator[bytes]) -> None:
         lines = list[str]()
         with self._entry(f"archive/{file.basename}") as write:
             copied = _tee(chunks, write)
-            for record in iterate_heads(copied):
+            for record in RecordReader(copied, file.basename):
                 if line := index_line(record, file.basename):
                     lines.append(str(line))
-                    fields = record.fields
-                    row = (fields["warc-target-uri"].strip("<>"), fields["warc-date"])
-                    self._captured.execute("INSERT OR IGNORE INTO captured VALUES (?, ?)", row)
+                    self._captured.execute(
+                        "INSERT OR IGNORE INTO captured VALUES (?, ?)", (record.url, record.date)
+                    )
             for _ in copied:  # The rest of a damaged file.
                 pass
         start = self._lines.tell()

@@ -12,10 +12,8 @@ from base64 import b32encode
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from services.archive.segments import CHUNK_BYTES
+from services.archive.reading import CHUNK_BYTES, ERASED_FIELD
 
-MARK = "X-Crawler-Erased"
-"""Field of a filler, by which it is recognised."""
 END = b"\r\n\r\n"
 """The end of every WARC record."""
 ZEROS = bytes(CHUNK_BYTES)
@@ -132,7 +130,7 @@ def _head(record_id: str, date: str, space: str, length: str, digest: str) -> by
         f"WARC-Record-ID: {record_id}",
         f"WARC-Date: {date}",
         *([f"WARC-Block-Digest: sha1:{digest}"] if digest else []),
-        f"{MARK}: {space}1",
+        f"{ERASED_FIELD}: {space}1",
         "Content-Type: application/octet-stream",
         f"Content-Length: {length}",
     ]

@@ -30,17 +30,17 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.volumes import Missing, Volume, VolumeUnavailable
 from gossamer.web.url import site_of
+from services.archive.reading import RecordHead
 from services.archive.records import date
 from services.archive.rewriting import (
     LocalFile,
     Place,
-    Reader,
     Runs,
-    Stored,
     begun_at,
     find_files,
     find_in_volume,
     is_parked,
+    read_records,
     remove_partial_copies,
     rewrite,
     size_on_disk,
@@ -270,7 +270,7 @@ class Retention:
     def _erase_from(
         self, place: Place, targets: set[str], found: dict[str, Counter[str]]
     ) -> Iterator[float]:
-        reader, runs, crawl, read = Reader(place), Runs(), "", 0
+        reader, runs, crawl, read = read_records(place), Runs(), "", 0
         capture, has_row = ("", ""), False
         for record in reader:
             read += record.length
@@ -279,7 +279,7 @@ class Retention:
                 yield 0.0
             if record.kind == "warcinfo":
                 crawl = record.crawl
-            elif not record.kind:
+            elif record.is_filler:
                 runs.add(record)
             elif crawl == DEFAULT_CRAWL and record.url:
                 named = targets.intersection(targets_of_record(record.url))
@@ -330,7 +330,7 @@ class Retention:
         return since
 
     def _retain_in(self, place: Place, since: float) -> Iterator[float]:
-        reader, runs, crawl, read, scans, kept = Reader(place), Runs(), "", 0, 0, 0
+        reader, runs, crawl, read, scans, kept = read_records(place), Runs(), "", 0, 0, 0
         capture, is_kept = ("", ""), True
         for record in reader:
             read += record.length
@@ -340,10 +340,10 @@ class Retention:
             if record.kind == "warcinfo":
                 crawl = record.crawl
                 continue
-            if record.kind and capture != (record.url, record.date):
+            if not record.is_filler and capture != (record.url, record.date):
                 capture, scans = (record.url, record.date), scans + 1
                 is_kept = self._decide(crawl, record, since, self._prefix + place.file)
-            if record.kind and is_kept:
+            if is_kept and not record.is_filler:
                 kept += 1
             else:
                 runs.add(record)
@@ -361,7 +361,7 @@ class Retention:
         count("gossamer_archive_rewritten_files_total", reason=reason)
         count("gossamer_archive_freed_bytes_total", max(0, size - place.size_on_disk()))
 
-    def _decide(self, crawl: str, record: Stored, since: float, file: str) -> bool:
+    def _decide(self, crawl: str, record: RecordHead, since: float, file: str) -> bool:
         """Return whether the capture that begins with *record* is kept. If not, erase its row."""
         fetched_at = _instant(record.date)
         if fetched_at is None or (fetched_at >= since and not self._settings.keep_versions):

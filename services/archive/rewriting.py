@@ -1,4 +1,4 @@
-"""Reads the records of complete WARC files, and rewrites files without some of them.
+"""Rewrites complete WARC files, in a folder or in a volume, without some of their records.
 
 A file is rewritten under its name. Each erased record is replaced by a *filler* of its length
 (`fillers`), so that the positions of all other records stay valid: rows, `pages.archived` and
@@ -20,18 +20,13 @@ from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 from uuid import NAMESPACE_URL, uuid5
 
-import structlog
-from backports import zstd
-from isal import igzip_lib, isal_zlib
-
 from gossamer.volumes import Volume
-from services.archive.fillers import MARK, make_filler
+from services.archive.fillers import make_filler
 from services.archive.index import INDEX_SUFFIX
+from services.archive.reading import CHUNK_BYTES, RecordHead, RecordReader
 from services.archive.records import date
 from services.archive.segments import (
-    CHUNK_BYTES,
     FILE_NAME,
-    GZIP_WINDOW_BITS,
     UNCOMMITTED_SUFFIX,
     remove_segment,
     sync,
@@ -40,13 +35,6 @@ from services.archive.segments import (
 
 REWRITING_SUFFIX = ".rewriting"
 """Suffix of the partial copy of a file."""
-MAX_HEAD_BYTES = 64 << 10
-"""Bytes of a record that are searched for the end of its head."""
-DAMAGE = (igzip_lib.IsalError, zstd.ZstdError, EOFError)
-"""Errors of a damaged or partial record."""
-CRAWL_FIELD = b"isPartOf: "
-
-logger = structlog.get_logger()
 
 
 class Run(NamedTuple):
@@ -54,24 +42,6 @@ class Run(NamedTuple):
 
     offset: int
     length: int
-
-
-class Stored(NamedTuple):
-    """A record of a file, by its head."""
-
-    offset: int
-    length: int
-    """Bytes in the file."""
-    kind: str
-    """`response`, `warcinfo` and so on, or "" for a filler."""
-    url: str
-    """WARC-Target-URI, or ""."""
-    date: str
-    """WARC-Date."""
-    digest: str
-    """WARC-Payload-Digest, or ""."""
-    crawl: str
-    """The crawl of a warcinfo record."""
 
 
 class Runs:
@@ -84,9 +54,9 @@ class Runs:
         self.length = 0
         """Bytes of these records."""
 
-    def add(self, record: Stored) -> None:
+    def add(self, record: RecordHead) -> None:
         """Add a record behind all earlier ones."""
-        if record.kind:
+        if not record.is_filler:
             self.erased += 1
             self.length += record.length
         last = self._runs[-1] if self._runs else None
@@ -258,98 +228,15 @@ def remove_partial_copies(folder: Path) -> None:
                 path.unlink()
 
 
-class Reader:
-    """Reads the records of a file in order. It reads nothing if the file is missing."""
-
-    def __init__(self, place: Place) -> None:
-        self._place, self.position, self.is_damaged = place, 0, False
-
-    def __iter__(self) -> Iterator[Stored]:
-        """Yield each whole record, up to the first one that is damaged or partial."""
-        try:
-            for length, head in _members(_chunks(self._place), _suffix(self._place.file)):
-                offset, self.position = self.position, self.position + length
-                yield _parse_head(offset, length, head)
-        except DAMAGE as error:  # type: ignore[misc]  # wrong type of IsalError
-            self.is_damaged = True
-            logger.warning(
-                "a WARC file is damaged: it cannot be read from this offset on",
-                file=self._place.file,
-                offset=self.position,
-                reason=str(error),
-            )
+def read_records(place: Place) -> RecordReader:
+    """Return a reader of the records of a file, which may be missing."""
+    return RecordReader(_chunks(place), place.file)
 
 
 def _chunks(place: Place, start: int = 0, end: int | None = None) -> Iterator[bytes]:
     end = place.size() if end is None else end
     for at in range(start, end, place.chunk_bytes):
         yield place.read(at, min(end, at + place.chunk_bytes))
-
-
-def _members(chunks: Iterator[bytes], suffix: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the length of each member or frame, and the beginning of its content."""
-    rest = next(chunks, b"")
-    while rest:
-        member, head, length = _Decompressor(suffix), b"", 0
-        while not member.eof:
-            rest = rest or next(chunks, b"")
-            if not rest:
-                raise EOFError("a partial record")
-            length += len(rest)
-            head += member.decompress(rest, MAX_HEAD_BYTES - len(head))
-            rest = b""
-        rest = member.unused
-        length -= len(rest)
-        yield length, head
-        rest = rest or next(chunks, b"")
-
-
-class _Decompressor:
-    """Decompresses one member or frame, and keeps only the beginning of its content."""
-
-    def __init__(self, suffix: str) -> None:
-        self._zstd = zstd.ZstdDecompressor() if suffix == ".zst" else None
-        self._gzip = isal_zlib.decompressobj(GZIP_WINDOW_BITS)
-        self.eof, self.unused = False, b""
-
-    def decompress(self, data: bytes, wanted: int) -> bytes:
-        """Consume all of *data*; return about *wanted* bytes of the content."""
-        head = b""
-        while not self.eof:
-            if self._zstd:
-                found = self._zstd.decompress(data, CHUNK_BYTES)
-                data, is_done = b"", self._zstd.needs_input
-                self.eof, self.unused = self._zstd.eof, self._zstd.unused_data
-            else:
-                found = self._gzip.decompress(data, CHUNK_BYTES)
-                data = self._gzip.unconsumed_tail
-                is_done = not data and len(found) < CHUNK_BYTES
-                self.eof, self.unused = self._gzip.eof, self._gzip.unused_data
-            head += found[: max(0, wanted - len(head))]
-            if is_done:
-                break
-        return head
-
-
-def _parse_head(offset: int, length: int, content: bytes) -> Stored:
-    head, _, block = content.partition(b"\r\n\r\n")
-    fields = dict[str, str]()
-    for line in head.split(b"\r\n")[1:]:
-        name, _, value = line.decode("utf-8", "replace").partition(":")
-        fields.setdefault(name.strip().lower(), value.strip())
-    kind, crawl = fields.get("warc-type", "unknown"), ""
-    if kind == "warcinfo":
-        lines = [line for line in block.split(b"\r\n") if line.startswith(CRAWL_FIELD)]
-        crawl = lines[0].removeprefix(CRAWL_FIELD).decode("utf-8", "replace") if lines else ""
-    return Stored(
-        offset=offset,
-        length=length,
-        kind="" if MARK.lower() in fields else kind,
-        url=fields.get("warc-target-uri", "").strip("<>"),
-        date=fields.get("warc-date", ""),
-        digest=fields.get("warc-payload-digest", ""),
-        crawl=crawl,
-    )
 
 
 def rewrite(place: Place, runs: Sequence[Run], folder: Path, end: int | None = None) -> None:

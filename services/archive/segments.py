@@ -1,7 +1,8 @@
 """The WARC files of a writer: writes, syncs and renames them, and repairs them after a crash.
 
-No other module of the archive changes files. A segment has its final name from the start, with the
-suffix `.open` until it is complete. At the start of a writer, `repair` completes its files:
+No other module of the archive changes a segment before it is complete. A segment has its final
+name from the start, with the suffix `.open` until it is complete. At the start of a writer,
+`repair` completes its files:
 
 | found                                      | cause                         | action             |
 |--------------------------------------------|-------------------------------|--------------------|
@@ -16,8 +17,8 @@ suffix `.open` until it is complete. At the start of a writer, `repair` complete
 *Salvage* keeps the whole records of a file, truncates the rest, and completes the file. *Park*
 renames a file to `.uncommitted`. The pages of a parked file are delivered again, unless the store
 was restored to an older state; in that case the file is the only copy. Both remove a file without a
-whole capture. A complete file is never changed, even if the row lists it as open. A file is indexed
-just before it is completed (`services.archive.index`).
+whole capture. Repair never changes a complete file, even if the row lists it as open. A file is
+indexed just before it is completed (`services.archive.index`).
 
 With volumes, complete files are uploaded, their captures are published, and the files are removed
 (`buffer`). `Buffer.load` continues at the start of a writer:
@@ -39,19 +40,18 @@ import errno
 import os
 import re
 import shutil
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
-from backports import zstd
 
 from gossamer.errors import GossamerError
 from gossamer.sqlite import no_space
 from gossamer.volumes import OPEN_SUFFIX, PARTIAL_SUFFIX
-from services.archive.index import INDEX_SUFFIX, index_file, read_chunks
+from services.archive.index import INDEX_SUFFIX, index_file
+from services.archive.reading import RecordReader, read_chunks
 from services.archive.rows import SegmentRow
 
 UNCOMMITTED_SUFFIX = ".uncommitted"
@@ -64,8 +64,6 @@ SUFFIXES = {"gzip": ".warc.gz", "zstd": ".warc.zst"}
 """Compression → suffix of a file."""
 MAX_CRAWL_NAME_CHARS = 100
 NO_SPACE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-GZIP_WINDOW_BITS = 31
-CHUNK_BYTES = 1 << 20
 COMPANION_SUFFIXES = (INDEX_SUFFIX,)
 """Suffixes of files beside a complete segment, which are uploaded and removed with it."""
 
@@ -293,32 +291,9 @@ def _capture_ends(path: Path) -> list[int]:
 
 def member_ends(path: Path) -> Iterator[int]:
     """Yield the end offset of each gzip member or zstd frame, up to the first incomplete one."""
-    return _zstd_ends(path) if SUFFIXES["zstd"] in path.name else _gzip_ends(path)
-
-
-def _gzip_ends(path: Path) -> Iterator[int]:
-    member, position, rest = zlib.decompressobj(GZIP_WINDOW_BITS), 0, b""
-    with path.open("rb") as file, suppress(zlib.error):
-        while chunk := rest or file.read(CHUNK_BYTES):
-            position += 0 if rest else len(chunk)
-            member.decompress(chunk, CHUNK_BYTES)
-            rest = member.unconsumed_tail
-            if member.eof:
-                rest, member = member.unused_data, zlib.decompressobj(GZIP_WINDOW_BITS)
-                yield position - len(rest)
-
-
-def _zstd_ends(path: Path) -> Iterator[int]:
-    frame, position = zstd.ZstdDecompressor(), 0
-    with path.open("rb") as file, suppress(zstd.ZstdError):
-        while chunk := file.read(CHUNK_BYTES):
-            position += len(chunk)
-            while chunk or not frame.needs_input:
-                frame.decompress(chunk, CHUNK_BYTES)
-                chunk = b""
-                if frame.eof:
-                    chunk, frame = frame.unused_data, zstd.ZstdDecompressor()
-                    yield position - len(chunk)
+    with path.open("rb") as file:
+        for record in RecordReader(read_chunks(file.read)):
+            yield record.offset + record.length
 
 
 def _find_open_segments(folder: Path) -> list[tuple[Path, int]]:

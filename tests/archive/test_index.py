@@ -12,7 +12,8 @@ from gossamer.events import PageFetched
 from gossamer.web.surt import surt_key
 from gossamer.web.url import canonicalize
 from gossamer.web.validators import Validators
-from services.archive.index import INDEX_SUFFIX, index_file, read_chunks
+from services.archive.index import INDEX_SUFFIX, index_file
+from services.archive.reading import read_chunks
 from tests.archive.faults import Crash, Crashed, crashing
 from tests.archive.harness import Crawl, archive_pages, files, page, reference_index
 

@@ -1,0 +1,158 @@
+"""Reads the records of a WARC file in order: gzip members or zstd frames, by their beginnings.
+
+The position of each record and the first 64 KiB of its content are enough to index, erase and
+select records, and to find the last whole record after a crash. A record can have a gigabyte.
+`gossamer.captures` reads one record at its position as a whole.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import structlog
+from backports import zstd
+from isal import igzip_lib
+
+from gossamer.web.coding import GZIP_MAGIC
+
+CHUNK_BYTES = 1 << 20
+"""Bytes of one read of a file, and of one step of decompression."""
+INPUT_BYTES = 64 << 10
+"""Bytes that are decompressed at a time. At the end of each record, the rest of them is copied."""
+MAX_HEAD_BYTES = 64 << 10
+"""Bytes of a record that are searched for its headers."""
+DAMAGE = (igzip_lib.IsalError, zstd.ZstdError, EOFError)
+"""Errors of a damaged or partial record."""
+ERASED_FIELD = "X-Crawler-Erased"
+"""Field of a filler, which takes the place of an erased record (`fillers`)."""
+
+Fields = dict[str, str]
+"""Headers by name in lower case; of several headers with one name, the first."""
+
+logger = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class RecordHead:
+    """The position and the beginning of a record."""
+
+    offset: int
+    length: int
+    """Compressed length, in bytes."""
+    head: bytes
+    """The first 64 KiB of the record."""
+
+    @cached_property
+    def fields(self) -> Fields:
+        """The WARC headers."""
+        return parse_fields(self.head.partition(b"\r\n\r\n")[0])[1]
+
+    @property
+    def block(self) -> bytes:
+        """The beginning of the block: an HTTP message, or fields."""
+        return self.head.partition(b"\r\n\r\n")[2]
+
+    @property
+    def kind(self) -> str:
+        """WARC-Type, such as `response`, or ""."""
+        return self.fields.get("warc-type", "")
+
+    @property
+    def url(self) -> str:
+        """WARC-Target-URI, or ""."""
+        return self.fields.get("warc-target-uri", "").strip("<>")
+
+    @property
+    def date(self) -> str:
+        """WARC-Date, or ""."""
+        return self.fields.get("warc-date", "")
+
+    @property
+    def digest(self) -> str:
+        """WARC-Payload-Digest, or ""."""
+        return self.fields.get("warc-payload-digest", "")
+
+    @property
+    def is_filler(self) -> bool:
+        """Whether the record is in place of an erased one. A short filler has no content."""
+        return not self.head or ERASED_FIELD.lower() in self.fields
+
+    @property
+    def crawl(self) -> str:
+        """The crawl in the block of a warcinfo record, or ""."""
+        return parse_fields(b"\r\n" + self.block)[1].get("ispartof", "")
+
+
+def parse_fields(data: bytes) -> tuple[str, Fields]:
+    """Return the first line of *data*, and the headers after it."""
+    first, *lines = data.decode("utf-8", "replace").split("\r\n")
+    found = Fields()
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if colon:
+            found.setdefault(name.strip().lower(), value.strip())
+    return first, found
+
+
+class RecordReader:
+    """Reads the records of a compressed file from its *chunks*.
+
+    Damage is logged under the name *file*, unless that is "".
+    """
+
+    def __init__(self, chunks: Iterable[bytes], file: str = "") -> None:
+        self._chunks, self._file = chunks, file
+        self.position = 0
+        """The end of the last whole record."""
+        self.is_damaged = False
+        """Whether there are other bytes behind `position`. It is known after the last record."""
+
+    def __iter__(self) -> Iterator[RecordHead]:
+        """Yield each whole record, up to the first one that is damaged or partial."""
+        try:
+            yield from self._records()
+        except DAMAGE as error:  # type: ignore[misc]  # The stub of IsalError has no base class.
+            self.is_damaged = True
+            if self._file:
+                logger.warning(
+                    "a WARC file is damaged: it cannot be read from this offset on",
+                    file=self._file,
+                    offset=self.position,
+                    reason=str(error),
+                )
+
+    def _records(self) -> Iterator[RecordHead]:
+        member, is_gzip, head, end = None, False, bytearray(), 0
+        for rest in self._pieces():
+            is_gzip = is_gzip if end else rest[0] == GZIP_MAGIC[0]
+            end += len(rest)
+            while rest or (member and not member.needs_input):
+                member = member or _decompressor(is_gzip)
+                out = member.decompress(rest, CHUNK_BYTES)
+                head += out[: MAX_HEAD_BYTES - len(head)]
+                rest = b""
+                if member.eof:
+                    rest, member = member.unused_data, None
+                    offset, self.position = self.position, end - len(rest)
+                    yield RecordHead(offset, self.position - offset, bytes(head))
+                    head.clear()
+        if self.position < end:
+            raise EOFError("a partial record")
+
+    def _pieces(self) -> Iterator[bytes]:
+        for chunk in self._chunks:
+            for at in range(0, len(chunk), INPUT_BYTES):
+                yield chunk[at : at + INPUT_BYTES]
+
+
+def _decompressor(is_gzip: bool) -> Any:
+    if is_gzip:
+        return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+    return zstd.ZstdDecompressor()
+
+
+def read_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Yield what *read* returns for a number of bytes, until it returns nothing."""
+    while chunk := read(CHUNK_BYTES):
+        yield chunk
