@@ -1,11 +1,11 @@
 """The archive: writes every capture to WARC files that other tools can read.
 
-**Reading order.** `service` appends captures and commits segments. It skips pages that must not be
-archived. `records` makes WARC records in memory. `segments` writes, syncs and renames files, and
-repairs them after a crash. `reading` iterates over the records of a file, and `index` writes an
-index of them. `rows` has the rows of segments and captures. `buffer` and `uploading` move complete
-files to volumes. `retention` decides what leaves complete files, `rewriting` writes them again, and
-`fillers` makes records in place of erased ones.
+**Reading order.** `service` appends captures and commits segments. `exclusions` decides what must
+not be archived. `records` makes WARC records in memory. `capture_rows` finds earlier bodies.
+`segments` writes, syncs and renames files, and repairs them after a crash. `reading` iterates over
+the records of a file, and `index` writes an index of them. `rows` has the rows of segments and
+captures. `buffer` and `uploading` move complete files to volumes. `retention` decides what leaves
+complete files, `rewriting` writes them again, and `fillers` makes records in place of erased ones.
 
 **The life of a capture.** The service consumes a page with its request and response. `records`
 makes three WARC records: the response with the body as received, the request, and metadata about

@@ -19,7 +19,7 @@ from warcio.recordloader import ArcWarcRecord
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from gossamer.events import CrawlDefined, PageFetched, Purpose
+from gossamer.events import CrawlDefined, PageFetched
 from gossamer.web.http import Headers, all_values, first_value, payload_digest
 from gossamer.web.url import host_key, host_name, is_address
 from gossamer.web.usage import judge
@@ -102,15 +102,6 @@ def is_shared(page: PageFetched) -> bool:
         and not page.truncated
         and len(page.body) >= MIN_SHARED_BYTES
     )
-
-
-def is_wanted(page: PageFetched, wanted: frozenset[str]) -> bool:
-    """Return whether the response *page* belongs to the *wanted* records (`archive.records`)."""
-    if page.visit.purpose in (Purpose.ROBOTS, Purpose.USAGE):
-        return "robots" in wanted
-    if page.status >= 400:
-        return "errors" in wanted
-    return not 300 <= page.status < 400 or page.status == 304 or "redirects" in wanted
 
 
 def capture(

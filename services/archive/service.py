@@ -1,9 +1,7 @@
 """The archive's processor: appends captures to segments, and commits them with store and log.
 
-Pages that ask not to be archived, in a header or a meta element, are skipped. So are pages whose
-use for a purpose of the crawl is excluded, and walls, unless a setting archives them. Meta elements
-are searched at the beginning of the markup, without the parser, because the parser and the archive
-work on a page at the same time. All statements about the use of a page are stored with its capture.
+`exclusions` decides what is archived. All statements about the use of a page are stored with its
+capture.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,40 +21,19 @@ from gossamer.events import (
 )
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log import MAX_POLL_RECORDS
-from gossamer.relevance import Facts, parse_relevance
 from gossamer.runtime.processor import Key, Output, Processor
 from gossamer.settings import ArchiveSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count, set_gauge
-from gossamer.web.coding import decode
-from gossamer.web.directives import find_in_markup, find_signals, meta_names, parse_directives
-from gossamer.web.http import all_values, first_value, joined_values, payload_digest
-from gossamer.web.scope import Found
-from gossamer.web.sniffing import whole_type
-from gossamer.web.usage import (
-    Action,
-    UsagePolicy,
-    is_reserved,
-    judge,
-    limit_statements,
-    names_of_meta,
-    policy_of,
-    read_meta,
-)
+from gossamer.web.http import first_value, payload_digest
+from gossamer.web.usage import judge
 from services.archive.buffer import Buffer
-from services.archive.records import (
-    Body,
-    Capture,
-    capture,
-    dns,
-    is_not_modified,
-    is_shared,
-    is_wanted,
-    warcinfo,
-)
+from services.archive.capture_rows import CaptureRows
+from services.archive.exclusions import Exclusions
+from services.archive.records import Capture, capture, dns, warcinfo
 from services.archive.retention import Retention
-from services.archive.rows import CaptureRow, PayloadRow, SegmentRow
+from services.archive.rows import SegmentRow
 from services.archive.segments import (
     SUFFIXES,
     Segment,
@@ -67,14 +44,10 @@ from services.archive.segments import (
 )
 from services.archive.uploading import Start, start_thread
 
-MAX_CAPTURES_SEARCHED = 10
-"""Captures of a URL that are searched for the body that a 304 omits."""
 STANDALONE_WRITER = "archive"
 """The only writer of a standalone crawl, with its files in the folder itself."""
 CAPTURED_PURPOSES = (Purpose.PAGE, Purpose.ROBOTS, Purpose.USAGE, Purpose.REQUISITE)
 """The purposes of visits whose captures have a row. Only those of pages are published."""
-MAX_HEAD_BYTES = 64 << 10
-"""Bytes of the decoded body that are searched for meta elements."""
 TYPICAL_CAPTURE_BYTES = 64 << 10
 """Bytes of a capture, generously, by which the last space is divided into steps."""
 
@@ -105,11 +78,10 @@ class Archive(Processor):
         self._root, self._folder = folder, folder / writer
         self._prefix = f"{writer}/" if writer else ""
         self._settings, self._contact, self._writer = settings, contact, writer or STANDALONE_WRITER
-        self._product, self._not_archived = product, frozenset[str](settings.not_archived)
         self._wanted = frozenset[str](settings.records)
         self._claimant = Claimant(store, self.name)
-        self._rows, self._captures = store.table(SegmentRow), store.table(CaptureRow)
-        self._payloads = store.table(PayloadRow)
+        self._rows, self._captures = store.table(SegmentRow), CaptureRows(store)
+        self._exclusions = Exclusions(settings, product)
         self._erasures = Erasures(store, self.name)
         self._buffer = Buffer(
             folder,
@@ -128,8 +100,6 @@ class Archive(Processor):
         self._settled = SegmentRow(writer=self._writer)
         self._crawl: CrawlDefined | None = None
         """The definition of the crawl."""
-        self._usage: UsagePolicy | None = None
-        """The purposes of the crawl."""
         self._serial = 0
         self._open: dict[str, Segment] = {}
         """Crawl → its open segment."""
@@ -163,45 +133,37 @@ class Archive(Processor):
 
     def handle(self, event: Event, now: float) -> Output:
         """Write the capture of a page; return the event with its position."""
-        if isinstance(event, CrawlDefined):
-            self._crawl, self._usage = event, policy_of(event)
-        if isinstance(event, VisitsErased):
-            self._erase(event)
-        if not isinstance(event, PageFetched) or self._is_irrelevant(event):
-            return []
-        if self._erasures.covers(event.visit) or not is_wanted(event, self._wanted):
-            return []
-        event, robots_meta = add_meta_statements(event, self._product)
-        is_hidden_wall = event.wall is not None and not self._settings.walls
-        if (
-            is_hidden_wall
-            or self._is_excluded(event)
-            or is_forbidden(event, robots_meta, self._not_archived, self._product)
-        ):
-            count("gossamer_not_archived_total")
-            return []
+        match event:
+            case CrawlDefined():
+                self._crawl = event
+                self._exclusions.define(event)
+            case VisitsErased():
+                self._erase(event)
+            case PageFetched() if not self._erasures.covers(event.visit):
+                if page := self._exclusions.admit(event):
+                    return self._archive(page, now)
+        return []
+
+    def _archive(self, page: PageFetched, now: float) -> Output:
+        """Append the records of *page*; return the event to publish now, if any."""
         self._finish_old_segments(now)
-        segment = self._open.get(event.crawl)
-        file = segment.file if segment else self._next_file(event.crawl, now)
+        segment = self._open.get(page.crawl)
+        file = segment.file if segment else self._next_file(page.crawl, now)
         # The records are made before anything is written, since an error here sends the page to the
         # dead letters.
-        digest = payload_digest(event.body)
-        captured = capture(event, file, digest, self._find_body(event, digest), self._wanted)
-        segment = segment or self._begin_segment(file, event, now)
-        records = captured.response + captured.others + self._dns(event, file)
+        digest = payload_digest(page.body)
+        captured = capture(page, file, digest, self._captures.find_body(page, digest), self._wanted)
+        segment = segment or self._begin_segment(file, page, now)
+        records = captured.response + captured.others + self._dns(page, file)
         offset = segment.append(records)
         count("gossamer_archived_bytes_total", segment.size - offset)
         if segment.size > self._settings.segment_size:
-            self._full.append(self._open.pop(event.crawl))
-        if event.visit.purpose not in CAPTURED_PURPOSES:
+            self._full.append(self._open.pop(page.crawl))
+        if page.visit.purpose not in CAPTURED_PURPOSES:
             return []
-        archived = _make_event(event, captured, self._prefix + file, offset, now)
-        self._captures.put(_capture_row(archived, captured.body, len(event.body)))
-        if is_shared(event) and captured.kind == "response":
-            self._record_payload(event, captured.body)
-        elif captured.body.url not in ("", event.visit.url):
-            self._record_reference(event, captured.body)
-        if event.visit.purpose is not Purpose.PAGE:
+        archived = _make_event(page, captured, self._prefix + file, offset, now)
+        self._captures.record(page, archived, captured)
+        if page.visit.purpose is not Purpose.PAGE:
             return []
         if self._buffer.is_used:
             self._buffer.hold_back(archived)
@@ -218,78 +180,13 @@ class Archive(Processor):
 
     def _erase(self, event: VisitsErased) -> None:
         """Erase the rows of captures and payloads. `Retention` erases the records in the files."""
-        captures_erased = payloads_erased = 0
-        for url in event.urls:
-            key, after = (event.crawl, url), None
-            while rows := self._captures.scan(key, after):
-                after, captures_erased = rows[-1].fetched_at, captures_erased + len(rows)
-                payloads_erased += self._drop_payloads(rows)
-            if after is not None:
-                self._captures.drop(key)
-        erased = {CaptureRow.table: captures_erased, PayloadRow.table: payloads_erased}
+        erased = self._captures.erase(event.crawl, event.urls)
         self._erasures.add(event.erasure, erased, event.part)
         self._retention.look()
 
-    def _drop_payloads(self, captures: Iterable[CaptureRow]) -> int:
-        """Drop the rows of payloads whose first response is one of *captures*; return how many."""
-        dropped = 0
-        for capture_row in captures:
-            key = capture_row.crawl, capture_row.digest
-            payload = self._payloads.get(key) if capture_row.record_type == "response" else None
-            if payload and payload.record_id == capture_row.record_id:
-                self._payloads.drop(key)
-                dropped += 1
-        return dropped
-
-    def _is_irrelevant(self, page: PageFetched) -> bool:
-        """Return whether *page* is irrelevant to the crawl, by its URL and content type."""
-        has_content = page.status == 304 or 200 <= page.status < 300
-        relevant = self._crawl.relevant if self._crawl else ""
-        if not relevant or not has_content or page.visit.purpose is not Purpose.PAGE:
-            return False
-        kind = None if page.status == 304 else whole_type(page.headers, page.body)
-        facts = Facts(Found(page.visit.url, page.visit.depth), kind)
-        return parse_relevance(relevant).evaluate(facts).inside is False
-
-    def _is_excluded(self, page: PageFetched) -> bool:
-        """Return whether statements about the use of *page* exclude it from the crawl."""
-        if self._usage is None or not page.visit.purpose.is_collected:
-            return False
-        return self._usage.decide(judge(page.usage_statements)).action is not Action.FETCH
-
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
         """Yield the rows that `handle` will read for *events*."""
-        pages = (event for event in events if isinstance(event, PageFetched) and is_shared(event))
-        yield [(PayloadRow, (page.crawl, payload_digest(page.body)), "") for page in pages]
-
-    def _find_body(self, page: PageFetched, digest: str) -> Body | None:
-        """Return the body that the record of *page* can omit: that of a 304, from the last capture
-        with a body, or an equal one."""
-        if is_shared(page):
-            row = self._payloads.get((page.crawl, digest))
-            # If the record is redelivered, the row may be of this visit, or of a later one.
-            if row is None or row.fetched_at >= page.started_at:
-                return None
-            return Body(row.record_id, row.url, row.fetched_at, row.digest)
-        if not is_not_modified(page):
-            return None
-        # Only captures from before this visit are read: if the record is redelivered, the visit has
-        # a capture already.
-        key = page.crawl, page.visit.url
-        earlier = self._captures.scan(key, after=page.started_at, limit=MAX_CAPTURES_SEARCHED)
-        return next((body for row in earlier if (body := _body_of(row))), None)
-
-    def _record_payload(self, page: PageFetched, body: Body) -> None:
-        """Let later captures of the payload refer to *body*, unless they refer to another."""
-        if self._payloads.get((page.crawl, body.digest)) is None:
-            row = PayloadRow(page.crawl, body.digest, body.url, body.fetched_at, body.record_id)
-            self._payloads.put(row)
-
-    def _record_reference(self, page: PageFetched, body: Body) -> None:
-        """Note that *page* refers to the *body* of another URL, so that retention keeps it."""
-        row = self._payloads.get((page.crawl, body.digest))
-        if row and row.record_id == body.record_id and row.shared_at < page.started_at:
-            self._payloads.put(replace(row, shared_at=page.started_at))
+        return self._captures.reads_of(events)
 
     def _next_file(self, crawl: str, now: float) -> str:
         suffix = SUFFIXES[self._settings.compression]
@@ -458,58 +355,3 @@ def _make_event(
         usage=judge(page.usage_statements),
         usage_statements=page.usage_statements,
     )
-
-
-def _body_of(row: CaptureRow) -> Body | None:
-    url = row.body_url or row.url
-    if row.record_type == "revisit":
-        known = row.body_at and row.status in (200, 304)
-        return Body(row.record_id, url, row.body_at, row.digest) if known else None
-    # Errors and redirects do not have the body of a 304.
-    is_page = 200 <= row.status < 300
-    return Body(row.record_id, url, row.fetched_at, row.digest) if is_page else None
-
-
-def _capture_row(archived: PageArchived, body: Body, size: int) -> CaptureRow:
-    return CaptureRow(
-        crawl=archived.crawl,
-        url=archived.url,
-        fetched_at=archived.fetched_at,
-        status=archived.status,
-        file=archived.file,
-        offset=archived.offset,
-        length=archived.length,
-        digest=archived.digest,
-        record_id=body.record_id,
-        body_url=body.url if body.url != archived.url else "",
-        body_at=body.fetched_at,
-        record_type=archived.record_type,
-        content_type=archived.content_type,
-        size=size,
-    )
-
-
-def add_meta_statements(page: PageFetched, product: str) -> tuple[PageFetched, list[str]]:
-    """Return *page* with the statements of its meta elements about its use, and the contents of its
-    robots meta elements for *product*."""
-    if page.visit.purpose is not Purpose.PAGE or not 200 <= page.status < 300:
-        return page, []
-    codings = joined_values(page.headers, "content-encoding")
-    head = decode(page.body, codings, MAX_HEAD_BYTES).data
-    if b"<meta" not in head.lower():
-        return page, []
-    found = list(find_in_markup(head.decode("latin-1"), names_of_meta(product)))
-    statements = (*page.usage_statements, *read_meta(found, product))
-    page = replace(page, usage_statements=limit_statements(statements))
-    return page, [content for name, content in found if name in meta_names(product)]
-
-
-def is_forbidden(
-    page: PageFetched, robots_meta: Iterable[str], forbidding: frozenset[str], product: str
-) -> bool:
-    """Return whether *page* has one of the *forbidding* signals for the crawler *product*, in its
-    headers, its statements about usage, or the contents of robots meta elements."""
-    values = (*all_values(page.headers, "x-robots-tag"), *robots_meta)
-    found = parse_directives(values, product)
-    signals = find_signals(found, is_reserved(page.usage_statements), False)
-    return not forbidding.isdisjoint(signals)
