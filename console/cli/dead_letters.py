@@ -1,6 +1,7 @@
 """`gossamer dead-letters`: lists or replays records that could not be read or processed."""
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -9,7 +10,7 @@ from console.cli.options import add_crawl, open_from
 from console.output import say
 from gossamer.errors import BadSettings, GossamerError, Poison
 from gossamer.events import DeadLetter
-from gossamer.events.topics import DEAD_LETTERS, TOPICS
+from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Log, Message
 from gossamer.log.codec import decode, message_of_letter
 from gossamer.terminal import json_line, printable
@@ -69,24 +70,25 @@ def _replay(options: argparse.Namespace) -> int:
                 "dead-letters list prints their names"
             )
         letters = (named for named in _letters(crawl.log, options.service) if named[0] in chosen)
+        replayed = 0
         for batch in _batches(letters):
             crawl.log.append(batch)
-    say(f"{plural(len(chosen), 'dead letter')} appended again.")
-    return 0
+            replayed += len(batch)
+    say(f"{plural(replayed, 'dead letter')} appended again.")
+    return 0 if replayed == len(chosen) else 1
 
 
 def _batches(letters: Iterator[NamedLetter]) -> Iterator[list[Message]]:
+    """Yield the records of *letters* in batches; report those that cannot be replayed."""
     batch: list[Message] = []
     size = 0
     for name, letter in letters:
-        if letter.topic not in TOPICS:
-            raise GossamerError(
-                f"dead letter {name} cannot be replayed: there is no topic {letter.topic!r}"
-            )
         try:
             batch.append(message_of_letter(letter))
         except Poison as error:
-            raise GossamerError(f"dead letter {name} cannot be replayed: {error}") from error
+            text = printable(f"dead letter {name} cannot be replayed: {error}")
+            print(f"gossamer: {text}", file=sys.stderr)
+            continue
         size += len(batch[-1].value)
         if size > MAX_BATCH_BYTES:
             yield batch

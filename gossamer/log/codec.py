@@ -279,12 +279,29 @@ def value_of_letter(letter: DeadLetter) -> bytes:
 def message_of_letter(letter: DeadLetter) -> Message:
     """Return the record in *letter* as a message, with its original key.
 
-    Raise Poison if its value is cut or damaged.
+    Raise Poison if its topic is unknown, its value is cut or damaged, or its body was in a blob.
     """
-    at = letter.topic, letter.partition, letter.offset
+    if letter.topic not in TOPICS:
+        raise Poison(f"there is no topic {letter.topic!r}")
     if letter.cut:
         raise Poison("the value of the record is cut, because it was too large")
-    return copy_message(Record(*at, letter.key, value_of_letter(letter)))
+    at = letter.topic, letter.partition, letter.offset
+    record = Record(*at, letter.key, value_of_letter(letter))
+    if uri := _blob_uri(record):
+        raise Poison(
+            f"its body was in {uri}, which is removed together with the record: gossamer refetch "
+            "gets the page again"
+        )
+    return copy_message(record)
+
+
+def _blob_uri(record: Record) -> str:
+    """Return the URI of the blob that *record* refers to, or ""."""
+    with suppress(Poison, Newer):
+        event = decode(record)
+        if isinstance(event, PageFetched | PageParsed) and event.blob:
+            return event.blob.uri
+    return ""
 
 
 def copy_message(record: Record) -> Message:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,6 +82,18 @@ def test_replay_appends_letters_to_their_topics(command: Command, crawl_folder: 
     ]
     page, ended = (drain(crawl_folder.log.tail([topic]))[0] for topic in ("pages", "visits.ended"))
     assert page.partition == ended.partition, "both are of one site"
+
+
+def test_letter_that_cannot_be_replayed_does_not_stop_the_others(
+    command: Command, crawl_folder: Opened
+) -> None:
+    value = random.Random(1).randbytes(1_048_588)
+    for topic in (SEEDS.name, "unknown"):
+        letter = dead_letter(Record(topic, 1, 99, "k", value), "dedup", "why", 1.0)
+        crawl_folder.log.append([encode(letter)])
+    said = command("replay", "--all", status=1)
+    assert "is cut" in said and "no topic 'unknown'" in said
+    assert len(stored_records(crawl_folder, "seeds", "pages", "visits.ended")) == 3
 
 
 def test_replay_appends_the_named_letters_only(command: Command, crawl_folder: Opened) -> None:

@@ -16,6 +16,7 @@ from gossamer import events
 from gossamer.errors import Newer, Poison
 from gossamer.events import (
     PRIORITY_LIMIT,
+    Blob,
     CrawlDefined,
     DeadLetter,
     Discovery,
@@ -374,6 +375,14 @@ def test_cut_dead_letter_is_not_replayed() -> None:
     foreign = random.Random(1).randbytes(1_048_588)
     with pytest.raises(Poison, match="cut"):
         message_of_letter(dead_letter(record("seeds", foreign), "dedup", "why", 5.0))
+
+
+def test_dead_letter_of_a_record_with_a_blob_is_not_replayed() -> None:
+    blob = Blob(name="2026-11-27/x", uri="file:///blobs/x", size=1, digest="sha1:X")
+    fetched = replace(msgspec.convert(example(PageFetched), PageFetched), body=b"", blob=blob)
+    letter = dead_letter(record("pages.fetched", encode(fetched).value), "parser", "why", 5.0)
+    with pytest.raises(Poison, match="file:///blobs/x"):
+        message_of_letter(letter)
 
 
 ORIGIN = "seed@seeds/1/2"

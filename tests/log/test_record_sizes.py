@@ -28,7 +28,7 @@ from gossamer.events.pages import group_by_site
 from gossamer.events.topics import MAX_RECORD_BYTES
 from gossamer.log import Message, Record
 from gossamer.log.blobs import load, refer
-from gossamer.log.codec import dead_letter, decode, encode, message_of_letter
+from gossamer.log.codec import dead_letter, decode, encode, value_of_letter
 from gossamer.settings import FetcherSettings
 from gossamer.volumes import Volume
 from gossamer.web.robots import parse_robots
@@ -72,7 +72,7 @@ def check(message: Message) -> Record:
     record = Record(message.topic, 0, 0, message.key, message.value, message.headers)
     letter = dead_letter(record, "archive", "\0" * 10_000, 1.0)
     assert encode(letter).size <= MAX_RECORD_BYTES
-    assert letter.cut or message_of_letter(letter).value == message.value
+    assert letter.cut or value_of_letter(letter) == message.value
     return record
 
 
