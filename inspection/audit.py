@@ -153,13 +153,18 @@ class Auditor:
             url=url,
             at=self._at,
             visit_allowed=rules.allows(url) if robots else None,
-            visit_rule=rules.explain(url) if robots else "no robots.txt was archived",
+            visit_rule=rules.explain(url) if robots else self._no_robots(),
             categories=_judge(cited),
             files=tuple(files),
             statements=tuple(cited),
             not_archived=reason,
             not_archived_at=next(row.at for row in visits if row.verdict) if reason else None,
         )
+
+    def _no_robots(self) -> str:
+        settings = self._crawl.settings
+        is_off = settings and "robots" not in settings.archive.records
+        return f"no robots.txt was archived{': archive.records has no robots' if is_off else ''}"
 
     def _visits(self, url: str) -> list[HistoryRow]:
         """Return the last visits to *url* until the time, newest first."""

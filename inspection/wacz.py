@@ -57,6 +57,8 @@ class Wacz:
         self._captured.execute("CREATE TABLE captured (url TEXT, at TEXT, PRIMARY KEY (url, at))")
         self._main: dict[str, str] = {}
         self.files = self.captures = self.pages = 0
+        self.damaged = set[str]()
+        """Files that cannot be read to their end."""
 
     @contextmanager
     def _entry(self, name: str, compression: int = ZIP_STORED) -> Iterator[Callable[[bytes], None]]:
@@ -80,7 +82,10 @@ class Wacz:
         """Add the files with all their captures, or with those of *selection*."""
         if selection is not None:
             for file in warcs.files:
-                selection.add(file.name, RecordReader(warcs.read(file)))
+                reader = RecordReader(warcs.read(file), file.basename)
+                selection.add(file.name, reader)
+                if reader.is_damaged:
+                    self.damaged.add(file.name)
             selection.complete()
         for file in warcs.files:
             if selection is None or selection.has_all(file.name):
@@ -93,7 +98,8 @@ class Wacz:
         lines = list[str]()
         with self._entry(f"archive/{file.basename}") as write:
             copied = _tee(chunks, write)
-            for record in RecordReader(copied, file.basename):
+            reader = RecordReader(copied, file.basename)
+            for record in reader:
                 if line := index_line(record, file.basename):
                     lines.append(str(line))
                     self._captured.execute(
@@ -105,6 +111,8 @@ class Wacz:
         self._lines.write("".join(sorted(lines)).encode())
         self._line_ranges.append((start, self._lines.tell()))
         self.files += 1
+        if reader.is_damaged:
+            self.damaged.add(file.name)
         self.captures += len(lines)
 
     def add_index(self) -> None:

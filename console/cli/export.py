@@ -66,6 +66,9 @@ def run(options: argparse.Namespace) -> int:
             partial.unlink(missing_ok=True)
     captures, pages = plural(wacz.captures, "capture"), plural(wacz.pages, "page")
     say(f"{captures} and {pages} in {plural(wacz.files, 'WARC file')} written to {path}.")
+    if wacz.damaged:
+        damaged = plural(len(wacz.damaged), "damaged file")
+        say(f"{damaged}: captures behind the damage are not in the index.")
     if left_out:
         say(f"{plural(left_out, 'WARC file')} with zstd left out: readers of WACZ files need gzip.")
     if warcs.absent:

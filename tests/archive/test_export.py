@@ -89,6 +89,18 @@ def test_index_of_zstd_files_has_all_captures(
     assert found["zstd"] == found["gzip"]
 
 
+def test_damage_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = archived_folder(tmp_path / "data", pages(), ends=True)
+    (path,) = folder.warc.glob("*.gz")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    target = tmp_path / "site.wacz"
+    for more in ([], ["--since", "2020-01-01"], ["--where", 'type("image/*")']):
+        assert main(["export", "--wacz", str(target), "--data", str(folder.path), *more]) == 0
+        assert "1 damaged file: captures behind the damage" in capsys.readouterr().out
+
+
 def test_zstd_files_are_not_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "site.wacz"
     command = ["export", "--wacz", str(target), "--data", str(tmp_path / "data")]

@@ -142,3 +142,16 @@ def test_page_that_is_not_archived_shows_its_last_visit(
     assert line in lines
     assert "no archived statement is about it, and the page itself is not archived" in lines
     assert line not in show(data, capsys, PAGE, "2023-11-25T12:00")
+
+
+def test_missing_robots_txt_is_explained_by_the_setting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archived = Archived(tmp_path)
+    archived.add(PAGE, 0, b"<p>first")
+    data = archived.end()
+    (visit,) = (line for line in show(data, capsys, PAGE, "2023-11-20") if "visit:" in line)
+    assert visit.endswith("no robots.txt was archived")
+    monkeypatch.setenv("GOSSAMER_ARCHIVE__RECORDS", '["request"]')
+    (visit,) = (line for line in show(data, capsys, PAGE, "2023-11-20") if "visit:" in line)
+    assert visit.endswith("no robots.txt was archived: archive.records has no robots")
