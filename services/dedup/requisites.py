@@ -47,21 +47,24 @@ class Requisites:
 
     def release_of_page(self, page: PageParsed, now: float) -> Iterator[UrlsDiscovered]:
         """Yield the requisites of *page*, unless it is not archived."""
-        if self._which == "off" or not page.requisites:
-            return
-        signals = find_signals(page.directives, is_reserved(page.usage_statements), False)
-        if self._not_archived.isdisjoint(signals):
+        if self._which != "off" and self._may_be_archived(page):
             yield from self._release(page, page.requisites, 0, 0, now)
 
     def release_of_requisite(self, page: PageParsed, now: float) -> Iterator[UrlsDiscovered]:
-        """Yield the requisites of the style *page*, or the target of a requisite that redirects."""
+        """Yield the requisites of the style *page*, unless it is not archived, or the target of a
+        requisite that redirects."""
         visit = page.visit
         if self._which == "off":
             return
-        if visit.duplicates < MAX_STYLES:
+        if visit.duplicates < MAX_STYLES and self._may_be_archived(page):
             yield from self._release(page, page.requisites, visit.duplicates + 1, 0, now)
         targets = tuple(link.url for link in page.links if link.redirect)
         yield from self._release(page, targets, visit.duplicates, visit.hops + 1, now)
+
+    def _may_be_archived(self, page: PageParsed) -> bool:
+        """Return whether no statement of *page* keeps it out of the archive."""
+        signals = find_signals(page.directives, is_reserved(page.usage_statements), False)
+        return self._not_archived.isdisjoint(signals)
 
     def _release(
         self, page: PageParsed, urls: tuple[str, ...], styles: int, hops: int, now: float
