@@ -8,12 +8,11 @@ disk, because an archive has more captures than memory.
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from gossamer.relevance import RULES, Facts
 from gossamer.web.scope import Found, parse_expression
 from services.archive.index import INDEXED_TYPES
-from services.archive.reading import RecordHead, parse_fields
+from services.archive.reading import RecordHead, parse_date, parse_fields
 
 WHERE_RULES = {name: rule for name, rule in RULES.items() if name not in ("language", "classifier")}
 """The rules of relevance that captures without their text can be tested by."""
@@ -69,8 +68,8 @@ class Filter:
         return not self.where and not self.since
 
     def is_new(self, capture: Captured) -> bool:
-        """Return whether *capture* is not too old."""
-        return time_of(capture.date) >= self.since
+        """Return whether *capture* is not too old. With an invalid date it counts as oldest."""
+        return (parse_date(capture.date) or 0.0) >= self.since
 
     def matches(self, capture: Captured) -> bool | None:
         """Return whether *capture* matches; None if its revisit record omits the facts."""
@@ -167,11 +166,3 @@ def _captured(fields: dict[str, str], media_type: str | None, depth: int) -> Cap
         target=fields.get("warc-refers-to", ""),
         facts=Facts(Found(url, depth), media_type),
     )
-
-
-def time_of(date: str) -> float:
-    """Return a WARC-Date in epoch seconds; 0 if it is invalid."""
-    try:
-        return datetime.fromisoformat(date).timestamp()
-    except ValueError:
-        return 0.0

@@ -27,6 +27,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from gossamer.errors import BadSettings
 from gossamer.events import Page
+from gossamer.web.coding import GZIP
 from inspection.selection import Selection
 from inspection.warcs import CHUNK_BYTES, WarcFile, WarcFiles, split_lines
 from services.archive.index import index_line
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 VERSION = "1.1.1"
 INDEX_LINES = 1024
 """Lines in each compressed block of the index."""
-GZIP_WINDOW_BITS = 31
 CURVES = ("secp256r1", "secp384r1")
 PAGES, EXTRA_PAGES = "pages/pages.jsonl", "pages/extraPages.jsonl"
 
@@ -125,7 +125,7 @@ class Wacz:
             offset = 0
             with self._entry("indexes/index.cdx.gz") as write:
                 while block := [*islice(merged, INDEX_LINES)]:
-                    packer = zlib.compressobj(wbits=GZIP_WINDOW_BITS)
+                    packer = zlib.compressobj(wbits=GZIP)
                     packed = packer.compress("".join(block).encode()) + packer.flush()
                     write(packed)
                     digest = f"sha256:{sha256(packed).hexdigest()}"

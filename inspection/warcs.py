@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from gossamer.errors import GossamerError
 from gossamer.volumes import Missing, Volume, find_file, read_file
 from services.archive.index import INDEX_SUFFIX, index_file
-from services.archive.rows import SegmentRow
+from services.archive.rows import STANDALONE_WRITER, SegmentRow
 from services.archive.segments import SUFFIXES
-from services.archive.service import STANDALONE_WRITER
 
 if TYPE_CHECKING:
     from inspection.crawl import OpenCrawl

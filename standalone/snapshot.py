@@ -40,9 +40,8 @@ from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translat
 from gossamer.store.sqlite import SqliteStore
 from gossamer.volumes import OPEN_SUFFIX, PARTIAL_SUFFIX
 from inspection.folder import Folder
-from services.archive.rows import SegmentRow
+from services.archive.rows import STANDALONE_WRITER, SegmentRow
 from services.archive.segments import FILE_NAME, NO_SPACE_ERRNOS, repair, sync
-from services.archive.service import STANDALONE_WRITER
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow
 

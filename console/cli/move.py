@@ -51,9 +51,8 @@ from gossamer.store import Partition, Row, Store, partition_fields
 from gossamer.store.claims import Claimant, ClaimRow, WindowRow
 from inspection.figures import plural
 from inspection.folder import Folder, Opened
-from services.archive.rows import SegmentRow, UnpublishedRow
+from services.archive.rows import STANDALONE_WRITER, SegmentRow, UnpublishedRow
 from services.archive.segments import repair
-from services.archive.service import STANDALONE_WRITER
 from services.dedup.replicated import changes_of, read_valid_changes
 from services.dedup.seen import SeenRow
 from services.dedup.service import Dedup

@@ -17,7 +17,6 @@ Nothing is remembered about unfinished work: after a crash it begins again, and 
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +29,7 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.volumes import Missing, Volume, VolumeUnavailable
 from gossamer.web.url import site_of
-from services.archive.reading import RecordHead
+from services.archive.reading import RecordHead, parse_date
 from services.archive.records import date
 from services.archive.rewriting import (
     LocalFile,
@@ -363,7 +362,7 @@ class Retention:
 
     def _decide(self, crawl: str, record: RecordHead, since: float, file: str) -> bool:
         """Return whether the capture that begins with *record* is kept. If not, erase its row."""
-        fetched_at = _instant(record.date)
+        fetched_at = parse_date(record.date)
         if fetched_at is None or (fetched_at >= since and not self._settings.keep_versions):
             return True
         rows = [*self._rows(crawl, record.url)] if crawl and record.url else []
@@ -401,11 +400,3 @@ class Retention:
         while rows := self._captures.scan((crawl, url), after):
             yield from rows
             after = rows[-1].fetched_at
-
-
-def _instant(text: str) -> float | None:
-    """Return a WARC-Date in epoch seconds, or None if it is invalid."""
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return None

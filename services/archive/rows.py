@@ -5,6 +5,9 @@ from msgspec import field
 
 from gossamer.store import Row
 
+STANDALONE_WRITER = "archive"
+"""The only writer of a standalone crawl, with its files in the folder itself."""
+
 
 class SegmentRow(Row, frozen=True, kw_only=True):
     """The segments of one writer at the last commit, from which a restart continues."""

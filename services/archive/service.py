@@ -33,7 +33,7 @@ from services.archive.capture_rows import CaptureRows
 from services.archive.exclusions import Exclusions
 from services.archive.records import Capture, capture, dns, warcinfo
 from services.archive.retention import Retention
-from services.archive.rows import SegmentRow
+from services.archive.rows import STANDALONE_WRITER, SegmentRow
 from services.archive.segments import (
     SUFFIXES,
     Segment,
@@ -44,8 +44,6 @@ from services.archive.segments import (
 )
 from services.archive.uploading import Start, start_thread
 
-STANDALONE_WRITER = "archive"
-"""The only writer of a standalone crawl, with its files in the folder itself."""
 CAPTURED_PURPOSES = (Purpose.PAGE, Purpose.ROBOTS, Purpose.USAGE, Purpose.REQUISITE)
 """The purposes of visits whose captures have a row. Only those of pages are published."""
 TYPICAL_CAPTURE_BYTES = 64 << 10
