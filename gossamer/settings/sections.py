@@ -163,8 +163,8 @@ class FrontierSettings(Section):
     trap_site_depth). It grows to four links more than the deepest page with a new text. 0 turns the
     budget off."""
     requisite_budget: Annotated[Natural, unit("URLs a day")] = 5000
-    """Maximum number of requisites of a site that are admitted on a day, if `archive.requisites`
-    fetches them (hazard trap_requisites). Further ones are dropped. 0 turns the budget off."""
+    """Maximum number of requisites of a site that are queued on a day (hazard trap_requisites).
+    Further requisites are dropped. 0 turns the budget off."""
     seed_sites: Annotated[Natural, unit("sites")] = 20
     """Number of linking sites that a seed counts as in the budgets of its site."""
     budget_growth: Factor = 4.0
@@ -277,8 +277,8 @@ class FetcherSettings(Section):
     sitemap_limit: BodyBytes = 50 << 20
     """Maximum size of the body of a sitemap (sitemaps.org allows 50 MB)."""
     requisite_limit: BodyBytes = 10 << 20
-    """Maximum size of the body of an image, a style, a script or another requisite. A longer one is
-    unusable, unless it is text."""
+    """Maximum size of the body of an image, a style, a script or a font. A longer text is cut, and
+    a longer body of another type is unusable."""
     inline_body: Annotated[Bytes, Field(le=700_000)] = 700_000
     """Maximum size of a body that stays in its record, which has at most 1 MB. A larger body is
     stored in `blobs.volume`, and the record has its name, size, digest and URI."""
@@ -392,13 +392,13 @@ class ArchiveSettings(Section):
         "redirects",
         "errors",
     )
-    """Records beside the responses of pages: `request` and `metadata` (how the page was found,
-    hazards, statements about its use) of each response; and the responses for robots.txt and usage
-    files (`robots`), redirects, and errors (4xx and 5xx). `dns` adds the address of each host in a
-    file, without TTL. `gossamer audit` needs `robots`."""
+    """WARC records that are written beside the responses of pages. `request` and `metadata` (how
+    the page was found, hazards, statements about its use) accompany each response. `robots`
+    (robots.txt and usage files), `redirects` and `errors` (4xx and 5xx) are further responses.
+    `dns` is the address of each host in a file, without TTL. `gossamer audit` needs `robots`."""
     compression: Annotated[Literal["gzip", "zstd"], unit("compression")] = "gzip"
-    """Compression of the records: `gzip` (`.warc.gz`), or `zstd` (`.warc.zst`), which is smaller
-    and is not read by every tool: `gossamer export` and `gossamer replay` leave it out."""
+    """Compression of the WARC records: `gzip` (`.warc.gz`), or `zstd` (`.warc.zst`), which is
+    smaller. Some tools do not read zstd."""
     not_archived: Annotated[tuple[Signal, ...], unit("list of directives")] = ("noarchive",)
     """Directives of a page that keep its captures out of the archive. `noindex`, `noai` and others
     may be added. `unavailable_after` has no effect here."""
@@ -407,17 +407,17 @@ class ArchiveSettings(Section):
     are never published."""
     requisites: Literal["off", "same-site", "all"] = "off"
     """Whether the images, styles, scripts and fonts that archived pages need are fetched and
-    archived: `off`; `same-site`, those of the page's own site; or `all`, those of any site,
-    whatever the scope. They are visited after all pages of their host, and never published. A page
-    has at most `parser.requisites_limit` of them, and a site `frontier.requisite_budget`. Audio and
-    video are not fetched."""
+    archived: `off`; `same-site`, which means those of the page's own site; or `all`, which means
+    those of any site, whatever the scope. They are visited after all pages of their host, and never
+    published. `parser.requisites_limit` limits their number for a page, and
+    `frontier.requisite_budget` for a site and day. Audio and video are not fetched."""
     requisites_period: Annotated[Seconds, Field(ge=3600)] = 604800.0
-    """Time in which a requisite is fetched at most once, whatever the number of pages that need it.
-    It is fetched in a later period only if a page that needs it is fetched then. At least an
-    hour."""
+    """Period in which a requisite is fetched at most once, whatever the number of pages that need
+    it. In a later period it is fetched again only if a page that needs it is fetched then. At least
+    an hour."""
     segment_age: Seconds = 3600.0
-    """Maximum age of an open WARC file. An older file is completed, whatever its size. With volumes
-    it bounds the delay of `pages.archived`, too."""
+    """Maximum age of an open WARC file. An older file is completed, whatever its size. With
+    `archive.volumes`, captures are published up to this much later."""
     folder: Path = Path("gossamer-data/warc")
     """Folder of the WARC files. In a fleet, each instance has a subfolder with its name. It must
     outlive the process. A crawl in one folder uses its data folder instead."""
@@ -425,25 +425,28 @@ class ArchiveSettings(Section):
     """ECDSA key (P-256 or P-384, PEM without a password) that signs the WACZ files of `gossamer
     export`. Without a key, they are not signed."""
     volumes: Annotated[tuple[str, ...], AfterValidator(_check_volumes), unit("list of URLs")] = ()
-    """Places for complete WARC files, such as `s3://bucket/prefix` or `file:///srv/warc`. Each file
-    is uploaded to the first volume that takes it, verified, published, and removed from the folder.
-    Empty means that files stay in the folder. No two crawls may share a volume. Credentials of S3
-    come from the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL`."""
+    """Folders and buckets for complete WARC files, such as `s3://bucket/prefix` or
+    `file:///srv/warc`. Each file is uploaded to the first volume that takes it, and verified. Then
+    its captures are published, and it is removed from `archive.folder`. Empty means that files stay
+    in that folder. No two crawls may share a volume. The environment has the credentials of S3:
+    `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL`."""
     buffer: Bytes = 10 << 30
-    """Bytes of WARC files in the folder, about, at which the archive pauses until files are
-    uploaded. At least `archive.segment_size`. Only with volumes."""
+    """Approximate size of the WARC files in `archive.folder` at which the archive pauses until
+    files are uploaded. At least `archive.segment_size`. It has no effect without
+    `archive.volumes`."""
     captures_age: Annotated[SecondsOrZero, min_retention(DAY)] = 0.0
-    """Retention of a capture's position in the store (table `captures`). 0 means no expiry. WARC
-    files and `pages.archived` are not affected."""
+    """Retention of a capture's position in the store (table `captures`), and of the references to
+    bodies (table `payloads`). 0 means no expiry. WARC files and `pages.archived` are not
+    affected."""
     keep_versions: Annotated[Natural, unit("versions")] = 0
-    """Maximum number of versions of a page that are kept: captures with different content. Older
-    captures are erased from the WARC files. 0 means no limit."""
+    """Maximum number of versions of a page in the WARC files. Captures with equal content are one
+    version. Captures of older versions are erased. 0 means no limit."""
     keep_age: Annotated[SecondsOrZero, min_retention(DAY)] = 0.0
-    """Retention of captures in the WARC files. Older captures are erased, except for a body that a
+    """Retention of captures in the WARC files. Older captures are erased, but never a body that a
     younger revisit record refers to. 0 means no limit."""
     keep_size: Annotated[Natural, unit("bytes")] = 0
-    """Maximum size of the WARC files of each instance on the disk. The oldest captures are erased
-    first. It is at least twice `segment_size`. 0 means no limit."""
+    """Maximum size of the WARC files of each instance, in its folder and in volumes. The oldest
+    captures are erased first. At least twice `archive.segment_size`. 0 means no limit."""
 
     @field_validator("keep_size")
     @classmethod
@@ -463,12 +466,11 @@ class ArchiveSettings(Section):
 
 
 class BlobsSettings(Section):
-    """Where bytes are stored that are too large for a record: large bodies and long lists of
-    links."""
+    """Storage of blobs: large bodies and long lists of links, which are too large for a record."""
 
     volume: Annotated[str, unit("URL of a folder")] = ""
-    """The volume of a fleet, such as `s3://bucket/blobs`. All services must use the same one, and
-    the log deletes its files together with the records. Empty means the folder `blobs` beside
+    """Folder or bucket for the blobs of a fleet, such as `s3://bucket/blobs`. All services must use
+    the same one. A blob is deleted together with its record. Empty means the folder `blobs` beside
     `archive.folder`. A crawl in one folder uses `blobs` in its data folder instead."""
 
 
@@ -611,6 +613,6 @@ class ParserSettings(Section):
     """Whether scripts and event handlers are searched for URLs of pages, which are visited last
     (hazard script_links)."""
     requisites_limit: Annotated[Natural, unit("URLs")] = 200
-    """Maximum number of URLs of images, styles, scripts and other requisites that are recorded for
-    a page or a style, and of audio and video files. `archive.requisites` decides whether requisites
-    are visited. 0 records none."""
+    """Maximum number of requisites (images, styles, scripts, fonts) that are recorded for a page or
+    a style, and of audio and video files that are recorded for a page. `archive.requisites` decides
+    whether requisites are visited. 0 records none."""
