@@ -398,7 +398,8 @@ class ArchiveSettings(Section):
     `dns` is the address of each host in a file, without TTL. `gossamer audit` needs `robots`."""
     compression: Annotated[Literal["gzip", "zstd"], unit("compression")] = "gzip"
     """Compression of the WARC records: `gzip` (`.warc.gz`), or `zstd` (`.warc.zst`), which is
-    smaller. Some tools do not read zstd."""
+    smaller. Some tools do not read zstd, and `gossamer export` and `gossamer replay` leave it
+    out."""
     not_archived: Annotated[tuple[Signal, ...], unit("list of directives")] = ("noarchive",)
     """Directives of a page that keep its captures out of the archive. `noindex`, `noai` and others
     may be added. `unavailable_after` has no effect here."""
