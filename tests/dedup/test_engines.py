@@ -206,7 +206,7 @@ def test_invalid_records_become_complete_dead_letters(brokers: Brokers, instance
 
 
 def test_record_of_maximum_size_passes(brokers: Brokers, instance: Instance) -> None:
-    url, text = "http://large.example.org/", "x" * (7 << 20)
+    url, text = "http://large.example.org/", "x" * 900_000
     with brokers.topic("pages") as pages:
         brokers.put("pages.parsed", parsed_page(url, SITE, text=text), SITE)
         until(lambda: any(e.get("url") == url for e in pages.read()), "the document")

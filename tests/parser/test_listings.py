@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from gossamer.events import Entry, Listing, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
-from gossamer.log.codec import encode
+from gossamer.log.blobs import MAX_PARSED_BYTES
+from gossamer.log.codec import encoded_size
 from services.parser.options import Options
 from services.parser.page import parse
 from tests.parser.listings import LISTINGS
@@ -185,10 +186,10 @@ def test_largest_sitemap_fits_a_message_of_the_log() -> None:
     rows = "".join(f"<url><loc>http://a.org/{n}{'x' * 900}</loc></url>" for n in range(50_000))
     parsed = read_listing(f"<urlset>{rows}</urlset>")
     assert 0 < len(parsed.entries) < 50_000 and Hazard.TOO_MANY_LINKS in parsed.hazards
-    encode(parsed)
+    assert encoded_size(parsed) <= MAX_PARSED_BYTES
     short = read_listing("\n".join(f"http://a.org/{n:05}" for n in range(50_000)))
     assert len(short.entries) == 50_000
-    encode(short)
+    assert encoded_size(short) <= MAX_PARSED_BYTES
 
 
 @pytest.mark.slow

@@ -33,6 +33,14 @@ def page(number: int, body: bytes = b"", purpose: Purpose = Purpose.PAGE) -> Pag
     return page_response(body, url=f"http://www.example.org/page/{number}", purpose=purpose)
 
 
+@pytest.fixture
+def large_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allow records with bodies that would be blobs."""
+    large = replace(topics.PAGES_FETCHED, limit=8 << 20)
+    topic_by_event: dict[Any, Any] = {**topics.TOPIC_OF, PageFetched: large}
+    monkeypatch.setattr(topics, "TOPIC_OF", topic_by_event)
+
+
 def hazard_count(name: str) -> float:
     return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": name}) or 0.0
 
@@ -53,7 +61,7 @@ async def run_parser(
 
 @pytest.mark.slow
 async def test_every_page_is_parsed_and_unreadable_pages_are_dead_letters(
-    log: SqliteLog, store: SqliteStore
+    log: SqliteLog, store: SqliteStore, large_records: None
 ) -> None:
     before = hazard_count("parser_fault"), hazard_count("non_web_link")
     bad = {5: QUADRATIC, 9: HOG}
@@ -101,7 +109,9 @@ async def test_page_with_too_large_result_is_reported_unreadable(
 
 
 @pytest.mark.slow
-async def test_dead_letters_are_limited_per_host(log: SqliteLog, store: SqliteStore) -> None:
+async def test_dead_letters_are_limited_per_host(
+    log: SqliteLog, store: SqliteStore, large_records: None
+) -> None:
     before = hazard_count("parser_fault")
     other = replace(page_response(b"<title>Another"), host="http://other.example.org")
     log.append(map(encode, [*(page(number, HOG) for number in range(4)), other]))

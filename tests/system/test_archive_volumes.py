@@ -53,7 +53,7 @@ def test_files_wait_for_their_store_and_are_uploaded_by_the_next_run(tmp_path: P
         first = crawl.run()
         assert first.code == 0, first
         warc = crawl.data / "warc"
-        (waiting,) = warc.iterdir()
+        (waiting,) = warc.glob("*.warc.gz")
         status = run([GOSSAMER, "status", "--data", str(crawl.data)]).out
         assert "archive: 1 file" in status and "s3://captures/news/" in status
         store.start()

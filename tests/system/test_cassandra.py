@@ -134,10 +134,11 @@ def test_settings_set_the_lifetime_of_rows(
     keyspace: CassandraSettings, driver: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOSSAMER_ARCHIVE__CAPTURES_AGE", "864000")
-    assert apply(keyspace)[:2] == (0, "table captures: default_time_to_live altered\n")
+    altered = [f"table {name}: default_time_to_live altered\n" for name in ("captures", "payloads")]
+    assert apply(keyspace)[:2] == (0, "".join(altered))
     assert _options(keyspace, driver, "captures").default_time_to_live == 864000
     monkeypatch.undo()
-    assert apply(keyspace)[:2] == (0, "table captures: default_time_to_live altered\n")
+    assert apply(keyspace)[:2] == (0, "".join(altered))
     assert _options(keyspace, driver, "captures").default_time_to_live == 0
 
 

@@ -166,6 +166,7 @@ def test_partitions_of_a_member_that_ends_during_a_rebalance_get_an_owner(
     until(lambda: first.partitions == ALL, "one has everything")
     second = join("two")
     assert first.process.wait(60) == 0
+    first.end()
     first = join("one")
     until(lambda: share(first, second), "two share", 60)
 

@@ -53,6 +53,7 @@ SAMPLES: dict[str, bytes] = {
     "text/html": HTML_SAMPLE,
     "application/xhtml+xml": XHTML_SAMPLE,
     "text/plain": SAMPLE_TEXT.encode(),
+    "text/css": b"@import 'a.css'; p { background: url(b.png) }",
     "text/xml": SITEMAP_SAMPLE,
     "application/xml": XHTML_SAMPLE,
     "application/rss+xml": FEED_SAMPLE,
