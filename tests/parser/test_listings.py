@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from gossamer.events import Entry, Listing, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.log.blobs import MAX_PARSED_BYTES
-from gossamer.log.codec import encoded_size
+from gossamer.log.codec import encode, encoded_size
 from services.parser.options import Options
 from services.parser.page import parse
 from tests.parser.listings import LISTINGS

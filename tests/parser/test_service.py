@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 
 from gossamer.events import DeadLetter, Event, PageFetched, PageParsed, Purpose, topics
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, PAGES_PARSED
-from gossamer.log import Message, partition_of, throttling
+from gossamer.log import Message, codec, partition_of, throttling
 from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime import loop
@@ -39,6 +39,7 @@ def large_records(monkeypatch: pytest.MonkeyPatch) -> None:
     large = replace(topics.PAGES_FETCHED, limit=8 << 20)
     topic_by_event: dict[Any, Any] = {**topics.TOPIC_OF, PageFetched: large}
     monkeypatch.setattr(topics, "TOPIC_OF", topic_by_event)
+    monkeypatch.setattr(codec, "MAX_RECORD_BYTES", 9 << 20)
 
 
 def hazard_count(name: str) -> float:
