@@ -27,6 +27,8 @@ from .assertions import assert_pages, assert_polite, assert_thorough, captures_i
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, Fields, environment, run
 
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
+MAX_EXPLAINED = 3
+"""Missing URLs that a failed test explains."""
 LAG = re.compile(r'^gossamer_consumer_lag\{[^}]*topic="([^"]+)"[^}]*\} (\S+)$', re.MULTILINE)
 
 
@@ -246,5 +248,15 @@ def crawl_to_the_end(live_fleet: Fleet) -> None:
     ):
         if (now := len(live_fleet.web.requests())) != request_count:
             request_count, latest = now, time.monotonic() + HANG_TIMEOUT
-        assert time.monotonic() < latest, f"no further requests: {live_fleet.states()}"
+        assert time.monotonic() < latest, f"no further requests: {explain_end(live_fleet)}"
         time.sleep(0.5)
+
+
+def explain_end(live_fleet: Fleet) -> str:
+    """Return what the operator of a crawl that does not go on sees: the missing URLs, the dead
+    letters, and the states of the members."""
+    requested = measure.requested_urls(live_fleet.web.requests())
+    missing = sorted(live_fleet.web.truth.required - requested)
+    commands = [("dead-letters", "list"), *(("why", url) for url in missing[:MAX_EXPLAINED])]
+    said = [live_fleet.gossamer(*command).out for command in commands]
+    return "\n".join([f"{len(missing)} URLs are missing", *said, live_fleet.states()])
