@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY
 from gossamer.events import DeadLetter, Event, PageFetched, PageParsed, Purpose, topics
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, PAGES_PARSED
 from gossamer.log import Message, codec, partition_of, throttling
-from gossamer.log.codec import decode, encode
+from gossamer.log.codec import decode, encode, value_of_letter
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime import loop
 from gossamer.settings import Settings, load_settings
@@ -82,11 +82,10 @@ async def test_every_page_is_parsed_and_unreadable_pages_are_dead_letters(
     unreadable = [event for event in parsed.values() if "parser_fault" in event.hazards]
     assert {event.visit.url for event in unreadable} == {pages[5].visit.url, pages[9].visit.url}
     assert {(event.status, event.digest, event.links) for event in unreadable} == {(200, "", ())}
-    assert {dead_letter.value for dead_letter in dead_letters} == {
-        encode(pages[5]).value,
-        encode(pages[9]).value,
-        b"no event",
-    }
+    values = {value_of_letter(dead_letter) for dead_letter in dead_letters}
+    # Without a comparison of the sets, whose difference takes minutes to print.
+    assert all(encode(pages[number]).value in values for number in bad)
+    assert len(values) == 3 and b"no event" in values
     assert {dead_letter.service for dead_letter in dead_letters} == {"parser"}
     assert hazard_count("parser_fault") == before[0] + 2
     assert hazard_count("non_web_link") == before[1] + 1
