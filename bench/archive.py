@@ -2,8 +2,8 @@
 
     .venv/bin/python -m bench.archive --pages FOLDER [--captures 5000] [--coding gzip]
 
-FOLDER has real pages, `NAME.html.gz`. Of the captures, 30 % are pages of an earlier capture that
-did not change, 10 % are copies at another URL, and all others have a body of their own. With
+FOLDER has real pages, `NAME.html.gz`. 30 % of the captures are unchanged pages of an earlier
+capture, 10 % are copies at another URL, and all others have a body of their own. With
 `--coding gzip` servers compress bodies. Each line is one archive in a folder on SQLite: bytes of
 its WARC files, and milliseconds of CPU a capture, with the store. FastWARC alone writes a response
 and a request with the same compression and digests. The last lines compress the records of the

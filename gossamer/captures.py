@@ -93,7 +93,7 @@ class Capture(Struct, frozen=True, kw_only=True):
     refers_to: Reference | None = None
     """The response with the body of a revisit record; None if the body is here."""
     content_headers: Headers = ()
-    """The headers that describe the body: for a 304, those of the earlier response."""
+    """The headers that describe the body. A 304 takes them from the earlier response."""
 
     def with_body_of(self, earlier: "Capture") -> "Capture":
         """Return this revisit record with the body of an *earlier* response.
@@ -267,7 +267,7 @@ def _block(fields: dict[str, str], rest: bytes) -> bytes:
 
 
 def _verify(digest: str, data: bytes, name: str) -> None:
-    """Raise BadCapture if *digest*, such as `sha1:…`, is not that of *data*.
+    """Raise BadCapture if *data* has another digest than *digest*, such as `sha1:…`.
 
     Algorithms that are not known are not verified: the standard allows any.
     """

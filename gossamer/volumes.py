@@ -149,7 +149,7 @@ class Volume:
             os.replace(partial, target)
             _sync(target.parent)
         finally:
-            # Also those of processes that were killed.
+            # Killed processes have left such files, too.
             for left in target.parent.glob(f"{glob.escape(target.name)}.*{PARTIAL_SUFFIX}"):
                 left.unlink(missing_ok=True)
 

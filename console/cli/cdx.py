@@ -1,4 +1,4 @@
-"""`gossamer cdx`: the index of all captures of a crawl, in CDXJ, merged from those of its files."""
+"""`gossamer cdx`: one index of all captures of a crawl, in CDXJ, merged from the files' indexes."""
 
 import argparse
 import sys

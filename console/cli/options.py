@@ -187,6 +187,17 @@ def seconds(text: str) -> float:
     return float(found[1]) * UNITS[found[2]]
 
 
+def add_port(command: argparse.ArgumentParser, default: int) -> None:
+    """Add the option for the port of a server on loopback."""
+    command.add_argument(
+        "--port",
+        type=port,
+        default=default,
+        metavar="N",
+        help=f"serve at 127.0.0.1:N (default: {default})",
+    )
+
+
 def port(text: str) -> int:
     """Read a TCP port."""
     if not text.isdecimal() or not 1 <= int(text) <= 65535:

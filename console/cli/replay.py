@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from console.cli.options import add_crawl, open_from, port
+from console.cli.options import add_crawl, add_port, open_from
 from console.cli.serve import listen
 from console.output import say
 from gossamer import clock
@@ -40,13 +40,7 @@ NOT_MODIFIED_STATUS = "304"
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    command.add_argument(
-        "--port",
-        type=port,
-        default=DEFAULT_PORT,
-        metavar="N",
-        help=f"serve at 127.0.0.1:N (default: {DEFAULT_PORT})",
-    )
+    add_port(command, DEFAULT_PORT)
     add_crawl(command)
 
 

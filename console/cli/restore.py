@@ -108,7 +108,7 @@ def _restore_fleet(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _not_in_volumes(settings: Settings, files: Sequence[str]) -> list[str]:
-    """Return those of *files* that are in no volume of the archive."""
+    """Return the *files* that are in no volume of the archive."""
     volumes = [Volume(url) for url in settings.archive.volumes] if files else []
     return [file for file in files if all(volume.size(file) is None for volume in volumes)]
 

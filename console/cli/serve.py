@@ -4,7 +4,7 @@ import argparse
 import os
 import socket
 
-from console.cli.options import add_crawl, open_from, port
+from console.cli.options import add_crawl, add_port, open_from
 from console.output import say
 from gossamer.errors import BadSettings
 from gossamer.extras import require_extra
@@ -14,13 +14,7 @@ DEFAULT_PORT = 8080
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    command.add_argument(
-        "--port",
-        type=port,
-        default=DEFAULT_PORT,
-        metavar="N",
-        help=f"serve at 127.0.0.1:N (default: {DEFAULT_PORT})",
-    )
+    add_port(command, DEFAULT_PORT)
     add_crawl(command)
 
 

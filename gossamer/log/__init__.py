@@ -72,7 +72,7 @@ class Record:
 def blob_in(headers: Headers) -> str:
     """Return the name of the blob in the *headers* of a record, or "".
 
-    Any program may produce records, so another name is ignored: it could be that of another file.
+    Any program may produce records, so another name is ignored: another file might have it.
     """
     return next((value for name, value in headers if name == BLOB and BLOB_NAME.match(value)), "")
 

@@ -2,9 +2,10 @@
 
     http://www.Example.org/A/b/?y=2&x=1  →  org,example)/a/b?x=1&y=2
 
-The key is that of the Wayback Machine (webarchive-commons, `WaybackURLKeyMaker`), which pywb and
-cdxj-indexer compute, too. It has no scheme, user, `www.` or fragment. Path and query are unescaped
-as often as possible and escaped once, in lower case; the query is sorted and has no session ids.
+The Wayback Machine uses these keys (webarchive-commons, `WaybackURLKeyMaker`), and pywb and
+cdxj-indexer compute them, too. A key has no scheme, user, `www.` or fragment. Path and query are
+unescaped as often as possible and escaped once, in lower case; the query is sorted and has no
+session ids.
 Labels of IPv4 addresses are reversed like those of names, and `..` at the root is kept.
 """
 

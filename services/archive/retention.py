@@ -1,4 +1,4 @@
-"""What leaves the archive: captures that nobody wants to keep, and those that must be forgotten.
+"""Removes captures from the archive: captures beyond its limits, and erased URLs.
 
 Both go through the files of one writer in small steps, between the steps of the archive.
 

@@ -20,7 +20,7 @@ from gossamer.web.url import BadUrl, canonicalize
 LIMIT = 500 << 10
 """Maximum octets of a file that are parsed (section 2.5)."""
 MAX_RULES_BYTES, NEWLINE = 600_000, 2
-"""Maximum number of bytes of the rules in JSON, and those of a line's end. Escaped octets, and
+"""Maximum number of bytes of the rules in JSON, and the bytes of a line's end. Escaped octets, and
 groups that name a crawler twice, can make the rules longer than the file. The rest is ignored, as
 beyond `LIMIT`, so that an order with the rules fits into a record."""
 MAX_SITEMAPS = 100
