@@ -28,9 +28,9 @@ LOOPBACK = ip_network("127.0.0.0/8")
 PATIENT: dict[str, Any] = {
     "contact": "crawl@example.org",
     "address_gap": 0.0,
-    "connect_limit": 10.0,
-    "first_byte_limit": 10.0,
-    "between_bytes_limit": 10.0,
+    "connect_limit": 15.0,
+    "first_byte_limit": 15.0,
+    "between_bytes_limit": 15.0,
     "visit_limit": 20.0,
     "head_limit": 100_000,
     "body_limit": 20_000,

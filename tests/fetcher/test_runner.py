@@ -103,7 +103,7 @@ async def test_order_in_progress_at_shutdown_is_not_begun_again(
         out = Tail(log)
         async with serving_orders(log, store):
             await out.until(1)
-        assert server.paths == ["/a", "/b"]
+        assert server.paths == ["/a", "/b"], out.ended
 
 
 async def test_orders_of_a_fenced_epoch_are_not_carried_out(
