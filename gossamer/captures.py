@@ -24,7 +24,7 @@ from base64 import b32encode
 from binascii import hexlify
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from urllib.parse import unquote
 
 from backports import zstd
@@ -34,7 +34,7 @@ from msgspec.structs import replace
 from gossamer.errors import GossamerError
 from gossamer.volumes import Volume
 from gossamer.web.coding import GZIP, GZIP_MAGIC, ZSTD_MAGIC, decode
-from gossamer.web.http import NOT_MODIFIED, Headers, first_value, joined_values
+from gossamer.web.http import NOT_MODIFIED, Headers, joined_values
 
 MAX_RECORD_BYTES = 128 << 20
 """Bytes of a record, as stored and as decompressed. A larger record is not read."""
@@ -51,6 +51,7 @@ HEAD_END = b"\r\n\r\n"
 VOLUME_CACHE_SIZE = 16
 
 _version = re.compile(rb"WARC/1\.\d+")
+_chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
 _status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +(\d{3})(?: (.*))?")
 
 
@@ -79,6 +80,7 @@ class Capture(Struct, frozen=True, kw_only=True):
     status: int
     reason: str
     """The reason phrase of the status line."""
+    http_version: str = "1.1"
     headers: Headers
     block: bytes
     """The HTTP response as archived: its head and its body, still content-encoded. `with_body_of`
@@ -139,7 +141,8 @@ def read_capture(uri: str, offset: int, length: int) -> Capture:
     try:
         if len(packed) < length:
             raise BadCapture("the file ends within the record")
-        return parse_record(unpack_record(packed, lambda: read_dictionary(volume, name)))
+        dictionary = partial(read_dictionary, partial(volume.read, name))
+        return parse_record(unpack_record(packed, dictionary))
     except BadCapture as error:
         raise BadCapture(f"{uri} at byte {offset}: {error}") from error
 
@@ -150,13 +153,16 @@ def _volume(url: str) -> Volume:
     return Volume(url)
 
 
-def read_dictionary(volume: Volume, name: str) -> bytes:
-    """Return the dictionary at the start of a `.warc.zst` file. Raise BadCapture without one."""
-    head = volume.read(name, 0, DICTIONARY_HEAD_BYTES)
+def read_dictionary(read: Callable[[int, int], bytes]) -> bytes:
+    """Return the dictionary at the start of a `.warc.zst` file. Raise BadCapture without one.
+
+    *read* returns the bytes of the file from the first position to the second.
+    """
+    head = read(0, DICTIONARY_HEAD_BYTES)
     size = int.from_bytes(head[4:], "little")
     if not head.startswith(DICTIONARY_MAGIC) or not 0 < size <= MAX_DICTIONARY_BYTES:
         raise BadCapture("the record needs a dictionary, and its file has none")
-    found = volume.read(name, DICTIONARY_HEAD_BYTES, DICTIONARY_HEAD_BYTES + size)
+    found = read(DICTIONARY_HEAD_BYTES, DICTIONARY_HEAD_BYTES + size)
     return _inflate(found, MAX_DICTIONARY_BYTES) if found.startswith(ZSTD_MAGIC) else found
 
 
@@ -219,10 +225,10 @@ def parse_record(record: bytes) -> Capture:
     if status is None or not end:
         raise BadCapture("the record has no HTTP response")
     headers = tuple(_lines(http))
-    if first_value(headers, "transfer-encoding"):
-        raise BadCapture("the body has a transfer coding, which is not read")
+    sent, body = body, _without_transfer_coding(body, headers)
     digest = fields.get("warc-payload-digest", "")
-    if kind == RESPONSE:
+    if kind == RESPONSE and not (sent is not body and _has_digest(sent, digest)):
+        # Some writers digest the body with its chunks.
         _verify(digest, body, "the body")
     return Capture(
         record_type=kind,
@@ -231,6 +237,7 @@ def parse_record(record: bytes) -> Capture:
         fetched_at=_time(fields.get("warc-date", "")),
         status=int(status[2]),
         reason=status[3] or "",
+        http_version=status[1],
         headers=headers,
         block=block,
         body=body if kind == RESPONSE else b"",
@@ -266,20 +273,45 @@ def _block(fields: dict[str, str], rest: bytes) -> bytes:
     return rest[: int(length)]
 
 
-def _verify(digest: str, data: bytes, name: str) -> None:
-    """Raise BadCapture if *data* has another digest than *digest*, such as `sha1:…`.
+def _without_transfer_coding(body: bytes, headers: Headers) -> bytes:
+    """Return *body* without its chunks (RFC 9112, 7.1).
 
-    Algorithms that are not known are not verified: the standard allows any.
+    A body that does not begin with a chunk is returned as it is: its writer has removed the chunks,
+    but not the header. Raise BadCapture if it has another transfer coding.
     """
+    codings = joined_values(headers, "transfer-encoding").replace(" ", "").lower()
+    if codings in ("", "identity"):
+        return body
+    if codings != "chunked":
+        raise BadCapture(f"the body has the transfer coding {codings[:40]!r}, which is not read")
+    chunks, at = list[bytes](), 0
+    while line := _chunk_size.match(body, at):
+        size, begins = int(line[1], 16), line.end()
+        if size == 0:
+            return b"".join(chunks)
+        chunks.append(body[begins : begins + size])
+        at = begins + size + 2
+    # A body that was cut off has no last chunk.
+    return b"".join(chunks) if chunks and at >= len(body) else body
+
+
+def _verify(digest: str, data: bytes, name: str) -> None:
+    """Raise BadCapture if *data* has another digest than *digest*, such as `sha1:…`."""
+    if not _has_digest(data, digest):
+        raise BadCapture(f"the digest of {name} is wrong: the file is damaged")
+
+
+def _has_digest(data: bytes, digest: str) -> bool:
+    """Return whether *data* has the *digest*. One of an algorithm that is not known counts as
+    right: the standard allows any."""
     algorithm, colon, value = digest.partition(":")
     algorithm = algorithm.lower().replace("-", "")
     if not colon or algorithm not in ("sha1", "sha256", "sha512", "md5"):
-        return
+        return True
     found = hashlib.new(algorithm, data, usedforsecurity=False).digest()
     # WARC writers use base 32, and some use base 16.
     texts = b32encode(found).decode().rstrip("="), hexlify(found).decode().upper()
-    if value.upper().rstrip("=") not in texts:
-        raise BadCapture(f"the digest of {name} is wrong: the file is damaged")
+    return value.upper().rstrip("=") in texts
 
 
 def _reference(fields: dict[str, str]) -> Reference:

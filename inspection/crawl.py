@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gossamer.errors import Unavailable
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import Log
-from gossamer.runtime.backends import open_log, open_store
+from gossamer.runtime.backends import open_blobs, open_log, open_store
 from gossamer.runtime.identity import check_topics
 from gossamer.store import Store
 from inspection.folder import Folder, Opened
@@ -18,6 +18,7 @@ from inspection.folder import Folder, Opened
 if TYPE_CHECKING:
     # A folder is opened without settings: importing them takes longer than the rest.
     from gossamer.settings import Settings
+    from gossamer.volumes import Volume
 
 DEFAULT_FOLDER = Path("gossamer-data")
 
@@ -40,6 +41,8 @@ class OpenCrawl:
     """The id of the crawl in rows and events."""
     settings: "Settings | None" = None
     """The settings that were given; None if all have their defaults."""
+    blobs: "Callable[[], Volume] | None" = None
+    """Opens the volume with large bodies."""
     warc: Path | None = None
     """The folder of the WARC files. In a fleet it may be on other machines."""
     volumes: tuple[str, ...] = ()
@@ -82,6 +85,7 @@ def _open_fleet(settings: "Settings") -> Iterator[OpenCrawl]:
             store,
             fleet=True,
             settings=settings,
+            blobs=lambda: open_blobs(settings),
             warc=settings.archive.folder,
             volumes=_volumes(settings),
         )
@@ -111,6 +115,7 @@ def _open_folder(settings: "Settings | None", folder: Folder, create: bool) -> O
         opened.database.reading,
         folder.is_locked,
         settings=settings,
+        blobs=folder.open_blobs,
         warc=folder.warc,
         volumes=_volumes(settings),
     )

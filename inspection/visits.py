@@ -9,10 +9,12 @@ from msgspec import Struct
 from gossamer.crawl import crawl_url, last_definition
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome
+from gossamer.web.http import GONE, NOT_MODIFIED
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
 from inspection.captures import CapturePosition, iterate_captures, position_of
 from inspection.crawl import OpenCrawl
 from inspection.folder import Opened
+from services.archive.rows import CaptureRow
 from services.frontier.rows import HistoryRow, HostRow, UrlRow
 
 READ_ROWS = 100
@@ -20,6 +22,13 @@ READ_ROWS = 100
 OUTCOME_NAMES = ", ".join(
     str(outcome).replace("_", "-") for outcome in Outcome if outcome != "other"
 )
+OUTCOME_OF_CLASS = {
+    2: Outcome.PAGE,
+    3: Outcome.REDIRECT,
+    4: Outcome.CLIENT_ERROR,
+    5: Outcome.SERVER_ERROR,
+}
+"""Class of a status → the outcome of a visit of which only the status is known."""
 _status = re.compile(r"[1-5]\d\d")
 _status_class = re.compile(r"([1-5])xx")
 
@@ -104,17 +113,36 @@ def visit_of(row: HistoryRow, capture: CapturePosition | None = None) -> Visit:
 
 
 def read_history(crawl: OpenCrawl, url: str) -> Iterator[Visit]:
-    """Yield the visits to a canonical *url*, newest first, with their captures."""
+    """Yield the visits to a canonical *url*, newest first, with their captures.
+
+    A capture without a row of its visit, which has expired, is a visit too.
+    """
     table, before = crawl.store().table(HistoryRow), None
     captures = iterate_captures(crawl.store(), crawl.id, url)
     capture = next(captures, None)
     while rows := table.scan((crawl.id, url), before, READ_ROWS):
         for row in rows:
             while capture and capture.fetched_at > row.at:
+                yield _visit_of_capture(capture)
                 capture = next(captures, None)
             is_archived = capture is not None and capture.fetched_at == row.at
             yield visit_of(row, position_of(capture) if capture and is_archived else None)
+            if is_archived:
+                capture = next(captures, None)
         before = rows[-1].at
+    while capture:
+        yield _visit_of_capture(capture)
+        capture = next(captures, None)
+
+
+def _visit_of_capture(row: CaptureRow) -> Visit:
+    """Return the data of a visit of which only the capture is known."""
+    outcome = OUTCOME_OF_CLASS.get(row.status // 100, Outcome.OTHER)
+    if row.status in (NOT_MODIFIED, *GONE):
+        outcome = Outcome.NOT_MODIFIED if row.status == NOT_MODIFIED else Outcome.GONE
+    return Visit(
+        row.url, row.fetched_at, outcome, row.status, size=row.size, capture=position_of(row)
+    )
 
 
 def parse_outcome(text: str) -> OutcomeFilter:

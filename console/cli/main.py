@@ -24,6 +24,7 @@ GROUPS = {
         "pages": "write the pages of a crawl, one line a page",
     },
     "archive": {
+        "import": "add the captures in WARC and WACZ files to the history of a crawl",
         "cdx": "write the index of all captures, in CDXJ",
         "export": "write captures, their index and the list of pages into a WACZ file",
         "replay": "serve the archived pages to a browser, with pywb",

@@ -247,6 +247,8 @@ def _queue(found: UrlExplanation, host: Host, queued: Queued) -> Iterator[str]:
 
 def _discovery(discovered_by: str) -> str:
     visit, _, url = discovered_by.partition("@")
+    if visit == "import":
+        return f"in {url}, which was imported"
     return "as a seed" if visit == "seed" else f"by a link on {url} (visit {visit})"
 
 

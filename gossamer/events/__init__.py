@@ -28,6 +28,9 @@ from gossamer.events.control import (
     SpeedSet as SpeedSet,
 )
 from gossamer.events.outcomes import (
+    Imported as Imported,
+)
+from gossamer.events.outcomes import (
     Outcome as Outcome,
 )
 from gossamer.events.outcomes import (

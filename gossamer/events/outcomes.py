@@ -44,6 +44,15 @@ class Purpose(StrEnum):
         return self in (Purpose.PAGE, Purpose.SITEMAP, Purpose.REQUISITE)
 
 
+class Imported(StrEnum):
+    """How a capture that another crawler made counts for this crawl."""
+
+    HISTORY = "history"
+    """It is a version of its page. The crawl has not visited the URL."""
+    VISITED = "visited"
+    """It counts as a visit: the URL is in the URL-seen set, and is planned again."""
+
+
 class Outcome(StrEnum):
     """How a visit ended: the kind of response, or why there was none."""
 

@@ -17,7 +17,7 @@ from typing import Annotated, NewType
 from msgspec import Meta, Struct
 from msgspec.inspect import Metadata, StructType, type_info
 
-from gossamer.events.outcomes import Outcome, Purpose, Verdict
+from gossamer.events.outcomes import Imported, Outcome, Purpose, Verdict
 from gossamer.web.cookies import Cookie
 from gossamer.web.http import Headers
 from gossamer.web.robots import RobotsRules
@@ -87,6 +87,9 @@ class Discovery(Struct, frozen=True, gc=False):
     guess."""
     good_links: int = 0
     """Links of good pages to the URL so far, if it is promoted. 0 for a URL that is admitted."""
+    visited: bool = False
+    """Whether another crawl has visited the URL. It enters the URL-seen set, and is not admitted.
+    """
 
 
 class SeedAdded(Event, frozen=True, kw_only=True, tag="seed_added"):
@@ -195,6 +198,8 @@ class Visit(Struct, frozen=True, gc=False):
     priority: Priority = 0
     score: float | None = None
     position: str = ""
+    imported: Imported | None = None
+    """How the capture of another crawl counts. None means that this crawl makes the visit."""
 
     @property
     def conditions(self) -> Headers:

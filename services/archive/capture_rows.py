@@ -29,6 +29,10 @@ class CaptureRows:
         pages = (event for event in events if isinstance(event, PageFetched) and is_shared(event))
         yield [(PayloadRow, (page.crawl, payload_digest(page.body)), "") for page in pages]
 
+    def has(self, page: PageFetched) -> bool:
+        """Return whether there is a capture of the URL of *page* at its time."""
+        return self._captures.get((page.crawl, page.visit.url), page.started_at) is not None
+
     def find_body(self, page: PageFetched, digest: str) -> Body | None:
         """Return the body that the record of *page* can omit: that of a 304, from the last capture
         with a body, or an equal one."""

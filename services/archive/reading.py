@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from io import SEEK_END
+from typing import Any, BinaryIO
 
 import structlog
 from backports import zstd
@@ -23,6 +24,8 @@ INPUT_BYTES = 64 << 10
 """Bytes that are decompressed at a time. At the end of each record, the rest of them is copied."""
 MAX_HEAD_BYTES = 64 << 10
 """Bytes of a record that are searched for its headers."""
+RECORD_END = b"\r\n\r\n"
+"""The bytes behind the content of a record."""
 DAMAGE = (igzip_lib.IsalError, zstd.ZstdError, EOFError)
 """Errors of a damaged or partial record."""
 ERASED_FIELD = "X-Crawler-Erased"
@@ -110,8 +113,12 @@ class RecordReader:
     Damage is logged under the name *file*, unless that is "".
     """
 
-    def __init__(self, chunks: Iterable[bytes], file: str = "") -> None:
+    def __init__(
+        self, chunks: Iterable[bytes], file: str = "", dictionary: bytes | None = None
+    ) -> None:
+        """*dictionary*: of a `.warc.zst` file that begins with one."""
         self._chunks, self._file = chunks, file
+        self._dictionary = zstd.ZstdDict(dictionary) if dictionary else None
         self.position = 0
         """The end of the last whole record."""
         self.is_damaged = False
@@ -137,7 +144,7 @@ class RecordReader:
             is_gzip = is_gzip if end else rest[0] == GZIP_MAGIC[0]
             end += len(rest)
             while rest or (member and not member.needs_input):
-                member = member or _decompressor(is_gzip)
+                member = member or self._decompressor(is_gzip)
                 out = member.decompress(rest, CHUNK_BYTES)
                 head += out[: MAX_HEAD_BYTES - len(head)]
                 rest = b""
@@ -149,16 +156,48 @@ class RecordReader:
         if self.position < end:
             raise EOFError("a partial record")
 
+    def _decompressor(self, is_gzip: bool) -> Any:
+        if is_gzip:
+            return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+        return zstd.ZstdDecompressor(self._dictionary)
+
     def _pieces(self) -> Iterator[bytes]:
         for chunk in self._chunks:
             for at in range(0, len(chunk), INPUT_BYTES):
                 yield chunk[at : at + INPUT_BYTES]
 
 
-def _decompressor(is_gzip: bool) -> Any:
-    if is_gzip:
-        return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
-    return zstd.ZstdDecompressor()
+class PlainRecordReader:
+    """Reads the records of a *file* that is not compressed. Its contents are skipped."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.position = 0
+        """The end of the last whole record."""
+        self.is_damaged = False
+        """Whether there are other bytes behind `position`. It is known after the last record."""
+
+    def __iter__(self) -> Iterator[RecordHead]:
+        """Yield each whole record, up to the first one that is damaged or partial."""
+        size = self._file.seek(0, SEEK_END)
+        while self.position < size:
+            self._file.seek(self.position)
+            head = self._file.read(MAX_HEAD_BYTES)
+            length = record_length(head)
+            if length is None or self.position + length > size:
+                self.is_damaged = True
+                return
+            offset, self.position = self.position, self.position + length
+            yield RecordHead(offset, length, head[:length])
+
+
+def record_length(head: bytes) -> int | None:
+    """Return the length of the uncompressed record that begins with *head*; None without one."""
+    fields, end, _ = head.partition(b"\r\n\r\n")
+    length = parse_fields(fields)[1].get("content-length", "")
+    if not (head.startswith(b"WARC/") and end and length.isascii() and length.isdecimal()):
+        return None
+    return len(fields) + len(end) + int(length) + len(RECORD_END)
 
 
 def read_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:

@@ -137,10 +137,15 @@ class Archive(Processor):
                 self._exclusions.define(event)
             case VisitsErased():
                 self._erase(event)
-            case PageFetched() if not self._erasures.covers(event.visit):
+            case PageFetched() if not self._is_left_out(event):
                 if page := self._exclusions.admit(event):
                     return self._archive(page, now)
         return []
+
+    def _is_left_out(self, page: PageFetched) -> bool:
+        """Return whether *page* was erased, or is an imported capture that the archive has."""
+        is_imported = page.visit.imported is not None
+        return self._erasures.covers(page.visit) or (is_imported and self._captures.has(page))
 
     def _archive(self, page: PageFetched, now: float) -> Output:
         """Append the records of *page*; return the event to publish now, if any."""

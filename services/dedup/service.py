@@ -256,7 +256,8 @@ class Dedup(Processor):
             self._seen.test(event.crawl, event.site, [*map(fingerprint, sorted(forms))], finder)
         by_finding: dict[Finding, list[Discovery]] = {finding: [] for finding in Finding}
         for discovery, finding in zip(urls.values(), findings, strict=True):
-            by_finding[finding].append(discovery)
+            if not discovery.visited:
+                by_finding[finding].append(discovery)
         seen = by_finding[Finding.SEEN]
         if seen and linking:
             self._in_links.count_links(linking, (discovery.url for discovery in seen))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
+from gossamer.events import Imported, Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import (
     GONE_VERDICTS,
@@ -77,6 +77,8 @@ from services.frontier.workbench import Host
 
 OTHERS_WITH_RETRY_AFTER = frozenset({Outcome.OTHER, *WALLED})
 """The outcomes beside `busy` whose Retry-After is obeyed."""
+IMPORTED = "imported from a WARC file"
+"""The reason in the rows of a capture that another crawl made."""
 LASTING_FAILURES = frozenset({ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE, LEASE_FAILURE})
 """The kinds of failure that a page without a failure does not end by itself."""
 ApplyOutcome = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float | None]]
@@ -456,22 +458,23 @@ class CheckIn:
             )
         if are_copies(event):
             self._note_copies(partition, event, now)
-        self._verdicts.put(
-            VerdictRow(
-                crawl=event.crawl,
-                host=event.host,
-                url=event.visit.url,
-                verdict=event.verdict,
-                at=event.at,
-                digest=event.digest,
-                duplicate_of=event.duplicate_of or event.near_duplicate_of,
-                redirects_to=event.redirects_to,
-                links=event.links,
-                reason=event.reason,
-                change=event.change,
-            )
-        )
+        self._verdicts.put(_verdict_row(event))
         self._history.put(_history_row_of_verdict(event))
+
+    def record_imported(self, partition: Partition, event: PageDeduplicated) -> None:
+        """Add the capture of another crawl to the history of its page.
+
+        If it counts as a visit, and the URL has no plan, it is planned again.
+        """
+        history = _history_row_of_verdict(event)
+        reason = "; ".join(filter(None, (IMPORTED, history.reason)))
+        self._history.put(replace(history, reason=reason))
+        is_visit = event.visit.imported is Imported.VISITED
+        plan = self._revisits.find_plan(event.crawl, event.host, event.visit.url)
+        if is_visit and plan is None and event.verdict not in GONE_VERDICTS:
+            self._urls.put(_url_row_of_imported(event))
+            self._verdicts.put(_verdict_row(event))
+            self._revisits.record_verdict(partition, event)
 
     def _note_copies(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
         """Note that two URLs of the host have the same text, so that the host is probed."""
@@ -550,6 +553,37 @@ def _store_cookies(partition: Partition, row: HostRow, event: VisitEnded, now: f
     of_host = [cookie for cookie in event.cookies if not cookie.whole_domain]
     partition.sites.store_cookies(event.site, shared, now)
     return replace(row, cookies=merge_cookies(row.cookies, of_host, now))
+
+
+def _verdict_row(event: PageDeduplicated) -> VerdictRow:
+    return VerdictRow(
+        crawl=event.crawl,
+        host=event.host,
+        url=event.visit.url,
+        verdict=event.verdict,
+        at=event.at,
+        digest=event.digest,
+        duplicate_of=event.duplicate_of or event.near_duplicate_of,
+        redirects_to=event.redirects_to,
+        links=event.links,
+        reason=event.reason,
+        change=event.change,
+    )
+
+
+def _url_row_of_imported(event: PageDeduplicated) -> UrlRow:
+    """Return the row of a URL that another crawl has visited."""
+    return UrlRow(
+        crawl=event.crawl,
+        host=event.host,
+        url=event.visit.url,
+        outcome=_outcome_of(event),
+        at=event.fetched_at or event.at,
+        status=event.status,
+        reason=IMPORTED,
+        origin=Origin.of(event.visit, event.visit.via),
+        earlier=1,
+    )
 
 
 def _history_row_of_verdict(event: PageDeduplicated) -> HistoryRow:

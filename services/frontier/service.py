@@ -288,6 +288,9 @@ class Frontier(Processor):
     def _record_verdict(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
         if partition.erasures.covers(event.visit):
             return
+        if event.visit.imported is not None:
+            self._check_in.record_imported(partition, event)
+            return
         if partition.count_verdict(event, self._offset_and_time(event)):
             self._check_in.record_verdict(partition, event, now)
             self._revisits.record_verdict(partition, event)

@@ -1,0 +1,365 @@
+"""Captures of other crawls, from files that warcio writes, become history of a crawl."""
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import ZipFile
+
+import pytest
+from backports import zstd
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from console.cli.main import main
+from console.importing import Importer, sources_of
+from gossamer.errors import BadSettings
+from gossamer.events import (
+    Imported,
+    Page,
+    PageFetched,
+    Purpose,
+    SeedAdded,
+    UrlsDiscovered,
+)
+from gossamer.events.topics import PAGES, PAGES_ARCHIVED, PAGES_FETCHED, URLS_DISCOVERED
+from gossamer.log.blobs import load
+from gossamer.log.codec import decode, encode
+from gossamer.settings.sections import DOCUMENTS
+from inspection.crawl import open_crawl
+from inspection.visits import read_history
+from services.fetcher.outcome import Failure, Reply, accept_types
+from services.frontier.rows import HistoryRow
+from tests.archive.crawled import archived_folder
+from tests.archive.harness import page
+from tests.flow.virtual import START, VirtualCrawl
+
+HOME, OLD, IMAGE = "http://a.test/", "http://a.test/old", "http://a.test/logo.png"
+TEXT = b"<title>Old</title><p>A text about harbours, ships and the sea."
+DAY = 86400.0
+DATES = [f"2023-11-0{day}T00:00:00.5Z" for day in range(1, 10)]
+FIRST_DAY = 1698796800.5
+
+
+class Record(NamedTuple):
+    """A record to write."""
+
+    url: str
+    body: bytes = TEXT
+    day: int = 0
+    status: str = "200 OK"
+    headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html"),)
+    kind: str = "response"
+    warc: tuple[tuple[str, str], ...] = ()
+
+
+def write(*records: Record, packed: bool = True) -> bytes:
+    """Return a WARC file, as warcio writes it."""
+    out = BytesIO()
+    writer = WARCWriter(out, gzip=packed, warc_version="1.1")
+    writer.write_record(writer.create_warcinfo_record("old.warc", {"software": "another crawler"}))
+    for one in records:
+        http = StatusAndHeaders(one.status, list(one.headers), protocol="HTTP/1.0")
+        made = writer.create_warc_record(
+            one.url,
+            one.kind,
+            payload=BytesIO(one.body),
+            length=len(one.body),
+            http_headers=http,
+            warc_headers_dict={"WARC-Date": DATES[one.day], **dict(one.warc)},
+        )
+        writer.write_record(made)
+    return out.getvalue()
+
+
+def make_importer(**changes: Any) -> Importer:
+    fields = {
+        "crawl": "default",
+        "product": "gossamer",
+        "accepts": accept_types(DOCUMENTS),
+        "imported": Imported.HISTORY,
+        "is_archived": lambda url, at: False,
+        "is_erased": lambda url: False,
+    }
+    return Importer(**{**fields, **changes})
+
+
+def read(importer: Importer, *paths: Path) -> list[PageFetched]:
+    sources = [source for path in paths for source in sources_of(path)]
+    events = [event for source in sources for event in importer.events_of(source, START)]
+    return [event for event in events if isinstance(event, PageFetched)]
+
+
+def imported(folder: Path, data: bytes, name: str = "old.warc.gz") -> list[PageFetched]:
+    (folder / name).write_bytes(data)
+    return read(make_importer(), folder / name)
+
+
+def problem_of(folder: Path, data: bytes, name: str = "old.warc.gz") -> str:
+    (folder / name).write_bytes(data)
+    importer = make_importer()
+    read(importer, folder / name)
+    (problem,) = importer.problems
+    return problem
+
+
+def test_response_becomes_a_page_at_its_own_time(tmp_path: Path) -> None:
+    warc = (("WARC-IP-Address", "192.0.2.7"), ("WARC-Protocol", "tls/1.3"))
+    tags = (("Content-Type", "text/html"), ("X-Robots-Tag", "noindex"))
+    record = Record("HTTP://A.test:80/old#top", day=1, headers=tags, warc=warc)
+    (page,) = imported(tmp_path, write(record))
+    assert (page.visit.url, page.site, page.host) == (OLD, "a.test", "http://a.test")
+    assert (page.started_at, page.status, page.reason) == (FIRST_DAY + DAY, 200, "OK")
+    assert (page.body, page.http_version, page.headers) == (TEXT, "1.0", tags)
+    assert (page.address, page.tls_version) == ("192.0.2.7", "tls/1.3")
+    assert page.visit.via == "import@old.warc.gz"
+    assert page.visit.imported is Imported.HISTORY
+
+
+def test_kinds_of_responses_have_different_purposes(tmp_path: Path) -> None:
+    png = (("Content-Type", "image/png"),)
+    found = imported(
+        tmp_path,
+        write(
+            Record(OLD),
+            Record("http://a.test/robots.txt", b"User-agent: *\n", headers=()),
+            Record(IMAGE, b"\x89PNG\r\n", headers=png),
+            Record("http://a.test/gone", b"", status="404 Not Found", headers=png),
+        ),
+    )
+    purposes = [Purpose.PAGE, Purpose.ROBOTS, Purpose.REQUISITE, Purpose.PAGE]
+    assert [page.visit.purpose for page in found] == purposes
+
+
+def zip_of(**members: bytes) -> bytes:
+    out = BytesIO()
+    with ZipFile(out, "w") as packed:
+        packed.writestr("datapackage.json", json.dumps({}))
+        for name, data in members.items():
+            packed.writestr(f"archive/{name}.warc.gz", data)
+    return out.getvalue()
+
+
+def with_dictionary(data: bytes) -> bytes:
+    """Return the records of a plain file in frames with a dictionary, behind the dictionary."""
+    samples = [b"WARC/1.1\r\nWARC-Type: response\r\n" + b"%d" % n * 40 for n in range(900)]
+    trained = zstd.train_dict(samples, 4096)
+    records = [b"WARC/1.1" + one for one in data.split(b"WARC/1.1")[1:]]
+    frames = [zstd.compress(one, zstd_dict=trained) for one in records]
+    head = b"\x5d\x2a\x4d\x18" + len(trained.dict_content).to_bytes(4, "little")
+    return head + trained.dict_content + b"".join(frames)
+
+
+def frames_of(data: bytes) -> bytes:
+    return b"".join(zstd.compress(b"WARC/1.1" + one) for one in data.split(b"WARC/1.1")[1:])
+
+
+CONTAINERS: dict[str, Callable[[Sequence[Record]], bytes]] = {
+    "a.warc": lambda records: write(*records, packed=False),
+    "a.warc.gz": lambda records: write(*records),
+    "a.warc.zst": lambda records: frames_of(write(*records, packed=False)),
+    "b.warc.zst": lambda records: with_dictionary(write(*records, packed=False)),
+    "a.wacz": lambda records: zip_of(data=write(*records[:1]), more=write(*records[1:])),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_every_container_has_the_same_captures(tmp_path: Path, name: str) -> None:
+    records = [Record(OLD), Record(OLD, b"<p>" + bytes(range(256)) * 999, day=2), Record(HOME)]
+    found = imported(tmp_path, CONTAINERS[name](records), name)
+    assert [(one.visit.url, one.body) for one in found] == [(one.url, one.body) for one in records]
+
+
+def test_body_is_without_its_chunks(tmp_path: Path) -> None:
+    chunked = (("Content-Type", "text/html"), ("Transfer-Encoding", "chunked"))
+    body = b"5;x=y\r\n<p>ab\r\n1\r\nc\r\n0\r\n\r\n"
+    bodies = {body: b"<p>abc", body[:-5]: b"<p>abc", TEXT: TEXT}
+    for sent, expected in bodies.items():
+        (page,) = imported(tmp_path, write(Record(OLD, sent, headers=chunked)))
+        assert page.body == expected
+
+
+def test_revisit_record_has_the_body_of_an_earlier_file(tmp_path: Path) -> None:
+    first = write(Record(OLD))
+    (tmp_path / "1.warc.gz").write_bytes(first)
+    digest = gzip.decompress(first).split(b"WARC-Payload-Digest: ")[-1].split(b"\r\n")[0].decode()
+    again = Record(HOME, b"", 3, kind="revisit", warc=(("WARC-Payload-Digest", digest),))
+    (tmp_path / "2.warc.gz").write_bytes(write(again))
+    importer = make_importer()
+    found = read(importer, tmp_path / "1.warc.gz", tmp_path / "2.warc.gz")
+    assert [(one.visit.url, one.body) for one in found] == [(OLD, TEXT), (HOME, TEXT)]
+    assert not importer.problems
+    importer = make_importer()
+    assert read(importer, tmp_path / "2.warc.gz") == []
+    assert "the body of the revisit record is in no file" in importer.problems[0]
+
+
+def test_304_is_the_answer_to_a_condition(tmp_path: Path) -> None:
+    record = Record(OLD, b"", status="304 Not Modified", headers=(("ETag", '"7"'),), kind="revisit")
+    (page,) = imported(tmp_path, write(record))
+    assert (page.status, page.visit.conditions) == (304, (("If-None-Match", '"7"'),))
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"no archive", "it is not a WARC file"),
+        (gzip.compress(write(Record(OLD), packed=False)), "not compressed one by one"),
+        (write(Record(OLD))[:-9], "is damaged from byte"),
+        (write(Record(OLD), packed=False)[:-9], "is damaged from byte"),
+        (write(Record("http://[bad/")), "at byte"),
+        (write(Record(OLD, warc=(("WARC-Payload-Digest", "sha1:BAD"),))), "the digest of the body"),
+        (write(Record(OLD, b"", status="304 X", headers=(), kind="revisit")), "neither an ETag"),
+        (write(Record(OLD, headers=(("Transfer-Encoding", "gzip"),))), "transfer coding 'gzip'"),
+    ],
+)
+def test_unusable_records_are_named(tmp_path: Path, data: bytes, problem: str) -> None:
+    assert problem in problem_of(tmp_path, data)
+
+
+def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.wacz").write_bytes(zip_of())
+    (tmp_path / "bad.wacz").write_bytes(b"PK")
+    for name in ("missing.warc.gz", "a.txt", "empty.wacz", "bad.wacz"):
+        with pytest.raises(BadSettings, match=name.replace(".", r"\.")):
+            sources_of(tmp_path / name)
+
+
+def test_archived_and_erased_captures_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "old.warc.gz"
+    path.write_bytes(write(Record(OLD), Record(HOME), Record(HOME, day=2)))
+    importer = make_importer(
+        is_archived=lambda url, at: (url, at) == (HOME, FIRST_DAY), is_erased=lambda url: url == OLD
+    )
+    assert [page.started_at for page in read(importer, path)] == [FIRST_DAY + 2 * DAY]
+    assert (importer.counts["archived"], importer.counts["erased"]) == (1, 1)
+
+
+def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+    status = 404 if url.endswith("/robots.txt") else 200
+    body = f"<p>This is {url}.<a href={OLD}>old</a>" if url == HOME else "<p>Another text now."
+    headers = (("Content-Type", "text/html"),)
+    reply = Reply(status=status, headers=headers, body=body.encode(), started_at=now, took=0.1)
+    return 0.1, reply
+
+
+class Imports:
+    """A crawl to which captures are imported."""
+
+    def __init__(self, folder: Path, how: Imported, **definition: Any) -> None:
+        self.folder, self.importer = folder, make_importer(imported=how)
+        self.crawl = VirtualCrawl(folder, web)
+        self.crawl.define(**definition)
+
+    def add(self, *records: Record) -> None:
+        path = self.folder / "old.warc.gz"
+        path.write_bytes(write(*records))
+        (source,) = sources_of(path)
+        events = self.importer.events_of(source, self.crawl.now)
+        self.crawl.log.append([encode(event) for event in events])
+
+    def run(self) -> None:
+        seed = SeedAdded(url=HOME)
+        self.crawl.log.append([encode(seed)])
+        assert self.crawl.run()
+
+    def visited(self, url: str) -> int:
+        return sum(one == url for _, _, one in self.crawl.requests)
+
+    def history(self, url: str) -> list[HistoryRow]:
+        return [*self.crawl._store().table(HistoryRow).scan(("default", url))]
+
+    def events(self, topic: str) -> list[Any]:
+        return [decode(record) for record in self.crawl.log.tail([topic]).poll(0)]
+
+
+def test_imported_page_is_published_and_compared_with_the_visit(tmp_path: Path) -> None:
+    imports = Imports(tmp_path, Imported.HISTORY)
+    imports.add(Record(OLD), Record(OLD, TEXT + b" A new sentence about lighthouses.", day=2))
+    imports.run()
+    assert imports.visited(OLD) == 1
+    rows = imports.history(OLD)
+    assert [row.at for row in rows][-2:] == [FIRST_DAY + 2 * DAY, FIRST_DAY]
+    assert [row.change is None for row in rows] == [False, False, True]
+    assert [row.reason for row in rows][1:] == ["imported from a WARC file"] * 2
+    pages = [one for one in imports.events(PAGES.name) if isinstance(one, Page)]
+    assert [one.first_seen for one in pages if one.url == OLD] == [FIRST_DAY]
+
+
+def test_visited_url_is_not_new_and_is_planned(tmp_path: Path) -> None:
+    imports = Imports(tmp_path, Imported.VISITED)
+    imports.add(Record(OLD))
+    imports.run()
+    assert imports.visited(OLD) == 0
+    assert len(imports.history(OLD)) == 1
+
+    imports = Imports(tmp_path, Imported.VISITED, revisit="fixed", budget=1000.0)
+    imports.add(Record(OLD))
+    imports.crawl.run(until=START + DAY)
+    assert imports.visited(OLD) > 0
+    assert imports.history(OLD)[-2].change
+
+
+def test_history_has_captures_that_are_older_than_the_rows_of_visits(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    old = page(1, started_at=FIRST_DAY, status=404)
+    archived_folder(folder, [old, page(1, started_at=FIRST_DAY + DAY)], ends=True)
+    with open_crawl(None, folder) as crawl:
+        visits = [*read_history(crawl, old.visit.url)]
+    assert [(visit.at, visit.outcome) for visit in visits] == [
+        (FIRST_DAY + DAY, "page"),
+        (FIRST_DAY, "gone"),
+    ]
+    assert all(visit.capture for visit in visits)
+
+
+def test_import_that_is_repeated_changes_nothing(tmp_path: Path) -> None:
+    imports = Imports(tmp_path, Imported.HISTORY)
+    imports.add(Record(OLD))
+    imports.run()
+    before = imports.history(OLD), imports.events(PAGES.name), imports.events(PAGES_ARCHIVED.name)
+    imports.add(Record(OLD))
+    assert imports.crawl.run()
+    assert (imports.history(OLD), imports.events(PAGES.name)) == before[:2]
+    assert imports.events(PAGES_ARCHIVED.name) == before[2]
+
+
+def test_command_appends_once_and_names_what_it_cannot_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, file = tmp_path / "data", tmp_path / "old.warc.gz"
+    file.write_bytes(write(Record(OLD), Record(HOME), Record("http://[bad/")))
+    assert main(["seed", "--data", str(data), HOME]) == 0
+    capsys.readouterr()
+    assert main(["import", "--data", str(data), "--visited", str(file)]) == 1
+    out = capsys.readouterr().out
+    assert f"1 WARC file: 2 pages added to {data}.\n1 capture that cannot be used.\n" in out
+    assert "old.warc.gz at byte" in out and "The next gossamer crawl" in out
+    with open_crawl(None, data) as crawl:
+        records = crawl.log.tail([PAGES_FETCHED.name, URLS_DISCOVERED.name]).poll(0)
+        kinds = [type(decode(record)) for record in records]
+    assert sorted(kinds, key=str) == [PageFetched, PageFetched, UrlsDiscovered, UrlsDiscovered]
+
+
+def test_large_body_is_a_blob(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "old.warc.gz"
+    large = TEXT + b"x" * 3_000_000
+    file.write_bytes(write(Record(OLD, large)))
+    assert main(["seed", "--data", str(data), HOME]) == 0
+    assert main(["import", "--data", str(data), str(file)]) == 0
+    with open_crawl(None, data) as crawl:
+        (record,) = crawl.log.tail([PAGES_FETCHED.name]).poll(0)
+        event = decode(record)
+        assert isinstance(event, PageFetched) and crawl.blobs
+        loaded = load(event, crawl.blobs())
+        assert isinstance(loaded, PageFetched) and loaded.body == large
+
+
+def test_folder_without_a_crawl_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "old.warc.gz").write_bytes(write(Record(OLD)))
+    assert main(["import", "--data", str(tmp_path), str(tmp_path / "old.warc.gz")]) != 0
+    assert "has no crawl" in capsys.readouterr().err
