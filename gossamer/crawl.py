@@ -12,6 +12,7 @@ from gossamer.bounds import ANYWHERE, NO_PARTY
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import (
     DEFAULT_CRAWL,
+    FLEET,
     CrawlDefined,
     Event,
     HostOverridden,
@@ -28,6 +29,7 @@ from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
 from gossamer.web.url_steps import ALL_STEPS, check_steps, merge_url
 from gossamer.web.usage import policy_of
 
+_id = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 SCOPES = ("host", "site", "any")
 CHANGEABLE_CHOICES = (
@@ -187,6 +189,18 @@ def define_party(
     return replace(crawl, parties={**crawl.parties, name: party})
 
 
+def check_id(crawl: str) -> None:
+    """Raise BadSettings unless *crawl* may be the id of a crawl.
+
+    An id is a part of keys, of names of topics and files, and a value of labels.
+    """
+    if not _id.fullmatch(crawl):
+        raise BadSettings(
+            f"{crawl[:80]!r} is not the id of a crawl: write 1 to 40 of a-z, 0-9 and -, beginning "
+            "with a letter or digit"
+        )
+
+
 def check_crawl(event: Event) -> None:
     """Raise Poison if *event* belongs to another crawl than the only supported one."""
     if event.crawl != DEFAULT_CRAWL:
@@ -197,11 +211,10 @@ def check_crawl(event: Event) -> None:
 
 
 def accept(event: CrawlDefined | SeedAdded) -> None:
-    """Raise Poison if *event* has another crawl, or an invalid scope, policy, strategy or
-    purpose."""
-    check_crawl(event)
-    if isinstance(event, CrawlDefined):
-        try:
+    """Raise Poison if *event* has an invalid crawl id, scope, policy, strategy or purpose."""
+    try:
+        check_id(event.crawl)
+        if isinstance(event, CrawlDefined):
             parse_scope(event.scope)
             parse_policy(event.revisit)
             parse_strategy(event.strategy)
@@ -211,8 +224,8 @@ def accept(event: CrawlDefined | SeedAdded) -> None:
                 parse_scope(party.scope or ANYWHERE)
             if event.relevant:
                 parse_relevance(event.relevant)
-        except (BadSettings, ValueError) as error:
-            raise Poison(str(error)) from error
+    except (BadSettings, ValueError) as error:
+        raise Poison(str(error)) from error
 
 
 def strategy_of(crawl: CrawlDefined) -> str:
@@ -263,11 +276,16 @@ def host_overrides_of(log: Log) -> dict[str, HostOverridden]:
 
 def speed_of(log: Log) -> SpeedSet:
     """Return the current rate limits."""
-    event = newest_events(log).get(f"speed_set/{DEFAULT_CRAWL}")
+    event = newest_events(log).get(f"speed_set/{FLEET}")
     return event if isinstance(event, SpeedSet) else SpeedSet(at=0.0)
 
 
-def last_definition(log: Log) -> CrawlDefined | None:
-    """Return the active definition, or None if the crawl was never defined."""
-    event = newest_events(log).get(f"crawl_defined/{DEFAULT_CRAWL}")
-    return event if isinstance(event, CrawlDefined) else None
+def last_definition(log: Log, crawl: str = DEFAULT_CRAWL) -> CrawlDefined | None:
+    """Return the active definition of *crawl*, or None if it was never defined."""
+    return definitions_of(log).get(crawl)
+
+
+def definitions_of(log: Log) -> dict[str, CrawlDefined]:
+    """Return the newest definition of each crawl by its id, sorted; removed crawls too."""
+    events = [one for one in newest_events(log).values() if isinstance(one, CrawlDefined)]
+    return {one.crawl: one for one in sorted(events, key=lambda one: one.crawl)}

@@ -14,7 +14,6 @@ from console.cli.snapshot import check_tables, missing_files, read_fleet_snapsho
 from console.output import YELLOW, print_items, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import TOPICS
 from gossamer.log import Log
 from gossamer.log.codec import encode
@@ -164,7 +163,7 @@ def _restore_control(log: Log, store: Store, now: float) -> Iterator[str]:
         return
     row = store.table(IdentityRow).get(STORE)
     assert row
-    events = [fleet_event(row, now), *control_events(store, DEFAULT_CRAWL)]
+    events = [fleet_event(row, now), *control_events(store)]
     messages = {message.key: message for message in map(encode, events)}
     log.append(messages.values())
     yield f"control: written from the store, {plural(len(messages), 'record')}"

@@ -70,6 +70,9 @@ from gossamer.events.records import (
     DEFAULT_CRAWL as DEFAULT_CRAWL,
 )
 from gossamer.events.records import (
+    FLEET as FLEET,
+)
+from gossamer.events.records import (
     PRIORITY_LIMIT as PRIORITY_LIMIT,
 )
 from gossamer.events.records import (

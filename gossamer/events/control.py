@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from gossamer.events.records import Event
+from gossamer.events.records import FLEET, Event
 from gossamer.web.usage import Action
 
 
@@ -34,6 +34,16 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     """Number of pages that the crawl had fetched when the limit was set."""
     paused: bool = False
     """Whether the crawl is paused."""
+    removed: bool = False
+    """Whether the crawl is removed: its queues and rows are dropped, and it cannot be resumed."""
+    weight: Annotated[float, Meta(gt=0)] = 1.0
+    """The share of the crawl in the visits for which crawls compete, relative to other crawls."""
+    share_for: Annotated[float, Meta(ge=0)] = 3600.0
+    """Seconds for which the crawl takes a page that another crawl has fetched, instead of a visit.
+    0 means that it makes all visits itself."""
+    own_topic: bool = False
+    """Whether the pages of the crawl are on the topic `pages.CRAWL` instead of `pages`. It cannot
+    change during a crawl."""
     revisit: str = "none"
     """The revisit policy: `none`, `fixed:1d`, `selective-incremental`, `adaptive` or `optimal`."""
     budget: float = 0.0
@@ -67,7 +77,13 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     """The limits of each party, by its name. Parties without limits of their own are not listed."""
 
 
-class FleetBegun(Event, frozen=True, kw_only=True, tag="fleet_begun"):
+class FleetEvent(Event, frozen=True, kw_only=True):
+    """An event that concerns all crawls of a fleet or a folder."""
+
+    crawl: str = FLEET
+
+
+class FleetBegun(FleetEvent, frozen=True, kw_only=True, tag="fleet_begun"):
     """The identity of a fleet. See `gossamer.runtime.identity`."""
 
     id: str
@@ -84,7 +100,7 @@ class FleetBegun(Event, frozen=True, kw_only=True, tag="fleet_begun"):
     progress."""
 
 
-class FleetQuiesced(Event, frozen=True, kw_only=True, tag="fleet_quiesced"):
+class FleetQuiesced(FleetEvent, frozen=True, kw_only=True, tag="fleet_quiesced"):
     """Quiesces the fleet or ends that: whether services may write to the store. The newest event
     counts. See `gossamer.runtime.quiescing`."""
 
@@ -95,7 +111,7 @@ class FleetQuiesced(Event, frozen=True, kw_only=True, tag="fleet_quiesced"):
     all services may write."""
 
 
-class SiteOverridden(Event, frozen=True, kw_only=True, tag="site_overridden"):
+class SiteOverridden(FleetEvent, frozen=True, kw_only=True, tag="site_overridden"):
     """An operator's settings for all hosts of a site. The newest event of a site counts."""
 
     site: str
@@ -119,7 +135,7 @@ class SiteOverridden(Event, frozen=True, kw_only=True, tag="site_overridden"):
     means the usual authorities."""
 
 
-class HostOverridden(Event, frozen=True, kw_only=True, tag="host_overridden"):
+class HostOverridden(FleetEvent, frozen=True, kw_only=True, tag="host_overridden"):
     """An operator's settings for one host of a site. The newest event of a host counts.
 
     A setting of the host overrides that of its site. None means the setting of the site.
@@ -142,7 +158,7 @@ class HostOverridden(Event, frozen=True, kw_only=True, tag="host_overridden"):
     authorities, None the site's setting."""
 
 
-class BlocklistChanged(Event, frozen=True, kw_only=True, tag="blocklist_changed"):
+class BlocklistChanged(FleetEvent, frozen=True, kw_only=True, tag="blocklist_changed"):
     """A rule of the blocklist was added or lifted. The newest event of a rule counts."""
 
     rule: str
@@ -155,7 +171,7 @@ Rate = Annotated[float, Meta(ge=0)]
 
 
 class Speed(Struct, frozen=True):
-    """Rate limits of the crawl for some times of the week."""
+    """Rate limits for some times of the week."""
 
     when: str
     """The times at which the limits apply, such as `mon-fri 08:00-18:00` in UTC. "" means
@@ -166,8 +182,8 @@ class Speed(Struct, frozen=True):
     """Maximum number of bytes received a second. None means no limit."""
 
 
-class SpeedSet(Event, frozen=True, kw_only=True, tag="speed_set"):
-    """The rate limits of the whole crawl, over all processes. The newest event counts."""
+class SpeedSet(FleetEvent, frozen=True, kw_only=True, tag="speed_set"):
+    """The rate limits of all crawls together, over all processes. The newest event counts."""
 
     speeds: tuple[Speed, ...] = ()
     """The limits in order of precedence: the first one that applies now counts. Without one, there

@@ -33,6 +33,8 @@ _INSTANT = {"format": "epoch-seconds"}
 Instant = Annotated[float, Meta(extra_json_schema=_INSTANT)]
 """Epoch seconds, or 0 if the time is not known."""
 DEFAULT_CRAWL = "default"
+FLEET = "-"
+"""The crawl of events that concern all crawls of a fleet or a folder. No crawl has this id."""
 PRIORITY_LIMIT = 100
 Priority = Annotated[int, Meta(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)]
 OrderId = NewType("OrderId", str)
@@ -45,7 +47,7 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event", gc=False):
     version: int = 1
     """The version of the event's schema. See `schemas/README.md`."""
     crawl: str = DEFAULT_CRAWL
-    """The name of the crawl."""
+    """The id of the crawl, or `-` if the event concerns all crawls."""
     at: Instant
     """Epoch seconds at which the event was written."""
 

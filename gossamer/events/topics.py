@@ -10,6 +10,7 @@ from importlib.resources import files
 
 import msgspec
 
+from gossamer.events.control import FleetEvent
 from gossamer.events.outcomes import check_complete
 from gossamer.events.pages import Contents
 from gossamer.events.records import Event
@@ -80,8 +81,9 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 _EVENT_TYPES = {
     str(kind.__struct_config__.tag): kind
-    for kind in (*Event.__subclasses__(), *Contents.__subclasses__())
-    if kind is not Contents
+    for base in (Event, FleetEvent, Contents)
+    for kind in base.__subclasses__()
+    if kind not in (FleetEvent, Contents)
 }
 _FOLDER = files("schemas") / "topics"
 

@@ -9,10 +9,6 @@ The processes of a fleet are upgraded one by one. An event of an unknown kind or
 therefore skipped: an older process must neither stop at it nor write a dead letter, since each
 instance would write one at each start.
 
-Older versions used the crawl alone as the key of a definition. Such a record still counts. Since
-newer definitions have another key, compaction does not remove it, but every reader reads the newer
-record later, and that one prevails.
-
 Frontiers copy the topic to the store as they read it (`ControlRow`), so that a lost disk of the log
 does not cost the blocklist.
 """
@@ -98,10 +94,7 @@ def control_row(event: Event) -> ControlRow:
     return ControlRow(event.crawl, message.key, message.value.decode())
 
 
-def control_events(store: Store, crawl: str) -> Iterator[Event]:
-    """Yield the events of *crawl* in *store*. Raise Poison for an unreadable one."""
-    table, after = store.table(ControlRow), None
-    while rows := table.scan(crawl, after):
-        after = rows[-1].key
-        for row in rows:
-            yield decode(Record(CONTROL.name, 0, 0, row.key, row.value.encode()))
+def control_events(store: Store) -> Iterator[Event]:
+    """Yield the events in *store*, of all crawls. Raise Poison for an unreadable one."""
+    for row in store.table(ControlRow).everything():
+        yield decode(Record(CONTROL.name, 0, 0, row.key, row.value.encode()))

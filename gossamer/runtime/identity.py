@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gossamer.errors import GossamerError
-from gossamer.events import DEFAULT_CRAWL, FleetBegun
+from gossamer.events import FLEET, FleetBegun
 from gossamer.log import Log
 from gossamer.log.codec import encode
 from gossamer.log.control import newest_events
@@ -184,7 +184,7 @@ def check_topics(log: Log) -> FleetBegun | None:
 
 def stated_identity(log: Log) -> FleetBegun | None:
     """Return the identity that *log* states, valid or not, or None."""
-    event = newest_events(log).get(f"fleet_begun/{DEFAULT_CRAWL}")
+    event = newest_events(log).get(f"fleet_begun/{FLEET}")
     return event if isinstance(event, FleetBegun) else None
 
 

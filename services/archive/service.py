@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 from msgspec.structs import replace
 
+from gossamer.crawl import check_crawl
 from gossamer.erasures import Erasures
 from gossamer.events import (
     CrawlDefined,
@@ -133,6 +134,7 @@ class Archive(Processor):
         """Write the capture of a page; return the event with its position."""
         match event:
             case CrawlDefined():
+                check_crawl(event)
                 self._crawl = event
                 self._exclusions.define(event)
             case VisitsErased():

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
 from gossamer.bounds import exclusion_of
-from gossamer.crawl import accept, crawl_url
+from gossamer.crawl import accept, check_crawl, crawl_url
 from gossamer.errors import Poison
 from gossamer.events import (
     BlocklistChanged,
@@ -212,6 +212,7 @@ class Dedup(Processor):
             yield from self._pages.reads_of(remaining)
 
     def _handle_seed(self, seed: SeedAdded, now: float) -> list[Event]:
+        check_crawl(seed)
         accept(seed)
         try:
             url = canonicalize(seed.url)
@@ -296,6 +297,7 @@ class Dedup(Processor):
             yield event
 
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
+        check_crawl(event)
         accept(event)
         self._crawl = event
         self._pages.define(event)

@@ -313,6 +313,7 @@ class Frontier(Processor):
             partition.end_site_backoffs(site, now)
 
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
+        check_crawl(event)
         accept(event)
         self._revisits.define(event)
         self._partitions.strategy = strategy_row(event)

@@ -40,7 +40,7 @@ def test_first_process_states_identity_for_later_ones() -> None:
     log, store = new_log(), new_store()
     assert check_topics(log) is None
     ids = {identify(log, store, 1.0) for _ in range(3)}
-    stated = newest_events(log)["fleet_begun/default"]
+    stated = newest_events(log)["fleet_begun/-"]
     assert isinstance(stated, FleetBegun)
     assert ids == {stated.id}
     assert (stated.partitions, stated.suffix_list) == (4, SUFFIX_LIST)
