@@ -124,7 +124,7 @@ def capture(
     if body.digest:
         about.append(("WARC-Payload-Digest", body.digest))
     others = b""
-    if "request" in wanted and page.request_headers:
+    if "request" in wanted and page.visit.imported is None:
         about_request = [*beside, ("WARC-Payload-Digest", payload_digest(b""))]
         others += _record(page, "request", _request_block(page), about_request, REQUEST, file)
     if "metadata" in wanted:

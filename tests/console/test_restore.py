@@ -40,6 +40,7 @@ def begin(log: SqliteLog, store: SqliteStore) -> str:
     loop = sequential_loop(frontier, log, store, lambda: 5.0)
     while loop.step():
         pass
+    store.flush()
     return fleet
 
 
@@ -59,6 +60,7 @@ def test_new_store_gets_the_identity_and_operator_settings() -> None:
     first, *_ = align(log, store, 9.0)
     assert first == f"store: belongs to the fleet {fleet} now"
     assert identify(log, store, 10.0) == fleet
+    store.flush()
     assert next(align(new_log(), store, 11.0)) == "control: written from the store, 4 records"
 
 

@@ -195,12 +195,15 @@ def test_history_names_size_and_capture(data: Path, capsys: pytest.CaptureFixtur
     opened.database.close()
     lines = run(data, capsys, "history", PAGE).splitlines()
     paths = sorted((data / "warc").glob("*.warc.gz"))
-    assert f"in {paths[2].name} at byte " in lines[0] and "2.4 KiB" in lines[0]
-    assert f"revisit record in {paths[1].name}" in lines[1]
-    assert "at byte" not in lines[2]
+    # Two captures are newer than the visits, and the first one is older.
+    assert [line.split("  ")[1] for line in lines[:2]] == ["404 Not Found", "304 not modified"]
+    assert f"in {paths[2].name} at byte " in lines[2] and "2.4 KiB" in lines[2]
+    assert f"revisit record in {paths[1].name}" in lines[3]
+    assert "at byte" not in lines[4]
+    assert f"in {paths[0].name} at byte " in lines[5]
     found = [json.loads(line) for line in run(data, capsys, "history", PAGE, "--json").splitlines()]
-    assert [bool(visit["capture"]) for visit in found] == [True, True, False]
-    assert found[0]["capture"]["record_type"] == "response"
+    assert [bool(visit["capture"]) for visit in found] == [True, True, True, True, False, True]
+    assert found[2]["capture"]["record_type"] == "response"
 
 
 def test_difference_is_coloured_on_a_terminal_and_escaped() -> None:

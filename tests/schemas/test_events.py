@@ -38,6 +38,7 @@ UNRELEASED = (
     ".usage: additionalProperties changed from {'type': 'string'} to {'$ref': '#/$defs/Judgement'}",
     ".usage: an older process accepts additionalProperties {'type': 'string'}, and not "
     "{'$ref': '#/$defs/Judgement'} as written now",
+    ".crawl: the default changed from 'default' to '-'",
 )
 """Changes that were made before the first release, when nobody had such records."""
 
