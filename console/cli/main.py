@@ -39,7 +39,7 @@ GROUPS = {
         "audit": "show what a site allowed its pages to be used for, at any time",
         "hosts": "list hosts: their conditions, queues and delays",
         "sites": "list sites, or the parts of one: their worth, budgets and parked URLs",
-        "serve": "serve status, hosts, sites and URLs as JSON over HTTP",
+        "console": "serve status, hosts, sites and URLs as JSON over HTTP",
         "blocklist": "list the blocklist, or the rule that forbids a URL",
         "doctor": "check a folder or a fleet, and name the remedy for each problem",
         "dead-letters": "list or replay records that could not be processed",

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-from console.api import MAX_ROWS, make_app
+from console.api.app import make_app
+from console.api.parameters import MAX_ROWS
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SiteOverridden
 from gossamer.log.codec import encode
@@ -172,7 +173,7 @@ def test_port_in_use_is_reported_with_the_remedy(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert main(["serve", "--data", str(data), "--port", str(port)]) == 2
+        assert main(["console", "--data", str(data), "--port", str(port)]) == 2
     assert f"--port {port}: Address already in use; name another port" in capsys.readouterr().err
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-from console.api import make_app
+from console.api.app import make_app
 from console.cli.diff import render
 from console.cli.main import main
 from console.output import Output

@@ -1,4 +1,4 @@
-"""`gossamer serve`: the HTTP API of a crawl, at 127.0.0.1."""
+"""`gossamer console`: the HTTP API of a crawl, at 127.0.0.1."""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     # Imported here, because both are in an optional extra.
     import uvicorn
 
-    from console.api import make_app
+    from console.api.app import make_app
 
     listener = listen(options.port)
     address = f"http://127.0.0.1:{options.port}"
