@@ -36,7 +36,7 @@ GROUPS = {
         "history": "list the visits to a URL, the changes they found, and their captures",
         "show": "show an archived version of a page: its text, headers or bytes",
         "diff": "show how a page changed between two archived versions",
-        "audit": "show what a site allowed its pages to be used for, at any time",
+        "usage": "show what a site allowed its pages to be used for, at any time",
         "hosts": "list hosts: their conditions, queues and delays",
         "sites": "list sites, or the parts of one: their worth, budgets and parked URLs",
         "console": "serve status, hosts, sites and URLs as JSON over HTTP",

@@ -395,7 +395,7 @@ class ArchiveSettings(Section):
     """WARC records that are written beside the responses of pages. `request` and `metadata` (how
     the page was found, hazards, statements about its use) accompany each response. `robots`
     (robots.txt and usage files), `redirects` and `errors` (4xx and 5xx) are further responses.
-    `dns` is the address of each host in a file, without TTL. `gossamer audit` needs `robots`."""
+    `dns` is the address of each host in a file, without TTL. `gossamer usage` needs `robots`."""
     compression: Annotated[Literal["gzip", "zstd"], unit("compression")] = "gzip"
     """Compression of the WARC records: `gzip` (`.warc.gz`), or `zstd` (`.warc.zst`), which is
     smaller. Some tools do not read zstd, and `gossamer export` and `gossamer replay` leave it

@@ -9,9 +9,9 @@ from gossamer.events import DEFAULT_CRAWL, Outcome, Page, PageArchived, RefetchR
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
-from inspection.audit import audit
 from inspection.crawl import OpenCrawl
 from inspection.urls import UrlExplanation, explain_url
+from inspection.usage import read_usage
 from services.fetcher.outcome import Reply
 from services.frontier.rows import UrlRow, VerdictRow
 from tests.flow.test_flow import HTML
@@ -138,8 +138,8 @@ def test_reason_names_the_statement_that_decided(tmp_path: Path) -> None:
     assert "not in pages and not archived (meta robots: noai)" in hidden.answer
     assert hidden.not_archived == "meta robots: noai: it is not published"
     assert why(crawl, "/").not_archived == ""
-    (audited,) = audit(OpenCrawl("data", crawl.log, crawl._store), f"{HOST}/meta", crawl.now)
-    assert (audited.not_archived, audited.not_archived_at) == (
+    (at_end,) = read_usage(OpenCrawl("data", crawl.log, crawl._store), f"{HOST}/meta", crawl.now)
+    assert (at_end.not_archived, at_end.not_archived_at) == (
         hidden.not_archived,
         hidden.history[0].at,
     )

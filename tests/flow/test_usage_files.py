@@ -10,8 +10,8 @@ import pytest
 from gossamer.crawl import last_definition
 from gossamer.events import DEFAULT_CRAWL, Event, HostCheckedOut
 from gossamer.web.usage.files import statements_about
-from inspection.audit import audit
 from inspection.crawl import OpenCrawl
+from inspection.usage import read_usage
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
 from tests.flow.torn import Died, Fate
@@ -70,7 +70,7 @@ def test_usage_files_are_visited_once_before_pages_and_archived(tmp_path: Path) 
     captures = crawl._store().table(CaptureRow)
     for url in (ROBOTS, TDMREP, LICENSE):
         assert len(captures.scan((DEFAULT_CRAWL, url))) == 1
-    (found,) = audit(opened(crawl, tmp_path), PAGE, crawl.now)
+    (found,) = read_usage(opened(crawl, tmp_path), PAGE, crawl.now)
     assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENSE}
 
 
@@ -102,8 +102,8 @@ def test_expired_files_are_fetched_again_and_the_audit_names_both(tmp_path: Path
     crawl.run(until=START + 3 * DAY)
     counts = Counter(url for _, _, url in crawl.requests)
     assert counts[TDMREP] == counts[LICENSE] == counts[PAGE] == 2
-    (old,) = audit(opened(crawl, tmp_path), PAGE, START + DAY)
-    (new,) = audit(opened(crawl, tmp_path), PAGE, START + 3 * DAY)
+    (old,) = read_usage(opened(crawl, tmp_path), PAGE, START + DAY)
+    (new,) = read_usage(opened(crawl, tmp_path), PAGE, START + 3 * DAY)
     assert old.categories["train-ai"].allowed is False
     assert new.categories["train-ai"].allowed is True
     (cited,) = new.categories["train-ai"].by
@@ -142,5 +142,5 @@ def test_crashes_lose_no_statement(tmp_path: Path, seed: int) -> None:
             crawl.crash()
     fate.left = None
     assert crawl.run()
-    (found,) = audit(opened(crawl, tmp_path), PAGE, crawl.now)
+    (found,) = read_usage(opened(crawl, tmp_path), PAGE, crawl.now)
     assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENSE}

@@ -43,13 +43,13 @@ def examine(it: ConsentCrawl) -> Found:
     """Return a crawl as JSON, with what commands say about some of its URLs."""
     hosts = it.web.hosts
     stated = hosts.url(host_of(hosts, robots="usage no"), HOME)
-    audit = run([GOSSAMER, "audit", "--data", str(it.crawl.data), stated])
+    usage = run([GOSSAMER, "usage", "--data", str(it.crawl.data), stated])
     why = {
         "stated": it.crawl.why(stated),
         "payment": it.crawl.why(hosts.url("payment.test", "/")),
         "challenge": it.crawl.why(hosts.url("anubis.test", "/")),
     }
-    return {**it.as_json(), "why": why, "audit": [audit.code, audit.out, audit.err]}
+    return {**it.as_json(), "why": why, "usage": [usage.code, usage.out, usage.err]}
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_why_names_the_line_of_robots_txt(strict_crawl: Found) -> None:
 
 @pytest.mark.slow
 def test_audit_names_the_line_of_robots_txt(open_crawl: Found) -> None:
-    code, out, err = open_crawl["audit"]
+    code, out, err = open_crawl["usage"]
     assert (code, err) == (0, "")
     assert f"line {STATED_LINE}" in out
     assert "train-ai" in out

@@ -1,4 +1,4 @@
-"""`gossamer audit URL|SITE`: the permitted uses of a page at a time, with the archived evidence."""
+"""`gossamer usage URL|SITE`: the permitted uses of a page at a time, with the archived evidence."""
 
 import argparse
 import sys
@@ -10,8 +10,8 @@ from console.cli.options import add_crawl, open_from, parse_time
 from console.output import BOLD, GREEN, RED, YELLOW, output_for
 from gossamer import clock
 from gossamer.terminal import json_line
-from inspection.audit import ArchivedFile, Audit, AuditedCategory, CitedStatement, audit
 from inspection.figures import instant
+from inspection.usage import ArchivedFile, CategoryUsage, CitedStatement, UsageAt, read_usage
 
 WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
 STYLES = {True: GREEN, False: RED, None: YELLOW}
@@ -31,10 +31,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print each audited URL, its categories, and the archived responses."""
+    """Print each URL, its categories, and the archived responses."""
     at = clock.now() if options.at is None else options.at
     with open_from(options) as crawl:
-        found = audit(crawl, options.target, at)
+        found = read_usage(crawl, options.target, at)
     output = output_for(sys.stdout)
     for one in found:
         if options.json:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _reasons(category: AuditedCategory, found: Audit) -> Iterator[str]:
+def _reasons(category: CategoryUsage, found: UsageAt) -> Iterator[str]:
     if not category.by:
         page = ", and the page itself is not archived" if found.not_archived else ""
         yield f"no archived statement is about it{page}"
@@ -70,7 +70,7 @@ def _cite(one: CitedStatement) -> str:
     )
 
 
-def _evidence(found: Audit) -> Iterator[str]:
+def _evidence(found: UsageAt) -> Iterator[str]:
     visit = {True: "allowed", False: "disallowed", None: "not known"}[found.visit_allowed]
     yield f"visit: {visit}: {found.visit_rule}"
     silent = [one for one in found.statements if not one.statement.says]

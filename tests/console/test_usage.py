@@ -1,4 +1,4 @@
-"""`gossamer audit`: what was allowed at a time, by which statement of which archived copy."""
+"""`gossamer usage`: what was allowed at a time, by which statement of which archived copy."""
 
 import gzip
 import json
@@ -39,11 +39,11 @@ def data(tmp_path: Path) -> Path:
 def show(
     data: Path, capsys: pytest.CaptureFixture[str], target: str, time: str, *more: str
 ) -> list[str]:
-    assert main(["audit", target, "--data", str(data), "--at", time, *more]) == 0
+    assert main(["usage", target, "--data", str(data), "--at", time, *more]) == 0
     return [line.strip() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_audit_after_a_change_names_the_old_and_the_new_statement(
+def test_usage_after_a_change_names_the_old_and_the_new_statement(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = "\n".join(show(data, capsys, PAGE, "2023-11-20"))
@@ -93,7 +93,7 @@ def test_json_has_files_headers_and_statements(
     ]
 
 
-def test_site_is_audited_by_the_start_pages_of_its_hosts(
+def test_site_is_answered_by_the_start_pages_of_its_hosts(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = show(data, capsys, "a.test", "2023-11-25")
@@ -105,12 +105,12 @@ def test_site_is_audited_by_the_start_pages_of_its_hosts(
 def test_time_before_the_first_capture_is_an_error(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["audit", PAGE, "--data", str(data), "--at", "2020-01-01"]) == 1
+    assert main(["usage", PAGE, "--data", str(data), "--at", "2020-01-01"]) == 1
     assert (
         f"nothing about {PAGE} was archived until 2020-01-01 00:00:00 UTC: the first capture is of "
         "2023-11-14 22:13:20 UTC"
     ) in capsys.readouterr().err
-    assert main(["audit", "http://other.test/", "--data", str(data)]) == 1
+    assert main(["usage", "http://other.test/", "--data", str(data)]) == 1
     assert "or at any time" in capsys.readouterr().err
 
 
@@ -124,7 +124,7 @@ def test_missing_warc_file_is_named(data: Path, capsys: pytest.CaptureFixture[st
 
 def test_invalid_time_is_refused(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["audit", PAGE, "--data", str(data), "--at", "yesterday"])
+        main(["usage", PAGE, "--data", str(data), "--at", "yesterday"])
     assert "'yesterday' is not a time" in capsys.readouterr().err
 
 

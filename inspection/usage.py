@@ -1,7 +1,7 @@
 """The permitted uses of a URL at a time, by the statements that were archived until then.
 
 The copy of robots.txt in force is the newest one that was fetched until the time. A server error
-does not replace an earlier copy. The files and headers are read from the WARC files, so the audit
+does not replace an earlier copy. The files and headers are read from the WARC files, so the result
 shows the bytes that the server sent, and not a later conclusion from them.
 """
 
@@ -41,7 +41,7 @@ MAX_HEAD_BYTES = 64 << 10
 MAX_VISITS = 10
 """Visits to a page that are read."""
 MAX_HOSTS = 20
-"""Hosts of a site that are audited."""
+"""Hosts of a site that are read."""
 
 
 class ArchivedFile(Struct, frozen=True):
@@ -70,7 +70,7 @@ class CitedStatement(Struct, frozen=True):
     fetched_at: float
 
 
-class AuditedCategory(Struct, frozen=True):
+class CategoryUsage(Struct, frozen=True):
     """Whether a use was allowed."""
 
     allowed: bool | None
@@ -78,7 +78,7 @@ class AuditedCategory(Struct, frozen=True):
     by: tuple[CitedStatement, ...] = ()
 
 
-class Audit(Struct, frozen=True):
+class UsageAt(Struct, frozen=True):
     """The permitted uses of a URL at a time."""
 
     url: str
@@ -87,7 +87,7 @@ class Audit(Struct, frozen=True):
     """Whether robots.txt allowed a visit; null if no robots.txt was archived."""
     visit_rule: str
     """The rule of robots.txt that decides about a visit, for people."""
-    categories: dict[str, AuditedCategory]
+    categories: dict[str, CategoryUsage]
     files: tuple[ArchivedFile, ...]
     """The responses that the statements come from."""
     statements: tuple[CitedStatement, ...]
@@ -118,7 +118,7 @@ class _Found(NamedTuple):
         return decode_file(self.capture, limit)
 
 
-class Auditor:
+class UsageReader:
     """Reads what was archived of a crawl until a time."""
 
     def __init__(self, crawl: OpenCrawl, at: float) -> None:
@@ -126,8 +126,11 @@ class Auditor:
         settings = crawl.settings
         self._product = settings.fetcher.product if settings else DEFAULT_PRODUCT
 
-    def audit(self, url: str) -> Audit | None:
-        """Return the audit of a canonical *url*; None if nothing was archived until the time."""
+    def read(self, url: str) -> UsageAt | None:
+        """Return the permitted uses of a canonical *url*.
+
+        Return None if nothing was archived until the time.
+        """
         files, cited = list[ArchivedFile](), list[CitedStatement]()
         host, rules = host_key(url), RobotsRules()
         robots = self._find(f"{host}/robots.txt")
@@ -149,7 +152,7 @@ class Auditor:
         reason = unarchived_reason(visits, [page.row] if page else [])
         if not files and not reason:
             return None
-        return Audit(
+        return UsageAt(
             url=url,
             at=self._at,
             visit_allowed=rules.allows(url) if robots else None,
@@ -239,17 +242,17 @@ class Auditor:
             return _Found(row, None, str(error))
 
 
-def audit(crawl: OpenCrawl, text: str, at: float) -> list[Audit]:
-    """Return the audit of the URL *text*, or of the start page of each host of the site *text*.
+def read_usage(crawl: OpenCrawl, text: str, at: float) -> list[UsageAt]:
+    """Return the permitted uses of the URL *text*, or of the start pages of the hosts of a site.
 
     Raise GossamerError if nothing was archived until *at*, and BadSettings for an invalid URL.
     """
-    auditor = Auditor(crawl, at)
+    reader = UsageReader(crawl, at)
     urls = [*_urls(crawl, text)]
-    found = [one for url in urls if (one := auditor.audit(url))]
+    found = [one for url in urls if (one := reader.read(url))]
     if found:
         return found
-    first = [at for at in map(auditor.first_archived_at, urls) if at is not None]
+    first = [at for at in map(reader.first_archived_at, urls) if at is not None]
     later = f": the first capture is of {instant(min(first))}" if first else ""
     raise GossamerError(
         f"nothing about {text} was archived until {instant(at)}{later or ', or at any time'}"
@@ -267,11 +270,11 @@ def _urls(crawl: OpenCrawl, text: str) -> Iterator[str]:
     yield from (f"{row.host}/" for row in hosts) if hosts else (url,)
 
 
-def _judge(cited: Iterable[CitedStatement]) -> dict[str, AuditedCategory]:
+def _judge(cited: Iterable[CitedStatement]) -> dict[str, CategoryUsage]:
     found = {id(one.statement): one for one in cited}
     judgements = judge(one.statement for one in found.values())
     return {
-        category.value: AuditedCategory(
+        category.value: CategoryUsage(
             judgements[category].allowed,
             tuple(found[id(one)] for one in judgements[category].by),
         )
