@@ -12,6 +12,7 @@ COPY pyproject.toml README.md LICENSE /app/
 COPY gossamer /app/gossamer
 COPY services /app/services
 COPY standalone /app/standalone
+COPY changes /app/changes
 COPY local_fleet /app/local_fleet
 COPY inspection /app/inspection
 COPY console /app/console

@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ("gossamer", "services", "inspection", "standalone", "local_fleet", "console", "schemas")
+SOURCES = (
+    "gossamer",
+    "services",
+    "inspection",
+    "changes",
+    "standalone",
+    "local_fleet",
+    "console",
+    "schemas",
+)
 
 MACHINE_PATH = re.compile(r"(?<![\w.:>)}\]])/(?:work|root|home|Users|mnt)/[\w.]")
 REGISTRY = re.compile(r"pypi[.]org|pythonhosted[.]org|npmjs[.]|/simpl[e]/|index-url[ =]\"?http")

@@ -7,16 +7,17 @@ tables that are read at random, or appended to and dropped as a whole.
 """
 
 import argparse
-import getpass
 import re
-import socket
 from collections import Counter
 from collections.abc import Callable
 from operator import attrgetter
 
 from msgspec.structs import replace
 
-from console.cli.block import append_rules
+from changes.blocking import plan_block
+from changes.commit import commit
+from changes.plan import ChangeRequest
+from console.cli.changing import user_name
 from console.cli.options import add_crawl, open_from
 from console.output import MAX_LINE_LENGTH, YELLOW, say
 from gossamer import clock
@@ -69,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
             return 1
         if options.forever:
             rule = parse_rule(event.url or event.host or f"*.{event.site}")
-            append_rules(crawl, [rule], lifted=False)
+            request = ChangeRequest(actor=user_name(), reason=f"gossamer forget {event.target}")
+            commit(crawl.log, plan_block(crawl, [rule], event.at), request, event.at)
             say(f"{rule} is blocked.")
         letters = _erase_letters(crawl, event.target)
         rows = _sweep(crawl, event.target)
@@ -84,7 +86,7 @@ def _request(crawl: OpenCrawl, text: str) -> ErasureRequested:
         url = canonical_of_typed(text)
     except BadUrl as error:
         raise BadSettings(str(error)) from error
-    site, key, by = site_of(url), host_key(url), f"{getpass.getuser()}@{socket.gethostname()}"
+    site, key, by = site_of(url), host_key(url), user_name()
     fields = {"crawl": crawl.id, "at": clock.now(), "site": site, "requested_by": by}
     if "/" in text.partition("://")[2 if "://" in text else 0]:
         return ErasureRequested(**fields, url=canonicalize(url))  # type: ignore[arg-type]

@@ -2,11 +2,12 @@
 
 import argparse
 
+from changes.blocking import plan_unblock
 from console.cli import block
+from console.cli.changing import carry_out
 from console.cli.options import open_from
-from console.output import YELLOW, say
-from gossamer.crawl import blocklist_of
-from inspection.figures import plural
+from console.output import say
+from gossamer import clock
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -18,18 +19,7 @@ def run(options: argparse.Namespace) -> int:
     """Lift the rules; return 1 if none of them was on the blocklist."""
     rules = block.rules_of(options)
     with open_from(options) as crawl:
-        before = blocklist_of(crawl.log).rules
-        lifted = [rule for rule in rules if rule in before]
-        block.append_rules(crawl, lifted, lifted=True)
-    for rule in rules:
-        if rule in before:
-            say(f"{rule} is not blocked any more.")
-        else:
-            say(f"{rule} is not on the blocklist: gossamer blocklist lists its rules.", YELLOW)
-    if lifted:
-        say(
-            f"{plural(len(lifted), 'rule')} lifted. Parked URLs are admitted again, visited "
-            "pages at their next planned visit (gossamer refetch: now), hosts in a blocked network "
-            "within an hour (gossamer retry: now)."
-        )
-    return 0 if lifted else 1
+        effect = carry_out(crawl, plan_unblock(crawl, rules, clock.now()), options)
+    if effect.count:
+        say(effect.text)
+    return 0 if effect.count else 1

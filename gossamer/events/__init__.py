@@ -1,5 +1,11 @@
 """The events on the log and the types of their fields. See also `gossamer.events.topics`."""
 
+from gossamer.events.audit import (
+    ChangedSetting as ChangedSetting,
+)
+from gossamer.events.audit import (
+    ChangeRecorded as ChangeRecorded,
+)
 from gossamer.events.control import (
     BlocklistChanged as BlocklistChanged,
 )

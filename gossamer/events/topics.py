@@ -110,6 +110,7 @@ PAGES_DEDUPLICATED = _topic("pages.deduplicated")
 PAGES = _topic("pages")
 PAGES_ARCHIVED = _topic("pages.archived")
 CONTROL = _topic("control")
+AUDIT = _topic("audit")
 DEAD_LETTERS = _topic("dead.letters")
 
 SITE_KEYED = tuple(

@@ -1,0 +1,60 @@
+"""Changes of the blocklist."""
+
+from collections.abc import Sequence
+
+from changes.plan import Effect, Plan, setting_plan
+from gossamer.blocklist import describe_rule
+from gossamer.crawl import blocklist_of
+from gossamer.events import BlocklistChanged
+from inspection.crawl import OpenCrawl
+from inspection.figures import plural
+
+MAX_SUBJECTS = 3
+"""Subjects that the audit record of a change names."""
+
+
+def plan_block(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:
+    """Return the plan that adds *rules*, as `parse_rule` returns them, to the blocklist."""
+    current = blocklist_of(crawl.log).rules
+    added = [rule for rule in rules if rule not in current]
+    effect = Effect(
+        text=f"{plural(len(added), 'rule')} added. Requests in flight finish; queued URLs are "
+        "parked until the rule is lifted.",
+        lines=tuple(f"{rule} is blocked: {describe_rule(rule)}" for rule in added),
+        refused=tuple(
+            f"{rule} was blocked already: {describe_rule(rule)}"
+            for rule in rules
+            if rule in current
+        ),
+        count=len(added),
+    )
+    before = [BlocklistChanged(at=0.0, rule=rule, lifted=True) for rule in added]
+    after = [BlocklistChanged(at=now, rule=rule) for rule in added]
+    return setting_plan("block", subjects(added), before, after, effect)
+
+
+def plan_unblock(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:
+    """Return the plan that lifts *rules* of the blocklist."""
+    current = blocklist_of(crawl.log).rules
+    lifted = [rule for rule in rules if rule in current]
+    effect = Effect(
+        text=f"{plural(len(lifted), 'rule')} lifted. Parked URLs are admitted again, visited pages "
+        "at their next planned visit (gossamer refetch: now), hosts in a blocked network within an "
+        "hour (gossamer retry: now).",
+        lines=tuple(f"{rule} is not blocked any more." for rule in lifted),
+        refused=tuple(
+            f"{rule} is not on the blocklist: gossamer blocklist lists its rules."
+            for rule in rules
+            if rule not in current
+        ),
+        count=len(lifted),
+    )
+    before = [current[rule] for rule in lifted]
+    after = [BlocklistChanged(at=now, rule=rule, lifted=True) for rule in lifted]
+    return setting_plan("unblock", subjects(lifted), before, after, effect)
+
+
+def subjects(names: Sequence[str]) -> str:
+    """Return *names* for an audit record, at most MAX_SUBJECTS of them."""
+    more = len(names) - MAX_SUBJECTS
+    return ", ".join(names[:MAX_SUBJECTS]) + (f" and {more} more" if more > 0 else "")

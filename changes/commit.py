@@ -1,0 +1,91 @@
+"""Carries out planned changes, each with one record on the topic `audit`, or reports them."""
+
+import secrets
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from changes.plan import ChangeRequest, Effect, Item, Plan, list_settings, units_in
+from gossamer.events import ChangeRecorded
+from gossamer.log import Log, Message
+from gossamer.log.codec import encode
+
+MAX_BATCH_MESSAGES, MAX_BATCH_BYTES = 1000, 8 << 20
+"""Records that are appended at once, and the bytes of their values."""
+
+
+class Committed(Struct, frozen=True, kw_only=True):
+    """A change that was carried out."""
+
+    id: str | None
+    """The id of its record on `audit`. None means that there was nothing to change."""
+    effect: Effect
+    """The effect, with the number of changed subjects."""
+
+
+def preview(plan: Plan) -> Effect:
+    """Return the effect of *plan*, counted, without carrying it out: a dry run."""
+    return replace(plan.effect, count=sum(map(units_in, plan.items)))
+
+
+def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committed:
+    """Record *plan* on `audit`, and append its events.
+
+    A plan without events changes nothing, and is not recorded. If the log fails, the caller may
+    plan and commit again: changes are idempotent.
+    """
+    items = iter(plan.items)
+    first = next(items, None)
+    if first is None:
+        return Committed(id=None, effect=replace(plan.effect, count=0))
+    record = change_recorded(plan, request, now)
+    log.append([encode(record)])
+    count = 0
+    for batch in _batches(chain((first,), items)):
+        log.append(map(_message, batch))
+        count += sum(map(units_in, batch))
+    return Committed(id=record.id, effect=replace(plan.effect, count=count))
+
+
+def change_recorded(plan: Plan, request: ChangeRequest, now: float) -> ChangeRecorded:
+    """Return the audit record of *plan*."""
+    return ChangeRecorded(
+        crawl=plan.crawl,
+        at=now,
+        id=new_id(now),
+        actor=request.actor,
+        source=request.source,
+        role=request.role,
+        address=request.address,
+        action=plan.action,
+        subject=plan.subject,
+        reason=request.reason,
+        expires_at=request.expires_at,
+        effect=plan.effect.text,
+        settings=list_settings(plan),
+    )
+
+
+def new_id(now: float) -> str:
+    """Return a new id of a change at *now*: its milliseconds and 32 random bits, which sort by
+    time."""
+    return f"{round(now * 1000):012x}-{secrets.token_hex(4)}"
+
+
+def _message(item: Item) -> Message:
+    return item if isinstance(item, Message) else encode(item)
+
+
+def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    batch = list[Item]()
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += len(item.value) if isinstance(item, Message) else 100 * units_in(item)
+        if len(batch) >= MAX_BATCH_MESSAGES or size >= MAX_BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,114 @@
+"""A change before it is made: its events, its effect, and the settings that it replaces."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from gossamer.events import FLEET, ChangedSetting, Event
+from gossamer.log import Message
+from gossamer.log.codec import key_of
+
+MAX_LISTED_BYTES = 600_000
+"""Bytes of JSON that the settings of an audit record may have."""
+
+Item = Event | Message
+"""A part of a change. A message is a record that is appended again, or a tombstone."""
+
+
+class ChangeRequest(Struct, frozen=True, kw_only=True):
+    """Who requests a change, by which means, and why."""
+
+    actor: str
+    """A person or a token, as in `ChangeRecorded`."""
+    source: str = "command line"
+    role: str = ""
+    address: str = ""
+    reason: str = ""
+    expires_at: float | None = None
+    """Epoch seconds at which the earlier settings return. None means never."""
+
+
+class Effect(Struct, frozen=True, kw_only=True):
+    """The effect of a change, for people."""
+
+    text: str
+    """One sentence, or a few."""
+    lines: tuple[str, ...] = ()
+    """The effect on each subject."""
+    refused: tuple[str, ...] = ()
+    """The subjects that do not change, each with the reason."""
+    count: int | None = None
+    """Number of changed rules, URLs or other subjects. None means that it was not counted yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A change that can be committed."""
+
+    action: str
+    """The kind of the change: `block`, `speed`, `retry`."""
+    subject: str = ""
+    """The changed rule, site, host, URL or crawl. "" means that the change concerns everything."""
+    crawl: str = FLEET
+    """The id of the changed crawl, or `-` if all crawls are concerned."""
+    items: Iterable[Item]
+    """The events to append, in order. They may be read from the store while they are appended, so
+    they can be iterated once."""
+    before: tuple[Event, ...] = ()
+    """The events that restore the replaced settings. A request, such as a retry, replaces none."""
+    effect: Effect
+
+    @property
+    def after(self) -> tuple[Event, ...]:
+        """The new settings; none for a request."""
+        if not self.before or not isinstance(self.items, tuple):
+            return ()
+        return tuple(item for item in self.items if isinstance(item, Event))
+
+
+def setting_plan(
+    action: str, subject: str, before: Iterable[Event], after: Iterable[Event], effect: Effect
+) -> Plan:
+    """Return the plan that replaces the settings *before* by *after*, pairs with equal keys.
+
+    Equal pairs are not in the plan.
+    """
+    pairs = [
+        (old, new) for old, new in zip(before, after, strict=True) if replace(old, at=new.at) != new
+    ]
+    return Plan(
+        action=action,
+        subject=subject,
+        crawl=pairs[0][1].crawl if pairs else FLEET,
+        items=tuple(new for _, new in pairs),
+        before=tuple(old for old, _ in pairs),
+        effect=effect,
+    )
+
+
+def reverse(plan: Plan, now: float) -> tuple[Event, ...]:
+    """Return the events that restore the settings that *plan* replaces."""
+    return tuple(replace(event, at=now) for event in plan.before)
+
+
+def units_in(item: Item) -> int:
+    """Return the number of subjects of *item*: its URLs, if it lists any, or one."""
+    return len(getattr(item, "urls", ())) or 1
+
+
+def list_settings(plan: Plan) -> tuple[ChangedSetting, ...]:
+    """Return the settings that *plan* replaces, at most MAX_LISTED_BYTES of them."""
+    return tuple(_settings(plan))
+
+
+def _settings(plan: Plan) -> Iterator[ChangedSetting]:
+    size = 0
+    for before, after in zip(plan.before, plan.after, strict=True):
+        found = ChangedSetting(key_of(after), to_builtins(before), to_builtins(after))
+        size += len(msgspec.json.encode(found))
+        if size > MAX_LISTED_BYTES:
+            return
+        yield found

@@ -1,0 +1,57 @@
+"""The options of commands that change something, and how they carry a change out."""
+
+import argparse
+import getpass
+import os
+import socket
+
+from changes.commit import commit, preview
+from changes.plan import ChangeRequest, Effect, Plan
+from console.output import BOLD, GREEN, YELLOW, say
+from gossamer import clock
+from inspection.crawl import OpenCrawl
+
+
+def add_change(command: argparse.ArgumentParser) -> None:
+    """Add the options of a change to *command*."""
+    command.add_argument(
+        "--reason",
+        default="",
+        metavar="TEXT",
+        help="the reason for the change, which gossamer audit shows",
+    )
+    command.add_argument(
+        "--dry-run", action="store_true", help="show the effect, and change nothing"
+    )
+
+
+def request_of(options: argparse.Namespace) -> ChangeRequest:
+    """Return the request of the user who runs the command."""
+    return ChangeRequest(actor=user_name(), reason=options.reason)
+
+
+def user_name() -> str:
+    """Return the user who runs the command, and the machine: `ann@laptop`."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # A container may run as a user without a name.
+        user = f"uid {os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
+
+
+def carry_out(crawl: OpenCrawl, plan: Plan, options: argparse.Namespace) -> Effect:
+    """Commit *plan*, or only report it under `--dry-run`; print the effect on each subject.
+
+    Return the effect, whose count is 0 if there is nothing to change. The caller prints its
+    sentence.
+    """
+    if options.dry_run:
+        effect = preview(plan)
+        say("Dry run: nothing is changed. Without --dry-run:", BOLD)
+    else:
+        effect = commit(crawl.log, plan, request_of(options), clock.now()).effect
+    for line in effect.lines:
+        say(line, GREEN)
+    for line in effect.refused:
+        say(line, YELLOW)
+    return effect

@@ -1,0 +1,117 @@
+"""Promises of every change: dry runs write nothing, a record comes first, reversal restores."""
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from changes.blocking import plan_block, plan_unblock
+from changes.commit import commit, preview
+from changes.plan import ChangeRequest, Plan, reverse
+from gossamer.events import Event
+from gossamer.log.codec import encode
+from gossamer.log.control import newest_events
+from inspection.crawl import OpenCrawl
+from tests.changes.opened import START, Opened
+
+ANN = ChangeRequest(actor="ann@example.org", source="api", reason="ticket 7", expires_at=START + 60)
+Planner = Callable[[OpenCrawl, float], Plan]
+
+RULES = ("www.a.example", "*.b.example", "c.example/x")
+
+
+def blocks(rules: list[str]) -> Planner:
+    return lambda crawl, now: plan_block(crawl, rules, now)
+
+
+def unblocks(rules: list[str]) -> Planner:
+    return lambda crawl, now: plan_unblock(crawl, rules, now)
+
+
+rules = st.lists(st.sampled_from(RULES), min_size=1, unique=True)
+setting_changes = st.one_of(rules.map(blocks), rules.map(unblocks))
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Opened:
+    return Opened(tmp_path)
+
+
+def settings_of(opened: Opened) -> dict[str, Event]:
+    """Return the settings in force, without their times and without defaults."""
+    return {
+        key: replace(event, at=0.0)
+        for key, event in newest_events(opened.log).items()
+        if not getattr(event, "lifted", False)
+    }
+
+
+numbers = count()
+
+
+@given(st.lists(setting_changes, min_size=1, max_size=6))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_reversal_restores_the_settings(tmp_path: Path, changes: list[Planner]) -> None:
+    folder = tmp_path / str(next(numbers))
+    folder.mkdir()
+    opened = Opened(folder)
+    *earlier, last = changes
+    for number, planner in enumerate(earlier):
+        commit(opened.log, planner(opened.crawl, START + number), ANN, START + number)
+    before = settings_of(opened)
+    plan = last(opened.crawl, START + 100)
+    commit(opened.log, plan, ANN, START + 100)
+    opened.log.append(map(encode, reverse(plan, START + 200)))
+    assert settings_of(opened) == before
+
+
+@given(st.lists(setting_changes, min_size=1, max_size=6))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_each_change_has_one_record_and_the_record_comes_first(
+    tmp_path: Path, changes: list[Planner]
+) -> None:
+    folder = tmp_path / str(next(numbers))
+    folder.mkdir()
+    opened = Opened(folder)
+    for number, planner in enumerate(changes):
+        now, opened.appended = START + number, []
+        before = opened.records()
+        effect = preview(planner(opened.crawl, now))
+        assert opened.records() == before and not opened.appended
+        plan = planner(opened.crawl, now)
+        committed = commit(opened.log, plan, ANN, now)
+        assert committed.effect == effect
+        if not effect.count:
+            assert committed.id is None and not opened.appended
+            continue
+        assert opened.appended[0] == "audit" and "audit" not in opened.appended[1:]
+        record = opened.audit()[-1]
+        assert (record.id, record.actor, record.reason) == (committed.id, ANN.actor, ANN.reason)
+        assert (record.at, record.action, record.effect) == (now, plan.action, effect.text)
+        assert len(record.settings) == len(opened.appended) - 1
+    ids = [record.id for record in opened.audit()]
+    assert ids == sorted(set(ids))
+
+
+def test_record_names_the_settings_before_and_after(opened: Opened) -> None:
+    commit(opened.log, plan_block(opened.crawl, RULES[:1], START), ANN, START)
+    (record,) = opened.audit()
+    assert record.subject == "www.a.example"
+    (setting,) = record.settings
+    assert setting.key == "blocklist_changed/www.a.example"
+    assert setting.before["lifted"] and not setting.after["lifted"]
+    assert record.expires_at == START + 60
+
+
+def test_record_of_a_large_change_lists_a_part(opened: Opened) -> None:
+    many = [f"*.{number}.example" for number in range(9000)]
+    committed = commit(opened.log, plan_block(opened.crawl, many, START), ANN, START)
+    assert committed.effect.count == 9000
+    (record,) = opened.audit()
+    assert record.subject == "*.0.example, *.1.example, *.2.example and 8997 more"
+    assert 1000 < len(record.settings) < 9000
+    assert len(settings_of(opened)) == 9000
