@@ -1,27 +1,20 @@
 """`gossamer site`: sets delay, quiet hours, budget or certificate of a site, or of one host."""
 
 import argparse
-import ssl
-from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
+from changes.sites import check_certificate, override_lines, plan_host, plan_site
+from console.cli.changing import add_change, carry_out
 from console.cli.options import add_crawl, non_negative, open_from, seconds
 from console.output import say
 from gossamer import clock
 from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of
 from gossamer.errors import BadSettings
-from gossamer.events import HostOverridden, SiteOverridden
-from gossamer.log import Log
-from gossamer.log.codec import encode
-from gossamer.overrides import Overridden, site_of_host
-from gossamer.speed import format_hours, parse_hours
+from gossamer.overrides import site_of_host
+from gossamer.speed import parse_hours
 from gossamer.web.url import BadUrl, host_name, site_of
-from inspection.figures import number, plural
-from services.fetcher.http.tls import SHA256, context_for
+from services.fetcher.http.tls import SHA256
 
 NONE = "none"
 
@@ -73,6 +66,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     for name, settings in OPTIONS.items():
         command.add_argument(name, **settings)
+    add_change(command)
     add_crawl(command)
 
 
@@ -87,35 +81,19 @@ def run(options: argparse.Namespace) -> int:
     except BadUrl as error:
         raise BadSettings(f"{options.site}: {error}") from error
     with open_from(options) as crawl:
+        now = clock.now()
         if options.host:
-            _set_host(crawl.log, host, changes, options.as_site)
-        elif changes:
-            now = overrides_of(crawl.log).get(site) or SiteOverridden(at=0.0, site=site)
-            crawl.log.append([encode(replace(now, at=clock.now(), **changes))])
-        lines = [*lines_of(crawl.log, site)]
+            plan = plan_host(crawl, host, changes, now, options.as_site)
+        else:
+            plan = plan_site(crawl, site, changes, now)
+        if changes or options.as_site:
+            effect = carry_out(crawl, plan, options)
+            if options.dry_run:
+                say(effect.text)
+                return 0
+        lines = [*override_lines(crawl.log, site)]
     _print(lines)
     return 0
-
-
-def _set_host(log: Log, host: str, changes: dict[str, Any], as_site: bool) -> None:
-    if "quiet_from" in changes:
-        raise BadSettings("--quiet holds for all hosts of a site: leave out --host")
-    now = host_overrides_of(log).get(host) or HostOverridden(at=0.0, host=host)
-    if changes.get("delay", 0.0) is None:
-        changes["ours"] = False
-    if as_site:
-        now = HostOverridden(at=0.0, host=host)
-    if changes or as_site:
-        log.append([encode(replace(now, at=clock.now(), **changes))])
-
-
-def lines_of(log: Log, site: str) -> Iterator[str]:
-    """Yield the settings of *site*, and of its hosts."""
-    override = overrides_of(log).get(site) or SiteOverridden(at=0.0, site=site)
-    yield f"{site}: {override_text(override)}"
-    for name, host_override in sorted(host_overrides_of(log).items()):
-        if site_of_host(name) == site:
-            yield f"{name} alone: {override_text(host_override)}"
 
 
 def _list(options: argparse.Namespace, changes: dict[str, Any]) -> int:
@@ -124,7 +102,7 @@ def _list(options: argparse.Namespace, changes: dict[str, Any]) -> int:
     with open_from(options) as crawl:
         hosts = host_overrides_of(crawl.log)
         sites = {*overrides_of(crawl.log), *map(site_of_host, hosts)}
-        lines = [line for site in sorted(sites) for line in lines_of(crawl.log, site)]
+        lines = [line for site in sorted(sites) for line in override_lines(crawl.log, site)]
     _print(lines)
     if not lines:
         say("No site or host has settings of its own.")
@@ -175,8 +153,8 @@ def _read_certificate(text: str) -> str:
         f"{SHA256}:{digits}" if text.lower().startswith(f"{SHA256}:") else _read_file(text)
     )
     try:
-        context_for(certificate)
-    except ValueError as error:
+        check_certificate(certificate)
+    except BadSettings as error:
         raise BadSettings(f"--certificate {text}: {error}") from error
     return certificate
 
@@ -186,46 +164,3 @@ def _read_file(path: str) -> str:
         return Path(path).read_text(encoding="ascii")
     except (OSError, UnicodeError) as error:
         raise BadSettings(f"--certificate {path} cannot be read: {error}") from error
-
-
-def override_text(override: Overridden) -> str:
-    """Return the settings of a site or a host in words."""
-    default = "default settings" if isinstance(override, SiteOverridden) else "as its site"
-    return ", ".join(_parts(override)) or default
-
-
-def _parts(override: Overridden) -> Iterator[str]:
-    if override.off is not None and (override.off or isinstance(override, HostOverridden)):
-        yield "off" if override.off else "not off"
-    if isinstance(override, SiteOverridden) and override.quiet_from != override.quiet_until:
-        yield f"quiet hours {format_hours(override.quiet_from, override.quiet_until)} UTC"
-    if override.delay is not None:
-        word = "exactly" if override.ours else "at least"
-        yield f"{word} {number(override.delay)} s between two visits{_to_a_host(override)}"
-    if override.budget is not None and (override.budget or isinstance(override, HostOverridden)):
-        yield (
-            f"{plural(override.budget, 'visit')} a day{_to_a_host(override)}"
-            if override.budget
-            else "any number of visits a day"
-        )
-    if override.certificate is not None and (
-        override.certificate or isinstance(override, HostOverridden)
-    ):
-        yield (
-            f"trusts {_certificate_text(override.certificate)}"
-            if override.certificate
-            else "trusts the usual certificates"
-        )
-
-
-def _to_a_host(override: Overridden) -> str:
-    return " to a host" if isinstance(override, SiteOverridden) else ""
-
-
-def _certificate_text(certificate: str) -> str:
-    if certificate.startswith(f"{SHA256}:"):
-        return f"the certificate {certificate} alone"
-    first = certificate[: certificate.find("-----END")] + "-----END CERTIFICATE-----\n"
-    first = first[first.find("-----BEGIN") :]
-    digest = sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest()
-    return f"{plural(certificate.count('-----BEGIN'), 'certificate')}, {SHA256}:{digest}"

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from changes.sites import override_text
 from console.cli.options import add_crawl, add_listing, open_from
 from console.cli.progress import completeness_text
-from console.cli.site import override_text
 from console.output import YELLOW, say
 from gossamer.terminal import json_line
 from inspection.figures import plural, size

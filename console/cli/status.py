@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from changes.speeds import active_speed
 from console.cli.options import add_crawl, open_from
 from console.cli.progress import duplicates_text, totals
-from console.cli.speed import active_speed
 from console.output import RED, YELLOW, Line, print_lines, say
 from gossamer import clock
 from gossamer.events import CrawlDefined, Party

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from changes.sites import override_text
 from console.cli.options import add_crawl, open_from
-from console.cli.site import override_text
 from console.output import BOLD, GREEN, RED, YELLOW, output_for
 from gossamer.terminal import json_line
 from gossamer.web.validators import UNCONDITIONAL_INTERVAL

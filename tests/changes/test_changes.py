@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +13,9 @@ from msgspec.structs import replace
 from changes.blocking import plan_block, plan_unblock
 from changes.commit import commit, preview
 from changes.plan import ChangeRequest, Plan, reverse
-from gossamer.events import Event
+from changes.sites import plan_host, plan_site
+from changes.speeds import plan_speed
+from gossamer.events import Event, HostOverridden, SiteOverridden, Speed, SpeedSet
 from gossamer.log.codec import encode
 from gossamer.log.control import newest_events
 from inspection.crawl import OpenCrawl
@@ -32,8 +35,37 @@ def unblocks(rules: list[str]) -> Planner:
     return lambda crawl, now: plan_unblock(crawl, rules, now)
 
 
+def speeds(limit: Speed) -> Planner:
+    return lambda crawl, now: plan_speed(crawl, limit, now)
+
+
+def sites(values: dict[str, Any]) -> Planner:
+    return lambda crawl, now: plan_site(crawl, "a.example", values, now)
+
+
+def hosts(values: dict[str, Any], as_site: bool) -> Planner:
+    return lambda crawl, now: plan_host(crawl, "www.a.example", values, now, as_site)
+
+
+rates = st.none() | st.sampled_from([0.0, 2.5, 20.0])
+limits = st.builds(Speed, st.sampled_from(["", "sat,sun", "mon 08:00-18:00"]), rates, rates)
+overrides = st.fixed_dictionaries(
+    {},
+    optional={
+        "delay": rates,
+        "off": st.booleans(),
+        "ours": st.booleans(),
+        "budget": st.integers(0, 9),
+    },
+)
 rules = st.lists(st.sampled_from(RULES), min_size=1, unique=True)
-setting_changes = st.one_of(rules.map(blocks), rules.map(unblocks))
+setting_changes = st.one_of(
+    rules.map(blocks),
+    rules.map(unblocks),
+    limits.map(speeds),
+    overrides.map(sites),
+    st.builds(hosts, overrides, st.booleans()),
+)
 
 
 @pytest.fixture
@@ -43,11 +75,17 @@ def opened(tmp_path: Path) -> Opened:
 
 def settings_of(opened: Opened) -> dict[str, Event]:
     """Return the settings in force, without their times and without defaults."""
-    return {
-        key: replace(event, at=0.0)
-        for key, event in newest_events(opened.log).items()
-        if not getattr(event, "lifted", False)
-    }
+    found = {key: replace(event, at=0.0) for key, event in newest_events(opened.log).items()}
+    return {key: event for key, event in found.items() if not is_default(event)}
+
+
+def is_default(event: Event) -> bool:
+    match event:
+        case SiteOverridden(site=site):
+            return event == SiteOverridden(at=0.0, site=site)
+        case HostOverridden(host=host):
+            return event == HostOverridden(at=0.0, host=host)
+    return getattr(event, "lifted", False) or event == SpeedSet(at=0.0)
 
 
 numbers = count()
