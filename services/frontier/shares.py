@@ -1,0 +1,114 @@
+"""Shares: which of several crawls is served next, where they compete.
+
+Start-time fair queueing (Goyal, Vin and Cheng, *Start-time fair queueing*, SIGCOMM 1996). Each
+crawl has a virtual time: its visits, divided by its weight. The waiting crawl with the least
+virtual time is served next, and its virtual time advances. So crawls that always wait get visits in
+proportion to their weights, and orders need no equal size.
+
+**Idle crawls.** A crawl without work lends its share: the others divide it by their weights. It
+saves no credit meanwhile. When it waits again, it begins at the level of the waiting crawls, or at
+its own virtual time if that is later. So a crawl gains nothing from short breaks, and a new crawl
+has neither an advantage nor a debt.
+
+**Bounds.** If each choice is among all waiting crawls, the virtual time of a waiting crawl exceeds
+the least one by the visits of one order of it, divided by its weight, at most. So in any time in
+which two crawls wait, their visits divided by their weights differ by one order of each at most,
+and none starves.
+
+A `Shares` is one clock. Each place at which crawls compete (the total speed, a site, a host) has a
+clock of its own.
+"""
+
+from collections.abc import Iterable, Mapping
+
+VirtualTime = float
+"""Visits divided by the weight of their crawl, since the clock began."""
+
+
+class Shares:
+    """The clock of one place at which crawls compete."""
+
+    def __init__(self, waiting: Mapping[str, VirtualTime] | None = None) -> None:
+        """*waiting*: the virtual times of the crawls that wait, as stored, by their ids."""
+        self._waiting = dict(waiting or {})
+        self._idle = dict[str, VirtualTime]()
+        """Idle crawls with a virtual time beyond the level, so that a break does not reset it."""
+        self._level: VirtualTime = 0.0
+        """The virtual time of the clock while nobody waits."""
+
+    def __contains__(self, crawl: str) -> bool:
+        """Return whether *crawl* waits."""
+        return crawl in self._waiting
+
+    @property
+    def level(self) -> VirtualTime:
+        """The virtual time at which a new crawl begins."""
+        return min(self._waiting.values(), default=self._level)
+
+    def used(self, crawl: str) -> VirtualTime:
+        """Return the virtual time of *crawl*; for an idle crawl, the one at which it begins."""
+        if (used := self._waiting.get(crawl)) is not None:
+            return used
+        return max(self.level, self._idle.get(crawl, 0.0))
+
+    def wake(self, crawl: str, used: VirtualTime = 0.0) -> VirtualTime:
+        """Let *crawl* wait, and return its virtual time. A crawl that waits already is unchanged.
+
+        *used*: the virtual time that was stored when the crawl last had work.
+        """
+        if crawl not in self._waiting:
+            self._waiting[crawl] = max(used, self.used(crawl))
+            self._idle.pop(crawl, None)
+        return self._waiting[crawl]
+
+    def sleep(self, crawl: str) -> None:
+        """Note that *crawl* has no more work here."""
+        if (used := self._waiting.pop(crawl, None)) is None:
+            return
+        self._idle[crawl] = used
+        if not self._waiting:
+            # Nobody waits, so nobody is owed anything: all crawls begin at the same level.
+            self._level = max(self._idle.values())
+            self._idle.clear()
+        else:
+            # An idle crawl below the level begins at the level.
+            level = self.level
+            self._idle = {one: at for one, at in self._idle.items() if at > level}
+
+    def keep(self, crawls: Iterable[str]) -> None:
+        """Let *crawls* wait, and no others."""
+        waiting = dict.fromkeys(crawls)
+        for crawl in waiting:
+            self.wake(crawl)
+        for crawl in self._waiting.keys() - waiting.keys():
+            self.sleep(crawl)
+
+    def choose(self, crawls: Iterable[str]) -> str:
+        """Return the crawl of *crawls* with the least virtual time; the first one of equal ones.
+
+        *crawls* may be any of the waiting crawls, such as those with a ready host. The others keep
+        their virtual time, and their claim with it. Raise ValueError if *crawls* is empty.
+        """
+        return min(crawls, key=self.used)
+
+    def charge(self, crawl: str, visits: float, weight: float) -> VirtualTime:
+        """Charge *visits* to *crawl*, which has a *weight*, and return its virtual time."""
+        used = self.used(crawl) + visits / weight
+        if crawl in self._waiting:
+            self._waiting[crawl] = used
+        elif self._waiting:
+            self._idle[crawl] = used
+        else:
+            self._level = used
+        return used
+
+    def forget(self, crawl: str) -> None:
+        """Drop *crawl*, which is removed."""
+        self.sleep(crawl)
+        self._idle.pop(crawl, None)
+
+    def __repr__(self) -> str:
+        """Show the virtual times of the waiting crawls, and those of the idle ones in brackets."""
+        waiting = [f"{crawl} {used:.6g}" for crawl, used in sorted(self._waiting.items())]
+        idle = [f"({crawl} {used:.6g})" for crawl, used in sorted(self._idle.items())]
+        return f"<Shares {', '.join([*waiting, *idle]) or 'nobody waits'}>"
