@@ -32,6 +32,13 @@ queued URLs there (`host_names.HostNames`). The original is the host that canoni
 redirects, a certificate and other sites name (`originals`). It replaces the replica as the leader
 of a text.
 
+**Several crawls.** Each event names its crawl, and is handled by the definition of this crawl. The
+URL-seen set, documents, leaders of texts, near duplicates, listings and novelty are separate, so a
+page that one crawl has visited is new to another. Evidence about hosts is shared: URL steps that
+hold there, replicas, the response for missing pages, and the number of guesses. A crawl applies
+what its definition allows. Events of a removed crawl are dropped, except those that concern hosts
+or erase its data.
+
 **Guesses.** A guess is a string in a script that looks like a URL. Only a few guesses for each host
 pass to the URL-seen test; the number grows if they are pages (`guesses.Guesses`). A guess whose
 URL is already in the set always passes. The URL of a dropped guess is not stored in the set, so a

@@ -53,8 +53,6 @@ class Documents:
         self._refused_limit = settings.refused_limit
         self._republish = settings.republish_unchanged
         self._rows = store.table(DocumentRow)
-        self.sketches_links = False
-        """Whether rows have a sketch of the links, so that the next visit finds new links."""
 
     def reads_of(self, pages: Sequence[PageParsed]) -> list[Key]:
         """Return the keys of the rows of *pages*."""
@@ -64,39 +62,28 @@ class Documents:
         """Return whether the URL of *page* has no row."""
         return self._rows.get(_key(page)) is None
 
-    def compare(self, page: PageParsed) -> Version:
+    def compare(self, page: PageParsed, sketches_links: bool = False) -> Version:
         """Compare *page* with the document that its URL had before.
 
-        A redelivered record gets the same verdict, and changes nothing.
+        *sketches_links*: whether the row gets a sketch of the links, so that the next visit finds
+        new links. A redelivered record gets the same verdict, and changes nothing.
         """
+        links = sketch_links(page) if sketches_links else b""
         before, blocks = self._rows.get(_key(page)), unpack_blocks(page.blocks)
         if before and page.fetched_at < before.at:
             return Version(_reported_change(before, page.fetched_at), before)
         if before is None or not _continues(page, before):
             first_seen = before.first_seen or before.at if before else page.fetched_at
-            return Version(None, self._make_row(page, compare(b"", blocks).state, first_seen))
+            row = _make_row(page, compare(b"", blocks).state, first_seen, links)
+            return Version(None, row)
         if page.fetched_at == before.at and page.digest == before.digest:
             return Version(_reported_change(before, page.fetched_at), before)
         is_equal, volatile = compare(before.volatile, blocks)
         is_equal = is_equal or page.digest == before.digest
         changed = 0.0 if is_equal else estimate_change(before.sketch, page.sketch)
         new_links = find_new_links(page, before.links) if changed else frozenset()
-        row = self._make_row(page, volatile, before.first_seen or before.at)
+        row = _make_row(page, volatile, before.first_seen or before.at, links)
         return Version(changed, _carry_over(before, row, changed), new_links)
-
-    def _make_row(self, page: PageParsed, volatile: bytes, first_seen: float) -> DocumentRow:
-        return DocumentRow(
-            page.crawl,
-            page.visit.url,
-            page.fetched_at,
-            page.digest,
-            simhash=page.simhash,
-            sketch=page.sketch,
-            volatile=volatile,
-            first_seen=first_seen,
-            last_changed=page.fetched_at,
-            links=sketch_links(page) if self.sketches_links else b"",
-        )
 
     def publish(
         self, page: PageParsed, version: Version, verdict: Verdict, original: str, now: float
@@ -207,6 +194,21 @@ class Documents:
 
 def _key(page: PageParsed) -> tuple[str, str]:
     return page.crawl, page.visit.url
+
+
+def _make_row(page: PageParsed, volatile: bytes, first_seen: float, links: bytes) -> DocumentRow:
+    return DocumentRow(
+        page.crawl,
+        page.visit.url,
+        page.fetched_at,
+        page.digest,
+        simhash=page.simhash,
+        sketch=page.sketch,
+        volatile=volatile,
+        first_seen=first_seen,
+        last_changed=page.fetched_at,
+        links=links,
+    )
 
 
 def _continues(page: PageParsed, before: DocumentRow) -> bool:

@@ -1,11 +1,11 @@
 """Limits the guesses at URLs of each host, by how many of them were pages.
 
-A few guesses at URLs pass for each host. A guess that is a page allows two more at its host; a
-guess that is not a page allows none. So a host gets at most as many requests for missing pages as
-it had pages behind guesses, and a few more. A guess that is dropped is not stored in the URL-seen
-set, so a link to the same URL is followed. The limit is in the host's row. Guesses in flight are in
-memory only: nothing is learned from the guesses that a restart forgets, and the same number of
-others may be tried.
+A few guesses at URLs pass for each host, for all crawls together. A guess that is a page allows two
+more at its host; a guess that is not a page allows none. So a host gets at most as many requests
+for missing pages as it had pages behind guesses, and a few more. A guess that is dropped is not
+stored in the URL-seen set, so a link to the same URL is followed. The limit is in the host's row.
+Guesses in flight are in memory only: nothing is learned from the guesses that a restart forgets,
+and the same number of others may be tried.
 """
 
 from collections.abc import Iterable
@@ -42,8 +42,8 @@ class GuessesRow(Row, frozen=True):
 @dataclass
 class _HostGuesses:
     limit: int
-    in_flight: set[str] = field(default_factory=set)
-    """The fingerprints of the guesses in flight."""
+    in_flight: set[tuple[str, str]] = field(default_factory=set)
+    """The crawl and fingerprint of each guess in flight."""
 
     @property
     def size(self) -> int:
@@ -69,9 +69,12 @@ class Guesses:
         hosts = dict.fromkeys(host_key(one.url) for one in discoveries if one.guess)
         return [(GuessesRow, host, "") for host in hosts if host not in self._hosts]
 
-    def request(self, url: str) -> bool:
-        """Return whether *url*, a guess, passes; it is then in flight until it is visited."""
-        key, guess = host_key(url), fingerprint(url)
+    def request(self, crawl: str, url: str) -> bool:
+        """Return whether *url*, a guess of *crawl*, passes.
+
+        It is then in flight until the crawl visits it.
+        """
+        key, guess = host_key(url), (crawl, fingerprint(url))
         host = self._hosts.get(key) or _HostGuesses(self._load(key).limit)
         if len(host.in_flight) < host.limit:
             host.in_flight.add(guess)
@@ -81,7 +84,7 @@ class Guesses:
     def record_page(self, page: PageParsed) -> None:
         """If the URL of *page* was a guess in flight, end the guess and adjust the host's limit."""
         url, key = page.visit.url, host_key(page.visit.url)
-        host, guess = self._hosts.get(key), fingerprint(url)
+        host, guess = self._hosts.get(key), (page.crawl, fingerprint(url))
         if host is None or guess not in host.in_flight:
             return
         host.in_flight.discard(guess)

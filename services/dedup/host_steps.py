@@ -107,12 +107,11 @@ class HostSteps:
         """Drop the cache, which may differ from the store."""
         self._cache.clear()
 
-    def reads_of(self, urls: Iterable[str], crawl: CrawlDefined | None) -> list[Key]:
-        """Return the keys of uncached rows that `rewrite` needs for *urls*."""
-        steps = crawl.url_steps if crawl else ()
+    def reads_of(self, urls: Iterable[tuple[str, CrawlDefined | None]]) -> list[Key]:
+        """Return the keys of uncached rows that `rewrite` needs for *urls*, each of a crawl."""
         hosts = dict[str, None]()
-        for url in urls:
-            host = host_key(url)
+        for url, crawl in urls:
+            host, steps = host_key(url), crawl.url_steps if crawl else ()
             if host not in self._cache and host not in hosts and any(rewrite_by_rules(url, steps)):
                 hosts[host] = None
         return [(HostStepsRow, host, "") for host in hosts]

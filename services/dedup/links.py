@@ -243,10 +243,10 @@ class LinkParking:
     """
 
     def __init__(self) -> None:
-        self._parked = ByteCache[tuple[str, int], str](
+        self._parked = ByteCache[tuple[str, str, int], str](
             PARKED_CACHE_BYTES, lambda _: ENTRY_BYTES, SITE_PARKED_CACHE_BYTES
         )
-        """Trace and depth of a link → the page that parked it (`hash_finder`)."""
+        """Crawl, trace and depth of a link → the page that parked it (`hash_finder`)."""
 
     def park(
         self,
@@ -261,18 +261,21 @@ class LinkParking:
         links = [
             replace(one, duplicates=duplicates, score=score_of(one.url))
             for one in excluded
-            if not one.guess and self._first_finder(page.site, one, finder) == finder
+            if not one.guess and self._first_finder(page, one, finder) == finder
         ]
         for urls in split_for_events(links):
             yield LinksParked(
                 crawl=page.crawl, at=now, site=page.site, via=page.visit.id, urls=urls
             )
 
-    def _first_finder(self, site: str, link: Discovery, finder: str) -> str:
-        """Return the page that parked *link*; if it is not cached, cache and return *finder*."""
-        key = link.trace, link.depth
+    def _first_finder(self, page: PageParsed, link: Discovery, finder: str) -> str:
+        """Return the page of the crawl of *page* that parked *link*.
+
+        If it is not cached, cache and return *finder*.
+        """
+        key = page.crawl, link.trace, link.depth
         if (first := self._parked.get(key)) is None:
-            self._parked.put(key, finder, site)
+            self._parked.put(key, finder, page.site)
         return first or finder
 
 
@@ -283,21 +286,21 @@ class InLinks:
     """
 
     def __init__(self) -> None:
-        self._sketches = ByteCache[str, links.Sketch](
+        self._sketches = ByteCache[tuple[str, str], links.Sketch](
             IN_LINKS_CACHE_BYTES, lambda _: ENTRY_BYTES, SITE_IN_LINKS_CACHE_BYTES
         )
-        """Fingerprint of a URL → the sketch of the sites that link to it."""
+        """Crawl and fingerprint of a URL → the sketch of the sites that link to it."""
 
-    def count_links(self, site: str, urls: Iterable[str]) -> None:
-        """Count links from *site* to *urls* of another site."""
+    def count_links(self, crawl: str, site: str, urls: Iterable[str]) -> None:
+        """Count links from *site* to *urls* of another site, found by *crawl*."""
         for url in urls:
-            key = fingerprint(url)
+            key = crawl, fingerprint(url)
             sketch = links.add_link(self._sketches.get(key) or 0, site, url)
             self._sketches.put(key, sketch, site)
 
-    def pop(self, url: str) -> links.Sketch:
-        """Remove and return the sketch of the sites that link to *url*."""
-        key = fingerprint(url)
+    def pop(self, crawl: str, url: str) -> links.Sketch:
+        """Remove and return the sketch of the sites that link to *url* in *crawl*."""
+        key = crawl, fingerprint(url)
         sketch = self._sketches.get(key) or 0
         self._sketches.remove(key)
         return sketch

@@ -8,6 +8,9 @@ filters (Bloom, *Space/time trade-offs in hash coding with allowable errors*, 19
 one is a quarter full, it replaces the older one. An all new text of a large site has a novelty of
 about 0.88, since filters err.
 
+Crawls do not see each other's texts. The filters of a site belong to one crawl. All crawls share
+the bits of the filters of all sites, which are larger, and each crawl has runs of its own there.
+
 The filters are in memory only. A restart, or an instance that takes over, begins empty: the first
 pages then seem new, as on a new site.
 """
@@ -101,9 +104,10 @@ class Novelty:
     """Measures the novelty of the pages of all sites."""
 
     def __init__(self) -> None:
-        self._sites = ByteCache[str, SeenRuns](
+        self._sites = ByteCache[tuple[str, str], SeenRuns](
             CACHE_BYTES, lambda seen: seen.size + 2 * ENTRY_BYTES, SITE_CACHE_BYTES
         )
+        """Crawl and site → the runs of its last pages."""
         self._common = SeenRuns(COMMON_BYTES, COMMON_BYTES)
         self._measured = dict[str, float | None]()
         """Visit → the novelty of its page, for the last visits."""
@@ -125,7 +129,8 @@ class Novelty:
         if not page.text:
             return None
         runs = runs_of(page.text)
-        seen = self._sites.get(page.site) or SeenRuns()
-        new = min(seen.add(runs), self._common.add(runs))
-        self._sites.put(page.site, seen, page.site)
+        key, salt = (page.crawl, page.site), crc32(page.crawl.encode())
+        seen = self._sites.get(key) or SeenRuns()
+        new = min(seen.add(runs), self._common.add([run ^ salt for run in runs]))
+        self._sites.put(key, seen, page.site)
         return round(new / max(len(runs), MIN_RUNS), 3)

@@ -79,6 +79,8 @@ class EvaluatedPage(NamedTuple):
     """A page with rewritten links, and whether the crawl publishes it."""
 
     page: PageParsed
+    crawl: CrawlDefined | None
+    """The definition of the page's crawl; None if there is none."""
     hidden: Gone | None = None
     """Why the page is not published; None if it is."""
     reason: str = ""
@@ -97,12 +99,15 @@ class Pages:
         self,
         settings: DedupSettings,
         store: Store,
+        crawls: Mapping[str, CrawlDefined],
         listings: Listings,
         host_steps: HostSteps,
         host_names: HostNames,
         requisites: Requisites,
         hints_limit: int,
     ) -> None:
+        """*crawls*: the current definitions of all crawls by their ids."""
+        self._crawls = crawls
         self._content, self._requisites = Content(settings, store, host_names), requisites
         self._documents = Documents(settings, store)
         self._novelty = Novelty()
@@ -110,7 +115,6 @@ class Pages:
         self._scores = Scores(settings.scorer)
         self._url_limit, self._hints_limit = settings.url_limit, hints_limit
         self.blocklist = self._content.blocklist
-        self._crawl: CrawlDefined | None = None
         self._evaluated: dict[str, tuple[PageParsed, EvaluatedPage]] = {}
         """Visit id → a page whose rows were read ahead, as parsed and as evaluated."""
         self._handlers = self._bind_handlers(requisites)
@@ -137,21 +141,6 @@ class Pages:
         check_complete(PageKind, handlers, "the table of page handlers")
         return handlers
 
-    def define(self, crawl: CrawlDefined) -> None:
-        """Use the definition *crawl* from now on, also for pages that were read ahead."""
-        self._crawl, self._evaluated = crawl, {}
-        self._documents.sketches_links = self._uses_hints
-
-    @property
-    def _uses_hints(self) -> bool:
-        return self._crawl is not None and uses_hints(self._crawl.revisit)
-
-    def _sample(self, page: PageParsed) -> tuple[int, ...] | None:
-        """Return a sample of the internal links of *page*, if the crawl's policy uses them."""
-        if self._crawl is None or not uses_internal_links(self._crawl.revisit):
-            return None
-        return sample_links(link.url for link in internal_links(page))
-
     def clear(self) -> None:
         """Drop pages that were read ahead, which may differ from the store."""
         self._evaluated = {}
@@ -175,7 +164,7 @@ class Pages:
                 evaluated = self._evaluate(page)
                 self._evaluated[page.visit.id] = page, evaluated
                 if page.kind in COMPARED_KINDS:
-                    documents.append(self._content.attach_links(evaluated.page, self._crawl))
+                    documents.append(self._content.attach_links(evaluated.page, evaluated.crawl))
                     if not evaluated.hidden and self._documents.is_new(page):
                         new.add(page.visit.id)
         yield self._host_names.counterpart_reads_of(pages)
@@ -187,76 +176,70 @@ class Pages:
         """Yield the events and tombstones that follow from *parsed*, by its kind."""
         read_ahead = self._evaluated.pop(parsed.visit.id, None)
         # One step may have two pages of one visit: after a crash a visit may be reported again.
-        is_same = read_ahead is not None and read_ahead[0] is parsed
-        evaluated = read_ahead[1] if read_ahead and is_same else self._evaluate(parsed)
+        # The crawl may have been defined again since.
+        if (
+            read_ahead
+            and read_ahead[0] is parsed
+            and read_ahead[1].crawl is self._crawls.get(parsed.crawl)
+        ):
+            evaluated = read_ahead[1]
+        else:
+            evaluated = self._evaluate(parsed)
         yield from self._handlers[parsed.kind](evaluated, now)
         count_hazards(NAME, set(evaluated.page.hazards).difference(parsed.hazards))
 
     def _evaluate(self, page: PageParsed) -> EvaluatedPage:
-        """Rewrite the links of *page*, and evaluate whether the crawl publishes it."""
+        """Rewrite the links of *page*, and evaluate whether its crawl publishes it."""
+        crawl = self._crawls.get(page.crawl)
         if page.kind in (PageKind.PROBE, PageKind.REQUISITE):
-            return EvaluatedPage(page)
-        page = apply_url_steps(page, self._crawl, self._url_limit)
+            return EvaluatedPage(page, crawl)
+        page = apply_url_steps(page, crawl, self._url_limit)
         if page.kind is PageKind.SOFT_404:
-            return EvaluatedPage(replace(page, noindex=True, links=()), Gone.SOFT_404, NO_PAGE)
+            page = replace(page, noindex=True, links=())
+            return EvaluatedPage(page, crawl, Gone.SOFT_404, NO_PAGE)
         if page.kind is not PageKind.DOCUMENT:
-            return EvaluatedPage(page)
-        requested = self._evaluate_requests(page)
+            return EvaluatedPage(page, crawl)
+        requested = _evaluate_requests(page, crawl)
         page = requested.page
-        if self._crawl is None or not self._crawl.relevant:
+        if crawl is None or not crawl.relevant:
             return requested
         facts = facts_of(page)
-        relevance = parse_relevance(self._crawl.relevant).evaluate(facts)
+        relevance = parse_relevance(crawl.relevant).evaluate(facts)
         if facts.failures:
             page = replace(page, hazards=(*page.hazards, Hazard.CLASSIFIER_FAILED))
         if relevance.inside is None:
             failures = "; ".join(
                 f"{name!r} failed: {reason}" for name, reason in facts.failures.items()
             )
-            return EvaluatedPage(
-                page, requested.hidden, f"treated as relevant, because the classifier {failures}"
-            )
+            reason = f"treated as relevant, because the classifier {failures}"
+            return requested._replace(page=page, reason=reason)
         if relevance.inside:
             return requested._replace(page=page)
-        links = page.links if self._crawl.follow_irrelevant else ()
+        links = page.links if crawl.follow_irrelevant else ()
         hazards = (*page.hazards, Hazard.IRRELEVANT)
         page = replace(page, noindex=True, links=links, hazards=hazards)
         reason = f"not relevant, by {relevance.rule}: it is not published"
-        return EvaluatedPage(page, requested.hidden or Gone.IRRELEVANT, reason)
-
-    def _evaluate_requests(self, page: PageParsed) -> EvaluatedPage:
-        """Evaluate whether *page*, or a statement about its use, excludes its publication."""
-        if page.noindex:
-            search = page.usage.get(Category.SEARCH)
-            by = f", by {search.by[0]}" if search and search.allowed is False else ""
-            return EvaluatedPage(page, Gone.NOINDEX, UNPUBLISHED.format(by))
-        if self._crawl is None:
-            return EvaluatedPage(page)
-        decision = policy_of(self._crawl).decide(page.usage)
-        if decision.action is Action.FETCH:
-            return EvaluatedPage(page)
-        page = replace(page, noindex=True, hazards=(*page.hazards, Hazard.USAGE_EXCLUDED))
-        return EvaluatedPage(page, Gone.USAGE, f"{decision.reason}: it is not published")
+        return EvaluatedPage(page, crawl, requested.hidden or Gone.IRRELEVANT, reason)
 
     def _compare(self, evaluated: EvaluatedPage, now: float) -> Output:
-        page = evaluated.page
+        page, crawl = evaluated.page, evaluated.crawl
         if page.kind is PageKind.DOCUMENT and self._host_steps.is_missing_page(page):
             hazards = (*page.hazards, Hazard.SOFT_404)
             page = replace(page, noindex=True, links=(), hazards=hazards)
-            evaluated = EvaluatedPage(page, Gone.SOFT_404, NO_PAGE)
+            evaluated = EvaluatedPage(page, crawl, Gone.SOFT_404, NO_PAGE)
             count_hazards(NAME, [Hazard.SOFT_404])
-        version = self._documents.compare(page)
+        version = self._documents.compare(page, _uses_hints(crawl))
         novelty = self._measure_novelty(page)
 
         def score_by(verdict: Verdict) -> PageScore:
             relevant, strategy = "", ""
-            if self._crawl:
-                relevant, strategy = self._crawl.relevant, self._crawl.strategy
+            if crawl:
+                relevant, strategy = crawl.relevant, crawl.strategy
             scored = ScoredPage(page, verdict, version.change, novelty, evaluated.hidden, relevant)
             return self._scores.score(scored, strategy)
 
         content = self._content.decide(
-            page, version.change, is_known(page, novelty), self._crawl, score_by, now
+            page, version.change, is_known(page, novelty), crawl, score_by, now
         )
         verdict, original = content.verdict, content.original
         yield from mark_new(content.released, version.new_links, page.fetched_at)
@@ -264,8 +247,8 @@ class Pages:
         if evaluated.hidden not in UNARCHIVED:
             yield from self._requisites.release_of_page(page, now)
         leader = original if verdict is Verdict.DUPLICATE else ""
-        steps = self._host_steps.learn(page, leader, self._crawl)
-        yield from release_rewritten(page, steps.to_visit, self._crawl, self.blocklist, now)
+        steps = self._host_steps.learn(page, leader, crawl)
+        yield from release_rewritten(page, steps.to_visit, crawl, self.blocklist, now)
         if steps.session_rules is not None:
             yield UrlRulesAnnounced(
                 crawl=page.crawl, at=now, site=page.site, host=page.host, rules=steps.session_rules
@@ -288,7 +271,7 @@ class Pages:
                 filter(None, (content.reason, evaluated.reason, content.score.failure))
             ),
             hazards=page.hazards + hazards,
-            internal_links=self._sample(page),
+            internal_links=_sample_links(page, crawl),
         )
         if evaluated.hidden:
             yield from self._documents.hide(page, version, evaluated.hidden)
@@ -310,10 +293,10 @@ class Pages:
         return self._host_names.learn(page, twin, change is None, now)
 
     def _read_listing(self, evaluated: EvaluatedPage, now: float) -> Output:
-        page = evaluated.page
-        version = self._listings.read(page, self._crawl, self.blocklist)
+        page, crawl = evaluated.page, evaluated.crawl
+        version = self._listings.read(page, crawl, self.blocklist)
         yield from self._content.follow(page, version.links, now)
-        if self._uses_hints:
+        if _uses_hints(crawl):
             yield from group_by_host(version.hints, page.crawl, now, self._hints_limit)
         hazards = (Hazard.BLACKLISTED,) if Hazard.BLACKLISTED in version.links.hazards else ()
         count_hazards(NAME, hazards)
@@ -343,7 +326,7 @@ class Pages:
         lesson = self._host_names.learn_redirect(page, gone is Gone.MOVED, now)
         count_hazards(NAME, lesson.hazards)
         yield from lesson.events
-        links = find_links(page, self._crawl, self.blocklist)
+        links = find_links(page, evaluated.crawl, self.blocklist)
         yield from self._content.follow(page, links, now)
         # The URL steps or the URL limit may have dropped the target.
         if page.links:
@@ -371,6 +354,33 @@ class Pages:
         for url in sorted(urls):
             if host_key(url) == page.host and not (page.needs_rendering or is_home_page(url)):
                 yield from self._documents.withdraw(url, page)
+
+
+def _uses_hints(crawl: CrawlDefined | None) -> bool:
+    """Return whether the policy of *crawl* uses hints of changes."""
+    return crawl is not None and uses_hints(crawl.revisit)
+
+
+def _sample_links(page: PageParsed, crawl: CrawlDefined | None) -> tuple[int, ...] | None:
+    """Return a sample of the internal links of *page*, if the policy of *crawl* uses them."""
+    if crawl is None or not uses_internal_links(crawl.revisit):
+        return None
+    return sample_links(link.url for link in internal_links(page))
+
+
+def _evaluate_requests(page: PageParsed, crawl: CrawlDefined | None) -> EvaluatedPage:
+    """Evaluate whether *page*, or a statement about its use, excludes its publication."""
+    if page.noindex:
+        search = page.usage.get(Category.SEARCH)
+        by = f", by {search.by[0]}" if search and search.allowed is False else ""
+        return EvaluatedPage(page, crawl, Gone.NOINDEX, UNPUBLISHED.format(by))
+    if crawl is None:
+        return EvaluatedPage(page, crawl)
+    decision = policy_of(crawl).decide(page.usage)
+    if decision.action is Action.FETCH:
+        return EvaluatedPage(page, crawl)
+    page = replace(page, noindex=True, hazards=(*page.hazards, Hazard.USAGE_EXCLUDED))
+    return EvaluatedPage(page, crawl, Gone.USAGE, f"{decision.reason}: it is not published")
 
 
 def _verdict_on(page: PageParsed, verdict: Verdict, now: float, **more: Any) -> PageDeduplicated:

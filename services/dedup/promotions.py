@@ -28,8 +28,8 @@ class Promotions:
     """The URLs that were admitted lately, with the links of good pages to them."""
 
     def __init__(self) -> None:
-        self._admitted = ByteCache[str, Discovery](CACHE_BYTES, _size, SITE_CACHE_BYTES)
-        """URL → its best link so far, with the number of links of good pages."""
+        self._admitted = ByteCache[tuple[str, str], Discovery](CACHE_BYTES, _size, SITE_CACHE_BYTES)
+        """Crawl and URL → its best link so far, with the number of links of good pages."""
 
     def clear(self) -> None:
         """Forget all URLs."""
@@ -46,11 +46,11 @@ class Promotions:
         """Remember the links *admitted* of *event*; yield its links *seen* that promote a URL."""
         if crawl is None or strategy_of(crawl) not in LINK_STRATEGIES:
             return
-        promoted = [better for found in seen if (better := self._promote(event.site, found))]
+        promoted = [better for found in seen if (better := self._promote(event, found))]
         for found in admitted:
             if found.purpose is Purpose.PAGE and found.score is not None:
                 counted = replace(found, good_links=int(found.score >= GOOD_SCORE))
-                self._admitted.put(found.url, counted, event.site)
+                self._admitted.put((event.crawl, found.url), counted, event.site)
         if promoted:
             yield UrlsAdmitted(
                 crawl=event.crawl,
@@ -61,17 +61,18 @@ class Promotions:
                 promoted=True,
             )
 
-    def _promote(self, site: str, found: Discovery) -> Discovery | None:
+    def _promote(self, event: UrlsDiscovered, found: Discovery) -> Discovery | None:
         """Return the URL of *found* as it was admitted, with the better score and one good link
         more; None if the link changes nothing."""
         if found.score is None or found.score < GOOD_SCORE or found.guess:
             return None
-        before = self._admitted.get(found.url)
+        key, site = (event.crawl, found.url), event.site
+        before = self._admitted.get(key)
         if before is None or before.good_links >= MAX_GOOD_LINKS or site_of(found.url) != site:
             return None
         score = max(before.score or 0.0, found.score)
         better = replace(before, score=score, good_links=before.good_links + 1)
-        self._admitted.put(found.url, better, site)
+        self._admitted.put(key, better, site)
         return better
 
 

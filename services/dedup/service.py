@@ -6,9 +6,10 @@ from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
 from gossamer.bounds import exclusion_of
-from gossamer.crawl import accept, check_crawl, crawl_url
+from gossamer.crawl import accept, crawl_url
 from gossamer.errors import Poison
 from gossamer.events import (
+    DEFAULT_CRAWL,
     BlocklistChanged,
     CrawlDefined,
     Discovery,
@@ -57,6 +58,10 @@ MAX_HINTS = 5000
 """Hints for one host from one sitemap or feed."""
 
 
+EVENTS_OF_CRAWLS = (SeedAdded, UrlsDiscovered, PageParsed)
+"""Events that concern their crawl only. Others concern hosts, or erase data of a removed crawl."""
+
+
 class Dedup(Processor):
     """The URL-seen test and the content test; see `services.dedup`."""
 
@@ -81,11 +86,19 @@ class Dedup(Processor):
         self._host_steps = steps = HostSteps(store)
         self._host_names = names = HostNames(store, settings)
         self._requisites = Requisites(archive or ArchiveSettings(), seen, settings.url_limit)
+        self._crawls = dict[str, CrawlDefined]()
+        """The definitions of all crawls by their ids; removed crawls too."""
         self._pages = Pages(
-            settings, store, self._listings, steps, names, self._requisites, hints_limit
+            settings,
+            store,
+            self._crawls,
+            self._listings,
+            steps,
+            names,
+            self._requisites,
+            hints_limit,
         )
         self._erasing, self._promotions = Erasing(seen, store, self._requisites), Promotions()
-        self._crawl: CrawlDefined | None = None
         self._handlers = self._bind_handlers()
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
@@ -114,8 +127,11 @@ class Dedup(Processor):
     def handle(self, event: Event, now: float) -> Output:
         """Handle a seed, discovered URLs, a parsed page or a control event.
 
-        Raise Poison if the event's site is in a partition of another instance.
+        Events of removed crawls are dropped. Raise Poison if the event's site is in a partition of
+        another instance.
         """
+        if self._is_dropped(event):
+            return ()
         site = getattr(event, "site", "")
         if site and not isinstance(event, SiteOverridden) and not self._seen.owns(site):
             raise Poison(
@@ -124,6 +140,11 @@ class Dedup(Processor):
             )
         handler = self._handlers.get(type(event))
         return (handler(event, now) if handler else None) or ()
+
+    def _is_dropped(self, event: Event) -> bool:
+        """Return whether *event* belongs to a removed crawl, and concerns nobody else."""
+        crawl = self._crawls.get(event.crawl)
+        return crawl is not None and crawl.removed and isinstance(event, EVENTS_OF_CRAWLS)
 
     def _bind_handlers(self) -> Mapping[type[Event], Handler]:
         """Return the handler of each kind of event on dedup's topics and on `control`."""
@@ -164,11 +185,6 @@ class Dedup(Processor):
             self._guesses.clear()
         self._seen.settle()
 
-    @property
-    def _uses_hints(self) -> bool:
-        """Whether the policy of the crawl uses hints of changes."""
-        return self._crawl is not None and uses_hints(self._crawl.revisit)
-
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Drop all memory that may differ from the store."""
         self._seen.discard()
@@ -187,24 +203,26 @@ class Dedup(Processor):
             # first, and their pages are not read ahead.
             if isinstance(event, ErasureBegun):
                 self._erasing.erasures.begin(event.erasure)
+        handled = [event for event in events if not self._is_dropped(event)]
         discoveries = [
-            discovery
-            for event in events
+            (event.crawl, discovery)
+            for event in handled
             if isinstance(event, UrlsDiscovered)
             for discovery in event.urls
             if discovery.purpose is not Purpose.REQUISITE
         ]
         pages = [
             event
-            for event in events
+            for event in handled
             if isinstance(event, PageParsed) and event.kind is not PageKind.REQUISITE
         ]
-        urls = [one.url for one in discoveries] + [page.visit.url for page in pages]
-        urls += [f"{event.host}/" for event in events if isinstance(event, HostsCompared)]
+        urls = [(crawl, one.url) for crawl, one in discoveries]
+        urls += [(page.crawl, page.visit.url) for page in pages]
+        homes = [f"{event.host}/" for event in handled if isinstance(event, HostsCompared)]
         yield [
-            *self._host_names.reads_of(urls),
-            *self._host_steps.reads_of(urls, self._crawl),
-            *self._guesses.reads_of(discoveries),
+            *self._host_names.reads_of([*(url for _, url in urls), *homes]),
+            *self._host_steps.reads_of((url, self._crawls.get(crawl)) for crawl, url in urls),
+            *self._guesses.reads_of(one for _, one in discoveries),
             *self._pages.rows_of(pages),
         ]
         if pages:
@@ -212,15 +230,21 @@ class Dedup(Processor):
             yield from self._pages.reads_of(remaining)
 
     def _handle_seed(self, seed: SeedAdded, now: float) -> list[Event]:
-        check_crawl(seed)
         accept(seed)
+        crawl = self._crawls.get(seed.crawl)
+        # Before the first crawl is defined, seeds of the default crawl wait in the frontier.
+        if crawl is None and (self._crawls or seed.crawl != DEFAULT_CRAWL):
+            raise Poison(
+                f"seed {seed.url}: the crawl {seed.crawl!r} is not defined. Define it with "
+                "gossamer crawls apply FILE, and then replay this dead letter"
+            )
         try:
             url = canonicalize(seed.url)
         except BadUrl as error:
             raise Poison(str(error)) from error
-        if self._crawl is not None:
-            url = crawl_url(self._crawl, url)
-            exclusion = exclusion_of(self._crawl, Blocklist(), seed_discovery(seed, url))
+        if crawl is not None:
+            url = crawl_url(crawl, url)
+            exclusion = exclusion_of(crawl, Blocklist(), seed_discovery(seed, url))
             if exclusion and exclusion.rule is Hazard.OUT_OF_SCOPE:
                 raise Poison(f"seed {url} is {exclusion.reason}")
         urls, site = (seed_discovery(seed, url),), site_of(url)
@@ -240,17 +264,17 @@ class Dedup(Processor):
         return event if len(kept) == len(event.urls) else replace(event, urls=kept)
 
     def _handle_links(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
-        finder = hash_finder(event.via)
+        crawl, finder = self._crawls.get(event.crawl), hash_finder(event.via)
         urls = dict[str, Discovery]()
         for discovery in event.urls:
-            rewritten = self._host_steps.rewrite(discovery, event.via, self._crawl)
-            rewritten = self._host_names.rewrite(rewritten, event.via, self._crawl, now)
+            rewritten = self._host_steps.rewrite(discovery, event.via, crawl)
+            rewritten = self._host_names.rewrite(rewritten, event.via, crawl, now)
             if self._passes(event, rewritten):
                 urls.setdefault(rewritten.url, rewritten)
         self._listings.note_namers(event)
         if linking := linking_site(event.via, event.site):
             yield from self._host_names.count_links(event, linking, now)
-        identities = [self._host_steps.identify(url, self._crawl) for url in urls]
+        identities = [self._host_steps.identify(url, crawl) for url in urls]
         keys = [fingerprint(identity.url) for identity in identities]
         findings = self._seen.test(event.crawl, event.site, keys, finder)
         if forms := {form for identity in identities for form in identity.forms}:
@@ -261,15 +285,16 @@ class Dedup(Processor):
                 by_finding[finding].append(discovery)
         seen = by_finding[Finding.SEEN]
         if seen and linking:
-            self._in_links.count_links(linking, (discovery.url for discovery in seen))
-        if self._uses_hints:
+            found = (discovery.url for discovery in seen)
+            self._in_links.count_links(event.crawl, linking, found)
+        if crawl is not None and uses_hints(crawl.revisit):
             yield from hints_of_links(seen, event.crawl, now)
         if event.via.startswith("seed@"):
             # A seed that is added again is retried now. The frontier still obeys the host's delay
             # and Retry-After.
             yield from _request_retries(event, seen, now)
         repeated, new = by_finding[Finding.REPEATED], by_finding[Finding.NEW]
-        yield from self._promotions.apply(event, (*repeated, *new), seen, self._crawl, now)
+        yield from self._promotions.apply(event, (*repeated, *new), seen, crawl, now)
         known = 0 if linking else _count_content_links(event.via, seen)
         yield from _admit(event, repeated, known, True, now)
         yield from _admit(event, new, known, False, now)
@@ -282,7 +307,7 @@ class Dedup(Processor):
         # guess passed before and its record is redelivered.
         if self._seen.contains(event.crawl, event.site, fingerprint(discovery.url)):
             return True
-        return self._guesses.request(discovery.url)
+        return self._guesses.request(event.crawl, discovery.url)
 
     def _handle_page(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
         if self._erasing.erasures.covers(page.visit):
@@ -293,14 +318,16 @@ class Dedup(Processor):
             if isinstance(event, PageDeduplicated):
                 count("gossamer_verdicts_total", verdict=event.verdict)
                 if event.verdict not in GONE_VERDICTS:
-                    event = replace(event, in_links=self._in_links.pop(event.visit.url))
+                    in_links = self._in_links.pop(event.crawl, event.visit.url)
+                    event = replace(event, in_links=in_links)
             yield event
 
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
-        check_crawl(event)
         accept(event)
-        self._crawl = event
-        self._pages.define(event)
+        self._crawls[event.crawl] = event
+        if event.removed:
+            # Nobody answers for its guesses in flight, which would use up the limits of hosts.
+            self._guesses.clear()
 
 
 def _count_content_links(via: str, seen: Iterable[Discovery]) -> int:

@@ -148,15 +148,6 @@ def test_invalid_or_out_of_scope_seed_is_poison(dedup: Dedup, url: str) -> None:
         list(dedup.handle(SeedAdded(url=url), 0.0))
 
 
-def test_second_crawl_is_poison(dedup: Dedup) -> None:
-    with pytest.raises(Poison, match="only the crawl 'default'"):
-        list(dedup.handle(SeedAdded(url="http://a.test/", crawl="news"), 0.0))
-    with pytest.raises(Poison, match="only the crawl 'default'"):
-        list(dedup.handle(CrawlDefined(at=0.0, scope="any()", max_depth=9, crawl="news"), 0.0))
-    with pytest.raises(Poison, match="out of scope"):
-        list(dedup.handle(SeedAdded(url="http://out.test/"), 0.0))
-
-
 def test_links_of_a_first_page_are_released_in_one_event_per_site(dedup: Dedup) -> None:
     links = (
         Link("http://www.a.test/1"),

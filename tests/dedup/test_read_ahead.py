@@ -76,7 +76,7 @@ def test_classifier_reads_a_page_once(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Instance()
     crawl = CrawlDefined(at=0.0, scope="any()", max_depth=9, relevant='not classifier("x")')
     # Not handled as an event, since a definition with a missing classifier is refused.
-    one.dedup._pages.define(crawl)
+    one.dedup._crawls[crawl.crawl] = crawl
     for url in URLS:
         page = parsed_page(url, Seen(200), 1.0, digest=url)
         read_ahead(one.store, one.dedup.reads_of([page]))

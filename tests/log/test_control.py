@@ -67,7 +67,7 @@ def test_service_applies_the_newest_definition(log: SqliteLog, store: SqliteStor
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"crawl": "other"}, "only the crawl 'default'"),
+        ({"crawl": "No id"}, "'No id'"),
         ({"scope": "nonsense()"}, "'nonsense()' is no"),
     ],
 )
