@@ -25,6 +25,9 @@ from gossamer.log import Log, Record
 from gossamer.log.codec import decode, encode, key_of, why_newer
 from gossamer.store import Row, Store
 
+DEFINITION_KEY = "crawl_defined/"
+"""The prefix of the keys of definitions; the id of the crawl follows."""
+
 logger = structlog.get_logger()
 
 

@@ -23,11 +23,12 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import structlog
 
 from gossamer import clock
-from gossamer.errors import Newer
+from gossamer.errors import GossamerError, Newer
+from gossamer.events import FLEET
 from gossamer.log import NO_PARTITIONS, Log, Message, Record
 from gossamer.log.blobs import has_blob, load_all
 from gossamer.log.codec import Decoded, decode_all
-from gossamer.log.control import ControlTail
+from gossamer.log.control import DEFINITION_KEY, ControlTail
 from gossamer.log.throttling import HOLD_INTERVAL, Hold, hold_nothing
 from gossamer.runtime.checkpoints import Checkpoints
 from gossamer.runtime.quiescing import QuiesceRequest
@@ -128,6 +129,8 @@ class Loop:
         """Records of the control topic that the strategy has not got yet."""
         self._has_taken_over = False
         """Whether partitions were assigned since the end of the control topic was queried."""
+        self._crawls = {FLEET}
+        """The ids of all crawls whose definitions were read."""
         self._quiesce_request = QuiesceRequest()
         self._paused_by: str | None = None
         """The id of the event that pauses this loop, set once the store has the notes of its
@@ -193,9 +196,10 @@ class Loop:
             yield partial(self._reader.advance, (), ())
             return True
         if timeout is not None:
-            if self._has_taken_over:
+            if self._has_taken_over or self._has_unknown_crawl():
                 # A takeover takes time, in which operators may change settings, and orders under
-                # the former settings might be out of scope or too fast.
+                # the former settings might be out of scope or too fast. A crawl is defined before
+                # its first event, but the control topic may arrive later.
                 yield self._control.find_end
                 self._has_taken_over = False
             yield from self._read_control()
@@ -219,7 +223,17 @@ class Loop:
         while records := (yield partial(self._control.poll, timeout)):
             self._quiesce_request.learn(records)
             self._control_records += records
+            self._crawls |= {
+                record.key.removeprefix(DEFINITION_KEY)
+                for record in records
+                if record.key.startswith(DEFINITION_KEY)
+            }
             timeout = 0.0
+
+    def _has_unknown_crawl(self) -> bool:
+        """Return whether a polled event belongs to a crawl whose definition was not read yet."""
+        events = (event for _, event in self._polled if not isinstance(event, GossamerError))
+        return any(event.crawl not in self._crawls for event in events)
 
     def _pause_if_quiesced(self) -> Blocking[None]:
         """If the fleet is being quiesced, record in the store that nothing more is written."""

@@ -141,6 +141,11 @@ class Dedup(Processor):
         handler = self._handlers.get(type(event))
         return (handler(event, now) if handler else None) or ()
 
+    def knows(self, crawl: str) -> bool:
+        """Return whether seeds of *crawl* are accepted: it is defined, or it is the default crawl,
+        whose seeds wait in the frontier if no crawl is defined yet."""
+        return crawl in self._crawls or (crawl == DEFAULT_CRAWL and not self._crawls)
+
     def _is_dropped(self, event: Event) -> bool:
         """Return whether *event* belongs to a removed crawl, and concerns nobody else."""
         crawl = self._crawls.get(event.crawl)
@@ -232,8 +237,7 @@ class Dedup(Processor):
     def _handle_seed(self, seed: SeedAdded, now: float) -> list[Event]:
         accept(seed)
         crawl = self._crawls.get(seed.crawl)
-        # Before the first crawl is defined, seeds of the default crawl wait in the frontier.
-        if crawl is None and (self._crawls or seed.crawl != DEFAULT_CRAWL):
+        if not self.knows(seed.crawl):
             raise Poison(
                 f"seed {seed.url}: the crawl {seed.crawl!r} is not defined. Define it with "
                 "gossamer crawls apply FILE, and then replay this dead letter"

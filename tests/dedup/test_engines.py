@@ -237,6 +237,27 @@ def test_new_definition_is_active_within_seconds(brokers: Brokers, instance: Ins
         until(is_accepted, "the seed in scope")
 
 
+def test_seed_that_follows_the_definition_of_its_crawl_is_accepted(
+    brokers: Brokers, instance: Instance
+) -> None:
+    url = "http://several.example.org/"
+    with brokers.topic("dead.letters") as letters, brokers.topic("urls.admitted") as admitted:
+        for number in range(5):
+            crawl = f"news-{number}"
+            definition = event(event="crawl_defined", crawl=crawl, scope="any()", max_depth=9)
+            brokers.put("control", definition, key=f"crawl_defined/{crawl}")
+            brokers.put("seeds", event(event="seed_added", crawl=crawl, url=url))
+
+        def crawls() -> list[str]:
+            return sorted(e["crawl"] for e in admitted.read() if url in str(e))
+
+        until(lambda: len(crawls()) >= 5, "an admission for each crawl")
+        assert crawls() == [f"news-{number}" for number in range(5)]
+        brokers.put("seeds", event(event="seed_added", crawl="unknown", url=url))
+        until(lambda: any("'unknown'" in letter["reason"] for letter in letters.read()), "a letter")
+        assert not any("'news-" in letter["reason"] for letter in letters.read())
+
+
 def test_definitions_are_read_before_other_records(
     kafka: str, tmp_path: Path, engine: Engine
 ) -> None:

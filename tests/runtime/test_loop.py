@@ -191,6 +191,22 @@ def test_control_events_during_takeover_are_applied_first(
     assert said == ["assign 0", "assign 4", "control any()", "seed a"]
 
 
+def test_crawl_is_defined_before_its_first_event_is_handled(
+    log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tail = log.tail
+    monkeypatch.setattr(log, "tail", lambda *given: Background(tail(*given)))
+    discoverer = Discoverer(store)
+    runner = sequential_loop(discoverer, log, store, lambda: 100.0)
+    runner.step()
+    for crawl in ("news", "shops"):
+        log.append([encode(CrawlDefined(at=0.0, crawl=crawl, scope=f"{crawl}()", max_depth=1))])
+        log.append([encode(SeedAdded(url=f"of {crawl}", crawl=crawl))])
+        runner.step()
+    said = [call for call in discoverer.calls if call.startswith(("control", "seed"))]
+    assert said == ["control news()", "seed of news", "control shops()", "seed of shops"]
+
+
 def test_every_process_reads_control_topic_from_the_start(
     log: SqliteLog, store: SqliteStore
 ) -> None:

@@ -59,8 +59,9 @@ MAX_BUFFERED_RECORDS = 64
 """Maximum number of records of a topic that Faust buffers."""
 MAX_BATCH_BYTES = 256 << 10
 """Maximum size of a batch to one partition."""
-CONTROL_TIMEOUT = 1.0
-"""Seconds of one poll of the control topic."""
+CONTROL_TIMEOUT = 0.2
+"""Seconds of one poll of the control topic, and so the longest time that an event of an unknown
+crawl waits for the end of this poll."""
 HEALTH_INTERVAL = 0.5
 """Seconds between two reports of health."""
 STOP_TIMEOUT = 30.0
@@ -183,8 +184,8 @@ class FaustWorker:
         Raise Unavailable for an error that a restart may resolve, and GossamerError for others.
         """
         control = ControlTail(self._log)
-        while await self._poll_control(control, 0.0):
-            pass
+        await self._read_control(control)
+        self._runner.read_control = partial(self._read_control, control)
         try:
             await self._run_jobs(stopped, control)
         except Exception as error:
@@ -226,6 +227,12 @@ class FaustWorker:
         publish = partial(self._runner.changelog.complete, self._halt)
         await asyncio.get_running_loop().run_in_executor(self._publisher, publish)
         await self._app.start()
+
+    async def _read_control(self, control: ControlTail) -> None:
+        """Pass all control events to Dedup that precede this call."""
+        await self._in_thread(control.find_end)
+        while await self._poll_control(control, 0.0):
+            pass
 
     async def _poll_control(self, control: ControlTail, timeout: float) -> bool:
         """Pass control events to Dedup; return whether there were any."""

@@ -22,7 +22,9 @@ from faust.types import TP
 from faust.types.tuples import RecordMetadata
 
 from gossamer import clock
-from gossamer.errors import Unavailable
+from gossamer.errors import GossamerError, Unavailable
+from gossamer.events import FLEET
+from gossamer.events import Event as AnyEvent
 from gossamer.log import Message, Record, partition_of
 from gossamer.log.blobs import load_all
 from gossamer.log.codec import decode_all
@@ -45,6 +47,8 @@ BATCH_INTERVAL = 0.1
 """Seconds between two batches of pages, unless a batch was full."""
 DRAIN_TIMEOUT = 5.0
 """Seconds that records in flight may take when partitions are revoked, or at the end."""
+UNKNOWN_INTERVAL = 1.0
+"""Seconds between two attempts to read the definition of a crawl that is not defined."""
 RETRY_INTERVAL = 1.0
 """Seconds between two attempts while the store is unavailable."""
 
@@ -75,6 +79,10 @@ class FaustRunner:
     ) -> None:
         self._blobs = blobs
         self.dedup = dedup
+        self.read_control: Callable[[], Awaitable[None]] | None = None
+        """Reads the control topic to its present end."""
+        self._unknown = dict[str, float]()
+        """Unknown crawl → the steady time from which the control topic is read for it again."""
         self.app, self.seen, self.changelog, self._store = app, changelog.table, changelog, store
         self._prefix = app.conf.id.removesuffix(self.dedup.name)
         self._pool = ThreadPoolExecutor(1, "pages")
@@ -95,6 +103,7 @@ class FaustRunner:
         async for event in stream.noack().events():
             pending = self._register(event)
             (one,) = decode_all([pending.record])
+            await self._read_definition(one.event)
             # For events without pages, `reads_of` yields a single group of keys, which is mostly
             # empty.
             if keys := next(reads_of(self.dedup, events_of([one])), None):
@@ -103,6 +112,21 @@ class FaustRunner:
             if self.dedup.unsettled:
                 await self._in_thread(self._settle_store)
             await self._send_outputs(pending, messages, changes)
+
+    async def _read_definition(self, event: AnyEvent | GossamerError) -> None:
+        """Read the control topic if the crawl of *event* is not known yet.
+
+        A crawl is defined before its first seed, but the control topic may arrive later.
+        """
+        if isinstance(event, GossamerError) or event.crawl == FLEET:
+            return
+        now = clock.steady()
+        if self.dedup.knows(event.crawl) or self._unknown.get(event.crawl, now) > now:
+            return
+        if self.read_control:
+            await self.read_control()
+        self._unknown = {crawl: until for crawl, until in self._unknown.items() if until > now}
+        self._unknown[event.crawl] = clock.steady() + UNKNOWN_INTERVAL
 
     async def queue_pages(self, stream: Stream) -> None:
         """Queue parsed pages for `handle_pages`."""
