@@ -67,7 +67,7 @@ class Topics:
             if message and not message.error():
                 topic = message.topic().removeprefix(self._prefix)
                 found[topic].append(message.timestamp()[1] / 1000)
-                if topic == "pages" and message.key().decode() == url:
+                if topic == "pages" and message.key().decode() == f"default/{url}":
                     return found
         raise TimeoutError(f"{url} is not on pages")
 

@@ -20,6 +20,7 @@ from gossamer.events import (
     SiteOverridden,
     SpeedSet,
 )
+from gossamer.events.records import is_crawl_id
 from gossamer.log import Log
 from gossamer.log.control import newest_events
 from gossamer.policies import parse_policy, parse_strategy
@@ -29,7 +30,6 @@ from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
 from gossamer.web.url_steps import ALL_STEPS, check_steps, merge_url
 from gossamer.web.usage import policy_of
 
-_id = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 SCOPES = ("host", "site", "any")
 CHANGEABLE_CHOICES = (
@@ -190,11 +190,8 @@ def define_party(
 
 
 def check_id(crawl: str) -> None:
-    """Raise BadSettings unless *crawl* may be the id of a crawl.
-
-    An id is a part of keys, of names of topics and files, and a value of labels.
-    """
-    if not _id.fullmatch(crawl):
+    """Raise BadSettings unless *crawl* may be the id of a crawl."""
+    if not is_crawl_id(crawl):
         raise BadSettings(
             f"{crawl[:80]!r} is not the id of a crawl: write 1 to 40 of a-z, 0-9 and -, beginning "
             "with a letter or digit"

@@ -1,4 +1,4 @@
-"""`gossamer pages`: the newest version of each page, from the topic `pages`.
+"""`gossamer pages`: the newest version of each page of a crawl, from the topic `pages`.
 
 With `--follow`, a document that is gone is a line, too. Otherwise it is left out.
 """
@@ -16,7 +16,7 @@ from gossamer.errors import BadSettings
 from gossamer.events.topics import PAGES
 from gossamer.extras import require_extra
 from gossamer.log import Log, Record
-from gossamer.log.codec import tombstone
+from gossamer.log.codec import crawl_of, tombstone
 from gossamer.terminal import json_line
 from inspection.crawl import OpenCrawl
 
@@ -67,31 +67,32 @@ def _writer(form: str) -> Callable[[Iterator[Record], BinaryIO], None]:
 
 
 def iterate_records(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
-    """Yield the newest record of each document on the topic `pages`; with *follow*, all changes."""
+    """Yield the newest record of each document of *crawl* on the topic `pages`; with *follow*, all
+    changes."""
     if crawl.fleet and not follow:
-        return _newest(crawl.log)
-    return (record for record in _poll(crawl.log, follow) if record.value or follow)
+        return _newest(crawl.log, crawl.id)
+    return (record for record in _poll(crawl.log, crawl.id, follow) if record.value or follow)
 
 
-def _poll(log: Log, follow: bool) -> Iterator[Record]:
+def _poll(log: Log, crawl: str, follow: bool) -> Iterator[Record]:
     tail = log.tail([PAGES.name])
     while (records := tail.poll(POLL_TIMEOUT if follow else 0)) or follow:
-        yield from records
+        yield from (record for record in records if crawl_of(record) == crawl)
 
 
-def _newest(log: Log) -> Iterator[Record]:
+def _newest(log: Log, crawl: str) -> Iterator[Record]:
     """Yield the newest record of each URL whose document is not gone.
 
     Brokers compact a topic late. So the topic is read twice: first for the offset of the newest
     record of each URL, which fits into memory, unlike the pages.
     """
     newest: dict[bytes, int] = {}
-    for record in _poll(log, follow=False):
+    for record in _poll(log, crawl, follow=False):
         if record.value:
             newest[_digest(record.key)] = record.offset
         else:
             newest.pop(_digest(record.key), None)
-    for record in _poll(log, follow=False):
+    for record in _poll(log, crawl, follow=False):
         key = _digest(record.key)
         # A newer record may have been appended since, and the older one compacted.
         if (offset := newest.get(key)) is not None and record.offset >= offset:
@@ -100,8 +101,8 @@ def _newest(log: Log) -> Iterator[Record]:
                 yield record
 
 
-def _digest(url: str) -> bytes:
-    return blake2b(url.encode(), digest_size=DIGEST_BYTES).digest()
+def _digest(key: str) -> bytes:
+    return blake2b(key.encode(), digest_size=DIGEST_BYTES).digest()
 
 
 def _write_jsonl(records: Iterator[Record], out: BinaryIO) -> None:
@@ -112,6 +113,12 @@ def _write_jsonl(records: Iterator[Record], out: BinaryIO) -> None:
 
 def _tombstone_line(record: Record) -> bytes:
     found = tombstone(record)
-    line = {"url": found.url, "gone": found.reason, "status": found.status, "at": found.at}
+    line = {
+        "crawl": found.crawl,
+        "url": found.url,
+        "gone": found.reason,
+        "status": found.status,
+        "at": found.at,
+    }
     line |= {"verdict": found.verdict, "redirects_to": found.redirects_to}
     return msgspec.json.encode(line)

@@ -40,7 +40,7 @@ class Page(Contents, frozen=True, kw_only=True, tag="page"):
     """The version of this schema. Added fields have defaults, so that consumers of version 1 can
     read version 2."""
     url: Url
-    """The document's canonical URL, which is the record's key."""
+    """The document's canonical URL. The record's key is the id of the crawl, `/`, and this URL."""
     site: str
     """The registrable domain, which decides the partition."""
     status: int
@@ -61,7 +61,8 @@ class Page(Contents, frozen=True, kw_only=True, tag="page"):
     """The id of the visit that discovered the URL, `EPOCH.ORDER.INDEX@URL`, or the record of the
     seed."""
     trace: str = ""
-    """The id of the document in all its versions: 128 bits of its URL, in hexadecimal."""
+    """The id of the document in all its versions and all crawls: 128 bits of its URL, in
+    hexadecimal."""
     near_duplicate_of: Url = ""
     """The URL of the page of the same site with nearly the same text."""
     change: float | None = None
@@ -83,7 +84,7 @@ class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
     """Public: where a capture is stored in the WARC files."""
 
     url: Url
-    """The canonical URL, which is the record's key."""
+    """The canonical URL. The record's key is the id of the crawl, `/`, and this URL."""
     site: str
     """The registrable domain, which decides the partition."""
     fetched_at: Instant
@@ -118,9 +119,12 @@ class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
 class Tombstone(Struct, frozen=True):
     """A document is gone: an empty value replaces it on the `pages` topic.
 
-    The record's headers contain, as text, the fields that its key does not, under their names here.
+    The record's key is the crawl, `/`, and the URL. Its headers contain the crawl and, as text, the
+    fields that its key does not, under their names here.
     """
 
+    crawl: str
+    """The id of the crawl that had the document. Other crawls may still have it."""
     url: str
     site: str
     verdict: Verdict = Verdict.GONE

@@ -11,6 +11,7 @@ removed or changes its meaning. A test compares these structs with `schemas/`.
 durations are seconds, sizes are bytes.
 """
 
+import re
 from enum import StrEnum
 from typing import Annotated, NewType
 
@@ -35,10 +36,19 @@ Instant = Annotated[float, Meta(extra_json_schema=_INSTANT)]
 DEFAULT_CRAWL = "default"
 FLEET = "-"
 """The crawl of events that concern all crawls of a fleet or a folder. No crawl has this id."""
+_crawl_id = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 PRIORITY_LIMIT = 100
 Priority = Annotated[int, Meta(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)]
 OrderId = NewType("OrderId", str)
 """The id of an order, unique in a crawl: `epoch.number`, with the epoch of its frontier."""
+
+
+def is_crawl_id(text: str) -> bool:
+    """Return whether *text* may be the id of a crawl: 1 to 40 of a-z, 0-9 and -, with - not first.
+
+    An id is a part of keys, of names of topics and files, and a value of labels.
+    """
+    return _crawl_id.fullmatch(text) is not None
 
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event", gc=False):

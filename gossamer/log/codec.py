@@ -12,10 +12,13 @@ import msgspec
 
 from gossamer.errors import Newer, Poison
 from gossamer.events import (
+    DEFAULT_CRAWL,
+    FLEET,
     DeadLetter,
     Event,
     HostCheckedOut,
     Page,
+    PageArchived,
     PageFetched,
     PageParsed,
     SeedAdded,
@@ -24,6 +27,7 @@ from gossamer.events import (
 )
 from gossamer.events.pages import Contents
 from gossamer.events.public import fit_to_limit
+from gossamer.events.records import is_crawl_id
 from gossamer.events.topics import MAX_RECORD_BYTES, TOPICS, Topic
 from gossamer.log import BLOB, BLOB_SIZE, Headers, Message, Record
 from gossamer.web.url import BadUrl, canonicalize, site_of
@@ -34,7 +38,7 @@ UNKNOWN_VALUE = "Invalid enum value"
 """The start of msgspec's message about a value that its enumeration lacks."""
 MAX_SEED_DEPTH = 1_000_000_000
 """Maximum depth of a seed, which fits the integers of every store."""
-TOMBSTONE_HEADERS = ("verdict", "redirects_to", "reason", "at", "status", "trace")
+TOMBSTONE_HEADERS = ("crawl", "verdict", "redirects_to", "reason", "at", "status", "trace")
 NO_REDIRECT = ("redirects_to", "")
 UNCHANGED_HEADER = ("unchanged", "1")
 """The header of an unchanged document, which consumers may skip."""
@@ -75,7 +79,8 @@ def encode(event: Event | Tombstone) -> Message:
     if isinstance(event, Tombstone):
         fields = ((name, str(getattr(event, name))) for name in TOMBSTONE_HEADERS)
         headers = (("event", "tombstone"), *(one for one in fields if one != NO_REDIRECT))
-        return Message(topics.PAGES.name, event.url, b"", event.site, headers)
+        key = public_key(event.crawl, event.url)
+        return Message(topics.PAGES.name, key, b"", event.site, headers)
     topic, value = topics.TOPIC_OF[type(event)], _encoder.encode(event)
     if len(value) > topic.limit and isinstance(event, Contents):
         event = fit_to_limit(event, topic.limit)
@@ -101,6 +106,9 @@ def encoded_size(event: Event) -> int:
 def _headers(event: Event) -> Headers:
     if isinstance(event, Page):
         return _headers_of_page(event)
+    if isinstance(event, PageArchived):
+        headers = {"event": "page_archived", "version": str(event.version)}
+        return (*headers.items(), ("crawl", event.crawl), ("trace", event.trace))
     if isinstance(event, PageFetched | PageParsed) and (blob := event.blob):
         return ((BLOB, blob.name), (BLOB_SIZE, str(blob.size)))
     return ()
@@ -120,12 +128,33 @@ def _headers_of_page(page: Page) -> Headers:
 
 
 def tombstone(record: Record) -> Tombstone:
-    """Return the tombstone in *record*, from the fields in its headers."""
+    """Return the tombstone in *record*, from its key and the fields in its headers."""
+    crawl, url = split_key(record.key)
     fields = {name: value for name, value in record.headers if name in TOMBSTONE_HEADERS}
+    fields |= {"crawl": crawl, "url": url, "site": ""}
     try:
-        return msgspec.convert({"url": record.key, "site": "", **fields}, Tombstone, strict=False)
+        return msgspec.convert(fields, Tombstone, strict=False)
     except msgspec.ValidationError:
-        return Tombstone(record.key, "")
+        return Tombstone(crawl, url, "")
+
+
+def public_key(crawl: str, url: str) -> str:
+    """Return the key of the records about *url* in *crawl* on `pages` and `pages.archived`."""
+    return f"{crawl}/{url}"
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Return the crawl and the URL in a *key* of `pages` or `pages.archived`.
+
+    No id of a crawl contains a slash.
+    """
+    crawl, _, url = key.partition("/")
+    return crawl, url
+
+
+def crawl_of(record: Record) -> str:
+    """Return the crawl of *record* on `pages` or `pages.archived`, without decoding its value."""
+    return split_key(record.key)[0]
 
 
 def key_of(event: Event) -> str:
@@ -243,12 +272,31 @@ def _add_tag(value: bytes) -> bytes:
     return msgspec.json.encode({"event": "seed_added", **fields})
 
 
+class _CrawlField(msgspec.Struct):
+    crawl: str = ""
+
+
+def _find_crawl(record: Record) -> str:
+    """Return the id of the crawl that *record* names, or else that of the fleet.
+
+    A seed that names none is of the crawl `default`.
+    """
+    try:
+        named = msgspec.json.decode(record.value, type=_CrawlField).crawl
+    except UNREADABLE:
+        named = ""
+    if not named and record.topic == topics.SEEDS.name:
+        return DEFAULT_CRAWL
+    return named if is_crawl_id(named) else FLEET
+
+
 def dead_letter(record: Record, service: str, reason: str, now: float) -> DeadLetter:
     """Return the dead letter of *record*, with its whole value if that fits in any form."""
     value, is_large = record.value, len(record.value) > MAX_LETTER_BYTES
     packed = zlib.compress(value) if is_large else value
     is_cut = len(packed) > MAX_LETTER_BYTES
     return DeadLetter(
+        crawl=_find_crawl(record),
         at=now,
         service=service,
         topic=record.topic,
@@ -314,6 +362,7 @@ def _partition_key(record: Record) -> str:
     with suppress(Poison, Newer):
         return partition_key_of(decode(record))
     if (topic := TOPICS.get(record.topic)) and topic.partitioned_by == "site":
+        is_public = record.topic in (topics.PAGES.name, topics.PAGES_ARCHIVED.name)
         with suppress(BadUrl):
-            return site_of(canonicalize(record.key))
+            return site_of(canonicalize(split_key(record.key)[1] if is_public else record.key))
     return record.key

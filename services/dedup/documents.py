@@ -144,6 +144,7 @@ class Documents:
         if (row.gone, row.missed_since) == (Gone.SOFT_404, at):
             count("gossamer_documents_gone_total", reason=row.gone)
             yield Tombstone(
+                probe.crawl,
                 url,
                 probe.site,
                 reason=Gone.SOFT_404,
@@ -220,6 +221,7 @@ def _tombstone(page: PageParsed, reason: str) -> Tombstone:
     count("gossamer_documents_gone_total", reason=reason)
     redirects_to = next((link.url for link in page.links if link.redirect), "")
     return Tombstone(
+        page.crawl,
         page.visit.url,
         page.site,
         verdict=Verdict.REDIRECT if redirects_to else Verdict.GONE,

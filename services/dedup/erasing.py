@@ -44,6 +44,7 @@ class Erasing:
         self._begun.append((event, seen))
         for url in event.urls:
             yield Tombstone(
+                event.crawl,
                 url,
                 event.site,
                 reason=Gone.ERASED,

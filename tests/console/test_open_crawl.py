@@ -59,7 +59,7 @@ def test_pages_of_a_fleet_are_the_newest_of_each_url(
     events: list[Event | Tombstone] = [
         *(page(f"http://{n}.example/", "old") for n in range(20)),
         *(page(f"http://{n}.example/", "new") for n in range(10)),
-        *(Tombstone(f"http://{n}.example/", f"http://{n}.example/") for n in range(5)),
+        *(Tombstone("default", f"http://{n}.example/", f"{n}.example") for n in range(5)),
         page("http://0.example/", "again"),
     ]
     fleet.append([encode(event) for event in events])

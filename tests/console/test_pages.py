@@ -1,5 +1,6 @@
 """Vanished documents in `gossamer pages`."""
 
+import dataclasses
 import json
 from io import BytesIO
 from itertools import islice
@@ -27,7 +28,7 @@ THERE, GONE = "http://a.example/", "http://b.example/"
 def folder(tmp_path: Path) -> Path:
     made = Folder(tmp_path)
     made.make()
-    gone = Tombstone(GONE, GONE, reason=Gone.MOVED, at=1700000000.5, status=301)
+    gone = Tombstone("default", GONE, GONE, reason=Gone.MOVED, at=1700000000.5, status=301)
     opened = Opened(made)
     opened.log.append([encode(event) for event in (page(GONE, "was"), page(THERE, "is"), gone)])
     opened.database.close()
@@ -40,6 +41,23 @@ def test_list_has_no_vanished_documents(
     assert main(["pages", "--data", str(folder)]) == 0
     (line,) = capsysbinary.readouterr().out.splitlines()
     assert json.loads(line)["url"] == THERE
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_pages_are_those_of_the_opened_crawl(folder: Path, follow: bool) -> None:
+    with open_crawl(Settings(), folder) as crawl:
+        news = Tombstone("news", THERE, THERE, reason=Gone.MISSING)
+        others = [encode(replace(page(url, "other"), crawl="news")) for url in (GONE, THERE)]
+        crawl.log.append([*others, encode(news)])
+        of_crawl = {
+            name: [*islice(iterate_records(dataclasses.replace(crawl, id=name), follow), count)]
+            for name, count in (("default", 1 + follow), ("news", 1 + follow))
+        }
+    keys = {name: {one.key for one in records} for name, records in of_crawl.items()}
+    gone = {f"default/{GONE}"} if follow else set()
+    assert keys["default"] == {f"default/{THERE}"} | gone
+    gone = {f"news/{THERE}"} if follow else set()
+    assert keys["news"] == {f"news/{GONE}"} | gone
 
 
 def test_line_has_no_control_characters_and_the_same_value(
@@ -89,6 +107,7 @@ def test_follow_prints_vanished_documents(folder: Path) -> None:
     lines = {line["url"]: line for line in map(json.loads, out.getvalue().splitlines())}
     assert lines[THERE]["title"] == "is"
     assert lines[GONE] == {
+        "crawl": "default",
         "url": GONE,
         "gone": "moved",
         "status": 301,

@@ -124,6 +124,7 @@ def test_deleted_document_gets_one_tombstone_with_its_reason(
     assert not [event for page in earlier if (event := one.published_event(page))]
     to = found[-1].to
     gone = Tombstone(
+        "default",
         URL,
         "a.test",
         verdict=Verdict.REDIRECT if to else Verdict.GONE,

@@ -101,8 +101,8 @@ def test_first_page_with_a_text_leads_it(brokers: Brokers, instance: Instance) -
         assert (second["verdict"], second["duplicate_of"]) == ("duplicate", one)
         until(lambda: sum("text." in str(e) for e in pages.read()) == 2, "two documents")
         assert {key for _, key, value in pages.records if value and b"text." in value} == {
-            one.encode(),
-            two.encode(),
+            f"default/{one}".encode(),
+            f"default/{two}".encode(),
         }
 
 
@@ -142,14 +142,15 @@ def test_deleted_page_leaves_a_tombstone_with_its_reason(
 
         def values() -> list[bytes | None]:
             pages.read()
-            return [value for _, key, value in pages.records if key == url.encode()]
+            return [value for _, key, value in pages.records if key == f"default/{url}".encode()]
 
         # On a slow machine both records may be processed twice.
         until(lambda: len(values()) >= 2 and values()[-1] is None, "a document and a tombstone")
         assert values()[0]
-        headers = pages.headers[url.encode()]
+        headers = pages.headers[f"default/{url}".encode()]
     assert headers == {
         "event": b"tombstone",
+        "crawl": b"default",
         "verdict": b"gone",
         "reason": b"removed",
         "at": b"2.0",
@@ -183,7 +184,7 @@ def test_erased_url_is_admitted_again(brokers: Brokers, instance: Instance) -> N
         brokers.put("urls.discovered", urls_discovered(SITE, "two", url), SITE)
         until(lambda: admissions() == 2, "a second admission")
         pages.read()
-        assert pages.headers[url.encode()]["reason"] == b"erased"
+        assert pages.headers[f"default/{url}".encode()]["reason"] == b"erased"
     assert instance.other_store().table(DocumentRow).get((DEFAULT_CRAWL, url)) is None
 
 

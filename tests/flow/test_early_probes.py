@@ -59,7 +59,7 @@ def published(crawl: VirtualCrawl) -> dict[str, bool]:
     found = dict[str, bool]()
     for record in crawl.log.tail([PAGES.name]).poll(0):
         if not record.value:
-            found[str(record.key).removeprefix(HOST)] = False
+            found[record.key.removeprefix(f"default/{HOST}")] = False
             continue
         document = decode(record)
         assert isinstance(document, Page)

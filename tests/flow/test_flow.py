@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
+from gossamer.log.codec import split_key
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
 from tests.flow.torn import Died, Fate
@@ -159,9 +160,11 @@ def assert_whole(crawl: VirtualCrawl, pages: Pages, seed: str) -> Counter[str]:
     assert_polite(crawl)
     assert crawl.lag() == 0
     assert not list(crawl.log.tail([DEAD_LETTERS.name]).poll(0))
-    published = {record.key for record in crawl.log.tail([PAGES.name]).poll(0) if record.value}
+    records = crawl.log.tail([PAGES.name]).poll(0)
+    published = {split_key(record.key)[1] for record in records if record.value}
     assert published == {url for url in required & pages.keys() if not redirects(url, pages)}
-    assert {record.key for record in crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)} == required
+    captures = crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)
+    assert {split_key(record.key)[1] for record in captures} == required
     return requested
 
 

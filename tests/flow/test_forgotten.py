@@ -10,7 +10,7 @@ from console.tables import TABLES as ALL_TABLES
 from gossamer.erasures import ErasureRow
 from gossamer.events import Discovery, ErasureRequested, UrlsAdmitted
 from gossamer.events.topics import PAGES
-from gossamer.log.codec import encode
+from gossamer.log.codec import encode, split_key
 from gossamer.web.url import host_key
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow, NearRow
@@ -70,7 +70,8 @@ def rows_about(crawl: VirtualCrawl, start: str) -> list[str]:
 
 
 def documents(crawl: VirtualCrawl) -> dict[str, bytes]:
-    return {record.key: record.value for record in crawl.log.tail([PAGES.name]).poll(0)}
+    records = crawl.log.tail([PAGES.name]).poll(0)
+    return {split_key(record.key)[1]: record.value for record in records}
 
 
 def requested_urls(crawl: VirtualCrawl) -> list[str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gossamer.events import DEFAULT_CRAWL, PageFetched, Tombstone, Verdict, Visit
 from gossamer.events.topics import PAGES
-from gossamer.log.codec import encode, tombstone
+from gossamer.log.codec import encode, split_key, tombstone
 from gossamer.web.url import host_key, site_of
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import HistoryRow, VerdictRow
@@ -79,7 +79,8 @@ def test_tombstones_have_their_reasons_through_crashes(
         crawl.log.append([encode(page) for page in later_visits()])
         run(crawl, after)
         crawl.archive.close()
-    newest = {record.key: record for record in crawl.log.tail([PAGES.name]).poll(0)}
+    records = crawl.log.tail([PAGES.name]).poll(0)
+    newest = {split_key(record.key)[1]: record for record in records}
     gone = {
         url.removeprefix(SEED): tombstone(record)
         for url, record in newest.items()
@@ -87,6 +88,7 @@ def test_tombstones_have_their_reasons_through_crashes(
     }
     assert {path: one.reason for path, one in gone.items()} == REASONS
     assert gone["moved"] == Tombstone(
+        DEFAULT_CRAWL,
         f"{SEED}moved",
         "",
         verdict=Verdict.REDIRECT,
@@ -125,7 +127,7 @@ def test_history_of_a_gone_page_has_the_verdict_of_its_tombstone(tmp_path: Path)
     assert verdicts["moved"][:2] == [("page", "first"), ("page", "unchanged")]
     assert verdicts["moved"][2] == ("redirect", "redirect")
     tombstones = {
-        record.key: tombstone(record)
+        split_key(record.key)[1]: tombstone(record)
         for record in crawl.log.tail([PAGES.name]).poll(0)
         if not record.value
     }

@@ -16,7 +16,7 @@ from gossamer.errors import GossamerError
 from gossamer.events import BlocklistChanged, DeadLetter
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log import Ends, Message, Record
-from gossamer.log.codec import dead_letter, decode, encode
+from gossamer.log.codec import dead_letter, decode, encode, split_key
 from gossamer.runtime.identity import check_identity, identify
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
@@ -128,8 +128,8 @@ def test_crawl_moves_to_a_fleet_and_back_without_a_lost_or_repeated_request(
     assert len(requests) == requested.total() + HOSTS + 1, "each robots.txt once"
     assert min(at for at, _, address in later.requests if address == BUSY) >= web.busy_until
     _check_delays(requests)
-    assert {record.key for record in _records(later, PAGES.name)} >= ALL - {BUSY}
-    archived = Counter(record.key for record in _records(later, PAGES_ARCHIVED.name))
+    assert {split_key(record.key)[1] for record in _records(later, PAGES.name)} >= ALL - {BUSY}
+    archived = Counter(split_key(one.key)[1] for one in _records(later, PAGES_ARCHIVED.name))
     assert archived == requested
     outcomes = SqliteStore(later.database).table(UrlRow).everything()
     assert {row.url for row in outcomes} == ALL

@@ -110,7 +110,7 @@ def test_document_that_is_no_longer_relevant_has_a_tombstone(tmp_path: Path) -> 
     crawl.log.append([encode(asked)])
     assert crawl.run()
     gone = [one for one in crawl.log.tail([PAGES.name]).poll(0) if not one.value]
-    assert [one.key for one in gone] == [f"{HOST}/en"]
+    assert [one.key for one in gone] == [f"default/{HOST}/en"]
 
 
 def long_words(page: PageParsed) -> bool:

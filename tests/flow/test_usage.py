@@ -174,4 +174,4 @@ def test_document_that_became_disallowed_has_a_tombstone(tmp_path: Path) -> None
     crawl.log.append([encode(asked)])
     assert crawl.run()
     gone = [one for one in crawl.log.tail([PAGES.name]).poll(0) if not one.value]
-    assert [one.key for one in gone] == [f"{HOST}/meta"]
+    assert [one.key for one in gone] == [f"default/{HOST}/meta"]

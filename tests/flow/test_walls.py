@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, PageFetched, Visit
 from gossamer.events.topics import PAGES
-from gossamer.log.codec import encode
+from gossamer.log.codec import encode, split_key
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
@@ -72,7 +72,7 @@ def requested(crawl: VirtualCrawl, host: str) -> list[str]:
 
 
 def published(crawl: VirtualCrawl) -> set[str]:
-    return {record.key for record in crawl.log.tail([PAGES.name]).poll(0)}
+    return {split_key(record.key)[1] for record in crawl.log.tail([PAGES.name]).poll(0)}
 
 
 @pytest.mark.parametrize("name", WALLS)

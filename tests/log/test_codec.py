@@ -143,8 +143,13 @@ PAGE = Page(
 @pytest.mark.parametrize(
     ("event", "key", "partition_key"),
     [
-        (PAGE, "https://example.org/a", "example.org"),
-        (Tombstone("https://example.org/a", "example.org"), "https://example.org/a", "example.org"),
+        (PAGE, "default/https://example.org/a", "example.org"),
+        (replace(PAGE, crawl="news"), "news/https://example.org/a", "example.org"),
+        (
+            Tombstone("news", "https://example.org/a", "example.org"),
+            "news/https://example.org/a",
+            "example.org",
+        ),
         (SeedAdded(url="https://a/"), "https://a/", "https://a/"),
         (
             CrawlDefined(at=0.0, crawl="c", scope="any()", max_depth=1),
@@ -168,6 +173,19 @@ def test_headers_of_page_describe_it() -> None:
         "verdict": "first",
         "trace": "ab",
         "content-type": "application/pdf",
+    }
+
+
+def test_headers_of_capture_have_its_crawl_and_the_id_of_its_document() -> None:
+    capture = events.PageArchived(
+        at=1.0, crawl="news", url=PAGE.url, site=PAGE.site, fetched_at=1.0, status=200,
+        content_type="", digest="", file="f", offset=0, length=1, trace="ab",
+    )  # fmt: skip
+    assert dict(encode(capture).headers) == {
+        "event": "page_archived",
+        "version": "1",
+        "crawl": "news",
+        "trace": "ab",
     }
 
 
@@ -207,13 +225,14 @@ def test_links_of_too_large_page_are_kept() -> None:
 
 
 def test_tombstone_has_empty_value() -> None:
-    message = encode(Tombstone(PAGE.url, PAGE.site))
+    message = encode(Tombstone(PAGE.crawl, PAGE.url, PAGE.site))
     assert (message.topic, message.value) == ("pages", b"")
     assert message.key == encode(PAGE).key
 
 
 def test_tombstone_headers_contain_the_reason() -> None:
     gone = Tombstone(
+        "news",
         PAGE.url,
         PAGE.site,
         verdict=Verdict.REDIRECT,
@@ -226,6 +245,7 @@ def test_tombstone_headers_contain_the_reason() -> None:
     message = encode(gone)
     assert dict(message.headers) == {
         "event": "tombstone",
+        "crawl": "news",
         "verdict": "redirect",
         "redirects_to": "http://b.example/",
         "reason": "moved",
@@ -235,8 +255,9 @@ def test_tombstone_headers_contain_the_reason() -> None:
     }
     record = Record("pages", 0, 0, message.key, message.value, message.headers)
     assert tombstone(record) == replace(gone, site="")
-    assert dict(encode(Tombstone(PAGE.url, PAGE.site, reason="missing")).headers) == {
+    assert dict(encode(Tombstone("c", PAGE.url, PAGE.site, reason="missing")).headers) == {
         "event": "tombstone",
+        "crawl": "c",
         "verdict": "gone",
         "reason": "missing",
         "at": "0.0",
@@ -247,8 +268,8 @@ def test_tombstone_headers_contain_the_reason() -> None:
 
 @pytest.mark.parametrize("headers", [(), (("at", "soon"),), (("url", "x"), ("more", ""))])
 def test_tombstone_without_headers_is_decoded(headers: Headers) -> None:
-    record = Record("pages", 0, 0, PAGE.url, b"", headers)
-    assert tombstone(record) == Tombstone(PAGE.url, "")
+    record = Record("pages", 0, 0, f"news/{PAGE.url}", b"", headers)
+    assert tombstone(record) == Tombstone("news", PAGE.url, "")
 
 
 GARBAGE = [
@@ -441,5 +462,21 @@ def test_dead_letter_contains_the_whole_record(value: bytes, reason: str) -> Non
     found = decode(to_record(encode(letter)))
     assert found == DeadLetter(
         at=5.0, service="parser", topic="pages", partition=3, offset=9, key="key",
-        reason=reason, value=value,
+        reason=reason, value=value, crawl=found.crawl,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("topic", "value", "crawl"),
+    [
+        ("pages", encode(replace(PAGE, crawl="news")).value, "news"),
+        ("pages", b'{"event": "unknown", "crawl": "news"}', "news"),
+        ("seeds", b'{"url": "mailto:a@b", "crawl": "news"}', "news"),
+        ("seeds", b"mailto:a@b", "default"),
+        ("seeds", b'{"url": "mailto:a@b", "crawl": "../news"}', "-"),
+        ("pages", b'{"crawl": 5}', "-"),
+        ("pages", b"\xff", "-"),
+    ],
+)
+def test_dead_letter_names_the_crawl_of_its_record(topic: str, value: bytes, crawl: str) -> None:
+    assert dead_letter(record(topic, value), "dedup", "", 1.0).crawl == crawl

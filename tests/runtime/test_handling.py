@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.log.codec import split_key
 from gossamer.telemetry import configure_logs
 from gossamer.web.url import fingerprint
 from tests.flow.test_flow import virtual_crawl
@@ -26,7 +27,12 @@ def test_trace_of_url_is_in_logs_and_events_of_all_services(
     }
     events = {"urls_discovered", "urls_admitted", "host_checked_out", "visit_ended"}
     assert handled == events | {"page_fetched", "page_parsed", "page_deduplicated"}
-    pages = {record.key: record.value.decode() for record in crawl.log.tail(["pages"]).poll(0)}
+    pages = {
+        split_key(record.key)[1]: record.value.decode()
+        for record in crawl.log.tail(["pages"]).poll(0)
+    }
     assert f'"trace":"{fingerprint(url)}"' in pages[url]
     archived = crawl.log.tail(["pages.archived"]).poll(0)
-    assert all(f'"trace":"{fingerprint(r.key)}"' in r.value.decode() for r in archived)
+    assert all(
+        f'"trace":"{fingerprint(split_key(r.key)[1])}"' in r.value.decode() for r in archived
+    )

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from gossamer.log.codec import split_key
 from gossamer.web.url import host_key, host_name, site_of
 from services.frontier.parked import SITE_RULES
 from services.frontier.workbench import Schedule, Workbench
@@ -156,7 +157,7 @@ def check_erased(
                 if (name == host or name.startswith(f"{host}/")) and not again:
                     yield f"{name} was erased and is in {table}"
         newest = {
-            (key or b"").decode(): value
+            split_key((key or b"").decode())[1]: value
             for (topic, _), records in broker.logs.items()
             for key, value in records
             if topic == "pages"

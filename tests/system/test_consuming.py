@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
+import msgspec
 import pytest
 
 from gossamer.events import Page, Tombstone, Verdict
@@ -64,7 +65,7 @@ def consume(folder: Path, settings: KafkaSettings) -> list[str]:
     program.write_text(documented.partition("```java\n")[2].partition("```")[0], encoding="utf-8")
     topic = f"{settings.prefix}pages"
     command = ["java", "-cp", f"{libraries()}/*", str(program)]
-    group = [settings.servers, topic, "index", QUIET]
+    group = [settings.servers, topic, "default", "index", QUIET]
     done = subprocess.run(
         [*command, *group], check=False, capture_output=True, text=True, timeout=300
     )
@@ -79,8 +80,9 @@ def test_java_consumer_reads_published_documents(
 ) -> None:
     pages = [page(f"http://site{n}.example/", f"Größe {n}") for n in range(20)]
     other = page("http://www.bücher.example.xn--p1ai/", "ещё")
-    gone = Tombstone(pages[0].url, pages[0].site, reason="removed", trace=pages[0].trace)
-    kafka_log.append([*map(encode, (*pages, other)), encode(gone)])
+    gone = Tombstone("default", pages[0].url, pages[0].site, reason="removed", trace=pages[0].trace)
+    foreign = msgspec.structs.replace(other, crawl="news", title="of another crawl")
+    kafka_log.append([*map(encode, (*pages, other, foreign)), encode(gone)])
     lines = consume(tmp_path, settings)
     assert sorted(lines) == sorted(
         [

@@ -121,8 +121,8 @@ def seed_with_any_client(one: ByHand, web: SynthWeb) -> None:
 def read_with_any_client(one: ByHand, web: SynthWeb) -> None:
     wanted = readable(web.truth)
     by_consumer = asyncio.run(consume(one, "pages", len(wanted)))
-    assert set(by_consumer) == wanted
-    by_command = {page["url"]: page for page in no_url_twice(one.pages())}
+    assert set(by_consumer) == {f"default/{url}" for url in wanted}
+    by_command = {f"default/{page['url']}": page for page in no_url_twice(one.pages())}
     assert by_command == by_consumer
     letters = asyncio.run(consume(one, "dead.letters", 1))
     assert {letter["topic"] for letter in letters.values()} == {"seeds"}
