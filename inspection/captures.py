@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from gossamer.errors import GossamerError
 from gossamer.store import Store
+from inspection.crawl import NotFound
 from services.archive.rows import CaptureRow
 from services.frontier.rows import HistoryRow
 
@@ -17,7 +17,7 @@ READ_ROWS = 20
 FOREVER = float("inf")
 
 
-class NotArchived(GossamerError):
+class NotArchived(NotFound):
     """A URL has no capture, or none until a time."""
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer.errors import Unavailable
+from gossamer.errors import GossamerError, Unavailable
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import Log
 from gossamer.runtime.backends import open_blobs, open_log, open_store
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from gossamer.volumes import Volume
 
 DEFAULT_FOLDER = Path("gossamer-data")
+
+
+class NotFound(GossamerError):
+    """The crawl has no such host, URL or capture. The API answers 404."""
 
 
 @dataclass(frozen=True)

@@ -225,7 +225,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         captures=tuple(store.table(CaptureRow).scan((crawl.id, url), limit=MAX_VISITS)),
         robots=store.table(RobotsRow).get(host),
         host=row,
-        gates=_gate_inputs(crawl, store, row, overridden, now) if row and queued else None,
+        gates=read_gate_inputs(crawl, store, row, overridden, now) if row and queued else None,
         site=store.table(SiteRow).get(site),
         plan=store.table(PlanRow).get((crawl.id, host), url),
         shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
@@ -234,13 +234,15 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
     )
 
 
-def _gate_inputs(
+def read_gate_inputs(
     crawl: OpenCrawl,
     store: Store,
     host: HostRow,
     overridden: tuple[SiteOverridden | None, HostOverridden | None],
     now: float,
 ) -> GateInputs:
+    """Return the inputs of all gates of *host*; *overridden*: the settings of its site, and its
+    own."""
     overrides = Overrides()
     for event in overridden:
         if event:

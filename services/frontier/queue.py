@@ -330,6 +330,16 @@ class HostQueues:
             ahead += 0 if rank is None else _ends(host, rank).queued
         return None
 
+    def iter_all(
+        self, host: HostRow, rank: int | None = None, first: int = 0
+    ) -> Iterator[tuple[int | None, QueuedUrl]]:
+        """Yield the rank of each queue with its entries, surplus ones too, in the order of `find`:
+        from the bucket *first* of the queue of *rank* on."""
+        for one in (None, *sorted(host.new.ranks)):
+            if rank is None or (one is not None and one >= rank):
+                for queued in self._iter_queued(host, one, first if one == rank else 0):
+                    yield one, queued
+
     def skip_surplus(self, host: HostRow, count: int) -> HostRow:
         """Count *count* surplus entries less, which were skipped."""
         return replace(host, new=replace(host.new, surplus=max(0, host.new.surplus - count)))

@@ -1,0 +1,14 @@
+"""The read model of a simulated crawl."""
+
+from gossamer.log.codec import encode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.store.sqlite import SqliteStore
+from inspection.crawl import OpenCrawl
+from tests.frontier.simulation import Simulation
+
+
+def opened(sim: Simulation) -> OpenCrawl:
+    """Return the crawl of *sim*, which the read model reads while the simulation goes on."""
+    log = SqliteLog(sim.database)
+    log.append([encode(sim.definition)])
+    return OpenCrawl("the simulation", log, lambda: SqliteStore(sim.database))
