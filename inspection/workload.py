@@ -85,10 +85,12 @@ def read_workload(opened: Opened, now: float) -> Workload:
     for row in (PartitionRow, ListedHost, HostRow, RobotsRow):
         store.table(row)  # A missing table is created before the read transaction.
     with opened.database.reading():
-        return _workload(log, store, now)
+        return workload_of(log, store, now)
 
 
-def _workload(log: Log, store: Store, now: float) -> Workload:
+def workload_of(log: Log, store: Store, now: float) -> Workload:
+    """Return the workload of the crawl on *log* and *store*, of a folder or of a fleet. At most
+    `MAX_READ_ENTRIES` hosts are read, with a few concurrent reads."""
     rows = [*islice(_listed_hosts(log, store), MAX_READ_HOSTS)]
     hosts = sorted(map(host_of, rows), key=lambda host: host.seconds_left, reverse=True)
     if hosts:
@@ -102,12 +104,15 @@ def _workload(log: Log, store: Store, now: float) -> Workload:
 
 def _listed_hosts(log: Log, store: Store) -> Iterator[HostRow]:
     """Yield hosts with work, partition by partition, in the order of their request numbers."""
-    rows = store.table(HostRow)
-    for entry in islice(_directory_entries(log, store), MAX_READ_ENTRIES):
-        host = rows.get(entry.site, entry.host)
-        is_listed = host is not None and host.listed == entry.number
-        if host and is_listed and host.condition in LISTED_CONDITIONS:
-            yield host
+    rows, entries = store.table(HostRow), islice(_directory_entries(log, store), MAX_READ_ENTRIES)
+    while batch := [*islice(entries, MAX_READ_HOSTS)]:
+        found = rows.get_all([(entry.site, entry.host) for entry in batch])
+        hosts = {row.host: row for row in found}
+        for entry in batch:
+            host = hosts.get(entry.host)
+            is_listed = host is not None and host.listed == entry.number
+            if host and is_listed and host.condition in LISTED_CONDITIONS:
+                yield host
 
 
 def _directory_entries(log: Log, store: Store) -> Iterator[ListedHost]:

@@ -28,7 +28,6 @@ from inspection.figures import (
     whole_percent,
 )
 from inspection.folder import Folder
-from inspection.hosts import Host
 from inspection.labels import (
     BASIS_LABELS,
     TOPIC_LABELS,
@@ -38,6 +37,7 @@ from inspection.labels import (
     outcome_label,
     plain_reason,
 )
+from inspection.limits import find_limit
 from inspection.progress import End, Progress
 from inspection.status import Failure
 from inspection.visits import SeedFailure
@@ -58,67 +58,24 @@ SLOW_VISIT = 5.0
 """Minimum duration of a slow visit, in seconds."""
 LARGE_HOST = 100 << 20
 """Minimum size of a large host, in received bytes."""
-MIN_PARSER_LAG = 50
-"""Minimum lag of a parser that limits the crawl, in fetched pages."""
 MIN_SHOWN_LAG = 20
 """Minimum lag that is shown, in records: a few are always in flight."""
-MIN_NAMED_WAIT = 60.0
-"""Minimum time of the longest queue, in seconds, to name its host."""
 MIN_SHOWN_ESTIMATE = 10.0
 
 
-def progress_line(progress: Progress, rate: float, workload: Workload, now: float) -> str:
+def progress_line(progress: Progress, rate: float, workload: Workload) -> str:
     """Return the progress on one line."""
     line = (
         f"{plural(progress.pages, 'page')} ({rate:.1f}/s), {size(progress.received)}, "
         f"{plural(progress.queued, 'URL')} queued, hosts: {hosts_text(progress)}"
     )
-    limit = limit_text(progress, workload, now)
+    limit = limit_text(progress, workload)
     return f"{line}; {limit}" if limit else line
 
 
-def limit_text(progress: Progress, workload: Workload, now: float) -> str:
+def limit_text(progress: Progress, workload: Workload) -> str:
     """Return the limit of the crawl in words; "" if nothing is queued."""
-    hosts = workload.hosts
-    if workload.is_standstill:
-        return "standstill: gossamer speed is 0 now"
-    if not hosts:
-        revisiting = progress.revisiting
-        if revisiting.waiting:
-            urls = plural(revisiting.waiting, "new URL")
-            return (
-                f"limited by the budget of {number(revisiting.budget)} visits a day: {urls} waiting"
-            )
-        return ""
-    if len(hosts) == 1 and hosts[0].seconds_left >= MIN_NAMED_WAIT:
-        return _wait_for_host(hosts[0])
-    if progress.lags.get("parser", {}).get("pages.fetched", 0) >= MIN_PARSER_LAG:
-        pages = progress.lags["parser"]["pages.fetched"]
-        return f"limited by the parser: {plural(pages, 'fetched page')} to parse"
-    if not workload.is_waiting_for_delays:
-        if workload.speed:
-            return f"limited by gossamer speed: {number(workload.speed)} pages/s"
-        ready = plural(progress.conditions[Condition.READY], "host")
-        return f"limited by the fetcher: {ready} ready to be fetched"
-    left = hosts[0].seconds_left
-    if left >= MIN_NAMED_WAIT and left > 2 * hosts[1].seconds_left:
-        return _wait_for_host(hosts[0])
-    return f"limited by the {_delays(hosts)} at {plural(len(hosts), 'host')}"
-
-
-def _wait_for_host(host: Host) -> str:
-    parts = [plural(host.queued, "URL"), host.delay_text or f"one each {host.pace:.3g} s"]
-    if host.seconds_left:
-        parts.append(about(host.seconds_left))
-    return f"waiting for {printable(host.host)}: {', '.join(parts)}"
-
-
-def _delays(hosts: tuple[Host, ...]) -> str:
-    delays = [host.delay for host in hosts if host.delay]
-    if not delays:
-        return "response times"
-    shortest, longest = f"{min(delays):.3g}", f"{max(delays):.3g}"
-    return f"{longest} s delay" if shortest == longest else f"delays of {shortest} to {longest} s"
+    return printable(find_limit(progress, workload).text)
 
 
 def queue_text(progress: Progress, workload: Workload, rate: float) -> str:

@@ -89,7 +89,7 @@ class Lines(NoView):
             figures = {"pages": progress.pages, "queued": progress.queued, "notice": notice}
             structlog.get_logger().info("progress", pages_per_second=round(rate, 1), **figures)
         else:
-            line = progress_line(progress, rate, workload(), now)
+            line = progress_line(progress, rate, workload())
             print(escape_controls(line + (f" ({notice})" if notice else "")), flush=True)
 
 
@@ -135,7 +135,7 @@ def draw(
         ("received", size(progress.received), ""),
         ("hosts", hosts_text(progress), ""),
         ("queue", queue_text(progress, workload, rate), ""),
-        ("pace", limit_text(progress, workload, now), "yellow"),
+        ("pace", limit_text(progress, workload), "yellow"),
         *((title, text, "") for title, text in _revisits(progress)),
         ("failures", failures_text(progress), "red"),
         ("unprocessed", unprocessed_text(progress), ""),

@@ -181,16 +181,13 @@ def test_last_day_is_plotted_for_crawls_of_several_hours() -> None:
 
 
 def test_progress_line_has_the_counters() -> None:
-    line = progress_line(progress(conditions=Counter(idle=2)), 1.25, NO_WORK, NOW)
+    line = progress_line(progress(conditions=Counter(idle=2)), 1.25, NO_WORK)
     assert line == "3 pages (1.2/s), 2.0 KiB, 6 URLs queued, hosts: 2 done"
 
 
 def test_singular_and_plural_agree() -> None:
     one = progress(pages=1, queued=1, due_count=1)
-    assert (
-        progress_line(one, 0.0, NO_WORK, NOW)
-        == "1 page (0.0/s), 2.0 KiB, 1 URL queued, hosts: none"
-    )
+    assert progress_line(one, 0.0, NO_WORK) == "1 page (0.0/s), 2.0 KiB, 1 URL queued, hosts: none"
     assert "1 URL;" in show_progress(one)
     shown = show_report(End.TIME, one, 0, Folder(Path("data")))
     assert "queued       1 URL\n" in shown and "scheduled    1 URL\n" in shown
@@ -304,33 +301,31 @@ def test_limit_names_the_host_that_takes_longest() -> None:
     slow = busy_host("http://slow.example", 12, 68.0, Condition.DELAYED)
     other = busy_host("http://b.example", 2, 1.0, Condition.CHECKED_OUT)
     for hosts in ((slow,), (slow, other)):
-        assert limit_text(progress(), Workload(hosts), NOW) == (
+        assert limit_text(progress(), Workload(hosts)) == (
             "waiting for http://slow.example: 12 URLs, one request each 68 s, about 14 min"
         )
 
 
 def test_limit_names_the_delay_if_all_hosts_wait_for_it() -> None:
     hosts = tuple(busy_host(f"http://{name}.example", 20, 1.0, Condition.DELAYED) for name in "ab")
-    assert limit_text(progress(), Workload(hosts), NOW) == "limited by the 1 s delay at 2 hosts"
+    assert limit_text(progress(), Workload(hosts)) == "limited by the 1 s delay at 2 hosts"
     mixed = (hosts[0], busy_host("http://c.example", 5, 5.0, Condition.CHECKED_OUT))
-    shown = limit_text(progress(), Workload(mixed), NOW)
+    shown = limit_text(progress(), Workload(mixed))
     assert shown == "limited by the delays of 1 to 5 s at 2 hosts"
 
 
 def test_limit_names_the_parser_the_fetcher_the_speed_and_the_budget() -> None:
     hosts = tuple(busy_host(f"http://{name}.example", 20, 1.0, Condition.READY) for name in "ab")
     of = progress(conditions=Counter({"ready": 2}))
-    assert limit_text(of, Workload(hosts), NOW) == (
+    assert limit_text(of, Workload(hosts)) == (
         "limited by the fetcher: 2 hosts ready to be fetched"
     )
-    assert limit_text(of, Workload(hosts, speed=20.0), NOW) == (
-        "limited by gossamer speed: 20 pages/s"
-    )
+    assert limit_text(of, Workload(hosts, speed=20.0)) == ("limited by gossamer speed: 20 pages/s")
     slow = progress(lags={"parser": {"pages.fetched": 120}})
-    assert "limited by the parser: 120 fetched pages" in limit_text(slow, Workload(hosts), NOW)
-    assert "standstill" in limit_text(of, Workload(is_standstill=True), NOW)
+    assert "limited by the parser: 120 fetched pages" in limit_text(slow, Workload(hosts))
+    assert "standstill" in limit_text(of, Workload(is_standstill=True))
     waiting = progress(revisiting=RevisitTotals("optimal", 5000.0, waiting=25))
-    assert limit_text(waiting, NO_WORK, NOW) == (
+    assert limit_text(waiting, NO_WORK) == (
         "limited by the budget of 5,000 visits a day: 25 new URLs waiting"
     )
 
