@@ -27,8 +27,8 @@ class GroupLag(Struct, frozen=True, kw_only=True):
     service: str
     topic: str
     records: int
-    seconds: float
-    """The age of the oldest of these records; 0 without one."""
+    seconds: float | None
+    """The age of the oldest of these records; 0 without one, and null if it is not sampled."""
     is_at_least: bool = False
     """Whether the record is older than this, because it was there at the first sample."""
 
@@ -71,8 +71,8 @@ class LagTimes:
                 if records:
                     seconds, is_at_least = self._age(at, offsets.committed)
                 other = found.get(key)
-                if other and other.seconds > seconds:
-                    seconds, is_at_least = other.seconds, other.is_at_least
+                if other and (other.seconds or 0.0) > seconds:
+                    seconds, is_at_least = other.seconds or 0.0, other.is_at_least
                 found[key] = GroupLag(
                     service=group,
                     topic=at[0],

@@ -75,6 +75,16 @@ def find_limit(progress: Progress, workload: Workload) -> Limit:
     return Limit(LimitKind.DELAYS, text)
 
 
+def seconds_left(progress: Progress, workload: Workload, rate: float) -> float:
+    """Return an estimate of the seconds until nothing is queued, if no URL is added; 0 if nothing
+    is. *rate*: pages a second."""
+    if not progress.queued:
+        return 0.0
+    known = sum(host.queued for host in workload.hosts)
+    rest = progress.queued / rate if progress.queued > known and rate > 0 else 0.0
+    return max(workload.seconds_left, rest)
+
+
 def _wait_for_host(host: Host) -> Limit:
     parts = [plural(host.queued, "URL"), host.delay_text or f"one each {host.pace:.3g} s"]
     if host.seconds_left:

@@ -14,6 +14,7 @@ from gossamer.log import Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.speed import Speeds
 from gossamer.store import Store
+from inspection.crawl import OpenCrawl
 from inspection.folder import Opened
 from inspection.hosts import Host, host_of
 from inspection.labels import plain_reason
@@ -81,16 +82,29 @@ class Waiting(Struct, frozen=True):
 
 def read_workload(opened: Opened, now: float) -> Workload:
     """Return the workload of the crawl in a folder *now*."""
-    log, store = opened.log, opened.store
-    for row in (PartitionRow, ListedHost, HostRow, RobotsRow):
-        store.table(row)  # A missing table is created before the read transaction.
+    _create_tables(opened.store)
     with opened.database.reading():
-        return workload_of(log, store, now)
+        return _workload(opened.log, opened.store, now)
 
 
-def workload_of(log: Log, store: Store, now: float) -> Workload:
-    """Return the workload of the crawl on *log* and *store*, of a folder or of a fleet. At most
-    `MAX_READ_ENTRIES` hosts are read, with a few concurrent reads."""
+def read_crawl_workload(crawl: OpenCrawl, now: float) -> Workload:
+    """Return the workload of *crawl*, in a folder or a fleet, *now*.
+
+    At most `MAX_READ_ENTRIES` hosts are read, many of them concurrently.
+    """
+    store = crawl.store()
+    _create_tables(store)
+    with crawl.reading():
+        return _workload(crawl.log, store, now)
+
+
+def _create_tables(store: Store) -> None:
+    """Create missing tables, which must exist before a read transaction."""
+    for row in (PartitionRow, ListedHost, HostRow, RobotsRow):
+        store.table(row)
+
+
+def _workload(log: Log, store: Store, now: float) -> Workload:
     rows = [*islice(_listed_hosts(log, store), MAX_READ_HOSTS)]
     hosts = sorted(map(host_of, rows), key=lambda host: host.seconds_left, reverse=True)
     if hosts:

@@ -37,7 +37,7 @@ from inspection.labels import (
     outcome_label,
     plain_reason,
 )
-from inspection.limits import find_limit
+from inspection.limits import find_limit, seconds_left
 from inspection.progress import End, Progress
 from inspection.status import Failure
 from inspection.visits import SeedFailure
@@ -80,11 +80,8 @@ def limit_text(progress: Progress, workload: Workload) -> str:
 
 def queue_text(progress: Progress, workload: Workload, rate: float) -> str:
     """Return how many URLs are queued, how long they take, and how many wait for later."""
-    seconds = workload.seconds_left
-    known = sum(host.queued for host in workload.hosts)
-    if progress.queued > known and rate > 0:
-        seconds = max(seconds, progress.queued / rate)
-    left = f", {about(seconds)}" if progress.queued and seconds >= MIN_SHOWN_ESTIMATE else ""
+    seconds = seconds_left(progress, workload, rate)
+    left = f", {about(seconds)}" if seconds >= MIN_SHOWN_ESTIMATE else ""
     later = max(0, progress.due_count - progress.conditions[Condition.BACKING_OFF])
     scheduled = f"; {plural(later, 'URL')} scheduled for later" if later else ""
     return f"{plural(progress.queued, 'URL')}{left}{scheduled}"

@@ -1,0 +1,102 @@
+"""The overview of a crawl: one sentence, its limit, lags, budgets, and what needs attention."""
+
+from collections import Counter
+from typing import Any
+
+from msgspec.structs import replace
+
+from gossamer.events import CrawlDefined, Outcome, Speed, SpeedSet
+from gossamer.log import GroupOffsets
+from gossamer.log.codec import encode
+from inspection.archives import ArchiveBuffer
+from inspection.lag_times import LagTimes
+from inspection.limits import LimitKind
+from inspection.overview import Overview, ProblemKind, make_overview, read_overview
+from inspection.progress import Progress
+from inspection.status import CrawlStatus, Failure
+from inspection.workload import Waiting, Workload
+from tests.frontier.simulation import START, Simulation
+from tests.inspection.simulated import opened
+
+NOW = 1_700_000_000.0 - 1_700_000_000.0 % 3600 + 1800.0
+HOUR = int(NOW // 3600)
+DEFINED = CrawlDefined(at=1.0, scope="any()", max_depth=3)
+
+
+def overview(times: LagTimes | None = None, **changes: object) -> Overview:
+    """Return the overview of a running crawl whose progress has *changes*."""
+    of_status = ("definition", "buffers", "failures")
+    fields: dict[str, Any] = {
+        "definition": DEFINED,
+        **{name: changes.pop(name) for name in of_status if name in changes},
+    }
+    progress = Progress(**{"pages": 900, "queued": 5, **changes})  # type: ignore[arg-type]
+    status = CrawlStatus(
+        crawl="data", fleet=False, is_running=True, progress=progress, waiting=Waiting(), **fields
+    )
+    return make_overview(status, Workload(), times, NOW)
+
+
+def kinds(found: Overview) -> list[ProblemKind]:
+    return [problem.kind for problem in found.problems]
+
+
+def test_overview_of_a_running_crawl_names_its_rate_and_limit() -> None:
+    sim = Simulation()
+    sim.admit(*(f"http://{host}.example/{number}" for host in "ab" for number in range(30)))
+    sim.run(until=START + 20.0)
+    crawl = opened(sim)
+    found = read_overview(crawl, now=sim.now)
+    assert found.pages == len(sim.pages()) > 0
+    assert found.queued == 60 - found.pages
+    assert found.limit.kind is LimitKind.DELAYS
+    assert found.answer.endswith("Limited by the 1 s delay at 2 hosts.")
+    assert found.manners.shortest_delay == found.manners.longest_delay == 1.0
+    assert found.seconds_left > 0 and not found.problems
+    crawl.log.append([encode(SpeedSet(at=sim.now, speeds=(Speed("", pages=0.0),)))])
+    assert read_overview(crawl, now=sim.now).limit.kind is LimitKind.STANDSTILL
+    crawl.log.append([encode(replace(sim.definition, paused=True))])
+    found = read_overview(crawl, now=sim.now)
+    assert found.answer == "Nothing is fetched: the crawl is paused."
+    assert kinds(found) == [ProblemKind.IDLE]
+
+
+def test_rate_is_that_of_the_present_hour_and_of_the_one_before_if_it_is_young() -> None:
+    hours = {str(HOUR): (1700, 50, 50), str(HOUR - 1): (3600, 0, 0), str(HOUR - 2): (9, 0, 0)}
+    found = overview(hours=hours)
+    assert found.rate == 1.0
+    assert [hour.new for hour in found.hours] == [9, 3600, 1700]
+    assert overview(hours={str(HOUR - 1): (3600, 0, 0)}).rate == 0.0
+
+
+def test_crawl_without_problems_has_none() -> None:
+    found = overview()
+    assert found.problems == () and found.answer == "0 pages/s, 5 URLs queued."
+
+
+def test_problems_name_what_needs_attention() -> None:
+    times = LagTimes()
+    times.add({"parser": {("pages.fetched", 0): GroupOffsets(10, 0, 90)}}, NOW - 120.0)
+    times.add({"parser": {("pages.fetched", 0): GroupOffsets(10, 0, 95)}}, NOW)
+    found = overview(
+        times,
+        dead_letters=3,
+        outcomes=Counter({Outcome.PAGE: 60, Outcome.BUSY: 40}),
+        definition=replace(DEFINED, max_pages=900),
+        buffers=(ArchiveBuffer("archive-1", 2, 2048, "no volume answers"),),
+        failures=(Failure("429 or Retry-After", 40),),
+    )
+    assert [problem.text for problem in found.problems] == [
+        "3 dead letters: records that no service could process.",
+        "Archive archive-1: no volume answers; 2 files, 2.0 KiB, wait.",
+        "parser is at least 2 min 00 s behind on pages.fetched (85 records).",
+        "The limit of 900 pages is reached.",
+        "40 % of the visits ended with: 429 or Retry-After.",
+    ]
+    assert found.manners.busy == 40
+    assert [budget.used for budget in found.budgets] == [900]
+
+
+def test_lags_without_samples_have_records_alone() -> None:
+    found = overview(lags={"parser": {"pages.fetched": 7}})
+    assert [(lag.records, lag.seconds) for lag in found.lags] == [(7, None)]
