@@ -166,7 +166,7 @@ def parse_outcome(text: str) -> OutcomeFilter:
 def read_last_outcome(crawl: OpenCrawl, url: str) -> LastOutcome | None:
     """Return the last outcome of a canonical *url*; None if it was neither visited nor refused."""
     row = crawl.store().table(UrlRow).get((crawl.id, host_key(url)), url)
-    return _last_outcome(row) if row else None
+    return last_outcome(row) if row else None
 
 
 def matching_urls(
@@ -179,10 +179,11 @@ def matching_urls(
     for row in crawl.store().table(UrlRow).everything():
         is_candidate = row.crawl == crawl.id and row.outcome in among and row.at <= before
         if is_candidate and (chosen is None or chosen.matches(row.outcome, row.status)):
-            yield _last_outcome(row)
+            yield last_outcome(row)
 
 
-def _last_outcome(row: UrlRow) -> LastOutcome:
+def last_outcome(row: UrlRow) -> LastOutcome:
+    """Return the last outcome of a URL from its *row*."""
     was_visited = bool(row.earlier or row.attempt)
     return LastOutcome(row.url, row.host, row.outcome, row.at, row.status, was_visited)
 

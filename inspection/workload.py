@@ -139,17 +139,19 @@ def _directory_entries(log: Log, store: Store) -> Iterator[ListedHost]:
             yield from entries.rows(bucket, bucket)
 
 
-def read_waiting(store: Store, backing_off: int, due_count: int = 0) -> Waiting:
-    """Return the waiting hosts and URLs of a folder.
+def read_waiting(
+    store: Store, backing_off: int, due_count: int = 0, partitions: int = PARTITIONS
+) -> Waiting:
+    """Return the first waiting hosts and URLs of a folder, or of a fleet with its *partitions*.
 
     *backing_off*: the number of hosts that back off; *due_count*: the number of all waiting hosts
-    and URLs.
+    and URLs. At most `MAX_READ_ENTRIES` entries of the calendar are read.
     """
     hosts, urls = list[Host](), list[ScheduledUrl]()
     max_hosts = min(MAX_LISTED_ENTRIES, backing_off)
     max_urls = min(MAX_LISTED_ENTRIES, max(0, due_count - backing_off))
     first_at = None
-    for read, entry in enumerate(_valid_entries(store)):
+    for read, entry in enumerate(_valid_entries(store, partitions)):
         at = entry.ready_at if isinstance(entry, HostRow) else entry.waits_until
         first_at = at if first_at is None else first_at
         if isinstance(entry, HostRow):
@@ -163,11 +165,11 @@ def read_waiting(store: Store, backing_off: int, due_count: int = 0) -> Waiting:
     return Waiting(first_at, tuple(hosts[:MAX_LISTED_ENTRIES]), tuple(urls[:MAX_LISTED_ENTRIES]))
 
 
-def _valid_entries(store: Store) -> Iterator[HostRow | PlanRow]:
+def _valid_entries(store: Store, number: int) -> Iterator[HostRow | PlanRow]:
     """Yield the row of each valid entry of the calendar, soonest first."""
     partitions, entries = store.table(PartitionRow), store.table(DueRow)
     hosts, plans = store.table(HostRow), store.table(PlanRow)
-    ranges = [row.due for key in partition_keys(PARTITIONS) if (row := partitions.get(key))]
+    ranges = [row.due for key in partition_keys(number) if (row := partitions.get(key))]
     # Entries stay until their bucket is dropped. An entry is valid if the row has the same time.
     for due in RangedLog(entries, HOSTS, merge_ranges(ranges)):
         if due.plan:
