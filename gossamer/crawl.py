@@ -64,6 +64,8 @@ class CrawlRequest:
     discovery_share: float | None = None
     choices: Mapping[str, Any] = field(default_factory=dict)
     """Other requested settings, by their names in `CHOICES`. All others do not change."""
+    crawl: str = DEFAULT_CRAWL
+    """The id of the crawl."""
 
 
 def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
@@ -106,12 +108,15 @@ def define(
     """
     if not request.seeds and before is None:
         raise BadSettings("no seed: give a URL, or --seeds FILE")
+    check_id(request.crawl)
+    check_not_removed(before)
     scope = _scope(request, before)
     for seed in request.seeds:
         evaluation = parse_scope(scope).evaluate(seed, 0)
         if not evaluation.inside:
             raise BadSettings(f"seed {seed} is out of scope: {evaluation.rule}")
     crawl = CrawlDefined(
+        crawl=request.crawl,
         at=now,
         scope=scope,
         max_depth=request.max_depth,
@@ -134,6 +139,9 @@ def apply_request(
         crawl,
         **_merge_choices(request.choices, old),
         parties=old.parties,
+        weight=old.weight,
+        share_for=old.share_for,
+        own_topic=old.own_topic,
         revisit=request.revisit or old.revisit,
         budget=old.budget if request.budget is None else request.budget,
         discovery_share=old.discovery_share if share is None else share,
@@ -195,6 +203,31 @@ def check_id(crawl: str) -> None:
         raise BadSettings(
             f"{crawl[:80]!r} is not the id of a crawl: write 1 to 40 of a-z, 0-9 and -, beginning "
             "with a letter or digit"
+        )
+
+
+def choose_crawl(crawls: Mapping[str, CrawlDefined], named: str | None, place: str) -> str:
+    """Return the id *named*, or else of the only crawl of *crawls* that is not removed.
+
+    Without any definition it is `default`. *place* is the folder or fleet in messages. Raise
+    BadSettings if *named* is not the id of a crawl, or if the choice is not unique.
+    """
+    ids = [crawl for crawl, definition in crawls.items() if not definition.removed]
+    if named is not None:
+        if named in crawls or not crawls:
+            return named
+        raise BadSettings(f"{place} has no crawl {named!r}: its crawls are {', '.join(crawls)}")
+    if len(ids) > 1:
+        raise BadSettings(f"{place} has several crawls: add --crawl with one of {', '.join(ids)}")
+    return next(iter(ids or crawls), DEFAULT_CRAWL)
+
+
+def check_not_removed(crawl: CrawlDefined | None) -> None:
+    """Raise BadSettings if *crawl* was removed: records of the old crawl may still be on the way,
+    so its id is not used again."""
+    if crawl and crawl.removed:
+        raise BadSettings(
+            f"crawl {crawl.crawl} was removed, and an id is used only once: choose another id"
         )
 
 

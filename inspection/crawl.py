@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gossamer.crawl import choose_crawl, definitions_of
 from gossamer.errors import GossamerError, Unavailable
-from gossamer.events import DEFAULT_CRAWL
+from gossamer.events import CrawlDefined
 from gossamer.log import Log
 from gossamer.runtime.backends import open_blobs, open_log, open_store
 from gossamer.runtime.identity import check_topics
@@ -29,7 +30,7 @@ class NotFound(GossamerError):
 
 @dataclass(frozen=True)
 class OpenCrawl:
-    """An opened crawl."""
+    """An opened folder or fleet, and one of its crawls."""
 
     name: str
     """The name of the folder or the fleet in messages."""
@@ -41,8 +42,8 @@ class OpenCrawl:
     is_running: Callable[[], bool | None] = lambda: None
     """Returns whether a crawl runs in the folder; None for a fleet, whose processes have probes."""
     fleet: bool = False
-    id: str = DEFAULT_CRAWL
-    """The id of the crawl in rows and events."""
+    named: str | None = None
+    """The id of the crawl, if one was named. None means the only crawl of the folder or fleet."""
     settings: "Settings | None" = None
     """The settings that were given; None if all have their defaults."""
     blobs: "Callable[[], Volume] | None" = None
@@ -52,23 +53,46 @@ class OpenCrawl:
     volumes: tuple[str, ...] = ()
     """The URLs of the volumes that have complete WARC files, if there are any."""
 
+    @cached_property
+    def id(self) -> str:
+        """The id of the crawl in rows and events; `default` if no crawl is defined.
+
+        Raise BadSettings if the named crawl does not exist, or if there are several crawls and none
+        is named. Commands that concern all crawls do not read the id.
+        """
+        return choose_crawl(definitions_of(self.log), self.named, self.name)
+
+    def crawls(self) -> dict[str, CrawlDefined]:
+        """Return the definitions of all crawls by id, sorted; removed crawls too."""
+        return definitions_of(self.log)
+
+    def definition(self) -> CrawlDefined | None:
+        """Return the active definition of the crawl; None if it was never defined."""
+        return self.crawls().get(self.id)
+
+    def of(self, crawl: str) -> "OpenCrawl":
+        """Return the crawl with the id *crawl* in this folder or fleet, on the same log and
+        store."""
+        return replace(self, named=crawl)
+
 
 @contextmanager
 def open_crawl(
-    settings: "Settings | None", data: Path | None, create: bool = False
+    settings: "Settings | None", data: Path | None, create: bool = False, named: str | None = None
 ) -> Iterator[OpenCrawl]:
     """Open the folder *data*, or else the fleet of *settings*, or else the default folder.
 
-    A missing folder is created if *create*; otherwise raise GossamerError.
+    *named* is the id of the crawl; None means the only one. A missing folder is created if
+    *create*; otherwise raise GossamerError.
     """
     if data is None and settings and settings.kafka.servers:
         with _open_fleet(settings) as crawl:
             check_topics(crawl.log)
-            yield crawl
+            yield replace(crawl, named=named)
     else:
         crawl = _open_folder(settings, Folder(data or DEFAULT_FOLDER), create)
         check_topics(crawl.log)
-        yield crawl
+        yield replace(crawl, named=named)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The data folder of a crawl: its files, and the lock that admits one crawl at a time."""
+"""A data folder: the files of its crawls, and the lock that admits one run at a time."""
 
 import errno
 import fcntl
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from gossamer import clock
 from gossamer.errors import GossamerError, Locked
-from gossamer.events import DEFAULT_CRAWL
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database, no_space
 from gossamer.store.sqlite import SqliteStore
@@ -23,7 +22,7 @@ LOCK_TIMEOUT = 10.0
 
 
 class Folder:
-    """The files of one crawl."""
+    """The files of the crawls in one folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -131,8 +130,6 @@ class Opened:
         """*settings* limit the number of retained records. Without settings, no record and no blob
         is removed."""
         self.folder = folder
-        self.crawl_id = DEFAULT_CRAWL
-        """The id of the crawl in rows and events; a folder has one crawl."""
         self.database = Database(folder.database)
         limit, blobs = (settings.records_limit, folder.open_blobs()) if settings else (0, None)
         self.log = SqliteLog(self.database, limit, blobs)

@@ -101,12 +101,12 @@ class Progress:
         return not any(self.lag.values()) and not self.checked_out
 
 
-def read_progress(opened: Opened) -> Progress:
-    """Return the progress of the crawl in a folder."""
+def read_progress(opened: Opened, crawl_id: str) -> Progress:
+    """Return the progress of a crawl in a folder."""
     for row in (TallyRow, PartitionTallyRow, PartitionPlansRow):
         opened.store.table(row)  # A missing table is created before the read transaction.
     with opened.database.reading():
-        return read_totals(opened.log, opened.store, opened.crawl_id)
+        return read_totals(opened.log, opened.store, crawl_id)
 
 
 def read_totals(log: Log, store: Store, crawl_id: str) -> Progress:
@@ -166,7 +166,7 @@ def has_parked_to_evaluate(opened: Opened, crawl: CrawlDefined) -> bool:
     return any(
         limit.evaluated_by != limit_state(limit.name, crawl, blocklist)
         for group in range(KEY_GROUPS)
-        for limit in table.scan((opened.crawl_id, str(group)))
+        for limit in table.scan((crawl.crawl, str(group)))
         if limit.ends.tail_size or limit.ends.tail > limit.ends.head
     )
 

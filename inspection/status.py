@@ -8,7 +8,6 @@ import msgspec
 from gossamer.crawl import (
     blocklist_of,
     host_overrides_of,
-    last_definition,
     overrides_of,
     speed_of,
     why_idle,
@@ -273,7 +272,7 @@ def read_status(crawl: OpenCrawl) -> CrawlStatus:
             crawl=crawl.name,
             fleet=crawl.fleet,
             is_running=crawl.is_running(),
-            definition=last_definition(crawl.log),
+            definition=crawl.definition(),
             progress=progress,
             overridden_sites=len(overrides_of(crawl.log)),
             overridden_hosts=len(host_overrides_of(crawl.log)),

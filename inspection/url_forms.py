@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gossamer import clock
-from gossamer.crawl import complete_url, last_definition
+from gossamer.crawl import complete_url
 from gossamer.errors import BadSettings
 from gossamer.store import Store
 from gossamer.web.url import (
@@ -93,7 +93,7 @@ def is_seen(crawl: OpenCrawl, url: str) -> bool:
 def _form(crawl: OpenCrawl, full: str) -> CrawlForm:
     url = canonicalize(full)
     steps = [_step(*one) for one in trace_steps(full) if one[1] != f"{full}/"]
-    definition, store = last_definition(crawl.log), crawl.store()
+    definition, store = crawl.definition(), crawl.store()
     enabled = definition.url_steps if definition else ()
     if store.table(UrlRow).get((crawl.id, host_key(url)), url):
         return CrawlForm(url, tuple(steps))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gossamer.blocklist import Blocklist
-from gossamer.crawl import blocklist_of, host_overrides_of, last_definition, overrides_of, speed_of
+from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden
 from gossamer.log import partition_of
@@ -212,7 +212,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         url=url,
         erased=next((row for row in reversed(erasures) if is_about(url, row.target)), None),
         fleet=crawl.fleet,
-        definition=last_definition(crawl.log),
+        definition=crawl.definition(),
         blocklist=blocklist_of(crawl.log),
         site_override=overridden[0],
         host_override=overridden[1],
@@ -247,7 +247,7 @@ def read_gate_inputs(
     for event in overridden:
         if event:
             overrides.change(event)
-    definition, speeds = last_definition(crawl.log), Speeds(speed_of(crawl.log))
+    definition, speeds = crawl.definition(), Speeds(speed_of(crawl.log))
     return stored_gate_inputs(
         store,
         crawl.id,

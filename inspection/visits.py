@@ -188,25 +188,25 @@ def last_outcome(row: UrlRow) -> LastOutcome:
     return LastOutcome(row.url, row.host, row.outcome, row.at, row.status, was_visited)
 
 
-def failed_seeds(opened: Opened, seeds: Iterable[str]) -> dict[str, SeedFailure]:
+def failed_seeds(opened: Opened, crawl_id: str, seeds: Iterable[str]) -> dict[str, SeedFailure]:
     """Return canonical seed → its failure; empty if any seed gave a page.
 
     Redirects of a seed are followed.
     """
     reasons: dict[str, SeedFailure] = {}
     for seed in seeds:
-        url, row = _follow_redirects(opened, seed)
+        url, row = _follow_redirects(opened, crawl_id, seed)
         if row and row.outcome == Outcome.PAGE:
             return {}
         reasons[seed] = _seed_failure(opened, url, row)
     return reasons
 
 
-def _follow_redirects(opened: Opened, url: str) -> tuple[str, UrlRow | None]:
-    crawl, followed = last_definition(opened.log), set[str]()
+def _follow_redirects(opened: Opened, crawl_id: str, url: str) -> tuple[str, UrlRow | None]:
+    crawl, followed = last_definition(opened.log, crawl_id), set[str]()
     with suppress(BadUrl):
-        url = crawl_url(crawl, url) if crawl and not _url_row(opened, url) else url
-    while (row := _url_row(opened, url)) and row.outcome == Outcome.REDIRECT:
+        url = crawl_url(crawl, url) if crawl and not _url_row(opened, crawl_id, url) else url
+    while (row := _url_row(opened, crawl_id, url)) and row.outcome == Outcome.REDIRECT:
         followed.add(url)
         try:
             url = canonicalize(row.location, url)
@@ -217,8 +217,8 @@ def _follow_redirects(opened: Opened, url: str) -> tuple[str, UrlRow | None]:
     return url, row
 
 
-def _url_row(opened: Opened, url: str) -> UrlRow | None:
-    return opened.store.table(UrlRow).get((opened.crawl_id, host_key(url)), url)
+def _url_row(opened: Opened, crawl_id: str, url: str) -> UrlRow | None:
+    return opened.store.table(UrlRow).get((crawl_id, host_key(url)), url)
 
 
 def _seed_failure(opened: Opened, url: str, row: UrlRow | None) -> SeedFailure:

@@ -65,7 +65,7 @@ class Run:
     def update(self, now: float) -> End | None:
         """Update `progress`; return why the crawl has ended, or None if it goes on."""
         if version := self.opened.database.changed_since(self.version):
-            self.version, self.progress = version, read_progress(self.opened)
+            self.version, self.progress = version, read_progress(self.opened, self.crawl.crawl)
             self.has_more = not self.progress.drained or has_parked_to_evaluate(
                 self.opened, self.crawl
             )
@@ -138,7 +138,7 @@ def run_crawl(
             _remove_leftovers(opened)
             run = _prepare(settings, opened, request, max_time)
             with _interrupts(run):
-                return _run(run, children, show), read_progress(opened)
+                return _run(run, children, show), read_progress(opened, request.crawl)
     finally:
         for child in children:
             child.kill()
@@ -163,9 +163,9 @@ def _run(run: Run, children: list[Child], show: Show) -> End:
 
 
 def _prepare(settings: Settings, opened: Opened, request: CrawlRequest, max_time: float) -> Run:
-    before, now = last_definition(opened.log), clock.now()
-    crawl = define(request, before, read_progress(opened).pages, now)
-    added = [SeedAdded(at=now, url=seed) for seed in request.seeds]
+    before, now = last_definition(opened.log, request.crawl), clock.now()
+    crawl = define(request, before, read_progress(opened, request.crawl).pages, now)
+    added = [SeedAdded(crawl=request.crawl, at=now, url=seed) for seed in request.seeds]
     opened.log.append([encode(event) for event in (crawl, *added)])
     return Run(settings, opened, crawl, max_time, now)
 

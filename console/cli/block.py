@@ -7,7 +7,7 @@ import argparse
 
 from changes.blocking import plan_block
 from console.cli.changing import add_change, carry_out
-from console.cli.options import add_crawl, lines_of, open_from
+from console.cli.options import add_place, lines_of, open_from
 from console.output import say
 from gossamer import clock
 from gossamer.blocklist import parse_rule
@@ -28,7 +28,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="read rules from FILE, one a line (# begins a comment); - is standard input",
     )
     add_change(command)
-    add_crawl(command)
+    add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from console.cli.options import add_crawl, open_from
+from console.cli.options import add_place, open_from
 from console.output import RED, say
 from gossamer.blocklist import describe_rule
 from gossamer.crawl import blocklist_of, canonical_of_typed
@@ -16,7 +16,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "urls", nargs="*", metavar="URL", help="print the rule that forbids URL, if there is one"
     )
-    add_crawl(command)
+    add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:

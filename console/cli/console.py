@@ -4,7 +4,7 @@ import argparse
 import os
 import socket
 
-from console.cli.options import add_crawl, add_port, open_from
+from console.cli.options import add_place, add_port, open_from
 from console.output import say
 from gossamer.errors import BadSettings
 from gossamer.extras import require_extra
@@ -15,7 +15,7 @@ DEFAULT_PORT = 8080
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_port(command, DEFAULT_PORT)
-    add_crawl(command)
+    add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -22,6 +22,7 @@ from console.cli.view import Lines, LiveView, NoView
 from console.output import print_lines, say
 from gossamer import clock
 from gossamer.crawl import CHOICES, SCOPES, CrawlRequest, read_seeds
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
@@ -65,6 +66,14 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
             "dest": "seeds_file",
             "metavar": "FILE",
             "help": "read seeds from FILE, a URL a line; - is standard input",
+        },
+    ),
+    (
+        "--crawl",
+        {
+            "default": DEFAULT_CRAWL,
+            "metavar": "ID",
+            "help": "the crawl of the seeds, if the folder has several (default: default)",
         },
     ),
     ("--contact", {"help": "your e-mail address or Web page, sent with each request"}),
@@ -143,14 +152,16 @@ def run(options: argparse.Namespace) -> int:
         check_classifiers(settings.crawl.relevant)
     request = _request(options, settings.crawl)
     folder, started_at = Folder(options.data), clock.now()
-    pages_before = read_progress(folder.open()).pages if folder.database.exists() else 0
+    pages_before = 0
+    if folder.database.exists():
+        pages_before = read_progress(folder.open(), request.crawl).pages
     with _view(options) as show:
         end, progress = run_crawl(
             settings, folder, request, options.max_time, show, options.metrics_port
         )
     seconds_taken = clock.now() - started_at
     opened = folder.open()
-    failed = failed_seeds(opened, request.seeds) if end not in CUT_SHORT else {}
+    failed = failed_seeds(opened, request.crawl, request.seeds) if end not in CUT_SHORT else {}
     if not options.quiet:
         if settings.logs.json_lines:
             structlog.get_logger().info("report", end=end.value, pages=progress.pages)
@@ -163,7 +174,7 @@ def run(options: argparse.Namespace) -> int:
             seconds_taken,
             pages_before,
             folder,
-            read_failures(opened.store, opened.crawl_id, progress, waiting),
+            read_failures(opened.store, request.crawl, progress, waiting),
             failed,
             options.verbose,
         )
@@ -184,6 +195,7 @@ def _request(options: argparse.Namespace, crawl: CrawlSettings) -> CrawlRequest:
         budget=crawl.budget if "budget" in crawl.model_fields_set else None,
         discovery_share=crawl.discovery_share,
         choices={name: getattr(crawl, name) for name in CHOICES if name in crawl.model_fields_set},
+        crawl=options.crawl,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from console.cli.options import add_crawl, open_from
+from console.cli.options import add_place, open_from
 from console.output import say
 from gossamer.errors import BadSettings, GossamerError, Poison
 from gossamer.events import DeadLetter
@@ -38,7 +38,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--service", metavar="NAME", help="only records that this service could not process"
         )
-        add_crawl(action)
+        add_place(action)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@ import argparse
 
 import msgspec
 
-from console.cli.options import add_crawl, settings_of
+from console.cli.options import add_place, settings_of
 from console.doctor import Finding, examine_fleet, examine_folder, is_healthy
 from console.output import GREEN, RED, say
 from gossamer.terminal import json_line
@@ -14,7 +14,7 @@ from inspection.figures import plural
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add_crawl(command)
+    add_place(command)
     command.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 

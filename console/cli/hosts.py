@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from console.cli.options import add_crawl, add_listing, open_from
+from console.cli.options import add_listing, add_place, open_from
 from console.output import RED, YELLOW, say
 from gossamer import clock
 from gossamer.terminal import json_line
@@ -23,7 +23,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="only hosts in this condition",
     )
     add_listing(command, "hosts")
-    add_crawl(command)
+    add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,7 +8,6 @@ from console.cli.options import add_crawl, open_from
 from console.importing import Importer, WarcSource, sources_of
 from console.output import say
 from gossamer import clock
-from gossamer.crawl import last_definition
 from gossamer.erasures import Erasures
 from gossamer.errors import BadSettings
 from gossamer.events import Imported, Purpose
@@ -49,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     """Append the captures. Return 1 if some records cannot be used."""
     sources = [source for path in options.files for source in sources_of(path)]
     with open_from(options) as crawl:
-        if last_definition(crawl.log) is None:
+        if crawl.definition() is None:
             raise BadSettings(f"{crawl.name} has no crawl yet: define one with gossamer seed URL")
         settings = crawl.settings or load_settings(options.config)
         imported = Imported.VISITED if options.visited else Imported.HISTORY

@@ -122,7 +122,15 @@ def settings_of(options: argparse.Namespace, overrides: "Nested | None" = None) 
 
 
 def add_crawl(command: argparse.ArgumentParser) -> None:
-    """Add the options for the place of the crawl, a folder or a fleet, to *command*."""
+    """Add the options for a crawl and its place to *command*, which concerns one crawl."""
+    add_place(command)
+    command.add_argument(
+        "--crawl", metavar="ID", help="the crawl, if the folder or fleet has several"
+    )
+
+
+def add_place(command: argparse.ArgumentParser) -> None:
+    """Add the options for a folder or a fleet to *command*, which concerns all its crawls."""
     add_config(command)
     command.add_argument(
         "--data",
@@ -149,11 +157,12 @@ def open_from(
     options: argparse.Namespace, create: bool = False
 ) -> AbstractContextManager[OpenCrawl]:
     """Open the crawl that *options* name."""
+    named = getattr(options, "crawl", None)
     if options.config is None and not any(name.startswith(SETTINGS_PREFIX) for name in os.environ):
         # No setting is given: importing the settings takes longer than the rest of a short command.
         configure_logs(as_json=False, level="error")
-        return open_crawl(None, options.data, create)
-    return open_crawl(settings_of(options), options.data, create)
+        return open_crawl(None, options.data, create, named)
+    return open_crawl(settings_of(options), options.data, create, named)
 
 
 def place_from(options: argparse.Namespace) -> "Folder | Settings":

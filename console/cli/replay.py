@@ -21,7 +21,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from console.cli.console import listen
-from console.cli.options import add_crawl, add_port, open_from
+from console.cli.options import add_place, add_port, open_from
 from console.output import say
 from gossamer import clock
 from gossamer.errors import GossamerError
@@ -41,7 +41,7 @@ NOT_MODIFIED_STATUS = "304"
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_port(command, DEFAULT_PORT)
-    add_crawl(command)
+    add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:

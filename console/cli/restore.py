@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from console.cli.options import add_crawl, place_from, settings_of
+from console.cli.options import add_place, place_from, settings_of
 from console.cli.snapshot import check_tables, missing_files, read_fleet_snapshot
 from console.output import YELLOW, print_items, say
 from gossamer import clock
@@ -51,7 +51,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="fleets: compare log and store, and return to the older of both offsets",
     )
-    add_crawl(command)
+    add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:

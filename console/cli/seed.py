@@ -24,6 +24,8 @@ from gossamer.crawl import (
     CHOICES,
     CrawlRequest,
     apply_request,
+    check_id,
+    check_not_removed,
     define,
     define_party,
     last_definition,
@@ -91,10 +93,14 @@ def run(options: argparse.Namespace) -> int:
         SeedAdded(at=now, url=seed, priority=options.priority, party=options.party)
         for seed in seeds
     ]
+    if options.crawl:
+        check_id(options.crawl)
     with open_from(options, create=True) as opened:
-        before = last_definition(opened.log)
+        name = options.crawl or opened.id
+        before = last_definition(opened.log, name)
+        check_not_removed(before)
         crawl = changed_crawl(seeds, before, options.scope, options.depth, settings.crawl)
-        crawl = _with_choices(crawl, before, changes, settings.crawl)
+        crawl = replace(_with_choices(crawl, before, changes, settings.crawl), crawl=name)
         if before is None and opened.fleet and not settings.crawl.revisit:
             crawl = replace(crawl, revisit=DEFAULT_FLEET_POLICY)
         if party_limits or options.party in crawl.parties:
@@ -103,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
             crawl = replace(crawl, at=now)
             # Before the seeds: their scope is evaluated by it.
             opened.log.append([encode(crawl)])
-        opened.log.append([encode(event) for event in events])
+        opened.log.append([encode(replace(event, crawl=name)) for event in events])
     say(f"{plural(len(seeds), 'seed')} added to {opened.name}.")
     _print_crawl(crawl, before, options.party)
     return 0

@@ -6,7 +6,7 @@ from typing import Any
 
 from changes.sites import check_certificate, override_lines, plan_host, plan_site
 from console.cli.changing import add_change, carry_out
-from console.cli.options import add_crawl, non_negative, open_from, seconds
+from console.cli.options import add_place, non_negative, open_from, seconds
 from console.output import say
 from gossamer import clock
 from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of
@@ -67,7 +67,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     for name, settings in OPTIONS.items():
         command.add_argument(name, **settings)
     add_change(command)
-    add_crawl(command)
+    add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:

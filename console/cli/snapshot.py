@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from console.cli.options import add_crawl, place_from, seconds
+from console.cli.options import add_place, place_from, seconds
 from console.output import YELLOW, say
 from gossamer import clock
 from gossamer.errors import BadSettings, Corrupt, GossamerError
@@ -80,7 +80,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="fleets: the services continue after DURATION in any case (default: 10m)",
     )
-    add_crawl(command)
+    add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ import re
 
 from changes.speeds import plan_speed, speed_lines
 from console.cli.changing import add_change, carry_out
-from console.cli.options import add_crawl, open_from
+from console.cli.options import add_place, open_from
 from console.output import say
 from gossamer import clock
 from gossamer.crawl import speed_of
@@ -39,7 +39,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "22:00-06:00 (default: all other times)",
     )
     add_change(command)
-    add_crawl(command)
+    add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -11,14 +11,16 @@ import msgspec
 from changes.speeds import active_speed
 from console.cli.options import add_crawl, open_from
 from console.cli.progress import duplicates_text, totals
-from console.output import RED, YELLOW, Line, print_lines, say
+from console.output import DIM, RED, YELLOW, Line, print_lines, say
 from gossamer import clock
 from gossamer.events import CrawlDefined, Party
 from gossamer.terminal import json_line
 from gossamer.web.url_steps import ALL_STEPS
 from gossamer.web.usage import Action, Category
 from inspection.archives import ArchiveBuffer
-from inspection.figures import counts, duration, instant, number, plural, size
+from inspection.crawl import OpenCrawl
+from inspection.crawls import ACTIVE, PAUSED, REMOVED, CrawlSummary, read_crawls
+from inspection.figures import counts, duration, instant, number, percent, plural, size
 from inspection.status import CrawlStatus, read_status
 
 DEFAULT_USAGE = ((Category.SEARCH.value,), Action.SKIP.value, Action.FETCH.value)
@@ -34,8 +36,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the status; a paused crawl is not a failure."""
+    """Print the status; a paused crawl is not a failure.
+
+    If there are several crawls and none is named, print a line about each.
+    """
     with open_from(options) as crawl:
+        if options.crawl is None and len(crawl.crawls()) > 1:
+            return print_crawls(crawl, options.json)
         status = read_status(crawl)
     if options.json:
         encoded = msgspec.json.encode(status.report())
@@ -44,6 +51,29 @@ def run(options: argparse.Namespace) -> int:
         say(summary(status))
         print_lines(lines(status, clock.now(), options.verbose))
     return 0
+
+
+def print_crawls(place: OpenCrawl, as_json: bool) -> int:
+    """Print a line about each crawl of *place*; return the exit status."""
+    crawls = read_crawls(place)
+    if as_json:
+        for crawl in crawls:
+            print(json_line(msgspec.json.encode(crawl)))
+        return 0
+    say(f"{place.name}: {plural(len(crawls), 'crawl')}; --crawl ID shows one of them.")
+    print_lines(Line(crawl.crawl, summary_of(crawl), _STYLES[crawl.state]) for crawl in crawls)
+    return 0
+
+
+_STYLES = {ACTIVE: "", PAUSED: YELLOW, REMOVED: DIM}
+
+
+def summary_of(crawl: CrawlSummary) -> str:
+    """Return state, share and progress of *crawl* in one line."""
+    share = f", weight {number(crawl.weight)} ({percent(crawl.share)})" if crawl.share else ""
+    limit = f" of at most {crawl.max_pages:,}" if crawl.max_pages else ""
+    pages = f"{plural(crawl.pages, 'page')}{limit}"
+    return f"{crawl.state}{share}: {pages}, {plural(crawl.queued, 'URL')} queued"
 
 
 def summary(status: CrawlStatus) -> str:
