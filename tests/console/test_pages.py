@@ -1,6 +1,5 @@
 """Vanished documents in `gossamer pages`."""
 
-import dataclasses
 import json
 from io import BytesIO
 from itertools import islice
@@ -50,7 +49,7 @@ def test_pages_are_those_of_the_opened_crawl(folder: Path, follow: bool) -> None
         others = [encode(replace(page(url, "other"), crawl="news")) for url in (GONE, THERE)]
         crawl.log.append([*others, encode(news)])
         of_crawl = {
-            name: [*islice(iterate_records(dataclasses.replace(crawl, id=name), follow), count)]
+            name: [*islice(iterate_records(crawl.of(name), follow), count)]
             for name, count in (("default", 1 + follow), ("news", 1 + follow))
         }
     keys = {name: {one.key for one in records} for name, records in of_crawl.items()}
