@@ -10,16 +10,13 @@ from console.cli.options import add_place, open_from
 from console.output import say
 from gossamer.errors import BadSettings, GossamerError, Poison
 from gossamer.events import DeadLetter
-from gossamer.events.topics import DEAD_LETTERS
-from gossamer.log import Log, Message
-from gossamer.log.codec import decode, message_of_letter
+from gossamer.log import Message
+from gossamer.log.codec import message_of_letter
 from gossamer.terminal import json_line, printable
+from inspection.dead_letters import NamedLetter, iterate_letters
 from inspection.figures import instant, plural
 
 MAX_BATCH_BYTES = 8 << 20
-
-NamedLetter = tuple[str, DeadLetter]
-"""A dead letter with its name, PARTITION/OFFSET."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -49,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     with open_from(options) as crawl:
-        for name, letter in _letters(crawl.log, options.service):
+        for name, letter in iterate_letters(crawl.log, options.service):
             if options.json:
                 print(_as_json(name, letter))
             else:
@@ -62,14 +59,16 @@ def _replay(options: argparse.Namespace) -> int:
         raise BadSettings("name dead letters as PARTITION/OFFSET, or use --all")
     with open_from(options) as crawl:
         # Letters that come back during the replay are not replayed again.
-        names = [name for name, _ in _letters(crawl.log, options.service)]
+        names = [name for name, _ in iterate_letters(crawl.log, options.service)]
         chosen = set(names if options.all else options.letters)
         if unknown := chosen.difference(names):
             raise GossamerError(
                 f"no such dead letters: {printable(', '.join(sorted(unknown)))}; gossamer "
                 "dead-letters list prints their names"
             )
-        letters = (named for named in _letters(crawl.log, options.service) if named[0] in chosen)
+        letters = (
+            named for named in iterate_letters(crawl.log, options.service) if named[0] in chosen
+        )
         replayed = 0
         for batch in _batches(letters):
             crawl.log.append(batch)
@@ -104,18 +103,3 @@ def _as_line(name: str, letter: DeadLetter) -> str:
     origin = f"{letter.topic}/{letter.partition}/{letter.offset}"
     columns = name, instant(letter.at), letter.service, origin, letter.reason
     return "  ".join(columns)
-
-
-def _letters(log: Log, service: str | None) -> Iterator[NamedLetter]:
-    """Yield the dead letters of *service*, or of all services; skip unreadable ones."""
-    tail = log.tail([DEAD_LETTERS.name])
-    while records := tail.poll(0):
-        for record in records:
-            if not record.value:
-                continue  # It was erased.
-            try:
-                letter = decode(record)
-            except Poison:
-                continue
-            if isinstance(letter, DeadLetter) and service in (None, letter.service):
-                yield f"{record.partition}/{record.offset}", letter

@@ -1,0 +1,181 @@
+"""Dead letters as data: records that no service could read or process, page by page."""
+
+import base64
+import re
+from collections.abc import Collection, Iterator
+
+from msgspec import Struct
+
+from gossamer.errors import BadSettings, Poison
+from gossamer.events import DeadLetter
+from gossamer.events.topics import DEAD_LETTERS
+from gossamer.log import Log, Record
+from gossamer.log.codec import decode, message_of_letter, value_of_letter
+from inspection.crawl import NotFound
+from inspection.paging import Page
+
+MAX_PREVIEW = 4096
+"""Bytes of a record's value in a list."""
+MAX_READ_LETTERS = 20_000
+"""Records of the topic that one page reads."""
+FIRST_WAIT = 1.0
+"""Seconds that a tail may take to reach the named record."""
+
+_name = re.compile(r"(\d{1,4})/(\d{1,18})", re.ASCII)
+
+NamedLetter = tuple[str, DeadLetter]
+"""A dead letter with its name, PARTITION/OFFSET."""
+
+
+class Letter(Struct, frozen=True, kw_only=True):
+    """A dead letter."""
+
+    name: str
+    """PARTITION/OFFSET on the topic `dead.letters`, for replay."""
+    at: float
+    """When the service gave up, in epoch seconds."""
+    crawl: str
+    service: str
+    topic: str
+    """The topic of the record, and its partition and offset there."""
+    partition: int
+    offset: int
+    key: str
+    reason: str
+    size: int
+    """Bytes of the stored value."""
+    preview: str
+    """The first `MAX_PREVIEW` bytes of the value as text; bytes that are not UTF-8 are replaced."""
+    value: str
+    """The same bytes in base64."""
+    is_whole: bool
+    """Whether the preview is the whole value."""
+    no_replay: str
+    """Why the record cannot be replayed, for people; "" if it can."""
+
+
+def iterate_letters(log: Log, service: str | None = None) -> Iterator[NamedLetter]:
+    """Yield the dead letters of *service*, or of all services; skip unreadable ones."""
+    tail = log.tail([DEAD_LETTERS.name])
+    try:
+        while records := tail.poll(0):
+            for record in records:
+                if named := _named(record, service):
+                    yield named
+    finally:
+        tail.close()
+
+
+def _named(record: Record, service: str | None) -> NamedLetter | None:
+    """Return the letter in *record* if it is one of *service*, and was not erased."""
+    if not record.value:
+        return None
+    try:
+        letter = decode(record)
+    except Poison:
+        return None
+    if not isinstance(letter, DeadLetter) or service not in (None, letter.service):
+        return None
+    return f"{record.partition}/{record.offset}", letter
+
+
+def read_letters(
+    log: Log, service: str | None = None, after: str | None = None, limit: int = 100
+) -> Page[Letter]:
+    """Return *limit* dead letters of *service*, or of all services, the oldest of each partition
+    first.
+
+    *after*: the cursor of the page before. A page reads at most `MAX_READ_LETTERS` records; it is
+    partial if it ends there. Raise BadSettings for an invalid cursor.
+    """
+    reached = _parse_cursor(after) if after is not None else {}
+    positions = {partition: reached.get(partition, 0) for partition in _partitions(log)}
+    if not positions:
+        return Page()
+    tail, found, read = log.tail([DEAD_LETTERS.name], positions), list[Letter](), 0
+    try:
+        while records := tail.poll(0):
+            for record in records:
+                if len(found) == limit or read == MAX_READ_LETTERS:
+                    is_partial = len(found) < limit
+                    return Page(tuple(found), _cursor(positions), is_partial)
+                read += 1
+                positions[record.partition] = record.offset + 1
+                if named := _named(record, service):
+                    found.append(describe_letter(*named))
+    finally:
+        tail.close()
+    return Page(tuple(found))
+
+
+def read_letter(log: Log, name: str) -> DeadLetter:
+    """Return the whole dead letter called *name*.
+
+    Raise NotFound if there is none, and BadSettings if *name* is not PARTITION/OFFSET.
+    """
+    if (at := _parse_name(name)) is None:
+        raise BadSettings(f"{name!r} is not a dead letter: give PARTITION/OFFSET")
+    if at[0] not in _partitions(log):
+        raise _not_found(name)
+    tail = log.tail([DEAD_LETTERS.name], dict([at]))
+    try:
+        for record in tail.poll(FIRST_WAIT):
+            if record.offset == at[1] and (named := _named(record, None)):
+                return named[1]
+    finally:
+        tail.close()
+    raise _not_found(name)
+
+
+def _not_found(name: str) -> NotFound:
+    return NotFound(f"there is no dead letter {name}: it was erased, or never existed")
+
+
+def describe_letter(name: str, letter: DeadLetter) -> Letter:
+    """Return the data about the *letter* called *name*."""
+    try:
+        value, fault = value_of_letter(letter), ""
+        message_of_letter(letter)
+    except Poison as error:
+        value, fault = letter.value, str(error)
+    shown = value[:MAX_PREVIEW]
+    return Letter(
+        name=name,
+        at=letter.at,
+        crawl=letter.crawl,
+        service=letter.service,
+        topic=letter.topic,
+        partition=letter.partition,
+        offset=letter.offset,
+        key=letter.key,
+        reason=letter.reason,
+        size=len(value),
+        preview=shown.decode("utf-8", "replace"),
+        value=base64.b64encode(shown).decode(),
+        is_whole=len(shown) == len(value) and not letter.cut,
+        no_replay=fault,
+    )
+
+
+def _partitions(log: Log) -> Collection[int]:
+    """Return the partitions of the topic that have records."""
+    # A broker may refuse to report the offsets of an unknown group, so the query names one.
+    return log.lag_by_partition("frontier", DEAD_LETTERS.name).keys()
+
+
+def _cursor(positions: dict[int, int]) -> str:
+    return ",".join(f"{partition}/{positions[partition]}" for partition in sorted(positions))
+
+
+def _parse_cursor(text: str) -> dict[int, int]:
+    """Return partition → the offset that the page begins at."""
+    found = [_parse_name(name) for name in text.split(",")]
+    if None in found:
+        raise BadSettings(f"{text[:80]!r} is not a cursor of dead letters")
+    return dict(filter(None, found))
+
+
+def _parse_name(text: str) -> tuple[int, int] | None:
+    """Return the partition and the offset in PARTITION/OFFSET; None if *text* is something else."""
+    found = _name.fullmatch(text)
+    return (int(found[1]), int(found[2])) if found else None
