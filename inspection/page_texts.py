@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from gossamer import clock
 from gossamer.captures import Capture
-from gossamer.errors import Poison
+from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageFetched, PageParsed
 from gossamer.events import Visit as FetchedVisit
 from gossamer.web.http import Headers, first_value
@@ -21,6 +21,7 @@ from gossamer.web.url import host_key, site_of
 from inspection.captures import CapturePosition, position_of
 from inspection.crawl import OpenCrawl
 from inspection.versions import Version
+from services.parser.display import Display
 from services.parser.options import Options
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 PAGE_LIMIT, MEMORY_LIMIT = 10.0, 512 << 20
 """CPU seconds and bytes of a page, as in the defaults of the settings."""
+
+NO_BODY = "the server sent no body, and the earlier capture with the body is not known"
 
 
 class PageVersion(Struct, frozen=True, kw_only=True):
@@ -84,9 +87,24 @@ def read_pages(crawl: OpenCrawl, versions: Sequence[Version]) -> list[PageParsed
     return asyncio.run(_parse(crawl.settings, versions))
 
 
-async def _parse(
-    settings: "Settings | None", versions: Sequence[Version]
-) -> list[PageParsed | str]:
+def read_display(crawl: OpenCrawl, version: Version) -> Display:
+    """Return the elements of a version that a frame may show.
+
+    Raise GossamerError if it cannot be read. The caller must check every element.
+    """
+    if version.capture.refers_to is not None:
+        raise GossamerError(NO_BODY)
+    return asyncio.run(_read_display(crawl.settings, version))
+
+
+async def _read_display(settings: "Settings | None", version: Version) -> Display:
+    options, limits = _options(settings)
+    async with Pool(1, *limits) as pool:
+        return await pool.read_display(Request(_page_of(version), options, clock.now()))
+
+
+def _options(settings: "Settings | None") -> tuple[Options, tuple[float, int]]:
+    """Return the options of the reader, and the seconds and bytes that a page may take."""
     options, limits = Options(), (PAGE_LIMIT, MEMORY_LIMIT)
     if settings is not None:
         # The settings are imported only if some are given: that takes a fifth of a second.
@@ -94,6 +112,13 @@ async def _parse(
 
         options = options_of(settings)
         limits = settings.parser.page_limit, settings.parser.memory_limit
+    return options, limits
+
+
+async def _parse(
+    settings: "Settings | None", versions: Sequence[Version]
+) -> list[PageParsed | str]:
+    options, limits = _options(settings)
     if options.text == "off":
         options = replace(options, text="main")
     async with Pool(1, *limits) as pool:
@@ -102,7 +127,7 @@ async def _parse(
 
 async def _parse_one(pool: Pool, version: Version, options: Options) -> PageParsed | str:
     if version.capture.refers_to is not None:
-        return "the server sent no body, and the earlier capture with the body is not known"
+        return NO_BODY
     try:
         return await pool.parse(Request(_page_of(version), options, clock.now()))
     except Poison as error:

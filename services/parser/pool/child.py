@@ -24,6 +24,7 @@ from typing import BinaryIO
 
 from msgspec.structs import replace
 
+from services.parser.display import read_display
 from services.parser.page import parse
 from services.parser.pool.messages import (
     ALARMS,
@@ -107,6 +108,8 @@ def _read_pages(connection: int, page_limit: float, memory_limit: int) -> None:
 
 def _make_reply(request: Request) -> Reply:
     try:
+        if request.for_display:
+            return Reply(display=read_display(request.page, request.options))
         return Reply(parse(request.page, request.options, request.now))
     except MemoryError:
         return Reply(fault="reading it exceeds the memory limit")

@@ -11,6 +11,7 @@ import struct
 from msgspec import Struct, msgpack
 
 from gossamer.events import PageFetched, PageParsed
+from services.parser.display import Display
 from services.parser.options import Options
 
 ALARMS = (signal.SIGPROF, signal.SIGALRM)
@@ -35,12 +36,15 @@ class Request(Struct, frozen=True):
     page: PageFetched
     options: Options
     now: float
+    for_display: bool = False
+    """Whether the elements that a frame may show are wanted, and not the contents."""
 
 
 class Reply(Struct, frozen=True):
     """The contents of a page, or the reason for which it cannot be read."""
 
     parsed: PageParsed | None = None
+    display: Display | None = None
     fault: str = ""
     leaving: bool = False
     """Whether the child exits now, because it retains too much memory."""

@@ -33,6 +33,7 @@ from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import observe_duration
+from services.parser.display import Display
 from services.parser.pool.messages import (
     ALARMS,
     CLOCK_TIME_FACTOR,
@@ -114,6 +115,25 @@ class Pool:
 
         Raise Poison if the page cannot be read, GossamerError if no page can be.
         """
+        reply, seconds = await self._read(request)
+        if reply.parsed is None:
+            raise Poison(f"the page cannot be read: {reply.fault}")
+        parsed = restore_identity(request.page, reply.parsed, request.now)
+        return replace(parsed, parse_seconds=seconds)
+
+    async def read_display(self, request: Request) -> Display:
+        """Return the elements of a page that a frame may show.
+
+        Raise Poison if the page cannot be read, GossamerError if no page can be. A page may have
+        controlled its child, so the caller must check every element.
+        """
+        reply, _ = await self._read(replace(request, for_display=True))
+        if reply.display is None:
+            raise Poison(f"the page cannot be read: {reply.fault}")
+        return reply.display
+
+    async def _read(self, request: Request) -> tuple[Reply, float]:
+        """Return the reply to *request*, and the seconds that it took."""
         message = frame(encode(request))
         child = await self._free.get()
         begun_at = clock.steady()
@@ -126,10 +146,7 @@ class Pool:
         finally:
             child.used_at = clock.steady()
             self._free.put_nowait(child)
-        if reply.parsed is None:
-            raise Poison(f"the page cannot be read: {reply.fault}")
-        parsed = restore_identity(request.page, reply.parsed, request.now)
-        return replace(parsed, parse_seconds=seconds)
+        return reply, seconds
 
     async def _ask(self, child: "Child", message: bytes) -> Reply:
         tries = 0
