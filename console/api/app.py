@@ -1,31 +1,40 @@
-"""The application: its routes, the responses to errors, headers, and the OpenAPI description.
+"""The application: its routes, the responses to errors, headers, and the OpenAPI description."""
 
-Requests with another Host header are refused, so that no page in a browser can read the crawl under
-a name that it resolves to this machine (DNS rebinding).
-"""
-
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
-from litestar import Litestar, Request, Response
-from litestar.config.allowed_hosts import AllowedHostsConfig
-from litestar.datastructures import ResponseHeader
+from litestar import Litestar, Request, Response, Router
+from litestar.datastructures import State
+from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, Reference, SecurityScheme
+from litestar.types import Message, Scope
 
-from console.api.readers import Reader
+from console.api.gate import OPEN, ROLE, Gate
+from console.api.identity import Forbidden, Identities, Unidentified
+from console.api.parameters import provide_reader
+from console.api.readers import Busy, Opening, Readers
 from console.api.routes import ROUTES
+from console.api.tokens import Tokens
 from gossamer.errors import BadSettings, GossamerError, Unavailable
+from gossamer.settings.api import ApiSettings
 from inspection.captures import NotArchived
-from inspection.crawl import OpenCrawl
 
-HEADERS = (
-    ResponseHeader(name="X-Content-Type-Options", value="nosniff"),
-    ResponseHeader(name="Cache-Control", value="no-store"),
-)
+MAX_BODY_BYTES = 1 << 20
+HEADERS: dict[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Headers of each response that does not set them itself."""
+HSTS = "max-age=31536000"
 STATUSES: tuple[tuple[type[GossamerError], int], ...] = (
     (BadSettings, 400),
+    (Unidentified, 401),
+    (Forbidden, 403),
     (NotArchived, 404),
     (Unavailable, 503),
     (GossamerError, 500),
@@ -33,24 +42,59 @@ STATUSES: tuple[tuple[type[GossamerError], int], ...] = (
 """Error → status of the response; the first class that matches."""
 
 
-def make_app(opening: Callable[[], AbstractContextManager[OpenCrawl]], port: int) -> Litestar:
+def make_app(opening: Opening, settings: ApiSettings, tokens: Tokens, port: int) -> Litestar:
     """Return the application for the crawl that *opening* opens, to be served at *port*."""
+    readers = Readers(opening, settings.scans, settings.timeout)
+    gate = Gate(settings, Identities(settings, tokens), port)
     return Litestar(
         [*ROUTES],
-        lifespan=[Reader(opening).running],
-        allowed_hosts=AllowedHostsConfig([f"127.0.0.1:{port}", f"localhost:{port}"]),
+        lifespan=[readers.running],
+        state=State({"gate": gate}),
+        guards=[gate.check],
+        dependencies={"reader": Provide(provide_reader)},
         exception_handlers={GossamerError: _error_response},
-        response_headers=HEADERS,
-        openapi_config=OpenAPIConfig(
-            title="Gossamer",
-            version="1",
-            description="One crawl, read-only.",
-            path="/schema",
-            render_plugins=[JsonRenderPlugin(path="/openapi.json")],
-        ),
+        before_send=[_add_headers],
+        request_max_body_size=MAX_BODY_BYTES,
+        openapi_config=_openapi(),
+    )
+
+
+def _openapi() -> OpenAPIConfig:
+    schemes: dict[str, SecurityScheme | Reference] = {
+        "token": SecurityScheme(type="http", scheme="bearer", description="`gossamer token`"),
+    }
+    return OpenAPIConfig(
+        title="Gossamer",
+        version="1",
+        description="Crawls as data, and their changes.",
+        openapi_router=Router("/schema", route_handlers=[], opt={ROLE: OPEN}),
+        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        components=Components(security_schemes=schemes),
+        security=[{"token": []}],
     )
 
 
 def _error_response(_: Request[Any, Any, Any], error: GossamerError) -> Response[dict[str, Any]]:
     status = next(status for kind, status in STATUSES if isinstance(error, kind))
-    return Response({"status_code": status, "detail": str(error)}, status_code=status)
+    headers = {"Retry-After": "1"} if isinstance(error, Busy) else {}
+    if isinstance(error, Unidentified):
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(
+        {"status_code": status, "detail": str(error)}, status_code=status, headers=headers
+    )
+
+
+async def _add_headers(message: Message, scope: Scope) -> None:
+    if message["type"] != "http.response.start":
+        return
+    headers = [*message["headers"]]
+    present = {name.lower() for name, _ in headers}
+    added = dict(HEADERS)
+    if scope["scheme"] == "https":
+        added["Strict-Transport-Security"] = HSTS
+    headers += [
+        (name.encode(), value.encode())
+        for name, value in added.items()
+        if name.lower().encode() not in present
+    ]
+    message["headers"] = headers

@@ -1,8 +1,16 @@
-"""Query parameters that several routes share, with their limits and descriptions."""
+"""Query parameters that several routes share, and the reader of the crawl that a request names."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from litestar.params import QueryParameter
+from litestar import Request
+from litestar.datastructures import State
+from litestar.di import NamedDependency, Provide
+from litestar.params import PathParameter, QueryParameter
+
+from console.api.gate import actor_in
+from console.api.readers import CrawlReader
+from gossamer.crawl import check_id
+from gossamer.events import DEFAULT_CRAWL
 
 MAX_ROWS = 1000
 """Items in one response."""
@@ -14,3 +22,31 @@ OfSite = Annotated[str, QueryParameter(description="Only this site, or only its 
 OfTime = Annotated[
     float | None, QueryParameter(description="The newest version until then, in epoch seconds.")
 ]
+FromCrawl = NamedDependency[CrawlReader]
+"""The reader of the crawl that the path or the parameter `crawl` names, as the argument
+`reader`."""
+OfCrawl = Annotated[str, QueryParameter(description="The id of the crawl.", max_length=40)]
+CrawlInPath = Annotated[str, PathParameter(description="The id of the crawl.", max_length=40)]
+
+
+async def provide_reader(
+    request: Request[Any, Any, Any], state: State, crawl: CrawlInPath
+) -> CrawlReader:
+    """Return the reader of *crawl*. Raise Forbidden if the sender has no rights on it."""
+    return _reader(request, state, crawl)
+
+
+async def _provide_by_query(
+    request: Request[Any, Any, Any], state: State, crawl: OfCrawl = DEFAULT_CRAWL
+) -> CrawlReader:
+    return _reader(request, state, crawl)
+
+
+def _reader(request: Request[Any, Any, Any], state: State, crawl: str) -> CrawlReader:
+    check_id(crawl)
+    actor_in(request.scope).check_crawl(crawl)
+    return CrawlReader(state.readers, crawl)
+
+
+BY_QUERY = {"reader": Provide(_provide_by_query)}
+"""The dependencies of routes whose path names no crawl, since all crawls share their subject."""

@@ -1,42 +1,137 @@
-"""The thread that reads the crawl for the API.
+"""The threads that read the crawl for the API.
 
-It owns the crawl and reads for one request after another, because a connection to SQLite belongs to
-one thread.
+Each thread opens the crawl for itself, because a connection to SQLite belongs to one thread. There
+are two lanes: requests that read single rows do not wait for requests that read whole tables. A
+crawl is opened at the first request, and opened again after an error of its servers: the console
+starts before the servers do.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from litestar import Litestar
 
+from gossamer.errors import Unavailable
 from inspection.crawl import OpenCrawl
 
 Answer = TypeVar("Answer")
+Opening = Callable[[], AbstractContextManager[OpenCrawl]]
+POINT_THREADS = 3
+"""Threads for requests that read single rows."""
+MAX_WAITING = 100
+"""Requests that may wait for a thread of a lane for single rows."""
+
+
+class Busy(Unavailable):
+    """Too many requests wait, or a request took too long: repeat it later."""
 
 
 class Reader:
-    """The thread that owns the crawl."""
+    """A thread that reads the crawl that *opening* opens."""
 
-    def __init__(self, opening: Callable[[], AbstractContextManager[OpenCrawl]]) -> None:
-        """*opening* opens the crawl; it is called in the thread."""
+    def __init__(self, opening: Opening) -> None:
         self._thread = ThreadPoolExecutor(1, "crawl")
         self._opening = opening
+        self._opened = ExitStack()
+        self._crawl: OpenCrawl | None = None
+
+    def start(self, read: Callable[[OpenCrawl], Answer]) -> "asyncio.Future[Answer]":
+        """Begin to read; the result is that of *read*."""
+        return asyncio.get_running_loop().run_in_executor(self._thread, self._run, read)
+
+    def _run(self, read: Callable[[OpenCrawl], Answer]) -> Answer:
+        try:
+            if self._crawl is None:
+                self._crawl = self._opened.enter_context(self._opening())
+            return read(self._crawl)
+        except Unavailable:
+            self._close()
+            raise
+
+    def _close(self) -> None:
+        self._crawl = None
+        self._opened.close()
+
+    async def stop(self) -> None:
+        """Close the crawl in its thread, and end the thread."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
+        self._thread.shutdown()
+
+
+class Lane:
+    """Readers for requests of one kind."""
+
+    def __init__(self, opening: Opening, threads: int, max_waiting: int, timeout: float) -> None:
+        """At most *max_waiting* requests wait for one of the *threads*. A request takes at most
+        *timeout* seconds, with its wait."""
+        self._readers = [Reader(opening) for _ in range(threads)]
+        self._free = asyncio.LifoQueue[Reader]()
+        for reader in reversed(self._readers):
+            self._free.put_nowait(reader)
+        self._max_waiting, self._timeout, self._waiting = max_waiting, timeout, 0
+
+    async def read(self, read: Callable[[OpenCrawl], Answer]) -> Answer:
+        """Return the result of *read*. Raise Busy if too many requests wait or time is over."""
+        if self._free.empty() and self._waiting >= self._max_waiting:
+            raise Busy("too many requests of this kind at once; repeat it in a second")
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._read(read)
+        except TimeoutError as error:
+            raise Busy(f"the request took longer than {self._timeout:g} s") from error
+
+    async def _read(self, read: Callable[[OpenCrawl], Answer]) -> Answer:
+        self._waiting += 1
+        try:
+            reader = await self._free.get()
+        finally:
+            self._waiting -= 1
+        result = reader.start(read)
+        # Also if the request is cancelled: a thread cannot be interrupted, and is free at its end.
+        result.add_done_callback(lambda _: self._free.put_nowait(reader))
+        return await asyncio.shield(result)
+
+    async def stop(self) -> None:
+        """Close the crawl in all threads."""
+        await asyncio.gather(*(reader.stop() for reader in self._readers))
+
+
+class Readers:
+    """The lanes of an application."""
+
+    def __init__(self, opening: Opening, scans: int, timeout: float) -> None:
+        """*scans* requests that read whole tables may run at once."""
+        self._opening, self._scans, self._timeout = opening, scans, timeout
 
     @asynccontextmanager
     async def running(self, app: Litestar) -> AsyncIterator[None]:
-        """Open the crawl, and close it at the end of the block."""
-        loop, opened = asyncio.get_running_loop(), self._opening()
-        app.state.reader = self
-        self._crawl = await loop.run_in_executor(self._thread, opened.__enter__)
+        """Read in the block; close the crawls at its end."""
+        self.points = Lane(self._opening, POINT_THREADS, MAX_WAITING, self._timeout)
+        self.scans = Lane(self._opening, self._scans, 0, self._timeout)
+        app.state.readers = self
         try:
             yield
         finally:
-            await loop.run_in_executor(self._thread, opened.__exit__, None, None, None)
-            self._thread.shutdown()
+            await asyncio.gather(self.points.stop(), self.scans.stop())
+
+
+class CrawlReader:
+    """Reads one crawl for one request."""
+
+    def __init__(self, readers: Readers, crawl: str) -> None:
+        self._readers, self.crawl = readers, crawl
 
     async def read(self, read: Callable[[OpenCrawl], Answer]) -> Answer:
-        """Return the result of *read* on the crawl."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, read, self._crawl)
+        """Return the result of *read*, which reads few rows."""
+        return await self._readers.points.read(lambda opened: read(self._select(opened)))
+
+    async def scan(self, read: Callable[[OpenCrawl], Answer]) -> Answer:
+        """Return the result of *read*, which may read whole tables."""
+        return await self._readers.scans.read(lambda opened: read(self._select(opened)))
+
+    def _select(self, opened: OpenCrawl) -> OpenCrawl:
+        return opened if opened.id == self.crawl else replace(opened, id=self.crawl)

@@ -1,47 +1,44 @@
-"""`gossamer console`: the HTTP API of a crawl, at 127.0.0.1."""
+"""`gossamer console`: the web console and the HTTP API of a crawl."""
 
 import argparse
-import os
-import socket
+import signal
+import sys
+from pathlib import Path
 
-from console.cli.options import add_place, add_port, open_from
+from console.cli.options import add_place, open_from, port, settings_of
 from console.output import say
-from gossamer.errors import BadSettings
 from gossamer.extras import require_extra
+from inspection.crawl import DEFAULT_FOLDER
 
-DEFAULT_PORT = 8080
+TOKEN_FILE = "console-token"
+"""The file in the crawl's folder with the generated token, while the console runs."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add_port(command, DEFAULT_PORT)
+    command.add_argument(
+        "--port", type=port, metavar="N", help="the port to listen on (default: api.port, 8080)"
+    )
     add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until the process is interrupted."""
     require_extra("api")
-    with open_from(options):
-        pass  # A crawl that cannot be opened is reported here, and not by the server.
-    # Imported here, because both are in an optional extra.
-    import uvicorn
+    settings = settings_of(options)
+    with open_from(options) as crawl:
+        # A crawl that cannot be opened is reported here, and not by the server.
+        folder = None if crawl.fleet else Path(options.data or DEFAULT_FOLDER)
+    # Imported here, because it needs an optional extra.
+    from console.api.process import listening, serve
 
-    from console.api.app import make_app
-
-    listener = listen(options.port)
-    address = f"http://127.0.0.1:{options.port}"
-    say(f"Serving {address}/v1/status, /v1/url?url=URL, /v1/history?url=URL, /v1/hosts, /v1/sites")
-    say(f"{address}/schema/openapi.json describes them. Ctrl-C stops.")
-    app = make_app(lambda: open_from(options), options.port)
-    config = uvicorn.Config(app, log_level="warning", access_log=False)
-    uvicorn.Server(config).run(sockets=[listener])
+    # The server ends by the signal that stopped it; the file with the token must be removed then.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    token_file = folder / TOKEN_FILE if folder else None
+    with listening(settings.api, options.port or settings.api.port, token_file) as site:
+        say(f"Console: {site.link}")
+        if site.token and token_file:
+            say(f"The link logs you in. Programs find its token in {token_file}.")
+        say(f"API: {site.address}/schema/openapi.json describes it. Ctrl-C stops.")
+        serve(site, lambda: open_from(options))
     return 0
-
-
-def listen(number: int) -> socket.socket:
-    """Return a listening socket at 127.0.0.1; raise BadSettings if the port is in use."""
-    try:
-        return socket.create_server(("127.0.0.1", number))
-    except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise BadSettings(f"--port {number}: {reason}; name another port") from error

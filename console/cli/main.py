@@ -39,7 +39,6 @@ GROUPS = {
         "usage": "show what a site allowed its pages to be used for, at any time",
         "hosts": "list hosts: their conditions, queues and delays",
         "sites": "list sites, or the parts of one: their worth, budgets and parked URLs",
-        "console": "serve status, hosts, sites and URLs as JSON over HTTP",
         "blocklist": "list the blocklist, or the rule that forbids a URL",
         "doctor": "check a folder or a fleet, and name the remedy for each problem",
         "dead-letters": "list or replay records that could not be processed",
@@ -55,6 +54,10 @@ GROUPS = {
         "forget": "erase everything about a URL, a host or a site",
         "snapshot": "copy a folder or a fleet consistently while its crawl runs",
         "restore": "restore a snapshot, or align log and store of a fleet",
+    },
+    "console": {
+        "console": "serve the web console and the HTTP API of a crawl",
+        "token": "create a token for the console and the API",
     },
     "identity": {
         "identity": "write and check the page, the addresses and the keys of the crawler",

@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from console.cli.console import listen
 from console.cli.options import add_place, add_port, open_from
+from console.listening import listen
 from console.output import say
 from gossamer import clock
 from gossamer.errors import GossamerError

@@ -5,6 +5,7 @@ or an invalid value is an error that names the setting, before anything starts.
 `docs/configuration.md` lists all settings. `scripts/schemas` generates it from these classes.
 """
 
+from gossamer.settings.api import ApiSettings
 from gossamer.settings.load import Nested, Settings, load_settings
 from gossamer.settings.sections import (
     ArchiveSettings,
@@ -20,6 +21,7 @@ from gossamer.settings.sections import (
 from gossamer.settings.servers import CassandraSettings, KafkaSettings, ServiceSettings
 
 __all__ = [
+    "ApiSettings",
     "ArchiveSettings",
     "BlobsSettings",
     "CassandraSettings",

@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from gossamer.errors import BadSettings
+from gossamer.settings.api import ApiSettings
 from gossamer.settings.sections import (
     ArchiveSettings,
     BlobsSettings,
@@ -74,6 +75,7 @@ class Settings(BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     cassandra: CassandraSettings = CassandraSettings()
     service: ServiceSettings = ServiceSettings()
+    api: ApiSettings = ApiSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from litestar.testing import TestClient
+from litestar.routes import HTTPRoute
 
-from console.api.app import make_app
 from console.api.parameters import MAX_ROWS
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SiteOverridden
 from gossamer.log.codec import encode
-from inspection.crawl import open_crawl
 from inspection.folder import Folder, Opened
 from services.frontier.conditions import Condition
 from services.frontier.rows import (
@@ -33,11 +31,10 @@ from services.frontier.rows import (
     TallyRow,
     UrlRow,
 )
+from tests.console.served import PORT, Client, client_of, make_api
 
 SITE, HOST = "a.example", "http://a.example"
 URL = f"{HOST}/page"
-PORT = 8080
-Client = TestClient[Any]
 
 
 @pytest.fixture
@@ -92,8 +89,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def client(data: Path) -> Iterator[Client]:
     """Return a client of the API."""
-    app = make_app(lambda: open_crawl(None, data), PORT)
-    with TestClient(app, f"http://127.0.0.1:{PORT}") as client:
+    with client_of(make_api(data)) as client:
         yield client
 
 
@@ -109,10 +105,10 @@ def without_time(found: dict[str, Any]) -> dict[str, Any]:
 def test_url_and_status_are_those_of_the_commands(
     client: Client, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = client.get("/v1/url", params={"url": URL}).json()
+    found = client.get("/v1/crawls/default/url", params={"url": URL}).json()
     assert without_time(found) == without_time(json.loads(printed(data, capsys, "why", URL)))
     assert found["state"] == "failed" and "404 Not Found" in found["answer"]
-    status = client.get("/v1/status").json()
+    status = client.get("/v1/crawls/default/status").json()
     assert status == json.loads(printed(data, capsys, "status"))
     assert status["failures"] == [{"label": "404", "count": 1, "example": URL}]
 
@@ -125,7 +121,7 @@ def test_report_is_that_of_the_command(
         ("?days=2", ("--days", "2"), 2),
         ("?day=1970-01-02", ("--day", "1970-01-02"), 1),
     ):
-        found = client.get(f"/v1/report{query}").json()
+        found = client.get(f"/v1/crawls/default/report{query}").json()
         assert found == json.loads(printed(data, capsys, "report", *words))
         assert len(found["days"]) == found["totals"]["sites"] == days
         (first, *_) = found["hazards"]
@@ -140,7 +136,7 @@ def test_history_hosts_and_sites_are_those_of_the_commands(
         ("/v1/hosts", "hosts", ()),
         ("/v1/hosts?condition=delayed", "hosts", ("--condition", "delayed")),
         ("/v1/sites", "sites", ()),
-        (f"/v1/history?url={URL}&limit=2", "history", (URL, "--limit", "2")),
+        (f"/v1/crawls/default/history?url={URL}&limit=2", "history", (URL, "--limit", "2")),
     ):
         lines = printed(data, capsys, command, *words).splitlines()
         assert client.get(path).json() == [json.loads(line) for line in lines] != []
@@ -150,13 +146,13 @@ def test_history_hosts_and_sites_are_those_of_the_commands(
 
 
 def test_bad_request_is_answered_with_the_reason(client: Client) -> None:
-    bad_url = client.get("/v1/url", params={"url": ":::"})
+    bad_url = client.get("/v1/crawls/default/url", params={"url": ":::"})
     assert bad_url.status_code == 400 and "is not a URL" in bad_url.json()["detail"]
-    both = client.get("/v1/report?days=2&day=1970-01-01")
+    both = client.get("/v1/crawls/default/report?days=2&day=1970-01-01")
     assert both.status_code == 400 and "not both" in both.json()["detail"]
     for path in (
-        "/v1/url",
-        "/v1/report?day=monday",
+        "/v1/crawls/default/url",
+        "/v1/crawls/default/report?day=monday",
         "/v1/hosts?condition=odd",
         f"/v1/hosts?limit={MAX_ROWS + 1}",
     ):
@@ -164,7 +160,7 @@ def test_bad_request_is_answered_with_the_reason(client: Client) -> None:
 
 
 def test_other_names_of_this_machine_are_refused(client: Client) -> None:
-    refused = client.get("/v1/status", headers={"host": f"evil.example:{PORT}"})
+    refused = client.get("/v1/crawls/default/status", headers={"host": f"evil.example:{PORT}"})
     assert refused.status_code == 400 and "definition" not in refused.text
 
 
@@ -187,17 +183,8 @@ def test_settings_of_a_site_are_served_at_once(
 
 def test_every_path_is_described(client: Client) -> None:
     described = client.get("/schema/openapi.json").json()
-    assert set(described["paths"]) == {
-        "/v1/status",
-        "/v1/report",
-        "/v1/url",
-        "/v1/history",
-        "/v1/capture",
-        "/v1/diff",
-        "/v1/hosts",
-        "/v1/parts",
-        "/v1/sites",
-    }
+    served = {route.path_format for route in client.app.routes if isinstance(route, HTTPRoute)}
+    assert {path for path in served if path.startswith("/v1")} <= set(described["paths"])
     properties = described["components"]["schemas"]["UrlExplanation"]["properties"]
     assert {"answer", "state", "next_visit"} <= set(properties)
 

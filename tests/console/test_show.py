@@ -6,12 +6,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from litestar.testing import TestClient
 
-from console.api.app import make_app
 from console.cli.diff import render
 from console.cli.main import main
 from console.output import Output
@@ -27,11 +24,11 @@ from services.frontier.rows import HistoryRow
 from services.parser.options import Options
 from services.parser.wiring import options_of
 from tests.console.archived import DAY, HOST, PAGE, START, Archived
+from tests.console.served import Client, client_of, make_api
 
 FILLER = "Some words that are equal in both versions of the page. " * 8
 HTML = ("Content-Type", "text/html; charset=utf-8")
 GZIP = ("Content-Encoding", "gzip")
-PORT = 8080
 AFTER = ("2023-11-14T23:00", "2023-11-15T23:00", "2023-11-16T23:00", "2023-11-17T23:00")
 """Day of a capture → a time after it and before the next."""
 HOSTILE = "\x1b[2Jevil"
@@ -217,23 +214,25 @@ def test_options_of_a_folder_are_the_defaults_of_the_settings() -> None:
 
 
 @pytest.fixture
-def client(data: Path) -> Iterator[TestClient[Any]]:
-    app = make_app(lambda: open_crawl(None, data), PORT)
-    with TestClient(app, f"http://127.0.0.1:{PORT}") as client:
+def client(data: Path) -> Iterator[Client]:
+    with client_of(make_api(data)) as client:
         yield client
 
 
 def test_api_has_the_data_of_the_commands(
-    client: TestClient[Any], data: Path, capsys: pytest.CaptureFixture[str]
+    client: Client, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = START + 2.5 * DAY
-    version = client.get("/v1/capture", params={"url": PAGE, "at": at}).json()
+    version = client.get("/v1/crawls/default/capture", params={"url": PAGE, "at": at}).json()
     assert version == json.loads(run(data, capsys, "show", PAGE, "--at", AFTER[2], "--json"))
     assert version["text_kind"] == "main" and "12 €" in version["text"]
-    difference = client.get("/v1/diff", params={"url": PAGE}).json()
+    difference = client.get("/v1/crawls/default/diff", params={"url": PAGE}).json()
     assert difference == json.loads(run(data, capsys, "diff", PAGE, "--json"))
     assert {"kind": "removed", "text": "10 "} in difference["pieces"]
-    missing = client.get("/v1/capture", params={"url": f"{HOST}/other"})
+    missing = client.get("/v1/crawls/default/capture", params={"url": f"{HOST}/other"})
     assert missing.status_code == 404 and "was not archived" in missing.json()["detail"]
-    assert client.get("/v1/capture", params={"url": "http://["}).status_code == 400
-    assert client.get("/v1/diff", params={"url": PAGE, "form": "pdf"}).status_code == 400
+    assert client.get("/v1/crawls/default/capture", params={"url": "http://["}).status_code == 400
+    assert (
+        client.get("/v1/crawls/default/diff", params={"url": PAGE, "form": "pdf"}).status_code
+        == 400
+    )

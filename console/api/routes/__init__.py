@@ -2,6 +2,6 @@
 
 from typing import Any
 
-from console.api.routes import crawls, hosts, urls
+from console.api.routes import crawls, hosts, session, urls
 
-ROUTES: tuple[Any, ...] = (*crawls.ROUTES, *urls.ROUTES, *hosts.ROUTES)
+ROUTES: tuple[Any, ...] = (*session.ROUTES, *crawls.ROUTES, *urls.ROUTES, *hosts.ROUTES)

@@ -4,11 +4,10 @@ from itertools import islice
 from typing import Annotated, Literal
 
 from litestar import get
-from litestar.datastructures import State
 from litestar.params import QueryParameter
 
-from console.api.parameters import Limit, OfTime, Url
-from console.api.readers import Reader
+from console.api.gate import ROLE
+from console.api.parameters import FromCrawl, Limit, OfTime, Url
 from inspection.captures import FOREVER
 from inspection.comparison import Comparison, compare_versions
 from inspection.crawl import OpenCrawl
@@ -24,17 +23,15 @@ OfForm = Annotated[
 ]
 
 
-@get("/v1/url", summary="The explanation of a URL")
-async def get_url(state: State, url: Url) -> UrlExplanation:
+@get("/v1/crawls/{crawl:str}/url", summary="The explanation of a URL", opt={ROLE: "view"})
+async def get_url(reader: FromCrawl, url: Url) -> UrlExplanation:
     """The last visit to a URL, the next one, and the rules for both."""
-    reader: Reader = state.reader
     return await reader.read(lambda crawl: explain_url(crawl, url))
 
 
-@get("/v1/history", summary="The visits to a URL")
-async def get_history(state: State, url: Url, limit: Limit = 100) -> list[Visit]:
+@get("/v1/crawls/{crawl:str}/history", summary="The visits to a URL", opt={ROLE: "view"})
+async def get_history(reader: FromCrawl, url: Url, limit: Limit = 100) -> list[Visit]:
     """All visits to a URL, newest first."""
-    reader: Reader = state.reader
 
     def read(crawl: OpenCrawl) -> list[Visit]:
         return [*islice(read_history(crawl, crawl_form(crawl, url).url), limit)]
@@ -42,11 +39,10 @@ async def get_history(state: State, url: Url, limit: Limit = 100) -> list[Visit]
     return await reader.read(read)
 
 
-@get("/v1/capture", summary="A version of a page")
-async def get_capture(state: State, url: Url, at: OfTime = None) -> PageVersion:
+@get("/v1/crawls/{crawl:str}/capture", summary="A version of a page", opt={ROLE: "view"})
+async def get_capture(reader: FromCrawl, url: Url, at: OfTime = None) -> PageVersion:
     """One archived version of a page, with its headers and its main text: the newest, or the newest
     until a time."""
-    reader: Reader = state.reader
 
     def read(crawl: OpenCrawl) -> PageVersion:
         return describe_version(crawl, read_version(crawl, url, FOREVER if at is None else at))
@@ -54,13 +50,12 @@ async def get_capture(state: State, url: Url, at: OfTime = None) -> PageVersion:
     return await reader.read(read)
 
 
-@get("/v1/diff", summary="The difference of two versions")
+@get("/v1/crawls/{crawl:str}/diff", summary="The difference of two versions", opt={ROLE: "view"})
 async def get_diff(
-    state: State, url: Url, since: OfTime = None, until: OfTime = None, form: OfForm = "text"
+    reader: FromCrawl, url: Url, since: OfTime = None, until: OfTime = None, form: OfForm = "text"
 ) -> Comparison:
     """How a page changed between two archived versions, in words: the newest and the last one
     before it with another body, or the newest until two times."""
-    reader: Reader = state.reader
     return await reader.read(lambda crawl: compare_versions(crawl, url, since, until, form))
 
 

@@ -1,0 +1,46 @@
+"""Rate limits: how many requests a user, a token or an address may make. Logic is told the time."""
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+MAX_BUCKETS = 10_000
+"""Users and addresses that are remembered. The one used least recently is forgotten, and may make
+its burst again."""
+
+
+class Rate(NamedTuple):
+    """A mean number of requests a second, and the number at once."""
+
+    per_second: float
+    burst: float
+
+
+class RateLimit:
+    """A token bucket for each key."""
+
+    def __init__(self, rate: Rate) -> None:
+        self._rate = rate
+        self._buckets = OrderedDict[str, tuple[float, float]]()
+        """Key → permits that are left, and the time of that number."""
+
+    def wait(self, key: str, now: float) -> float:
+        """Take a permit of *key*, and return 0.0; or return the seconds until there is one.
+
+        *now* is in seconds of a steady clock.
+        """
+        left = self._left(key, now)
+        if left < 1.0:
+            return (1.0 - left) / self._rate.per_second
+        self._buckets[key] = (left - 1.0, now)
+        self._buckets.move_to_end(key)
+        if len(self._buckets) > MAX_BUCKETS:
+            self._buckets.popitem(last=False)
+        return 0.0
+
+    def _left(self, key: str, now: float) -> float:
+        left, at = self._buckets.get(key, (self._rate.burst, now))
+        return min(self._rate.burst, left + max(0.0, now - at) * self._rate.per_second)
+
+    def is_exhausted(self, key: str, now: float) -> bool:
+        """Return whether *key* has no permit at *now*."""
+        return self._left(key, now) < 1.0

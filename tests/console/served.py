@@ -1,0 +1,36 @@
+"""The HTTP API of a folder, and its clients."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from console.api.app import make_app
+from console.api.tokens import Tokens
+from gossamer.settings import ApiSettings
+from inspection.crawl import open_crawl
+
+PORT = 8080
+BASE = f"http://127.0.0.1:{PORT}"
+TOKEN = "a-token-of-the-tests"
+Client = TestClient[Any]
+MANY = 1e6
+"""Requests a second: no limit for tests of other things."""
+
+
+def make_api(data: Path, tokens: Tokens | None = None, **settings: Any) -> Litestar:
+    """Return the application for the folder *data*, with TOKEN for an admin."""
+    given = ApiSettings(**{"reads": MANY, "changes": MANY, **settings})
+    return make_app(lambda: open_crawl(None, data), given, tokens or Tokens(generated=TOKEN), PORT)
+
+
+@contextmanager
+def client_of(app: Litestar, token: str | None = TOKEN) -> Iterator[Client]:
+    """Serve *app* in the block to a client that has *token*."""
+    with TestClient(app, BASE) as client:
+        if token:
+            client.headers["Authorization"] = f"Bearer {token}"
+        yield client
