@@ -19,6 +19,7 @@ from console.api.tokens import Tokens
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.settings.api import ApiSettings
 from inspection.captures import NotArchived
+from inspection.crawl import NotFound
 
 MAX_BODY_BYTES = 1 << 20
 HEADERS: dict[str, str] = {
@@ -35,6 +36,7 @@ STATUSES: tuple[tuple[type[GossamerError], int], ...] = (
     (BadSettings, 400),
     (Unidentified, 401),
     (Forbidden, 403),
+    (NotFound, 404),
     (NotArchived, 404),
     (Unavailable, 503),
     (GossamerError, 500),

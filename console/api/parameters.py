@@ -8,9 +8,9 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import PathParameter, QueryParameter
 
 from console.api.gate import actor_in
+from console.api.identity import Forbidden
 from console.api.readers import CrawlReader
 from gossamer.crawl import check_id
-from gossamer.events import DEFAULT_CRAWL
 
 MAX_ROWS = 1000
 """Items in one response."""
@@ -25,7 +25,10 @@ OfTime = Annotated[
 FromCrawl = NamedDependency[CrawlReader]
 """The reader of the crawl that the path or the parameter `crawl` names, as the argument
 `reader`."""
-OfCrawl = Annotated[str, QueryParameter(description="The id of the crawl.", max_length=40)]
+OfCrawl = Annotated[
+    str | None,
+    QueryParameter(description="The id of the crawl, if there are several.", max_length=40),
+]
 CrawlInPath = Annotated[str, PathParameter(description="The id of the crawl.", max_length=40)]
 
 
@@ -37,14 +40,18 @@ async def provide_reader(
 
 
 async def _provide_by_query(
-    request: Request[Any, Any, Any], state: State, crawl: OfCrawl = DEFAULT_CRAWL
+    request: Request[Any, Any, Any], state: State, crawl: OfCrawl = None
 ) -> CrawlReader:
     return _reader(request, state, crawl)
 
 
-def _reader(request: Request[Any, Any, Any], state: State, crawl: str) -> CrawlReader:
-    check_id(crawl)
-    actor_in(request.scope).check_crawl(crawl)
+def _reader(request: Request[Any, Any, Any], state: State, crawl: str | None) -> CrawlReader:
+    actor = actor_in(request.scope)
+    if crawl is not None:
+        check_id(crawl)
+        actor.check_crawl(crawl)
+    elif actor.crawls is not None:
+        raise Forbidden(f"{actor.name} has rights on single crawls: name one with crawl=")
     return CrawlReader(state.readers, crawl)
 
 

@@ -10,13 +10,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
-from dataclasses import replace
 from typing import TypeVar
 
 from litestar import Litestar
 
 from gossamer.errors import Unavailable
-from inspection.crawl import OpenCrawl
+from inspection.crawl import NotFound, OpenCrawl
 
 Answer = TypeVar("Answer")
 Opening = Callable[[], AbstractContextManager[OpenCrawl]]
@@ -122,7 +121,8 @@ class Readers:
 class CrawlReader:
     """Reads one crawl for one request."""
 
-    def __init__(self, readers: Readers, crawl: str) -> None:
+    def __init__(self, readers: Readers, crawl: str | None) -> None:
+        """*crawl* None means the only crawl, or no crawl in particular."""
         self._readers, self.crawl = readers, crawl
 
     async def read(self, read: Callable[[OpenCrawl], Answer]) -> Answer:
@@ -134,4 +134,9 @@ class CrawlReader:
         return await self._readers.scans.read(lambda opened: read(self._select(opened)))
 
     def _select(self, opened: OpenCrawl) -> OpenCrawl:
-        return opened if opened.id == self.crawl else replace(opened, id=self.crawl)
+        if self.crawl is None:
+            return opened
+        crawls = opened.crawls()
+        if crawls and self.crawl not in crawls:
+            raise NotFound(f"there is no crawl {self.crawl!r}")
+        return opened.of(self.crawl)

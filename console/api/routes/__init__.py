@@ -2,6 +2,12 @@
 
 from typing import Any
 
-from console.api.routes import crawls, hosts, session, urls
+from console.api.routes import crawls, hosts, pages, session, urls
 
-ROUTES: tuple[Any, ...] = (*session.ROUTES, *crawls.ROUTES, *urls.ROUTES, *hosts.ROUTES)
+ROUTES: tuple[Any, ...] = (
+    *session.ROUTES,
+    *crawls.ROUTES,
+    *urls.ROUTES,
+    *hosts.ROUTES,
+    *pages.ROUTES,
+)
