@@ -17,7 +17,14 @@ MAX_ROWS = 1000
 Limit = Annotated[
     int, QueryParameter(ge=1, le=MAX_ROWS, description="The maximum number of items.")
 ]
+Cursor = Annotated[
+    str | None,
+    QueryParameter(
+        description="`next` of the page before; without it, the first page.", max_length=4000
+    ),
+]
 Url = Annotated[str, QueryParameter(description="A URL, in any form that a person types.")]
+OfHost = Annotated[str, QueryParameter(description="A host, or a URL of it, as a person types it.")]
 OfSite = Annotated[str, QueryParameter(description="Only this site, or only its hosts.")]
 OfTime = Annotated[
     float | None, QueryParameter(description="The newest version until then, in epoch seconds.")
@@ -56,4 +63,12 @@ def _reader(request: Request[Any, Any, Any], state: State, crawl: str | None) ->
 
 
 BY_QUERY = {"reader": Provide(_provide_by_query)}
-"""The dependencies of routes whose path names no crawl, since all crawls share their subject."""
+"""The dependencies of routes whose path names no crawl, and whose result depends on the crawl."""
+
+
+async def _provide_shared(state: State) -> CrawlReader:
+    return CrawlReader(state.readers, None)
+
+
+SHARED_READER = {"reader": Provide(_provide_shared)}
+"""The dependencies of routes that read what all crawls share."""

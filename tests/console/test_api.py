@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 from litestar.routes import HTTPRoute
+from msgspec.json import encode as encode_json
 
 from console.api.parameters import MAX_ROWS
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SiteOverridden
 from gossamer.log.codec import encode
+from inspection.crawl import open_crawl
+from inspection.failures import read_failure_groups
 from inspection.folder import Folder, Opened
+from inspection.host_details import explain_host
+from inspection.overview import read_overview
 from services.frontier.conditions import Condition
 from services.frontier.rows import (
     DailyTallyRow,
@@ -139,7 +144,9 @@ def test_history_hosts_and_sites_are_those_of_the_commands(
         (f"/v1/crawls/default/history?url={URL}&limit=2", "history", (URL, "--limit", "2")),
     ):
         lines = printed(data, capsys, command, *words).splitlines()
-        assert client.get(path).json() == [json.loads(line) for line in lines] != []
+        found = client.get(path).json()
+        items = found["items"] if command == "history" else found
+        assert items == [json.loads(line) for line in lines] != []
     longest, _ = client.get("/v1/hosts").json()
     assert (longest["host"], longest["queued"]) == ("http://b.a.example", 7)
     assert longest["delay_reason"] == "set with gossamer site"
@@ -205,3 +212,79 @@ def test_hosts_and_sites_are_listed_for_people(
     )
     assert main(["hosts", "--data", str(data), "--condition", "ready"]) == 1
     assert "No host matches." in capsys.readouterr().out
+
+
+def as_json(data: object) -> Any:
+    return json.loads(encode_json(data))
+
+
+def test_history_is_paged(client: Client) -> None:
+    path = "/v1/crawls/default/history"
+    params: dict[str, Any] = {"url": URL, "limit": 2}
+    whole = client.get(path, params={"url": URL}).json()["items"]
+    found, cursor = [], None
+    while True:
+        page = client.get(path, params={**params, **({"cursor": cursor} if cursor else {})}).json()
+        assert len(page["items"]) <= 2
+        found += page["items"]
+        if not (cursor := page["next"]):
+            break
+    assert found == whole and len(whole) == 5
+    assert client.get(path, params={**params, "cursor": "odd"}).status_code == 400
+
+
+def test_host_is_explained_with_timeline_and_queue(client: Client, data: Path) -> None:
+    found = client.get("/v1/host", params={"host": HOST}).json()
+    with open_crawl(None, data) as crawl:
+        told = as_json(explain_host(crawl, HOST))
+    assert without_time(found) == without_time(told) and found["host"]["host"] == HOST
+    timeline = client.get("/v1/host/timeline", params={"host": HOST}).json()
+    assert [visit["url"] for visit in timeline["visits"]] == [URL]
+    queue = client.get("/v1/crawls/default/queues", params={"host": HOST}).json()
+    assert queue["items"] == []
+    urls = client.get("/v1/crawls/default/urls", params={"host": HOST, "outcome": "404"}).json()
+    assert [one["url"] for one in urls["items"]] == [URL]
+    assert client.get("/v1/host", params={"host": "http://b.example"}).status_code == 404
+    assert client.get("/v1/host/robots", params={"host": HOST}).status_code == 404
+
+
+def test_overview_failures_and_lags_are_those_of_the_read_model(client: Client, data: Path) -> None:
+    with open_crawl(None, data) as crawl:
+        groups = as_json(read_failure_groups(crawl))
+        answer = read_overview(crawl).answer
+    assert client.get("/v1/crawls/default/failures").json() == groups
+    assert groups[0]["label"] == "404"
+    overview = client.get("/v1/crawls/default/overview").json()
+    assert overview["answer"] == answer
+
+
+def test_lags_are_sampled_when_they_are_read(client: Client, data: Path) -> None:
+    assert main(["seed", "http://c.example/", "--data", str(data)]) == 0
+    opened = Folder(data).open()
+    opened.log.move("dedup", {("seeds", 0): 0})
+    opened.database.close()
+    (lag,) = client.get("/v1/lags").json()
+    assert (lag["service"], lag["topic"], lag["is_at_least"]) == ("dedup", "seeds", True)
+
+
+def test_controls_are_those_that_commands_set(client: Client, data: Path) -> None:
+    place = ("--data", str(data))
+    for rule in ("b.example", "c.example", "c.example/a*"):
+        assert main(["block", rule, *place]) == 0
+    first = client.get("/v1/blocklist?limit=2").json()
+    assert [one["rule"] for one in first["items"]] == ["b.example", "c.example"]
+    rest = client.get("/v1/blocklist", params={"cursor": first["next"]}).json()
+    assert [one["rule"] for one in rest["items"]] == ["c.example/a*"] and not rest["next"]
+    assert len(client.get("/v1/blocklist?search=c.ex").json()["items"]) == 2
+    match = client.get("/v1/blocklist/match?url=c.example/abc").json()
+    assert match == {"url": "http://c.example/abc", "rule": "c.example"} or match["rule"]
+    assert main(["speed", "5/s", *place]) == 0
+    speed = client.get("/v1/speed").json()
+    assert speed["active"] == {"when": "", "pages": 5.0, "bytes": None}
+    assert client.get("/v1/overrides").json()["sites"][SITE]["delay"] == 9.0
+
+
+def test_unknown_crawl_is_not_found(client: Client) -> None:
+    unknown = client.get("/v1/crawls/shop/status")
+    assert unknown.status_code == 404 and "no crawl 'shop'" in unknown.json()["detail"]
+    assert client.get("/v1/crawls/No%20id/status").status_code == 400

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from console.api.routes import crawls, hosts, pages, session, urls
+from console.api.routes import controls, crawls, hosts, pages, session, urls
 
 ROUTES: tuple[Any, ...] = (
     *session.ROUTES,
     *crawls.ROUTES,
     *urls.ROUTES,
     *hosts.ROUTES,
+    *controls.ROUTES,
     *pages.ROUTES,
 )

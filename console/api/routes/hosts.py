@@ -6,15 +6,31 @@ from litestar import get
 from litestar.params import QueryParameter
 
 from console.api.gate import ROLE
-from console.api.parameters import BY_QUERY, FromCrawl, Limit, OfSite
+from console.api.parameters import BY_QUERY, SHARED_READER, Cursor, FromCrawl, Limit, OfHost, OfSite
+from inspection.failures import read_outcomes
+from inspection.host_details import (
+    HostExplanation,
+    QueuedItem,
+    Timeline,
+    explain_host,
+    read_queue,
+    read_timeline,
+)
 from inspection.hosts import Host, Site, read_hosts, read_sites
+from inspection.paging import Page
 from inspection.parts import SiteParts, read_parts
+from inspection.robots import RobotsView, read_robots
+from inspection.visits import LastOutcome, parse_outcome
 from services.frontier.conditions import Condition
 
+OfOutcome = Annotated[
+    str, QueryParameter(description="Only URLs with this outcome or status, as in gossamer retry.")
+]
+ForUrl = Annotated[str, QueryParameter(description="The URL whose deciding line is shown.")]
 Chosen = Annotated[Condition | None, QueryParameter(description="Only hosts in this condition.")]
 
 
-@get("/v1/hosts", summary="Hosts", opt={ROLE: "view"}, dependencies=BY_QUERY)
+@get("/v1/hosts", summary="Hosts", opt={ROLE: "view"}, dependencies=SHARED_READER)
 async def get_hosts(
     reader: FromCrawl, condition: Chosen = None, site: OfSite = "", limit: Limit = 100
 ) -> list[Host]:
@@ -22,7 +38,7 @@ async def get_hosts(
     return await reader.scan(lambda crawl: read_hosts(crawl, condition, site, limit))
 
 
-@get("/v1/sites", summary="Sites", opt={ROLE: "view"}, dependencies=BY_QUERY)
+@get("/v1/sites", summary="Sites", opt={ROLE: "view"}, dependencies=SHARED_READER)
 async def get_sites(reader: FromCrawl, site: OfSite = "", limit: Limit = 100) -> list[Site]:
     """Sites with the most hosts first. Without a site the whole table of sites is read."""
     return await reader.scan(lambda crawl: read_sites(crawl, site, limit))
@@ -34,4 +50,46 @@ async def get_parts(reader: FromCrawl, site: OfSite) -> SiteParts:
     return await reader.read(lambda crawl: read_parts(crawl, site))
 
 
-ROUTES = (get_hosts, get_sites, get_parts)
+@get("/v1/host", summary="The explanation of a host", opt={ROLE: "view"}, dependencies=BY_QUERY)
+async def get_host(reader: FromCrawl, host: OfHost) -> HostExplanation:
+    """What a host waits for and until when, its settings, and the first URLs of its queue."""
+    return await reader.read(lambda crawl: explain_host(crawl, host))
+
+
+@get("/v1/host/timeline", summary="Visits to a host", opt={ROLE: "view"}, dependencies=BY_QUERY)
+async def get_timeline(reader: FromCrawl, host: OfHost, limit: Limit = 200) -> Timeline:
+    """The last visit to each URL of a host, newest first."""
+    return await reader.read(lambda crawl: read_timeline(crawl, host, limit))
+
+
+@get(
+    "/v1/host/robots", summary="The robots.txt of a host", opt={ROLE: "view"}, dependencies=BY_QUERY
+)
+async def get_robots(reader: FromCrawl, host: OfHost, url: ForUrl = "") -> RobotsView:
+    """The rules for the crawler, and the line that decides about a URL."""
+    return await reader.read(lambda crawl: read_robots(crawl, url or host))
+
+
+@get("/v1/crawls/{crawl:str}/queues", summary="The queue of a host", opt={ROLE: "view"})
+async def get_queue(
+    reader: FromCrawl, host: OfHost, cursor: Cursor = None, limit: Limit = 100
+) -> Page[QueuedItem]:
+    """The URLs that wait at a host, in the order of their visits."""
+    return await reader.read(lambda crawl: read_queue(crawl, host, cursor, limit))
+
+
+@get("/v1/crawls/{crawl:str}/urls", summary="URLs by their last outcome", opt={ROLE: "view"})
+async def get_urls(
+    reader: FromCrawl,
+    host: OfHost,
+    outcome: OfOutcome = "",
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Page[LastOutcome]:
+    """The URLs of a host with an outcome, or those that failed, in the order of the URLs. A page
+    may be partial and have few items: `next` continues the search."""
+    chosen = parse_outcome(outcome) if outcome else None
+    return await reader.read(lambda crawl: read_outcomes(crawl, host, chosen, cursor, limit))
+
+
+ROUTES = (get_host, get_timeline, get_robots, get_queue, get_urls, get_hosts, get_sites, get_parts)

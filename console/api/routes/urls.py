@@ -1,17 +1,20 @@
 """A URL: its explanation, its visits, and its archived versions."""
 
-from itertools import islice
+from itertools import dropwhile, islice
+from math import inf
 from typing import Annotated, Literal
 
 from litestar import get
 from litestar.params import QueryParameter
 
 from console.api.gate import ROLE
-from console.api.parameters import FromCrawl, Limit, OfTime, Url
+from console.api.parameters import Cursor, FromCrawl, Limit, OfTime, Url
+from gossamer.errors import BadSettings
 from inspection.captures import FOREVER
 from inspection.comparison import Comparison, compare_versions
 from inspection.crawl import OpenCrawl
 from inspection.page_texts import PageVersion, describe_version
+from inspection.paging import Page
 from inspection.url_forms import crawl_form
 from inspection.urls import UrlExplanation, explain_url
 from inspection.versions import read_version
@@ -30,11 +33,17 @@ async def get_url(reader: FromCrawl, url: Url) -> UrlExplanation:
 
 
 @get("/v1/crawls/{crawl:str}/history", summary="The visits to a URL", opt={ROLE: "view"})
-async def get_history(reader: FromCrawl, url: Url, limit: Limit = 100) -> list[Visit]:
+async def get_history(
+    reader: FromCrawl, url: Url, cursor: Cursor = None, limit: Limit = 100
+) -> Page[Visit]:
     """All visits to a URL, newest first."""
+    before = inf if cursor is None else parse_time(cursor)
 
-    def read(crawl: OpenCrawl) -> list[Visit]:
-        return [*islice(read_history(crawl, crawl_form(crawl, url).url), limit)]
+    def read(crawl: OpenCrawl) -> Page[Visit]:
+        visits = read_history(crawl, crawl_form(crawl, url).url)
+        found = [*islice(dropwhile(lambda visit: visit.at >= before, visits), limit + 1)]
+        shown = tuple(found[:limit])
+        return Page(shown, repr(shown[-1].at) if len(found) > limit else None)
 
     return await reader.read(read)
 
@@ -57,6 +66,14 @@ async def get_diff(
     """How a page changed between two archived versions, in words: the newest and the last one
     before it with another body, or the newest until two times."""
     return await reader.read(lambda crawl: compare_versions(crawl, url, since, until, form))
+
+
+def parse_time(cursor: str) -> float:
+    """Return the time in a cursor; raise BadSettings if it is invalid."""
+    try:
+        return float(cursor)
+    except ValueError as error:
+        raise BadSettings(f"{cursor[:80]!r} is not a cursor") from error
 
 
 ROUTES = (get_url, get_history, get_capture, get_diff)

@@ -1,0 +1,106 @@
+"""The settings that operators change while crawls run: blocklist, speed, sites and hosts."""
+
+from collections.abc import Iterator
+from itertools import islice
+from math import inf
+
+from msgspec import Struct
+
+from gossamer.blocklist import describe_rule
+from gossamer.crawl import (
+    blocklist_of,
+    canonical_of_typed,
+    host_overrides_of,
+    overrides_of,
+    speed_of,
+)
+from gossamer.errors import BadSettings
+from gossamer.events import HostOverridden, SiteOverridden, Speed
+from gossamer.log import Log
+from gossamer.speed import Speeds
+from gossamer.web.url import BadUrl
+from inspection.paging import Page
+
+
+class BlockedRule(Struct, frozen=True, kw_only=True):
+    """A rule of the blocklist."""
+
+    rule: str
+    text: str
+    """Its effect, in words."""
+    at: float
+    """When it was added, in epoch seconds."""
+
+
+class BlocklistMatch(Struct, frozen=True, kw_only=True):
+    """Whether the blocklist forbids a URL."""
+
+    url: str
+    """The canonical form of the URL."""
+    rule: str
+    """The rule that forbids it; "" if none does. Rules for networks need the address of the host,
+    so they are not considered."""
+
+
+class SpeedView(Struct, frozen=True, kw_only=True):
+    """The rate limits of all crawls together."""
+
+    speeds: tuple[Speed, ...]
+    """In order of precedence."""
+    active: Speed
+    """The limit that applies now."""
+    until: float | None
+    """When another limit may apply, in epoch seconds; null for never."""
+    at: float
+    """When the limits were set, in epoch seconds; 0 if they never were."""
+
+
+class Overrides(Struct, frozen=True, kw_only=True):
+    """The settings of `gossamer site`."""
+
+    sites: dict[str, SiteOverridden]
+    hosts: dict[str, HostOverridden]
+    """By host name."""
+
+
+def read_blocklist(
+    log: Log, search: str = "", after: str | None = None, limit: int = 100
+) -> Page[BlockedRule]:
+    """Return *limit* rules that contain *search*, sorted, after the rule *after*."""
+    found = [*islice(_rules(log, search.lower(), after or ""), limit + 1)]
+    items = tuple(found[:limit])
+    return Page(items, items[-1].rule if len(found) > limit else None)
+
+
+def _rules(log: Log, search: str, after: str) -> Iterator[BlockedRule]:
+    for rule, event in sorted(blocklist_of(log).rules.items()):
+        if search in rule and rule > after:
+            yield BlockedRule(rule=rule, text=describe_rule(rule), at=event.at)
+
+
+def match_blocklist(log: Log, text: str) -> BlocklistMatch:
+    """Return whether the blocklist forbids the typed URL *text*; raise BadSettings if it is not a
+    URL."""
+    try:
+        url = canonical_of_typed(text)
+    except BadUrl as error:
+        raise BadSettings(str(error)) from error
+    return BlocklistMatch(url=url, rule=blocklist_of(log).of_url(url))
+
+
+def read_speeds(log: Log, now: float) -> SpeedView:
+    """Return the rate limits, and the one that is active at *now*."""
+    event = speed_of(log)
+    speeds = Speeds(event)
+    until = speeds.until(now)
+    return SpeedView(
+        speeds=event.speeds,
+        active=speeds.at(now),
+        until=None if until == inf else until,
+        at=event.at,
+    )
+
+
+def read_overrides(log: Log) -> Overrides:
+    """Return the settings of all sites and hosts that have any."""
+    return Overrides(sites=overrides_of(log), hosts=host_overrides_of(log))
