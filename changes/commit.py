@@ -27,7 +27,7 @@ class Committed(Struct, frozen=True, kw_only=True):
 
 def preview(plan: Plan) -> Effect:
     """Return the effect of *plan*, counted, without carrying it out: a dry run."""
-    return replace(plan.effect, count=sum(map(units_in, plan.items)))
+    return _counted(plan.effect, sum(map(units_in, plan.items)))
 
 
 def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committed:
@@ -36,7 +36,7 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
     A plan without events changes nothing, and is not recorded. If the log fails, the caller may
     plan and commit again: changes are idempotent.
     """
-    items = iter(plan.items)
+    items = plan.items
     first = next(items, None)
     if first is None:
         return Committed(id=None, effect=replace(plan.effect, count=0))
@@ -46,7 +46,11 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
     for batch in _batches(chain((first,), items)):
         log.append(map(_message, batch))
         count += sum(map(units_in, batch))
-    return Committed(id=record.id, effect=replace(plan.effect, count=count))
+    return Committed(id=record.id, effect=_counted(plan.effect, count))
+
+
+def _counted(effect: Effect, count: int) -> Effect:
+    return effect if effect.count is not None else replace(effect, count=count)
 
 
 def change_recorded(plan: Plan, request: ChangeRequest, now: float) -> ChangeRecorded:

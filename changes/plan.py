@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import msgspec
 from msgspec import Struct, to_builtins
@@ -54,19 +55,18 @@ class Plan:
     """The changed rule, site, host, URL or crawl. "" means that the change concerns everything."""
     crawl: str = FLEET
     """The id of the changed crawl, or `-` if all crawls are concerned."""
-    items: Iterable[Item]
-    """The events to append, in order. They may be read from the store while they are appended, so
-    they can be iterated once."""
-    before: tuple[Event, ...] = ()
-    """The events that restore the replaced settings. A request, such as a retry, replaces none."""
+    settings: tuple[tuple[Event | None, Event], ...] = ()
+    """The settings that change: the event that restores each one, and the new event. None means
+    that there was no such setting, which cannot be restored by an event."""
+    requests: Iterable[Item] = ()
+    """The events to append after the settings. They may be read from the store while they are
+    appended, so they can be iterated once."""
     effect: Effect
 
     @property
-    def after(self) -> tuple[Event, ...]:
-        """The new settings; none for a request."""
-        if not self.before or not isinstance(self.items, tuple):
-            return ()
-        return tuple(item for item in self.items if isinstance(item, Event))
+    def items(self) -> Iterator[Item]:
+        """All events to append, in order."""
+        return chain((after for _, after in self.settings), self.requests)
 
 
 def setting_plan(
@@ -76,22 +76,16 @@ def setting_plan(
 
     Equal pairs are not in the plan.
     """
-    pairs = [
+    pairs = tuple(
         (old, new) for old, new in zip(before, after, strict=True) if replace(old, at=new.at) != new
-    ]
-    return Plan(
-        action=action,
-        subject=subject,
-        crawl=pairs[0][1].crawl if pairs else FLEET,
-        items=tuple(new for _, new in pairs),
-        before=tuple(old for old, _ in pairs),
-        effect=effect,
     )
+    crawl = pairs[0][1].crawl if pairs else FLEET
+    return Plan(action=action, subject=subject, crawl=crawl, settings=pairs, effect=effect)
 
 
 def reverse(plan: Plan, now: float) -> tuple[Event, ...]:
     """Return the events that restore the settings that *plan* replaces."""
-    return tuple(replace(event, at=now) for event in plan.before)
+    return tuple(replace(before, at=now) for before, _ in plan.settings if before)
 
 
 def units_in(item: Item) -> int:
@@ -106,8 +100,9 @@ def list_settings(plan: Plan) -> tuple[ChangedSetting, ...]:
 
 def _settings(plan: Plan) -> Iterator[ChangedSetting]:
     size = 0
-    for before, after in zip(plan.before, plan.after, strict=True):
-        found = ChangedSetting(key_of(after), to_builtins(before), to_builtins(after))
+    for before, after in plan.settings:
+        earlier = to_builtins(before) if before else None
+        found = ChangedSetting(key_of(after), earlier, to_builtins(after))
         size += len(msgspec.json.encode(found))
         if size > MAX_LISTED_BYTES:
             return

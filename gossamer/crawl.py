@@ -181,6 +181,16 @@ def _of_seeds(kind: str, seeds: list[str]) -> str:
     return f"{rule}({', '.join(repr(name) for name in names)})" if names else ""
 
 
+def check_scope(seeds: Iterable[str], scope: str) -> None:
+    """Raise BadSettings if one of *seeds* is out of *scope*."""
+    for seed in seeds:
+        evaluation = parse_scope(scope).evaluate(seed, 0)
+        if not evaluation.inside:
+            raise BadSettings(
+                f"seed {seed} is out of scope: {evaluation.rule}; --scope SCOPE sets another scope"
+            )
+
+
 def define_party(
     crawl: CrawlDefined, name: str, seeds: tuple[str, ...], asked: Mapping[str, Any]
 ) -> CrawlDefined:

@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -23,8 +24,14 @@ FIRST_WAIT = 1.0
 
 _name = re.compile(r"(\d{1,4})/(\d{1,18})", re.ASCII)
 
-NamedLetter = tuple[str, DeadLetter]
-"""A dead letter with its name, PARTITION/OFFSET."""
+
+class NamedLetter(NamedTuple):
+    """A dead letter, its name in lists, and the key of its record."""
+
+    name: str
+    """PARTITION/OFFSET"""
+    key: str
+    letter: DeadLetter
 
 
 class Letter(Struct, frozen=True, kw_only=True):
@@ -76,7 +83,7 @@ def _named(record: Record, service: str | None) -> NamedLetter | None:
         return None
     if not isinstance(letter, DeadLetter) or service not in (None, letter.service):
         return None
-    return f"{record.partition}/{record.offset}", letter
+    return NamedLetter(f"{record.partition}/{record.offset}", record.key, letter)
 
 
 def read_letters(
@@ -102,7 +109,7 @@ def read_letters(
                 read += 1
                 positions[record.partition] = record.offset + 1
                 if named := _named(record, service):
-                    found.append(describe_letter(*named))
+                    found.append(describe_letter(named.name, named.letter))
     finally:
         tail.close()
     return Page(tuple(found))
@@ -121,7 +128,7 @@ def read_letter(log: Log, name: str) -> DeadLetter:
     try:
         for record in tail.poll(FIRST_WAIT):
             if record.offset == at[1] and (named := _named(record, None)):
-                return named[1]
+                return named.letter
     finally:
         tail.close()
     raise _not_found(name)

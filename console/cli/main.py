@@ -41,7 +41,7 @@ GROUPS = {
         "sites": "list sites, or the parts of one: their worth, budgets and parked URLs",
         "blocklist": "list the blocklist, or the rule that forbids a URL",
         "doctor": "check a folder or a fleet, and name the remedy for each problem",
-        "dead-letters": "list or replay records that could not be processed",
+        "dead-letters": "list, replay or discard records that could not be processed",
     },
     "change": {
         "retry": "retry hosts that back off, or URLs that failed, now",

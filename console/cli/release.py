@@ -6,14 +6,12 @@ The request goes to the log, and the frontier of the site carries it out: see
 
 import argparse
 
+from changes.releases import plan_release
+from console.cli.changing import add_change, carry_out
 from console.cli.options import add_crawl, open_from
-from console.output import GREEN, YELLOW, say
+from console.output import GREEN, say
 from gossamer import clock
-from gossamer.errors import BadSettings
-from gossamer.events import ReleaseRequested
-from gossamer.log.codec import encode
-from inspection.figures import plural
-from inspection.parts import read_parts, site_of_typed
+from inspection.parts import site_of_typed
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -25,6 +23,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="PART",
         help="parked parts or budgets, as gossamer sites SITE names them (default: all)",
     )
+    add_change(command)
     add_crawl(command)
 
 
@@ -32,19 +31,11 @@ def run(options: argparse.Namespace) -> int:
     """Request the release; return 1 if nothing is parked."""
     site = site_of_typed(options.site)
     with open_from(options) as crawl:
-        found = read_parts(crawl, site)
-        parked = {name: urls for name, urls in found.parked_urls.items() if urls}
-        if missing := [name for name in options.parts if name not in parked]:
-            names = ", ".join(repr(name) for name in parked) or "none"
-            raise BadSettings(f"{site} has no parked part {missing[0]!r}; parked parts: {names}")
-        if not parked:
-            say(f"No URL of {site} is parked.", YELLOW)
-            return 1
-        chosen = tuple(options.parts)
-        event = ReleaseRequested(crawl=crawl.id, at=clock.now(), site=site, parts=chosen)
-        crawl.log.append([encode(event)])
-        urls = sum(parked[name] for name in chosen or parked)
-        say(f"{plural(urls, 'parked URL')} of {site} to be visited.", GREEN)
-        if not crawl.fleet:
-            say("The running crawl visits them, or the next gossamer crawl.")
+        plan = plan_release(crawl, site, options.parts, clock.now())
+        effect = carry_out(crawl, plan, options)
+    if not effect.count:
+        return 1
+    say(effect.text, GREEN)
+    if not crawl.fleet:
+        say("The running crawl visits them, or the next gossamer crawl.")
     return 0

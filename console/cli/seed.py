@@ -5,6 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from changes.seeds import plan_seeds
+from console.cli.changing import add_change, carry_out
 from console.cli.options import (
     DEFAULT_FLEET_POLICY,
     PAGE_OPTIONS,
@@ -26,18 +28,17 @@ from gossamer.crawl import (
     apply_request,
     check_id,
     check_not_removed,
+    check_scope,
     define,
     define_party,
     last_definition,
     read_seeds,
 )
 from gossamer.errors import BadSettings
-from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedAdded
-from gossamer.log.codec import encode
+from gossamer.events import CrawlDefined
 from gossamer.policies import NEVER
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested
-from gossamer.web.scope import parse_scope
 from inspection.figures import number, percent, plural
 
 REVISIT_FIELDS = ("revisit", "budget", "discovery_share")
@@ -71,14 +72,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     for name, settings in (*PAGE_OPTIONS, *REVISIT_OPTIONS):
         command.add_argument(name, **{**settings, "help": f"from now on: {settings['help']}"})
+    add_change(command)
     add_crawl(command)
 
 
 def run(options: argparse.Namespace) -> int:
     """Append the definition of the crawl, if it is new or changed, and the seeds."""
-    if abs(options.priority) > PRIORITY_LIMIT:
-        limit = PRIORITY_LIMIT
-        raise BadSettings(f"--priority {options.priority}: must be from -{limit} to {limit}")
     seeds = read_seeds(lines_of(options.seeds, options.file, "--file"))
     party_limits = _pop_party_limits(options)
     fields = (*REVISIT_FIELDS, *CHANGEABLE_CHOICES)
@@ -89,13 +88,9 @@ def run(options: argparse.Namespace) -> int:
     if settings.crawl.relevant:
         check_classifiers(settings.crawl.relevant)
     now = clock.now()
-    events = [
-        SeedAdded(at=now, url=seed, priority=options.priority, party=options.party)
-        for seed in seeds
-    ]
     if options.crawl:
         check_id(options.crawl)
-    with open_from(options, create=True) as opened:
+    with open_from(options, create=not options.dry_run) as opened:
         name = options.crawl or opened.id
         before = last_definition(opened.log, name)
         check_not_removed(before)
@@ -105,12 +100,16 @@ def run(options: argparse.Namespace) -> int:
             crawl = replace(crawl, revisit=DEFAULT_FLEET_POLICY)
         if party_limits or options.party in crawl.parties:
             crawl = define_party(crawl, options.party, seeds, party_limits)
-        if crawl != before:
-            crawl = replace(crawl, at=now)
-            # Before the seeds: their scope is evaluated by it.
-            opened.log.append([encode(crawl)])
-        opened.log.append([encode(replace(event, crawl=name)) for event in events])
-    say(f"{plural(len(seeds), 'seed')} added to {opened.name}.")
+        plan = plan_seeds(
+            opened,
+            seeds,
+            now,
+            priority=options.priority,
+            party=options.party,
+            definition=crawl,
+        )
+        effect = carry_out(opened, plan, options)
+    say(effect.text)
     _print_crawl(crawl, before, options.party)
     return 0
 
@@ -188,14 +187,5 @@ def changed_crawl(
     if before is None or scope:
         fresh = define(CrawlRequest(seeds, scope or settings.scope, max_depth, 0), None, 0, 0.0)
         before = replace(before or fresh, scope=fresh.scope)
-    _check_scope(seeds, before.scope)
+    check_scope(seeds, before.scope)
     return replace(before, max_depth=max_depth)
-
-
-def _check_scope(seeds: tuple[str, ...], scope: str) -> None:
-    for seed in seeds:
-        evaluation = parse_scope(scope).evaluate(seed, 0)
-        if not evaluation.inside:
-            raise BadSettings(
-                f"seed {seed} is out of scope: {evaluation.rule}; --scope SCOPE sets another scope"
-            )

@@ -16,8 +16,8 @@ class ChangedSetting(Struct, frozen=True, gc=False):
 
     key: str
     """The key on `control`, such as `blocklist_changed/www.example.org`."""
-    before: dict[str, Any]
-    """The event that restores the earlier setting."""
+    before: dict[str, Any] | None
+    """The event that restores the earlier setting. None means that there was none."""
     after: dict[str, Any]
     """The event with the new setting."""
 

@@ -141,7 +141,7 @@ def test_record_names_the_settings_before_and_after(opened: Opened) -> None:
     assert record.subject == "www.a.example"
     (setting,) = record.settings
     assert setting.key == "blocklist_changed/www.a.example"
-    assert setting.before["lifted"] and not setting.after["lifted"]
+    assert setting.before and setting.before["lifted"] and not setting.after["lifted"]
     assert record.expires_at == START + 60
 
 

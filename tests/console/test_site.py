@@ -91,7 +91,7 @@ def test_settings_of_a_host_override_its_site(
     trusts = run("www.a.example", "--host", "--certificate", "none")
     assert "trusts the usual certificates" in trusts
     assert run("www.a.example", "--host", "--as-site") == f"a.example: {site}\n"
-    assert "--quiet holds for all hosts" in run(
+    assert "quiet hours hold for all hosts" in run(
         "www.a.example", "--host", "--quiet", "1:00-2:00", status=2
     )
     assert run("--host", status=2)

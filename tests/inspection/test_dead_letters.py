@@ -46,7 +46,7 @@ def pages(log: Log, service: str | None, limit: int) -> list[list[str]]:
 @pytest.mark.parametrize("service", [None, "dedup", "parser", "nobody"])
 @pytest.mark.parametrize("limit", [1, 7, 100])
 def test_pages_are_the_whole_list(log: Log, service: str | None, limit: int) -> None:
-    expected = [name for name, _ in iterate_letters(log, service)]
+    expected = [name for name, _, _ in iterate_letters(log, service)]
     found = pages(log, service, limit)
     assert [name for page in found for name in page] == expected
     assert all(len(page) <= limit for page in found)

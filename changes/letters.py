@@ -1,0 +1,82 @@
+"""Dead letters: replay them, or discard them."""
+
+from collections.abc import Callable, Collection, Iterator
+
+from changes.blocking import subjects
+from changes.plan import Effect, Plan
+from gossamer.errors import GossamerError, Poison
+from gossamer.events.topics import DEAD_LETTERS
+from gossamer.log import Message
+from gossamer.log.codec import message_of_letter
+from gossamer.terminal import printable
+from inspection.crawl import OpenCrawl
+from inspection.dead_letters import NamedLetter, iterate_letters
+from inspection.figures import plural
+
+
+def plan_replay(
+    crawl: OpenCrawl, names: Collection[str] | None = None, service: str | None = None
+) -> Plan:
+    """Return the plan that appends dead letters to their topics again.
+
+    *names* choose them; None means all of *service*, or of all services. Letters that return during
+    the replay are not replayed again. Raise GossamerError if a name is unknown.
+    """
+    found, refused = dict[str, None](), list[str]()
+    for one in _chosen(crawl, names, service):
+        try:
+            message_of_letter(one.letter)
+            found[one.name] = None
+        except Poison as error:
+            refused.append(printable(f"dead letter {one.name} cannot be replayed: {error}"))
+    effect = Effect(
+        text=f"{plural(len(found), 'dead letter')} appended again.",
+        refused=tuple(refused),
+        count=len(found),
+    )
+    return _plan("replay", crawl, found, service, effect, lambda one: message_of_letter(one.letter))
+
+
+def plan_discard(
+    crawl: OpenCrawl, names: Collection[str] | None = None, service: str | None = None
+) -> Plan:
+    """Return the plan that erases dead letters, chosen as by `plan_replay`."""
+    found = dict.fromkeys(one.name for one in _chosen(crawl, names, service))
+    effect = Effect(text=f"{plural(len(found), 'dead letter')} discarded.", count=len(found))
+    return _plan("discard", crawl, found, service, effect, _tombstone)
+
+
+def _plan(
+    action: str,
+    crawl: OpenCrawl,
+    names: Collection[str],
+    service: str | None,
+    effect: Effect,
+    message: Callable[[NamedLetter], Message],
+) -> Plan:
+    return Plan(
+        action=action,
+        subject=subjects([*names]),
+        # A letter has up to a megabyte, so the letters are read again while they are appended.
+        requests=(message(one) for one in iterate_letters(crawl.log, service) if one.name in names),
+        effect=effect,
+    )
+
+
+def _chosen(
+    crawl: OpenCrawl, names: Collection[str] | None, service: str | None
+) -> Iterator[NamedLetter]:
+    unknown = set(names or ())
+    for one in iterate_letters(crawl.log, service):
+        if names is None or one.name in names:
+            unknown.discard(one.name)
+            yield one
+    if unknown:
+        raise GossamerError(
+            f"no such dead letters: {printable(', '.join(sorted(unknown)))}; gossamer "
+            "dead-letters list prints their names"
+        )
+
+
+def _tombstone(one: NamedLetter) -> Message:
+    return Message(DEAD_LETTERS.name, one.key, b"", one.key)

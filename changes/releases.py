@@ -1,0 +1,35 @@
+"""Requests to visit parked URLs."""
+
+from collections.abc import Sequence
+
+from changes.plan import Effect, Plan
+from gossamer.errors import BadSettings
+from gossamer.events import ReleaseRequested
+from inspection.crawl import OpenCrawl
+from inspection.figures import plural
+from inspection.parts import read_parts
+
+
+def plan_release(crawl: OpenCrawl, site: str, parts: Sequence[str], now: float) -> Plan:
+    """Return the plan that visits the parked URLs of *parts* of *site*, or of all its parts.
+
+    Raise BadSettings if no URL of a part is parked.
+    """
+    found = read_parts(crawl, site)
+    parked = {name: urls for name, urls in found.parked_urls.items() if urls}
+    if missing := [name for name in parts if name not in parked]:
+        names = ", ".join(repr(name) for name in parked) or "none"
+        raise BadSettings(f"{site} has no parked part {missing[0]!r}; parked parts: {names}")
+    urls = sum(parked[name] for name in parts or parked)
+    event = ReleaseRequested(crawl=crawl.id, at=now, site=site, parts=tuple(parts))
+    return Plan(
+        action="release",
+        subject=site,
+        crawl=crawl.id,
+        requests=(event,) if parked else (),
+        effect=Effect(
+            text=f"{plural(urls, 'parked URL')} of {site} to be visited.",
+            refused=() if parked else (f"No URL of {site} is parked.",),
+            count=urls,
+        ),
+    )

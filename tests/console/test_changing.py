@@ -1,0 +1,59 @@
+"""`--dry-run` and `--reason` of the commands that change something, and `gossamer audit`."""
+
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from gossamer.events.topics import TOPICS
+from inspection.folder import Folder
+from tests.runtime.processors import drain
+
+
+class Commands:
+    """`gossamer` on one folder."""
+
+    def __init__(self, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.data, self._capsys = data, capsys
+        self("seed", "https://www.a.example/")
+
+    def __call__(self, name: str, *arguments: str, status: int = 0) -> str:
+        """Run a command; return its output."""
+        assert main([*name.split(), "--data", str(self.data), *arguments]) == status
+        return self._capsys.readouterr().out
+
+    def records(self) -> int:
+        """Return the number of retained records of all topics."""
+        return len(drain(Folder(self.data).open().log.tail([*TOPICS])))
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(tmp_path / "data", capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("block", "a.example"), "a.example is blocked: the host a.example"),
+        (("speed", "20/s"), "now: 20 pages/s"),
+        (("site", "a.example", "--delay", "9"), "a.example: at least 9 s between two visits"),
+        (("site", "b.a.example", "--host", "--off"), "b.a.example: off (before: as its site)"),
+        (("seed", "https://www.a.example/x"), "1 seed added"),
+    ],
+)
+def test_dry_run_shows_the_effect_and_changes_nothing(
+    command: Commands, words: tuple[str, ...], shown: str
+) -> None:
+    before = command.records()
+    printed = command(*words, "--dry-run")
+    assert printed.startswith("Dry run: nothing is changed.") and shown in printed
+    assert command.records() == before
+    command(*words)
+    assert command.records() > before
+
+
+def test_dry_run_creates_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "data"
+    assert main(["seed", "--data", str(data), "https://a.example/", "--dry-run"]) == 1
+    assert not data.exists()
