@@ -40,6 +40,7 @@ GROUPS = {
         "hosts": "list hosts: their conditions, queues and delays",
         "sites": "list sites, or the parts of one: their worth, budgets and parked URLs",
         "blocklist": "list the blocklist, or the rule that forbids a URL",
+        "audit": "list the changes that operators made: who, when, why, before and after",
         "doctor": "check a folder or a fleet, and name the remedy for each problem",
         "dead-letters": "list, replay or discard records that could not be processed",
     },

@@ -1,5 +1,6 @@
 """`--dry-run` and `--reason` of the commands that change something, and `gossamer audit`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,41 @@ def test_dry_run_creates_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture
     data = tmp_path / "data"
     assert main(["seed", "--data", str(data), "https://a.example/", "--dry-run"]) == 1
     assert not data.exists()
+
+
+def test_audit_lists_who_changed_what_and_why(command: Commands) -> None:
+    command("block", "a.example", "--reason", "complaint \x1b[2J of the owner")
+    command("speed", "20/s")
+    command("unblock", "a.example")
+    shown = command("audit")
+    seed, block, speed, unblock = [line for line in shown.splitlines() if line[0] == "2"]
+    assert "  seed https://www.a.example/" in seed
+    assert "@" in block and "  block a.example" in block
+    assert speed.endswith("  speed") and "  unblock a.example" in unblock
+    assert "  reason: complaint ?[2J of the owner\n" in shown
+    assert "  blocklist_changed/a.example: lifted True → False\n" in shown
+
+
+def test_audit_chooses_changes(command: Commands) -> None:
+    command("block", "a.example", "b.example")
+    command("speed", "20/s")
+    (line,) = command("audit", "--json", "--action", "speed").splitlines()
+    change = json.loads(line)
+    assert change["action"] == "speed" and change["settings"][0]["before"]["speeds"] == []
+    who = change["actor"].partition("@")[0]
+    assert command("audit", "--actor", who) == command("audit")
+    assert command("audit", "--actor", change["actor"]) == command("audit")
+    assert "block a.example, b.example" in command("audit", "b.exam")
+    assert "No change matches" in command("audit", "--actor", "nobody", status=1)
+    assert "No change matches" in command("audit", "--since", "2999-01-01", status=1)
+    newest = command("audit", "--limit", "1")
+    assert "  speed" in newest and "block" not in newest and "Older changes" in newest
+
+
+def test_commands_that_only_show_are_not_recorded(command: Commands) -> None:
+    before = command("audit")
+    command("speed")
+    command("site")
+    command("block", "a.example", "--dry-run")
+    command("unblock", "a.example", status=1)
+    assert command("audit") == before

@@ -26,7 +26,7 @@ def crawl_folder(tmp_path: Path) -> Opened:
     crawl_folder = Opened(folder)
     buried = [
         (Record(SEEDS.name, 1, 7, "k", b"\xff\0"), "dedup", "no \x1b[31m URL"),
-        (Record(PAGES.name, 0, 8, "https://www.a.example/x", b"page"), "dedup", "too large"),
+        (Record(PAGES.name, 0, 8, "default/https://www.a.example/x", b"page"), "dedup", "large"),
         (Record(VISITS_ENDED.name, 2, 9, "a.example", b"?"), "frontier", "not an event"),
     ]
     crawl_folder.log.append([Message(DEAD_LETTERS.name, "x", b"garbage", "x")])
@@ -75,7 +75,7 @@ def test_json_has_the_whole_letter(command: Command) -> None:
 def test_replay_appends_letters_to_their_topics(command: Command, crawl_folder: Opened) -> None:
     assert "3 dead letters" in command("replay", "--all")
     assert stored_records(crawl_folder, "seeds", "pages", "visits.ended") == [
-        ("pages", "https://www.a.example/x", b"page"),
+        ("pages", "default/https://www.a.example/x", b"page"),
         ("seeds", "k", b"\xff\0"),
         ("visits.ended", "a.example", b"?"),
     ]
