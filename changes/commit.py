@@ -40,13 +40,19 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
     first = next(items, None)
     if first is None:
         return Committed(id=None, effect=replace(plan.effect, count=0))
-    record = change_recorded(plan, request, now)
-    log.append([encode(record)])
+    change = record_change(log, plan, request, now)
     count = 0
     for batch in _batches(chain((first,), items)):
         log.append(map(_message, batch))
         count += sum(map(units_in, batch))
-    return Committed(id=record.id, effect=_counted(plan.effect, count))
+    return Committed(id=change, effect=_counted(plan.effect, count))
+
+
+def record_change(log: Log, plan: Plan, request: ChangeRequest, now: float) -> str:
+    """Append the audit record of *plan*, whose events the caller appends. Return its id."""
+    recorded = change_recorded(plan, request, now)
+    log.append([encode(recorded)])
+    return recorded.id
 
 
 def _counted(effect: Effect, count: int) -> Effect:

@@ -15,11 +15,11 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from changes.blocking import plan_block
-from changes.commit import commit
-from changes.plan import ChangeRequest
-from console.cli.changing import user_name
+from changes.commit import commit, record_change
+from changes.plan import Effect, Plan
+from console.cli.changing import add_change, request_of, user_name
 from console.cli.options import add_crawl, open_from
-from console.output import MAX_LINE_LENGTH, YELLOW, say
+from console.output import BOLD, MAX_LINE_LENGTH, YELLOW, say
 from gossamer import clock
 from gossamer.blocklist import parse_rule
 from gossamer.crawl import canonical_of_typed
@@ -54,6 +54,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--forever", action="store_true", help="also add it to the blocklist")
     command.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     command.add_argument("--list", action="store_true", help="list earlier erasures")
+    add_change(command)
     add_crawl(command)
 
 
@@ -65,19 +66,31 @@ def run(options: argparse.Namespace) -> int:
         if options.list:
             return _list(crawl)
         event = _request(crawl, options.target)
-        if not options.yes and not _is_confirmed(event):
+        if not (options.yes or options.dry_run or _is_confirmed(event)):
             say("Nothing was erased.", YELLOW)
             return 1
-        if options.forever:
-            rule = parse_rule(event.url or event.host or f"*.{event.site}")
-            request = ChangeRequest(actor=user_name(), reason=f"gossamer forget {event.target}")
-            commit(crawl.log, plan_block(crawl, [rule], event.at), request, event.at)
-            say(f"{rule} is blocked.")
-        letters = _erase_letters(crawl, event.target)
-        rows = _sweep(crawl, event.target)
-        crawl.log.append([encode(event)])
+        if options.dry_run:
+            say("Dry run: nothing is changed. Without --dry-run:", BOLD)
+        else:
+            _record(crawl, event, options)
+        letters = _erase_letters(crawl, event.target, options.dry_run)
+        rows = _sweep(crawl, event.target, options.dry_run)
+        if not options.dry_run:
+            crawl.log.append([encode(event)])
     _print_result(crawl, event, rows, letters)
     return 0
+
+
+def _record(crawl: OpenCrawl, event: ErasureRequested, options: argparse.Namespace) -> None:
+    """Record the erasure on `audit`, which names its target for ever, and block the target."""
+    request = request_of(options)
+    if options.forever:
+        rule = parse_rule(event.url or event.host or f"*.{event.site}")
+        commit(crawl.log, plan_block(crawl, [rule], event.at), request, event.at)
+        say(f"{rule} is blocked.")
+    effect = Effect(text=f"{event.target} is erased.")
+    plan = Plan(action="forget", subject=event.target, crawl=crawl.id, effect=effect)
+    record_change(crawl.log, plan, request, event.at)
 
 
 def _request(crawl: OpenCrawl, text: str) -> ErasureRequested:
@@ -108,8 +121,11 @@ def _is_confirmed(event: ErasureRequested) -> bool:
         return False
 
 
-def _erase_letters(crawl: OpenCrawl, target: str) -> int:
-    """Replace each dead letter that names *target* by a tombstone; return their number."""
+def _erase_letters(crawl: OpenCrawl, target: str, is_dry: bool) -> int:
+    """Replace each dead letter that names *target* by a tombstone; return their number.
+
+    A dry run only counts them.
+    """
     found = dict[str, None]()
     tail = crawl.log.tail([DEAD_LETTERS.name])
     while records := tail.poll(0):
@@ -123,7 +139,8 @@ def _erase_letters(crawl: OpenCrawl, target: str) -> int:
                 continue
             if _contains(b" ".join((letter.key.encode(), letter.reason.encode(), value)), target):
                 found[record.key] = None
-    crawl.log.append([Message(DEAD_LETTERS.name, key, b"", key) for key in found])
+    if not is_dry:
+        crawl.log.append([Message(DEAD_LETTERS.name, key, b"", key) for key in found])
     return len(found)
 
 
@@ -138,8 +155,11 @@ def _contains(text: bytes, target: str) -> bool:
     return False
 
 
-def _sweep(crawl: OpenCrawl, target: str) -> Counter[str]:
-    """Erase the rows about *target* that no key leads to; whole tables are read."""
+def _sweep(crawl: OpenCrawl, target: str, is_dry: bool) -> Counter[str]:
+    """Erase the rows about *target* that no key leads to; whole tables are read.
+
+    A dry run only counts them.
+    """
     store, rows = crawl.store(), Counter[str]()
     for kind, sweep in SWEPT.items():
         table = store.table(kind)
@@ -148,6 +168,8 @@ def _sweep(crawl: OpenCrawl, target: str) -> Counter[str]:
             if left is row:
                 continue
             rows[kind.table] += 1
+            if is_dry:
+                continue
             if left is not None:
                 table.put(left)
             else:

@@ -7,7 +7,7 @@ import pytest
 from console.cli.main import main
 from gossamer.erasures import ErasureRow
 from gossamer.events import Discovery, ErasureRequested
-from gossamer.events.topics import CONTROL, DEAD_LETTERS, SEEDS, URLS_ADMITTED
+from gossamer.events.topics import CONTROL, DEAD_LETTERS, SEEDS, TOPICS, URLS_ADMITTED
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, decode, encode
 from inspection.folder import Folder, Opened
@@ -93,6 +93,28 @@ def test_nothing_is_erased_without_confirmation(
     monkeypatch.setattr("builtins.input", lambda question: "n")
     assert main(["forget", URL, "--data", str(tmp_path)]) == 1
     assert not drain(crawl_folder.log.tail([URLS_ADMITTED.name]))
+
+
+def test_dry_run_counts_the_rows_and_erases_nothing(
+    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = crawl_folder.store
+    store.table(DigestRow).put(DigestRow("default", "1", URL))
+    store.flush()
+    assert forget(tmp_path, URL, "--dry-run", "--forever") == 0
+    assert "1 row of digests erased" in capsys.readouterr().out
+    assert [row.url for row in store.table(DigestRow).everything()] == [URL]
+    assert not drain(crawl_folder.log.tail([*TOPICS]))
+
+
+def test_erasure_is_recorded_with_its_reason(
+    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert forget(tmp_path, URL, "--reason", "request 12", "--forever") == 0
+    capsys.readouterr()
+    assert main(["audit", "--data", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert f"  forget {URL}\n  reason: request 12\n" in shown and "  block " in shown
 
 
 def erasure_row(
