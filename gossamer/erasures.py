@@ -9,7 +9,7 @@ involved.
 
 from collections.abc import Container, Mapping
 
-from gossamer.events import DEFAULT_CRAWL, Erasure, Visit
+from gossamer.events import FLEET, Erasure, Visit
 from gossamer.log import KEY_GROUPS
 from gossamer.store import Row, Store
 from gossamer.web.url import host_key, site_of
@@ -24,6 +24,7 @@ class ErasureRow(Row, frozen=True):
     # One store partition has all rows: there are few, and a new owner reads all of them.
 
     crawl: str
+    """Always `-`: an erasure concerns all crawls."""
     key: str
     """The time, the service, the part of the erasure, and the target."""
     service: str
@@ -46,8 +47,8 @@ class ErasureRow(Row, frozen=True):
 class Erasures:
     """The erasures of a *service* in some key groups."""
 
-    def __init__(self, store: Store, service: str, crawl: str = DEFAULT_CRAWL) -> None:
-        self._rows, self._service, self._crawl = store.table(ErasureRow), service, crawl
+    def __init__(self, store: Store, service: str) -> None:
+        self._rows, self._service = store.table(ErasureRow), service
         self._begun: dict[str, Erasure] = {}
         """Target → the erasure with the largest order number. Results of this order and of earlier
         ones are ignored."""
@@ -58,7 +59,7 @@ class Erasures:
         """Read the erasures of key *groups*, and forget all others."""
         self._begun, self._pending = {}, {}
         after = ""
-        while rows := self._rows.scan(self._crawl, after):
+        while rows := self._rows.scan(FLEET, after):
             after = rows[-1].key
             for row in rows:
                 # Erasures of other services do not bind this one.
@@ -85,11 +86,11 @@ class Erasures:
         key = f"{erasure.requested_at:017.6f} {self._service} {part:04d} {erasure.target}"
         counted = {name: count for name, count in rows.items() if count}
         # After a crash this is repeated with fewer rows left to erase.
-        if recorded := self._rows.get(self._crawl, key):
+        if recorded := self._rows.get(FLEET, key):
             names = recorded.rows | counted
             counted = {n: max(recorded.rows.get(n, 0), counted.get(n, 0)) for n in names}
         row = ErasureRow(
-            crawl=self._crawl,
+            crawl=FLEET,
             key_group=erasure.key_group,
             key=key,
             service=self._service,

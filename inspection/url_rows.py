@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gossamer.blocklist import Blocklist
 from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
 from gossamer.erasures import ErasureRow, is_about
-from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden
+from gossamer.events import FLEET, CrawlDefined, HostOverridden, SiteOverridden
 from gossamer.log import partition_of
 from gossamer.speed import Speeds
 from gossamer.store import Store
@@ -206,7 +206,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
     partitions = crawl.log.partitions
     partition = partition_key(partition_of(site, partitions), partitions)
     visits = store.table(HistoryRow)
-    erasures = store.table(ErasureRow).scan(crawl.id, limit=MAX_ERASURES)
+    erasures = store.table(ErasureRow).scan(FLEET, limit=MAX_ERASURES)
     overridden = overrides_of(crawl.log).get(site), host_overrides_of(crawl.log).get(host_name(url))
     return UrlFacts(
         url=url,

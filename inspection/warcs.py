@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.errors import GossamerError
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.volumes import Missing, Volume, find_file, read_file
 from services.archive.index import INDEX_SUFFIX, index_file
 from services.archive.rows import STANDALONE_WRITER, SegmentRow
-from services.archive.segments import SUFFIXES
+from services.archive.segments import SUFFIXES, is_of_crawl
 
 if TYPE_CHECKING:
     from inspection.crawl import OpenCrawl
@@ -47,11 +48,15 @@ class WarcFiles:
     """The WARC files in *folder*, the local one, and in *volumes*."""
 
     def __init__(
-        self, folder: Path | None, volumes: Sequence[Volume] = (), rows: Iterable[SegmentRow] = ()
+        self,
+        folder: Path | None,
+        volumes: Sequence[Volume] = (),
+        rows: Iterable[SegmentRow] = (),
+        crawl: str = DEFAULT_CRAWL,
     ) -> None:
-        """*rows*: of the writers, read before the names of files are."""
+        """The files of *crawl*. *rows*: of the writers, read before the names of files are."""
         self._folder = folder if folder is not None and folder.is_dir() else None
-        self._volumes = volumes
+        self._volumes, self._crawl = volumes, crawl
         self.absent = list[str]()
         """Open files that are on other machines."""
         found = {file.name: file for file in self._complete_files()}
@@ -64,13 +69,16 @@ class WarcFiles:
         local = [Volume(self._folder.absolute().as_uri())] if self._folder else []
         for volume in (*local, *self._volumes):
             for name in volume.names():
-                length = volume.size(name) if name.endswith(WARC_SUFFIXES) else None
+                is_ours = name.endswith(WARC_SUFFIXES) and is_of_crawl(name, self._crawl)
+                length = volume.size(name) if is_ours else None
                 if length is not None:
                     yield WarcFile(name, length)
 
     def _unfinished_files(self, row: SegmentRow) -> Iterator[WarcFile]:
         prefix = "" if row.writer == STANDALONE_WRITER else f"{row.writer}/"
         for file, length in (*row.open.items(), *((file, None) for file in row.full)):
+            if not is_of_crawl(file, self._crawl):
+                continue
             try:
                 volume, name = find_file(self._folder, self._volumes, prefix + file)
             except Missing:
@@ -136,4 +144,4 @@ def list_warcs(crawl: "OpenCrawl") -> WarcFiles:
     """Return the WARC files of *crawl* as they are now."""
     rows = [*crawl.store().table(SegmentRow).everything()]
     urls = crawl.settings.archive.volumes if crawl.settings else ()
-    return WarcFiles(crawl.warc, [Volume(url) for url in urls], rows)
+    return WarcFiles(crawl.warc, [Volume(url) for url in urls], rows, crawl.id)

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 def _make_importer(
     crawl: OpenCrawl, store: Store, settings: Settings, imported: Imported
 ) -> Importer:
-    captures, erasures = store.table(CaptureRow), Erasures(store, ARCHIVE, crawl.id)
+    captures, erasures = store.table(CaptureRow), Erasures(store, ARCHIVE)
     erasures.load()
     return Importer(
         crawl=crawl.id,

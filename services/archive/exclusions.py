@@ -1,4 +1,4 @@
-"""Decides which responses are archived, by the settings and the definition of the crawl.
+"""Decides which responses are archived, by the settings and the definition of their crawl.
 
 Not archived are pages that ask for it, in a header or a meta element, pages whose use for a purpose
 of the crawl is excluded, irrelevant pages, and walls, unless a setting archives them. Meta elements
@@ -7,6 +7,7 @@ work on a page at the same time.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -41,13 +42,12 @@ class Exclusions:
         self._settings, self._product = settings, product
         self._not_archived = frozenset[str](settings.not_archived)
         self._wanted = frozenset[str](settings.records)
-        self._relevant = ""
-        self._usage: UsagePolicy | None = None
-        """The purposes of the crawl. None until the crawl is defined."""
+        self._rules = dict[str, _Rules]()
+        """Crawl → its rules, if it is defined."""
 
     def define(self, crawl: CrawlDefined) -> None:
-        """Apply the rules of *crawl*."""
-        self._relevant, self._usage = crawl.relevant, policy_of(crawl)
+        """Apply the rules of *crawl* to its pages."""
+        self._rules[crawl.crawl] = _Rules(crawl.relevant, policy_of(crawl))
 
     def admit(self, page: PageFetched) -> PageFetched | None:
         """Return *page* with the statements of its meta elements about its use, or None if it is
@@ -68,17 +68,31 @@ class Exclusions:
     def _is_irrelevant(self, page: PageFetched) -> bool:
         """Return whether *page* is irrelevant to the crawl, by its URL and content type."""
         has_content = page.status == 304 or 200 <= page.status < 300
-        if not self._relevant or not has_content or page.visit.purpose is not Purpose.PAGE:
+        relevant = self._rules_of(page).relevant
+        if not relevant or not has_content or page.visit.purpose is not Purpose.PAGE:
             return False
         kind = None if page.status == 304 else whole_type(page.headers, page.body)
         facts = Facts(Found(page.visit.url, page.visit.depth), kind)
-        return parse_relevance(self._relevant).evaluate(facts).inside is False
+        return parse_relevance(relevant).evaluate(facts).inside is False
 
     def _is_excluded(self, page: PageFetched) -> bool:
         """Return whether statements about the use of *page* exclude it from the crawl."""
-        if self._usage is None or not page.visit.purpose.is_collected:
+        usage = self._rules_of(page).usage
+        if usage is None or not page.visit.purpose.is_collected:
             return False
-        return self._usage.decide(judge(page.usage_statements)).action is not Action.FETCH
+        return usage.decide(judge(page.usage_statements)).action is not Action.FETCH
+
+    def _rules_of(self, page: PageFetched) -> "_Rules":
+        return self._rules.get(page.crawl, _NO_RULES)
+
+
+class _Rules(NamedTuple):
+    relevant: str = ""
+    usage: UsagePolicy | None = None
+
+
+_NO_RULES = _Rules()
+"""Before a crawl is defined, as in an import into an empty folder, nothing is excluded."""
 
 
 def is_wanted(page: PageFetched, wanted: frozenset[str]) -> bool:

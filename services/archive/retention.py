@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gossamer.erasures import ErasureRow, Erasures, targets_of
-from gossamer.events import DEFAULT_CRAWL, Erasure
+from gossamer.events import FLEET, Erasure
 from gossamer.settings import ArchiveSettings
 from gossamer.settings.units import DAY
 from gossamer.store import Store
@@ -222,7 +222,7 @@ class Retention:
     def _find_jobs(self) -> list[Job]:
         """Return the parts of erasures that this writer has not applied to its files."""
         parts, done, after = dict[tuple[str, ...], Job](), set[tuple[str, ...]](), ""
-        while rows := self._erasures.scan(DEFAULT_CRAWL, after):
+        while rows := self._erasures.scan(FLEET, after):
             after = rows[-1].key
             for row in rows:
                 at, _, part, target = row.key.split(" ", 3)
@@ -280,7 +280,7 @@ class Retention:
                 crawl = record.crawl
             elif record.is_filler:
                 runs.add(record)
-            elif crawl == DEFAULT_CRAWL and record.url:
+            elif crawl and record.url:
                 named = targets.intersection(targets_of_record(record.url))
                 if not named:
                     continue

@@ -81,6 +81,11 @@ def file_name(
     return f"gossamer-{_clean(crawl)}-{at:%Y%m%d%H%M%S}-{serial:05}-{writer}{suffix}"
 
 
+def is_of_crawl(file: str, crawl: str) -> bool:
+    """Return whether *file*, a name with or without the folder of its writer, is of *crawl*."""
+    return file.rpartition("/")[2].startswith(f"gossamer-{_clean(crawl)}-")
+
+
 def _clean(crawl: str) -> str:
     return re.sub("[^A-Za-z0-9._]", "_", crawl)[:MAX_CRAWL_NAME_CHARS] or "_"
 

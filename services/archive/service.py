@@ -10,7 +10,6 @@ from pathlib import Path
 import structlog
 from msgspec.structs import replace
 
-from gossamer.crawl import check_crawl
 from gossamer.erasures import Erasures
 from gossamer.events import (
     CrawlDefined,
@@ -97,8 +96,8 @@ class Archive(Processor):
         self._left: int | None = None
         """Bytes that may still be written to the folder. None if a full disk ends the crawl."""
         self._settled = SegmentRow(writer=self._writer)
-        self._crawl: CrawlDefined | None = None
-        """The definition of the crawl."""
+        self._definitions = dict[str, CrawlDefined]()
+        """Crawl → its definition."""
         self._serial = 0
         self._open: dict[str, Segment] = {}
         """Crawl → its open segment."""
@@ -134,9 +133,7 @@ class Archive(Processor):
         """Write the capture of a page; return the event with its position."""
         match event:
             case CrawlDefined():
-                check_crawl(event)
-                self._crawl = event
-                self._exclusions.define(event)
+                self._define(event)
             case VisitsErased():
                 self._erase(event)
             case PageFetched() if not self._is_left_out(event):
@@ -144,8 +141,17 @@ class Archive(Processor):
                     return self._archive(page, now)
         return []
 
+    def _define(self, crawl: CrawlDefined) -> None:
+        self._definitions[crawl.crawl] = crawl
+        self._exclusions.define(crawl)
+        if crawl.removed and (segment := self._open.pop(crawl.crawl, None)):
+            self._full.append(segment)
+
     def _is_left_out(self, page: PageFetched) -> bool:
-        """Return whether *page* was erased, or is an imported capture that the archive has."""
+        """Return whether *page* was erased, is of a removed crawl, or is an imported capture that
+        the archive has."""
+        if (crawl := self._definitions.get(page.crawl)) and crawl.removed:
+            return True
         is_imported = page.visit.imported is not None
         return self._erasures.covers(page.visit) or (is_imported and self._captures.has(page))
 
@@ -201,7 +207,7 @@ class Archive(Processor):
         segment = self._open[page.crawl] = Segment(self._folder, file, now)
         self._serial += 1
         self._addresses[page.crawl] = set()
-        segment.append(warcinfo(page, self._crawl, file, now, self._contact))
+        segment.append(warcinfo(page, self._definitions.get(page.crawl), file, now, self._contact))
         count("gossamer_archived_bytes_total", segment.size)
         return segment
 

@@ -86,7 +86,7 @@ class Partition:
         key, groups = partition_key(number, total), key_groups_of(number, total)
         self.number, self.epoch, self.claimed_at = number, epoch, claimed_at
         self.opened_at, self._key, self._total = now, key, total
-        self.erasures = Erasures(store, "frontier", crawl)
+        self.erasures = Erasures(store, "frontier")
         self.erasures.load(groups)
         self.caught_up = False
         """Whether all outcomes from before the claim were applied."""

@@ -122,7 +122,7 @@ def erasure_row(
 ) -> ErasureRow:
     at = 2_000_000_000.0
     key = f"{at:017.6f} {service} {part:04d} {target}"
-    return ErasureRow("default", key, service, target, 0, at, "ann@desk", 7, ended, rows)
+    return ErasureRow("-", key, service, target, 0, at, "ann@desk", 7, ended, rows)
 
 
 def list_erasures(
