@@ -21,6 +21,7 @@ from gossamer.events import (
     SpeedSet,
 )
 from gossamer.events.records import is_crawl_id
+from gossamer.events.topics import TOPICS, own_topics, topic_of_pages
 from gossamer.log import Log
 from gossamer.log.control import newest_events
 from gossamer.policies import parse_policy, parse_strategy
@@ -259,6 +260,11 @@ def accept(event: CrawlDefined | SeedAdded) -> None:
             parse_policy(event.revisit)
             parse_strategy(event.strategy)
             check_steps(event.url_steps)
+            if event.own_topic and topic_of_pages(event) in TOPICS:
+                raise BadSettings(
+                    f"a crawl with the id {event.crawl!r} cannot have a topic of its own, because "
+                    f"{topic_of_pages(event)} is another topic: use another id"
+                )
             policy_of(event)
             for party in event.parties.values():
                 parse_scope(party.scope or ANYWHERE)
@@ -266,6 +272,15 @@ def accept(event: CrawlDefined | SeedAdded) -> None:
                 parse_relevance(event.relevant)
     except (BadSettings, ValueError) as error:
         raise Poison(str(error)) from error
+
+
+def create_own_topic(log: Log, crawl: CrawlDefined) -> None:
+    """Create the topic that the pages of *crawl* have alone, if its definition asks for one.
+
+    Call it before the definition is appended, since dedup may publish a page soon after.
+    """
+    for topic in own_topics([crawl]):
+        log.create_topic(topic)
 
 
 def strategy_of(crawl: CrawlDefined) -> str:

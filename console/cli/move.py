@@ -30,10 +30,17 @@ from console.output import say
 from console.preconditions import FLEET_REMEDY, FOLDER_REMEDY, check_drained, check_stopped
 from console.tables import TABLES
 from gossamer import clock
-from gossamer.crawl import last_definition
+from gossamer.crawl import definitions_of, last_definition
 from gossamer.errors import BadSettings, GossamerError, Newer, Poison
 from gossamer.events import DEFAULT_CRAWL, FleetBegun, UrlsSeen
-from gossamer.events.topics import CONTROL, DEAD_LETTERS, TOPICS, URLS_SEEN
+from gossamer.events.topics import (
+    CONTROL,
+    DEAD_LETTERS,
+    TOPICS,
+    URLS_SEEN,
+    own_topics,
+    topic_named,
+)
 from gossamer.log import Log, Message, Record, partition_of
 from gossamer.log.codec import copy_message, decode, encode
 from gossamer.runtime.backends import check_fleet, open_fleet
@@ -352,7 +359,10 @@ def _write_seen(store: Store, changes: Iterable[UrlsSeen]) -> None:
 
 
 def _copy_records(source: Log, target: Log) -> Iterator[str]:
-    for topic in COPIED_TOPICS:
+    own = own_topics(definitions_of(source).values())
+    for name in own:
+        target.create_topic(name)
+    for topic in (*COPIED_TOPICS, *map(topic_named, own)):
         if topic is URLS_SEEN:
             continue
         count, tail = 0, source.tail([topic.name])

@@ -13,9 +13,9 @@ import msgspec
 
 from console.cli.options import add_crawl, open_from
 from gossamer.errors import BadSettings
-from gossamer.events.topics import PAGES
+from gossamer.events.topics import PAGES, topic_of_pages
 from gossamer.extras import require_extra
-from gossamer.log import Log, Record
+from gossamer.log import Record
 from gossamer.log.codec import crawl_of, tombstone
 from gossamer.terminal import json_line
 from inspection.crawl import OpenCrawl
@@ -67,32 +67,33 @@ def _writer(form: str) -> Callable[[Iterator[Record], BinaryIO], None]:
 
 
 def iterate_records(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
-    """Yield the newest record of each document of *crawl* on the topic `pages`; with *follow*, all
-    changes."""
+    """Yield the newest record of each document of *crawl* on the topic with its pages; with
+    *follow*, all changes."""
     if crawl.fleet and not follow:
-        return _newest(crawl.log, crawl.id)
-    return (record for record in _poll(crawl.log, crawl.id, follow) if record.value or follow)
+        return _newest(crawl)
+    return (record for record in _poll(crawl, follow) if record.value or follow)
 
 
-def _poll(log: Log, crawl: str, follow: bool) -> Iterator[Record]:
-    tail = log.tail([PAGES.name])
+def _poll(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
+    name, definition = crawl.id, crawl.definition()
+    tail = crawl.log.tail([topic_of_pages(definition) if definition else PAGES.name])
     while (records := tail.poll(POLL_TIMEOUT if follow else 0)) or follow:
-        yield from (record for record in records if crawl_of(record) == crawl)
+        yield from (record for record in records if crawl_of(record) == name)
 
 
-def _newest(log: Log, crawl: str) -> Iterator[Record]:
+def _newest(crawl: OpenCrawl) -> Iterator[Record]:
     """Yield the newest record of each URL whose document is not gone.
 
     Brokers compact a topic late. So the topic is read twice: first for the offset of the newest
     record of each URL, which fits into memory, unlike the pages.
     """
     newest: dict[bytes, int] = {}
-    for record in _poll(log, crawl, follow=False):
+    for record in _poll(crawl, follow=False):
         if record.value:
             newest[_digest(record.key)] = record.offset
         else:
             newest.pop(_digest(record.key), None)
-    for record in _poll(log, crawl, follow=False):
+    for record in _poll(crawl, follow=False):
         key = _digest(record.key)
         # A newer record may have been appended since, and the older one compacted.
         if (offset := newest.get(key)) is not None and record.offset >= offset:

@@ -1,7 +1,8 @@
-"""`gossamer topics`: creates the topics of a fleet (`apply`), and resizes them (`resize`).
+"""`gossamer topics`: creates the topics of a fleet (`apply`), lists and resizes them.
 
-`apply` also defines the crawl if the settings do and the log does not. `resize` changes the number
-of partitions of a stopped fleet, in topics and store.
+`apply` also defines the crawl if the settings do and the log does not, and creates the topics that
+single crawls have for their pages. `resize` changes the number of partitions of a stopped fleet, in
+topics and store.
 """
 
 import argparse
@@ -12,10 +13,10 @@ from console.cli.options import DEFAULT_FLEET_POLICY, add_config, positive, sett
 from console.output import print_error, say
 from console.preconditions import FLEET_REMEDY, check_drained, check_stopped
 from gossamer import clock
-from gossamer.crawl import CHOICES, last_definition
+from gossamer.crawl import CHOICES, definitions_of, last_definition
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
-from gossamer.events.topics import SITE_KEYED
+from gossamer.events.topics import SITE_KEYED, own_topics, topic_of_pages
 from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
@@ -42,7 +43,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     resize.add_argument(
         "partitions", type=positive, metavar="N", help="the new number of partitions"
     )
-    for action in (apply, resize):
+    listing = actions.add_parser("list", help="list the topics with their partitions and crawls")
+    for action in (apply, listing, resize):
         add_config(action)
 
 
@@ -55,16 +57,41 @@ def run(options: argparse.Namespace) -> int:
         for line in resize_fleet(settings, options.partitions):
             say(line)
         return 0
-    topics = Topics(settings.kafka)
+    if options.action == "list":
+        for line in list_topics(settings):
+            say(line)
+        return 0
+    if not _apply(Topics(settings.kafka)):
+        return 1
+    for line in define_crawl(settings):
+        say(line)
+    own = own_topics(read_definitions(settings))
+    return 0 if not own or _apply(Topics(settings.kafka, own)) else 1
+
+
+def _apply(topics: Topics) -> bool:
+    """Print each change of *topics*; return whether no change was refused."""
     for line in topics.apply():
         say(line)
     for line in topics.refused:
         print_error("gossamer", line)
-    if topics.refused:
-        return 1
-    for line in define_crawl(settings):
-        say(line)
-    return 0
+    return not topics.refused
+
+
+def read_definitions(settings: Settings) -> list[CrawlDefined]:
+    """Return the definitions of all crawls of the fleet."""
+    with closing(KafkaLog(settings.kafka)) as log:
+        return [*definitions_of(log).values()]
+
+
+def list_topics(settings: Settings) -> Iterator[str]:
+    """Yield a line for each topic of the fleet: its name, its partitions, and whose it is."""
+    crawls = read_definitions(settings)
+    counts = Topics(settings.kafka, own_topics(crawls)).counts()
+    crawl_of = {topic_of_pages(crawl): crawl.crawl for crawl in crawls if crawl.own_topic}
+    for name in sorted(counts):
+        crawl = f"crawl {crawl_of[name]}" if name in crawl_of else "all crawls"
+        yield f"{settings.kafka.prefix}{name}  {plural(counts[name], 'partition')}  {crawl}"
 
 
 def define_crawl(settings: Settings) -> Iterator[str]:

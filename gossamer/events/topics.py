@@ -2,18 +2,20 @@
 
 Operators and programs in other languages read these files, too. Here each becomes a :class:`Topic`
 with a constant that code and mypy can refer to. A new topic needs a new file and a new constant
-below.
+below. A crawl may have a topic for its pages alone, `pages.CRAWL`, with the definition of `pages`.
 """
 
+from collections.abc import Iterable
 from enum import Enum
+from functools import cache
 from importlib.resources import files
 
 import msgspec
 
-from gossamer.events.control import FleetEvent
+from gossamer.events.control import CrawlDefined, FleetEvent
 from gossamer.events.outcomes import check_complete
 from gossamer.events.pages import Contents
-from gossamer.events.records import Event
+from gossamer.events.records import Event, is_crawl_id
 
 MAX_RECORD_BYTES = 1_000_000
 """Maximum number of bytes of a record on any topic, with its key and headers. Any Kafka accepts
@@ -120,3 +122,27 @@ SITE_KEYED = tuple(
 them."""
 TOPIC_OF = {kind.type: topic for topic in TOPICS.values() for kind in topic.events}
 check_complete(_EVENT_TYPES.values(), TOPIC_OF, "schemas/topics")
+
+
+@cache
+def topic_named(name: str) -> Topic:
+    """Return the topic *name*, or the topic `pages.CRAWL` of the pages of one crawl.
+
+    Raise LookupError if there is no such topic.
+    """
+    if topic := TOPICS.get(name):
+        return topic
+    prefix, _, crawl = name.partition(".")
+    if prefix != PAGES.name or not is_crawl_id(crawl):
+        raise LookupError(f"there is no topic {name!r}")
+    return msgspec.structs.replace(PAGES, name=name)
+
+
+def topic_of_pages(crawl: CrawlDefined) -> str:
+    """Return the name of the topic with the pages of *crawl*: `pages`, or a topic of its own."""
+    return f"{PAGES.name}.{crawl.crawl}" if crawl.own_topic else PAGES.name
+
+
+def own_topics(crawls: Iterable[CrawlDefined]) -> list[str]:
+    """Return the names of the topics that only one of *crawls* has."""
+    return [topic_of_pages(crawl) for crawl in crawls if crawl.own_topic and not crawl.removed]

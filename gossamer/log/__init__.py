@@ -192,6 +192,9 @@ class Log(Protocol):
         """The volume with the blobs of records, which the log deletes together with the records.
         None if the process has no access to it."""
 
+    def create_topic(self, topic: str) -> None:
+        """Create *topic*, one of a single crawl, if it does not exist."""
+
     def append(self, messages: Iterable[Message]) -> Ends:
         """Return once every message is durable, with the offset of the last message in each
         partition."""

@@ -28,7 +28,7 @@ from gossamer.events import (
 from gossamer.events.pages import Contents
 from gossamer.events.public import fit_to_limit
 from gossamer.events.records import is_crawl_id
-from gossamer.events.topics import MAX_RECORD_BYTES, TOPICS, Topic
+from gossamer.events.topics import MAX_RECORD_BYTES, TOPICS, Topic, topic_named
 from gossamer.log import BLOB, BLOB_SIZE, Headers, Message, Record
 from gossamer.web.url import BadUrl, canonicalize, site_of
 
@@ -215,7 +215,7 @@ def decode_valid(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
 
 def _event(record: Record) -> Event:
     try:
-        return decode_valid(record.value, _decoders[record.topic])
+        return decode_valid(record.value, _decoders[_file_of(record.topic)])
     except UNREADABLE as error:
         reason = why_newer(record)
         if not reason and str(error).startswith(UNKNOWN_VALUE):
@@ -237,10 +237,15 @@ def _tag_of(record: Record) -> _Tag:
         return _Tag()
 
 
+def _file_of(topic: str) -> str:
+    """Return the name of the file in `schemas/topics` that defines *topic*."""
+    return topic if topic in TOPICS else topics.PAGES.name
+
+
 def why_newer(record: Record) -> str:
     """Return a text about the unknown kind or version of *record*, or "" if both are known."""
     kind, version = msgspec.structs.astuple(_tag_of(record))
-    versions = _known_versions[record.topic]
+    versions = _known_versions[_file_of(record.topic)]
     if not kind:
         return ""
     if kind not in versions:
@@ -329,8 +334,10 @@ def message_of_letter(letter: DeadLetter) -> Message:
 
     Raise Poison if its topic is unknown, its value is cut or damaged, or its body was in a blob.
     """
-    if letter.topic not in TOPICS:
-        raise Poison(f"there is no topic {letter.topic!r}")
+    try:
+        topic_named(letter.topic)
+    except LookupError as error:
+        raise Poison(str(error)) from error
     if letter.cut:
         raise Poison("the value of the record is cut, because it was too large")
     at = letter.topic, letter.partition, letter.offset
@@ -361,8 +368,9 @@ def _partition_key(record: Record) -> str:
     """Return the partition key that the producer of *record* should have used."""
     with suppress(Poison, Newer):
         return partition_key_of(decode(record))
-    if (topic := TOPICS.get(record.topic)) and topic.partitioned_by == "site":
-        is_public = record.topic in (topics.PAGES.name, topics.PAGES_ARCHIVED.name)
+    name = _file_of(record.topic)
+    if TOPICS[name].partitioned_by == "site":
+        is_public = name in (topics.PAGES.name, topics.PAGES_ARCHIVED.name)
         with suppress(BadUrl):
             return site_of(canonicalize(split_key(record.key)[1] if is_public else record.key))
     return record.key

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
-from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED, TOPICS, Retention
+from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED, TOPICS, Retention, topic_named
 from gossamer.log import (
     MAX_POLL_RECORDS,
     NO_PARTITIONS,
@@ -104,6 +104,10 @@ class SqliteLog:
             for statement in SCHEMA.split(";"):
                 db.execute(statement)
 
+    def create_topic(self, topic: str) -> None:
+        """Do nothing but check the name, because a topic exists with its first record."""
+        topic_named(topic)
+
     def append(self, messages: Iterable[Message]) -> Ends:
         """Return once every message is durable, with the offset of the last message in each
         partition."""
@@ -119,7 +123,7 @@ class SqliteLog:
         with self._database.transaction() as db:
             (end,) = db.execute(RESERVE, (topic, partition, len(messages))).fetchone()
             start = end - len(messages)
-            if TOPICS[topic].retention is Retention.NEWEST:
+            if topic_named(topic).retention is Retention.NEWEST:
                 last = {m.key: (m, start + i) for i, m in enumerate(messages)}
                 db.executemany(SUPERSEDE, [(topic, key) for key in last])
                 db.executemany(NEWEST, [(topic, k, partition, at) for k, (_, at) in last.items()])
@@ -286,7 +290,7 @@ class SqliteReader(SqliteTail):
 
     def _trim(self, topic: str, partition: int) -> Iterator[str]:
         """Delete consumed records, and yield the names of their blobs."""
-        if TOPICS[topic].retention is not Retention.UNTIL_CONSUMED:
+        if topic_named(topic).retention is not Retention.UNTIL_CONSUMED:
             return
         readers = TOPICS[topic].consumers
         with self._database.transaction() as db:

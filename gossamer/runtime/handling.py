@@ -101,7 +101,7 @@ def handle_record(
         return [encode(dead_letter_for(record, processor.name, error, now))]
     try:
         # All outputs are encoded before the first is appended, so that either all are or none.
-        return [encode(one) for one in outputs]
+        return [processor.route(encode(one)) for one in outputs]
     except Poison as error:
         undo()
         return [encode(dead_letter_for(record, processor.name, error, now))]

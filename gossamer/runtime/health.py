@@ -251,6 +251,10 @@ class ObservedLog:
         """The volume with the blobs of records."""
         return self._log.blobs
 
+    def create_topic(self, topic: str) -> None:
+        """Create *topic*, one of a single crawl, if it does not exist."""
+        self._log.create_topic(topic)
+
     def append(self, messages: Iterable[Message]) -> Ends:
         """Return once every message is durable, with the offset of the last message in each
         partition."""

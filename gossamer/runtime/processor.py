@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 from gossamer.events import Event, Tombstone
 from gossamer.events.outcomes import check_complete
 from gossamer.events.topics import CONTROL, Topic
-from gossamer.log import MAX_POLL_RECORDS, Record
+from gossamer.log import MAX_POLL_RECORDS, Message, Record
 from gossamer.store import Partition, Row, Sort
 
 Output = Iterable[Event | Tombstone]
@@ -87,6 +87,10 @@ class Processor(ABC):
 
         Raise Poison before any change if the event cannot be handled.
         """
+
+    def route(self, message: Message) -> Message:
+        """Return *message*, which `handle` caused, or a copy of it for another topic."""
+        return message
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
         """Yield the rows that `handle` will read for *events*, in groups.

@@ -1,5 +1,6 @@
 """Dedup's processor: it admits seeds and links, and decides the verdicts on parsed pages."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -35,6 +36,9 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.events.pages import group_by_site, is_in_content, seed_discovery
+from gossamer.events.topics import PAGES, topic_of_pages
+from gossamer.log import Message
+from gossamer.log.codec import split_key
 from gossamer.policies import uses_hints
 from gossamer.runtime.processor import Handler, Key, Output, Processor, check_handlers
 from gossamer.settings import ArchiveSettings, DedupSettings
@@ -145,6 +149,13 @@ class Dedup(Processor):
         """Return whether seeds of *crawl* are accepted: it is defined, or it is the default crawl,
         whose seeds wait in the frontier if no crawl is defined yet."""
         return crawl in self._crawls or (crawl == DEFAULT_CRAWL and not self._crawls)
+
+    def route(self, message: Message) -> Message:
+        """Return *message*, or a copy for the topic that the pages of its crawl have alone."""
+        if message.topic != PAGES.name:
+            return message
+        crawl = self._crawls.get(split_key(message.key)[0])
+        return dataclasses.replace(message, topic=topic_of_pages(crawl)) if crawl else message
 
     def _is_dropped(self, event: Event) -> bool:
         """Return whether *event* belongs to a removed crawl, and concerns nobody else."""

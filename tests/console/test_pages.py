@@ -1,5 +1,6 @@
 """Vanished documents in `gossamer pages`."""
 
+import dataclasses
 import json
 from io import BytesIO
 from itertools import islice
@@ -10,7 +11,8 @@ from msgspec.structs import replace
 
 from console.cli.main import main
 from console.cli.pages import _write_jsonl, iterate_records
-from gossamer.events import Page, Tombstone
+from gossamer.crawl import create_own_topic
+from gossamer.events import CrawlDefined, Page, Tombstone
 from gossamer.events.public import Gone
 from gossamer.log import Record
 from gossamer.log.codec import encode
@@ -57,6 +59,24 @@ def test_pages_are_those_of_the_opened_crawl(folder: Path, follow: bool) -> None
     assert keys["default"] == {f"default/{THERE}"} | gone
     gone = {f"news/{THERE}"} if follow else set()
     assert keys["news"] == {f"news/{GONE}"} | gone
+
+
+def test_pages_of_a_crawl_with_a_topic_of_its_own(
+    folder: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    defined = CrawlDefined(at=1.0, crawl="news", scope="any()", max_depth=1, own_topic=True)
+    with open_crawl(Settings(), folder) as crawl:
+        create_own_topic(crawl.log, defined)
+        message = encode(replace(page(THERE, "news"), crawl="news"))
+        own = dataclasses.replace(message, topic="pages.news")
+        other = encode(replace(defined, crawl="default", own_topic=False))
+        crawl.log.append([encode(defined), other, own])
+    titles = {}
+    for name in ("default", "news"):
+        assert main(["pages", "--data", str(folder), "--crawl", name]) == 0
+        (line,) = capsysbinary.readouterr().out.splitlines()
+        titles[name] = json.loads(line)["title"]
+    assert titles == {"default": "is", "news": "news"}
 
 
 def test_line_has_no_control_characters_and_the_same_value(

@@ -3,6 +3,7 @@
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from uuid import uuid4
 
 import pytest
 from prometheus_client import REGISTRY
@@ -311,6 +312,16 @@ def test_tombstone_replaces_the_record_of_its_key(ports: Ports) -> None:
     ports.log.append([message(PAGES, "text", key="a"), message(PAGES, "text", key="b")])
     ports.log.append([message(PAGES, "", key="a")])
     left = {record.key: record.value for record in drain(ports.log.tail([PAGES]))}
+    assert left == {"a": b"", "b": b"text"}
+
+
+def test_topic_of_a_single_crawl_keeps_its_newest_records(ports: Ports) -> None:
+    own = f"{PAGES}.news-{uuid4().hex[:8]}"
+    for _ in range(2):
+        ports.log.create_topic(own)
+    ports.log.append([message(own, "text", key="a"), message(own, "text", key="b")])
+    ports.log.append([message(own, "", key="a"), message(PAGES, "other", key="b")])
+    left = {record.key: record.value for record in drain(ports.log.tail([own]))}
     assert left == {"a": b"", "b": b"text"}
 
 

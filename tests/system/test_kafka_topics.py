@@ -19,8 +19,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from console.cli.main import main
-from gossamer.crawl import last_definition
+from gossamer.crawl import create_own_topic, last_definition
+from gossamer.events import CrawlDefined
 from gossamer.events.topics import TOPICS
+from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Differences, Topics
 from gossamer.settings.servers import KafkaSettings
@@ -241,6 +243,34 @@ def test_apply_defines_the_crawl_once(cluster: Cluster, apply: Apply) -> None:
     with closing(KafkaLog(settings)) as log:
         crawl = last_definition(log)
     assert crawl and (crawl.scope, crawl.max_depth) == (scope, 3)
+
+
+def test_topic_of_a_single_crawl_is_created_and_listed(
+    cluster: Cluster, apply: Apply, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.write(partitions=2)
+    assert apply()[0] == 0
+    settings = KafkaSettings(
+        servers=cluster.servers, prefix=cluster.prefix, partitions=2, replication=1
+    )
+    with closing(KafkaLog(settings)) as log:
+        for name in ("news", "shops", "mine"):
+            own = name != "shops"
+            crawl = CrawlDefined(at=1.0, crawl=name, scope="any()", max_depth=1, own_topic=own)
+            if name != "mine":
+                create_own_topic(log, crawl)
+            log.append([encode(crawl)])
+    assert cluster.partition_counts()["pages.news"] == 2
+    assert cluster.config_of("pages.news")["cleanup.policy"] == "compact"
+    # The topic of a definition that was restored, or appended by another program.
+    created = f"{cluster.prefix}pages.mine: created with 2 partitions, replication factor 1"
+    assert apply() == (0, [created], [])
+    assert apply() == (0, [], [])
+    assert main(["topics", "list", "--config", str(cluster.config)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(TOPICS) + 2
+    assert f"{cluster.prefix}pages.news  2 partitions  crawl news" in lines
+    assert f"{cluster.prefix}pages  2 partitions  all crawls" in lines
 
 
 @pytest.mark.slow

@@ -1,8 +1,9 @@
 """The log on Kafka, for a fleet, and its tails, which read it without a group.
 
 Appending is idempotent and returns when all required replicas have the records. The partition is
-computed here for every record, so that it is the same for all producers. Topics are created only by
-`gossamer topics apply`. `gossamer.log.kafka.reader` contains the reader of a group.
+computed here for every record, so that it is the same for all producers. Topics are created by
+`gossamer topics apply`, and those of a single crawl when the crawl is defined.
+`gossamer.log.kafka.reader` contains the reader of a group.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +45,7 @@ from gossamer.log.kafka.client import (
     retry,
 )
 from gossamer.log.kafka.reader import KafkaReader, Member
+from gossamer.log.kafka.topics import Topics
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 from gossamer.telemetry.timing import observe_duration
@@ -113,6 +115,21 @@ class KafkaLog:
                 return {topic: len(found[self._name(topic)].partitions) for topic in TOPICS}
             clock.pause(RETRY_PAUSE)
 
+    def _count_of(self, topic: str) -> int:
+        """Return the number of partitions of *topic*, which a running fleet may have got later."""
+        if topic not in self._counts:
+            name = self._name(topic)
+            found = fetch_topics(self._producer, self._errors, self._settings.timeout)
+            if not _usable(found.get(name)):
+                raise missing_topics_error(f"Kafka at {self._settings.servers} has no topic {name}")
+            self._counts[topic] = len(found[name].partitions)
+        return self._counts[topic]
+
+    def create_topic(self, topic: str) -> None:
+        """Create *topic*, one of a single crawl, if it does not exist."""
+        for _ in Topics(self._settings, [topic]).create():
+            pass
+
     def _name(self, topic: str) -> str:
         return self._settings.prefix + topic
 
@@ -149,7 +166,7 @@ class KafkaLog:
                     self._name(message.topic),
                     message.value or None,
                     message.key.encode(),
-                    message.partition_among(self._counts[message.topic]),
+                    message.partition_among(self._count_of(message.topic)),
                     headers=[(name, value.encode()) for name, value in message.headers] or None,
                 )
                 return
@@ -184,7 +201,7 @@ class KafkaLog:
         begin = {
             (topic, number): OFFSET_BEGINNING if starts is None else starts[number]
             for topic in topics
-            for number in (range(self._counts[topic]) if starts is None else starts)
+            for number in (range(self._count_of(topic)) if starts is None else starts)
         }
         tail = KafkaTail(self._settings, begin)
         self._opened.add(tail)

@@ -7,7 +7,7 @@ they are consumed have no limit by time or size, and such limits are removed. Ot
 only once, so that an operator's values stay.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError, Unavailable
-from gossamer.events.topics import SITE_KEYED, TOPICS, URLS_SEEN, Retention, Topic
+from gossamer.events.topics import SITE_KEYED, TOPICS, URLS_SEEN, Retention, Topic, topic_named
 from gossamer.log import KEY_GROUPS
 from gossamer.log.kafka.client import (
     RETRY_PAUSE,
@@ -62,14 +62,20 @@ class TopicSpec:
     own."""
 
     @property
+    def is_own(self) -> bool:
+        """Whether only one crawl has the topic."""
+        return self.topic.name not in TOPICS
+
+    @property
     def config(self) -> dict[str, str]:
         """The whole configuration of a new topic."""
         return self.fixed | self.kept
 
 
-def topic_specs(settings: KafkaSettings) -> list[TopicSpec]:
-    """Return the required state of all topics under *settings*."""
-    return [_spec(topic, settings) for topic in TOPICS.values()]
+def topic_specs(settings: KafkaSettings, own: Iterable[str] = ()) -> list[TopicSpec]:
+    """Return the required state of all topics under *settings*, and of the topics *own* of single
+    crawls."""
+    return [_spec(topic, settings) for topic in (*TOPICS.values(), *map(topic_named, own))]
 
 
 def _spec(topic: Topic, settings: KafkaSettings) -> TopicSpec:
@@ -128,14 +134,14 @@ class Differences:
 
 
 class Topics:
-    """The topics on the brokers of *settings*."""
+    """The topics on the brokers of *settings*, with the topics *own* of single crawls."""
 
-    def __init__(self, settings: KafkaSettings) -> None:
+    def __init__(self, settings: KafkaSettings, own: Iterable[str] = ()) -> None:
         if settings.partitions and KEY_GROUPS % settings.partitions:
             raise BadSettings(
                 f"kafka.partitions is {settings.partitions}, but must divide {KEY_GROUPS}"
             )
-        self._settings = settings
+        self._settings, self._own = settings, tuple(own)
         self._errors = ConnectionErrors(settings.servers)
         self._admin: Any = AdminClient(client_config(settings, self._errors))
         self.refused: list[str] = []
@@ -144,7 +150,7 @@ class Topics:
     def counts(self) -> dict[str, int]:
         """Return the number of partitions of each topic, by its name without the prefix."""
         found = fetch_topics(self._admin, self._errors, self._settings.timeout)
-        names = {one.name: one.topic.name for one in topic_specs(self._settings)}
+        names = {one.name: one.topic.name for one in topic_specs(self._settings, self._own)}
         return {names[name]: len(one.partitions) for name, one in found.items() if name in names}
 
     def resize(self, partitions: int) -> Iterator[str]:
@@ -196,7 +202,7 @@ class Topics:
 
         Raise Unavailable if the brokers do not answer.
         """
-        topics = topic_specs(self._settings)
+        topics = topic_specs(self._settings, self._own)
         try:
             found = fetch_topics(self._admin, self._errors, self._settings.timeout)
             there = [topic for topic in topics if _is_usable(found.get(topic.name))]
@@ -224,7 +230,7 @@ class Topics:
 
         Differences that must not be changed are in `refused` afterwards.
         """
-        topics = topic_specs(self._settings)
+        topics = topic_specs(self._settings, self._own)
         try:
             yield from self._create(topics)
             found = self._visible(topics)
@@ -233,6 +239,15 @@ class Topics:
                 yield from self._partitions(topic, found[topic.name])
                 yield from self._config(topic, configs[topic.name])
             self._await_configs(topics)
+        except KafkaException as failure:
+            raise self._translate_error(error_of(failure)) from failure
+
+    def create(self) -> Iterator[str]:
+        """Create missing topics of single crawls, and yield a line for each."""
+        own = [topic for topic in topic_specs(self._settings, self._own) if topic.is_own]
+        try:
+            yield from self._create(own)
+            self._visible(own)
         except KafkaException as failure:
             raise self._translate_error(error_of(failure)) from failure
 
