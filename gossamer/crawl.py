@@ -1,7 +1,7 @@
 """Creates the definition of a crawl and its canonical seeds from an operator's request."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from gossamer.events import (
     Event,
     HostOverridden,
     SeedAdded,
+    SeedsApplied,
     SiteOverridden,
     SpeedSet,
 )
@@ -160,6 +161,14 @@ def _merge_choices(choices: Mapping[str, Any], old: CrawlDefined) -> dict[str, A
             "URLs. Start another crawl in another folder or fleet"
         )
     return {**{name: getattr(old, name) for name in CHOICES}, **choices}
+
+
+def new_scope(text: str, seeds: Sequence[str]) -> str:
+    """Return the scope that *text* asks for: one of SCOPES for *seeds*, "" for their sites, or an
+    expression. It is "" if it depends on seeds and there are none."""
+    if text == "any":
+        return ANYWHERE
+    return _of_seeds(text or "site", [*seeds]) if text in ("", *SCOPES) else text
 
 
 def _scope(request: CrawlRequest, before: CrawlDefined | None) -> str:
@@ -338,6 +347,12 @@ def speed_of(log: Log) -> SpeedSet:
 def last_definition(log: Log, crawl: str = DEFAULT_CRAWL) -> CrawlDefined | None:
     """Return the active definition of *crawl*, or None if it was never defined."""
     return definitions_of(log).get(crawl)
+
+
+def seeds_applied(log: Log, crawl: str) -> SeedsApplied | None:
+    """Return the seeds of the file that was applied last for *crawl*, or None without a file."""
+    event = newest_events(log).get(f"seeds_applied/{crawl}")
+    return event if isinstance(event, SeedsApplied) else None
 
 
 def definitions_of(log: Log) -> dict[str, CrawlDefined]:

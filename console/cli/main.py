@@ -20,6 +20,7 @@ from gossamer.errors import BadSettings, GossamerError
 GROUPS = {
     "crawl": {
         "crawl": "crawl from seeds; the same command again continues the crawl",
+        "crawls": "define crawls by files; list, compare, pause and remove them",
         "seed": "add seeds to a crawl, or change its scope, depth and revisits",
         "pages": "write the pages of a crawl, one line a page",
     },

@@ -25,6 +25,9 @@ from gossamer.events.control import (
     Party as Party,
 )
 from gossamer.events.control import (
+    SeedsApplied as SeedsApplied,
+)
+from gossamer.events.control import (
     SiteOverridden as SiteOverridden,
 )
 from gossamer.events.control import (

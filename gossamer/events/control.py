@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from gossamer.events.records import FLEET, Event
+from gossamer.events.records import FLEET, Event, Priority
 from gossamer.web.usage import Action
 
 
@@ -75,6 +75,16 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     """The action for a page if one of the purposes is unknown; values as for `usage_disallowed`."""
     parties: dict[str, Party] = field(default_factory=dict)
     """The limits of each party, by its name. Parties without limits of their own are not listed."""
+
+
+class SeedsApplied(Event, frozen=True, kw_only=True, tag="seeds_applied"):
+    """The seeds of a crawl's file as it was applied last. A seed that is added again is visited
+    again, so the next file adds only the seeds that are not listed."""
+
+    seeds: dict[str, tuple[str, ...]]
+    """Party → the canonical URLs of its seeds; "" for seeds without a party."""
+    priority: Priority = 0
+    """The priority of the seeds in the file."""
 
 
 class FleetEvent(Event, frozen=True, kw_only=True):

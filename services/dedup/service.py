@@ -26,6 +26,7 @@ from gossamer.events import (
     Purpose,
     RetryRequested,
     SeedAdded,
+    SeedsApplied,
     SiteOverridden,
     SpeedSet,
     Tombstone,
@@ -173,6 +174,7 @@ class Dedup(Processor):
             CrawlDefined: self._define_crawl,
             BlocklistChanged: lambda event, now: self._pages.blocklist.change(event),
             FleetBegun: lambda event, now: None,  # Checked when the process starts.
+            SeedsApplied: lambda event, now: None,  # `gossamer crawls apply` reads it.
             FleetQuiesced: lambda event, now: None,  # Handled by the loop.
             SiteOverridden: lambda event, now: None,
             HostOverridden: lambda event, now: None,

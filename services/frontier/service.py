@@ -26,6 +26,7 @@ from gossamer.events import (
     RetryRequested,
     RobotsAnswered,
     RobotsRequested,
+    SeedsApplied,
     SiteOverridden,
     SpeedSet,
     UrlRulesAnnounced,
@@ -241,6 +242,7 @@ class Frontier(Processor):
             SpeedSet: lambda event, now: self._pacing.change(event),
             CrawlDefined: self._define_crawl,
             FleetBegun: lambda event, now: None,  # The process checks it at its start.
+            SeedsApplied: lambda event, now: None,  # `gossamer crawls apply` reads it.
             FleetQuiesced: lambda event, now: None,  # The loop handles it.
         }
 

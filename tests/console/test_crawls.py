@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from console.cli.crawls import MAX_CRAWLS
 from console.cli.main import main
 from gossamer import clock
 from gossamer.events import CrawlDefined, RefetchRequested, SeedAdded
@@ -131,3 +132,98 @@ def test_status_lists_the_crawls_or_shows_the_named_one(crawls: Crawls) -> None:
     assert '"crawl":"news","state":"active"' in crawls("status", "--json")
     assert "4 pages, 5 URLs queued." in crawls("status", "--crawl", "news")
     assert "0 pages, 0 URLs queued." in crawls("status", "--crawl", "blogs")
+
+
+NEWS_FILE = f"""\
+seeds = ["{A}/", "{A}/2"]
+weight = 3
+
+[limits]
+max_depth = 2
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the file of the crawl "news"."""
+    path = tmp_path / "news.toml"
+    path.write_text(NEWS_FILE)
+    return path
+
+
+def test_applied_file_defines_the_crawl_once(crawls: Crawls, file: Path) -> None:
+    shown = crawls("crawls", "apply", str(file))
+    assert "Crawl news is defined in" in shown and "with 2 new seeds" in shown
+    assert "gossamer crawl runs it" in shown
+    crawl = crawls.definitions()["news"]
+    assert (crawl.scope, crawl.weight, crawl.max_depth) == ("domain('a.example')", 3.0, 2)
+    assert crawl.revisit == "none", "the default of a folder"
+    assert "nothing to change" in crawls("crawls", "apply", str(file))
+    assert crawls.seeds("news") == [(f"{A}/", 0, ""), (f"{A}/2", 0, "")]
+    assert "active, weight 3 (100 %): 0 pages" in crawls("crawls", "list")
+
+
+def test_diff_shows_what_apply_changes(crawls: Crawls, file: Path) -> None:
+    crawls("crawls", "apply", str(file))
+    assert "is as the file states" in crawls("crawls", "diff", str(file))
+    file.write_text(NEWS_FILE.replace("weight = 3", "weight = 1").replace("/2", "/3"))
+    before = crawls.definitions()
+    shown = crawls("crawls", "diff", str(file), status=1)
+    assert "weight: 3.0 → 1.0\n" in shown
+    assert f"new seed: {A}/3\n" in shown
+    assert f"no longer in the file (its pages stay): {A}/2\n" in shown
+    assert crawls.definitions() == before
+    shown = crawls("crawls", "apply", str(file))
+    assert "weight: 3.0 → 1.0\n" in shown and "with 1 new seed." in shown
+    assert crawls.definitions()["news"].weight == 1.0
+    assert [url for url, *_ in crawls.seeds("news")] == [f"{A}/", f"{A}/2", f"{A}/3"]
+
+
+def test_invalid_file_is_refused_before_a_folder_is_created(crawls: Crawls, file: Path) -> None:
+    file.write_text(f"{NEWS_FILE}max_page = 1\n")
+    shown = crawls("crawls", "apply", str(file), status=2)
+    assert f"{file}, line 6: limits.max_page: unknown key; did you mean max_pages?" in shown
+    assert not crawls.data.exists()
+
+
+def test_paused_crawl_stays_paused_until_it_is_resumed(crawls: Crawls, file: Path) -> None:
+    crawls("crawls", "apply", str(file))
+    assert "requests in flight finish" in crawls("crawls", "pause", "news")
+    assert crawls.definitions()["news"].paused
+    file.write_text(NEWS_FILE.replace("weight = 3", "weight = 1"))
+    assert "gossamer crawls resume news" in crawls("crawls", "apply", str(file))
+    assert crawls.definitions()["news"].paused
+    assert "paused already" in crawls("crawls", "pause", "news")
+    assert "continues" in crawls("crawls", "resume", "news")
+    assert not crawls.definitions()["news"].paused
+
+
+def test_removed_crawl_leaves_the_others_and_its_id(
+    crawls: Crawls, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawls.define(BLOGS)
+    crawls("crawls", "apply", str(file))
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    assert "Nothing was removed" in crawls("crawls", "remove", "news", status=1)
+    assert "WARC files stay" in crawls("crawls", "remove", "news", "--yes")
+    found = crawls.definitions()
+    assert (found["news"].removed, found["news"].paused) == (True, True)
+    assert found["blogs"] == BLOGS
+    assert "removed" in crawls("crawls", "list")
+    for action in (["apply", str(file)], ["resume", "news"]):
+        assert "an id is used only once" in crawls("crawls", *action, status=2)
+    assert "(unchanged)" in crawls("seed", f"{A}/9"), "blogs is the only crawl now"
+
+
+def test_shown_crawl_is_a_file_that_changes_nothing(crawls: Crawls, file: Path) -> None:
+    crawls("crawls", "apply", str(file))
+    shown = crawls("crawls", "show", "news")
+    assert shown.startswith(f'id = "news"\nseeds = ["{A}/", "{A}/2"]\nweight = 3.0\n')
+    file.write_text(shown)
+    assert "is as the file states" in crawls("crawls", "diff", str(file))
+    assert "has no crawl 'blogs'" in crawls("crawls", "show", "blogs", status=2)
+
+
+def test_crawls_are_limited_in_number(crawls: Crawls, file: Path) -> None:
+    crawls.define(*(replace(BLOGS, crawl=f"c{number}") for number in range(MAX_CRAWLS)))
+    assert "no more are possible" in crawls("crawls", "apply", str(file), status=2)
