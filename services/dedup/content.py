@@ -186,6 +186,11 @@ class Content:
             score,
         )
 
+    def reads_of_similar(self, pages: Sequence[PageParsed]) -> list[Key]:
+        """Return the keys of the rows that `pages_like` reads for *pages*."""
+        bands = self._near.reads_of(pages)
+        return [*bands, *((DigestRow, _text_key(page), "") for page in pages)]
+
     def pages_like(self, page: PageParsed) -> set[str]:
         """Return the URLs of the leaders with the text of *page*, or with a similar one."""
         leader = self._digests.get(_text_key(page))

@@ -165,20 +165,23 @@ class HostSteps:
         row = self._rows.get(page.host) or HostStepsRow(page.host)
         self._write(replace(row, copies=(*row.copies, url)))
 
-    def record_missing_page(self, page: PageParsed) -> list[str]:
-        """Record the response to the probe *page*; return the copies that may have its text.
+    def record_missing_page(self, page: PageParsed) -> None:
+        """Record the response to the probe *page*.
 
         A page that scripts fill shows nothing: its empty frame may be any page.
         """
         if page.needs_rendering or not page.digest:
-            return []
+            return
         row = self._rows.get(page.host) or HostStepsRow(page.host)
         missing = Signature(
             status=page.status, digest=page.digest, simhash=page.simhash, at=page.fetched_at
         )
         if row.missing != missing:
             self._write(replace(row, missing=missing))
-        return [url for url in row.copies if not is_home_page(url)]
+
+    def copies(self, page: PageParsed) -> tuple[str, ...]:
+        """Return the URLs at the host of *page* that were published as copies, in any crawl."""
+        return self._load(page.host).copies if page.digest else ()
 
     def learn(self, page: PageParsed, original: str, crawl: CrawlDefined | None) -> StepsLesson:
         """Learn from the text of *page*, which *original* had first ("" if it is new).

@@ -148,11 +148,12 @@ class Pages:
 
     def rows_of(self, pages: Sequence[PageParsed]) -> list[Key]:
         """Return the keys of the documents, listings and hosts of *pages*."""
-        documents = [page for page in pages if page.kind is PageKind.DOCUMENT]
+        compared = [page for page in pages if page.kind in (PageKind.DOCUMENT, PageKind.PROBE)]
         return [
             *self._documents.reads_of(pages),
             *self._listings.reads_of(pages),
-            *self._host_steps.rows_of(documents),
+            *self._host_steps.rows_of(compared),
+            *self._content.reads_of_similar(self._probes_of(pages)),
         ]
 
     def reads_of(self, pages: Sequence[PageParsed]) -> Iterator[list[Key]]:
@@ -171,6 +172,11 @@ class Pages:
         for group in self._content.reads_of(pages, documents, new):
             leaders = [key[-1] for row, key, _ in group if row is DocumentRow]
             yield [*group, *keys_of(leaders)]
+        yield [
+            (DocumentRow, (probe.crawl, url), "")
+            for probe in self._probes_of(pages)
+            for url in self._find_missing_pages(probe)
+        ]
 
     def handle(self, parsed: PageParsed, now: float) -> Output:
         """Yield the events and tombstones that follow from *parsed*, by its kind."""
@@ -350,10 +356,30 @@ class Pages:
             digest=page.digest,
             simhash=page.simhash,
         )
-        urls = {*self._host_steps.record_missing_page(page), *self._content.pages_like(page)}
-        for url in sorted(urls):
-            if host_key(url) == page.host and not (page.needs_rendering or is_home_page(url)):
-                yield from self._documents.withdraw(url, page)
+        self._host_steps.record_missing_page(page)
+        for probe in self._probes_of([page]):
+            for url in self._find_missing_pages(probe):
+                yield from self._documents.withdraw(url, probe)
+
+    def _probes_of(self, pages: Iterable[PageParsed]) -> list[PageParsed]:
+        """Return each probe among *pages*, once for each crawl.
+
+        A probe is made once for a host, for all crawls.
+        """
+        crawls = [crawl for crawl, definition in self._crawls.items() if not definition.removed]
+        return [
+            replace(page, crawl=crawl)
+            for page in pages
+            if page.kind is PageKind.PROBE
+            for crawl in crawls or [page.crawl]
+        ]
+
+    def _find_missing_pages(self, probe: PageParsed) -> list[str]:
+        """Return the URLs of the host whose documents in the crawl of *probe* may have its text."""
+        if probe.needs_rendering:
+            return []
+        urls = {*self._host_steps.copies(probe), *self._content.pages_like(probe)}
+        return sorted(url for url in urls if host_key(url) == probe.host and not is_home_page(url))
 
 
 def _uses_hints(crawl: CrawlDefined | None) -> bool:

@@ -161,7 +161,9 @@ class Dedup(Processor):
     def _is_dropped(self, event: Event) -> bool:
         """Return whether *event* belongs to a removed crawl, and concerns nobody else."""
         crawl = self._crawls.get(event.crawl)
-        return crawl is not None and crawl.removed and isinstance(event, EVENTS_OF_CRAWLS)
+        if crawl is None or not crawl.removed or not isinstance(event, EVENTS_OF_CRAWLS):
+            return False
+        return not isinstance(event, PageParsed) or event.kind is not PageKind.PROBE
 
     def _bind_handlers(self) -> Mapping[type[Event], Handler]:
         """Return the handler of each kind of event on dedup's topics and on `control`."""

@@ -17,11 +17,14 @@ from gossamer.events import (
     HostsCompared,
     Link,
     LinksParked,
+    MissingPageRead,
     OriginalAnnounced,
     Page,
     PageDeduplicated,
+    PageKind,
     PageParsed,
     SeedAdded,
+    Tombstone,
     UrlsAdmitted,
     UrlsDiscovered,
     Verdict,
@@ -295,6 +298,38 @@ def test_guesses_of_a_removed_crawl_free_the_limit_of_their_host() -> None:
     assert not admitted(one.discover("shops", URL, guess=True))
     one.handle(definition("news", removed=True))
     assert admitted(one.discover("shops", URL, guess=True))
+
+
+def probe(crawl: str, digest: str) -> PageParsed:
+    page = parsed_page(f"{HOST}/missing", digest, fetched_at=5.0)
+    return replace(page, crawl=crawl, kind=PageKind.PROBE)
+
+
+def test_probe_of_one_crawl_withdraws_documents_of_all_crawls() -> None:
+    one = Instance()
+    for crawl in ("news", "shops"):
+        for path in "abc":
+            one.visit(crawl, url=f"{HOST}/{path}")
+    outputs = one.handle(probe("news", "text"))
+    assert [event.host for event in of_kind(MissingPageRead, outputs)] == [HOST]
+    withdrawn = [
+        (crawl, path)
+        for crawl in ("news", "shops")
+        for path in "abc"
+        if (row := one.store.table(DocumentRow).get((crawl, f"{HOST}/{path}"))) and row.gone
+    ]
+    assert withdrawn == [(crawl, path) for crawl in ("news", "shops") for path in "abc"]
+    assert len([one for one in outputs if isinstance(one, Tombstone)]) == 6
+
+
+def test_probe_of_a_removed_crawl_counts_for_the_others() -> None:
+    one = Instance()
+    for crawl in ("news", "shops"):
+        one.visit(crawl)
+    one.handle(definition("news", removed=True))
+    outputs = one.handle(probe("news", "text"))
+    assert of_kind(MissingPageRead, outputs)
+    assert len([one for one in outputs if isinstance(one, Tombstone)]) == 1
 
 
 CRAWLS = ("news", "shops")
