@@ -1,0 +1,190 @@
+/** The shell: pages by the fragment of the address, the session, the crawl, and the theme. */
+
+import { ApiError, get, getIfPresent, send } from "./api.js";
+import { field, h, link, replace, select } from "./dom.js";
+import { heading, problem } from "./parts.js";
+
+/** Route → module and its name in the navigation; "" for pages that others link to. */
+const PAGES = {
+  overview: ["./overview.js", "Overview"],
+  crawls: ["./crawls.js", "Crawls"],
+  hosts: ["./hosts.js", "Hosts"],
+  sites: ["./sites.js", "Sites"],
+  url: ["./url.js", "URL"],
+  failures: ["./failures.js", "Failures"],
+  speed: ["./speed.js", "Speed"],
+  blocklist: ["./blocklist.js", "Blocklist"],
+  "dead-letters": ["./letters.js", "Dead letters"],
+  audit: ["./audit.js", "Audit"],
+  report: ["./report.js", "Report"],
+  host: ["./host.js", ""],
+  site: ["./site.js", ""],
+};
+const THEMES = ["auto", "light", "dark"];
+const main = document.getElementById("main");
+const navigation = document.getElementById("navigation");
+let shown = new AbortController();
+let isFirst = true;
+
+/** Return the route of the address: the name of a page, and its parameters. */
+function route() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  return { name: path || "overview", params: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+/** Show the page of the address. */
+async function show() {
+  const { name, params } = route();
+  shown.abort();
+  shown = new AbortController();
+  const { signal } = shown;
+  const [path, title] = PAGES[name] ?? [];
+  closeMenu();
+  markNavigation(name);
+  if (!path) {
+    replace(main, heading("Not found"), h("p", {}, "The console has no such page."));
+    return;
+  }
+  main.setAttribute("aria-busy", "true");
+  try {
+    const page = await import(path);
+    const context = {
+      params, signal, crawl: params.crawl || chosenCrawl(), name,
+      /** Show this page again with other parameters. */
+      go: (changed) => { location.hash = link(name, { ...params, ...changed }); },
+      /** Show this page again with new data. */
+      reload: () => show(),
+    };
+    const content = await page.show(context);
+    if (signal.aborted) return;
+    replace(main, content);
+    document.title = `${main.querySelector("h1")?.textContent ?? title} · Gossamer`;
+  } catch (error) {
+    if (signal.aborted || error.name === "AbortError") return;
+    if (error instanceof ApiError && error.status === 401) return showLogin(error.message);
+    replace(main, heading(title || name), problem(error));
+  } finally {
+    if (!signal.aborted) main.removeAttribute("aria-busy");
+  }
+  // A screen reader reads on at the new page. The first page is read from the top.
+  if (!isFirst) main.focus({ preventScroll: true });
+  if (!isFirst) window.scrollTo(0, 0);
+  isFirst = false;
+}
+
+function markNavigation(name) {
+  const family = { host: "hosts", site: "sites" }[name] ?? name;
+  for (const anchor of navigation.querySelectorAll("a")) {
+    const isCurrent = anchor.getAttribute("href") === link(family);
+    if (isCurrent) anchor.setAttribute("aria-current", "page");
+    else anchor.removeAttribute("aria-current");
+  }
+}
+
+// The session.
+
+async function openSession(token) {
+  await send("POST", "session", { token });
+}
+
+function showLogin(reason) {
+  const token = h("input", { type: "password", name: "token", autocomplete: "current-password", required: true });
+  const alert = h("p", { class: "alert", role: "alert", hidden: true });
+  const login = async (event) => {
+    event.preventDefault();
+    try {
+      await openSession(token.value.trim());
+      await begin();
+    } catch (error) {
+      replace(alert, error.message);
+      alert.hidden = false;
+    }
+  };
+  replace(
+    main,
+    heading("Sign in"),
+    h("p", {}, reason || "The console needs a token."),
+    h("form", { class: "narrow", on: { submit: login } },
+      field("Token", token, "The start of the console prints a link with it."),
+      alert,
+      h("button", { type: "submit", class: "primary" }, "Sign in")),
+  );
+  token.focus();
+}
+
+/** Use the token in the address, `#token=…`, and remove it from the address and the history. */
+async function takeToken() {
+  const found = /^#token=(.+)$/.exec(location.hash);
+  if (!found) return;
+  history.replaceState(null, "", "#/overview");
+  await openSession(decodeURIComponent(found[1]));
+}
+
+// Crawls and theme.
+
+function chosenCrawl() {
+  return sessionStorage.getItem("crawl") ?? "";
+}
+
+async function offerCrawls() {
+  const found = await getIfPresent("crawls").catch(() => null);
+  const crawls = (found?.items ?? found ?? []).map((one) => one.crawl ?? one.id ?? one.name);
+  if (!crawls.includes(chosenCrawl())) sessionStorage.setItem("crawl", crawls[0] ?? "");
+  const choice = document.getElementById("crawl-choice");
+  if (crawls.length < 2) return replace(choice);
+  const chosen = (name) => {
+    sessionStorage.setItem("crawl", name);
+    show();
+  };
+  replace(choice, select(crawls.map((name) => [name, name]), chosenCrawl(), chosen, { "aria-label": "Crawl" }));
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  localStorage.setItem("theme", theme);
+  replace(document.getElementById("theme"), `Theme: ${theme}`);
+}
+
+function closeMenu() {
+  document.body.classList.remove("menu");
+  document.getElementById("menu").setAttribute("aria-expanded", "false");
+}
+
+/** Return where the text in the search field leads: a URL, a host with its scheme, or a site. */
+function target(text) {
+  if (/^https?:\/\/[^/?#]+$/i.test(text)) return link("host", { host: text.toLowerCase() });
+  if (text.includes("/") || text.includes(":")) return link("url", { url: text });
+  return link("hosts", { search: text });
+}
+
+async function begin() {
+  await offerCrawls();
+  await show();
+}
+
+replace(
+  navigation,
+  h("ul", {}, Object.entries(PAGES).filter(([, [, title]]) => title).map(([name, [, title]]) =>
+    h("li", {}, h("a", { href: link(name) }, title)))),
+);
+setTheme(THEMES.find((theme) => theme === localStorage.getItem("theme")) ?? "auto");
+document.getElementById("theme").addEventListener("click", () => {
+  const { theme } = document.documentElement.dataset;
+  setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]);
+});
+document.getElementById("menu").addEventListener("click", (event) => {
+  const isOpen = document.body.classList.toggle("menu");
+  event.currentTarget.setAttribute("aria-expanded", String(isOpen));
+});
+document.getElementById("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = document.getElementById("search-text").value.trim();
+  if (text) location.hash = target(text);
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+document.addEventListener("session-ended", () => showLogin("The session has ended."));
+window.addEventListener("hashchange", show);
+takeToken().then(begin, (error) => showLogin(error.message));

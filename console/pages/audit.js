@@ -1,0 +1,37 @@
+/** The audit log: every change, who made it, and why. */
+
+import { getPage } from "./api.js";
+import { field, h, remote } from "./dom.js";
+import { distance, instant, moment, words } from "./format.js";
+import { badge, filters, heading, sentence } from "./parts.js";
+import { VirtualTable } from "./table.js";
+
+/** Return the page. */
+export async function show({ params, signal, go }) {
+  const { actor = "", action = "", subject = "" } = params;
+  const list = new VirtualTable({
+    label: "Changes",
+    columns: [
+      { name: "Time", cell: (one) => h("span", { title: instant(one.at) }, moment(one.at)) },
+      { name: "Actor", cell: (one) => remote(one.actor) },
+      { name: "Action", cell: (one) => badge(words(one.action)) },
+      { name: "Subject", cell: (one) => h("span", { title: one.subject }, remote(one.subject || "everything")) },
+      { name: "Effect", minor: true, cell: (one) => h("span", { title: one.effect }, one.effect) },
+      { name: "Reason", minor: true, cell: (one) => h("span", { title: one.reason }, remote(one.reason)) },
+      { name: "Until", minor: true, cell: (one) => (one.expires_at ? distance(one.expires_at) : "") },
+      { name: "By", minor: true, cell: (one) => one.source },
+    ],
+    load: (cursor) => getPage("audit", { actor, action, subject }, cursor, signal),
+    empty: "No change is recorded.",
+  });
+  await list.loadMore();
+  const search = (name, value) => field(words(name), h("input", {
+    type: "search", value, spellcheck: "false", on: { change: (event) => go({ [name]: event.target.value }) },
+  }));
+  return [
+    heading("Audit"),
+    sentence("All changes that operators made, newest first. The record is never deleted."),
+    filters(search("actor", actor), search("action", action), search("subject", subject)),
+    list.element,
+  ];
+}

@@ -1,0 +1,158 @@
+/** One host: what it waits for and until when, its robots.txt, its queue, and its visits. */
+
+import { crawlPath, get, getIfPresent, getPage } from "./api.js";
+import { askChange } from "./dialog.js";
+import { button, field, h, remote, siteLink, urlLink } from "./dom.js";
+import { bytes, distance, duration, instant, moment, number, plural, words } from "./format.js";
+import { badge, heading, KINDS, loaded, section, sentence, tiles } from "./parts.js";
+import { facts, table, VirtualTable } from "./table.js";
+
+/** Return the page. */
+export async function show({ params, crawl, signal, reload }) {
+  const key = params.host ?? "";
+  const found = await getIfPresent("host", { crawl, host: key }, signal);
+  const host = found?.host ?? (await getPage("hosts", { site: siteOf(key) }, null, signal)).items
+    .find((one) => one.host === key);
+  if (!host) return [heading(key), sentence("No URL of this host was admitted.")];
+  return [
+    heading(remote(key), ...actions(host, crawl, reload)),
+    sentence(found?.answer ?? describe(host)),
+    tiles([
+      ["Condition", words(host.condition), host.ready_at && host.condition !== "idle" ? distance(host.ready_at) : ""],
+      ["Queued", number(host.queued), host.seconds_left ? `about ${duration(host.seconds_left)}` : ""],
+      ["Pages", number(host.pages), `${number(host.visits)} visits`],
+      ["Received", bytes(host.received)],
+      ["Delay", host.delay ? duration(host.delay) : "–", host.delay_reason || "between two visits"],
+    ]),
+    h("div", { class: "columns" },
+      section("Why it waits", gates(found, host)),
+      section("Settings", settings(found, host)),
+      loaded("robots.txt", () => get("host/robots", { crawl, host: key, url: params.url }, signal), robots,
+        "robots.txt was not read yet."),
+      loaded("Queue", () => getPage(crawlPath(crawl, "queues"), { host: key, limit: 50 }, null, signal), queue),
+    ),
+    await timeline(key, crawl, signal),
+  ];
+}
+
+function siteOf(key) {
+  return key.replace(/^https?:\/\//, "").replace(/:\d+$/, "").split(".").slice(-2).join(".");
+}
+
+function describe(host) {
+  if (host.condition === "backing off") return `Not visited until ${instant(host.ready_at)}: ${host.backoff_reason}.`;
+  if (!host.queued) return "Nothing is queued.";
+  return `${plural(host.queued, "URL")} queued, about ${duration(host.seconds_left)} of visits.`;
+}
+
+function gates(found, host) {
+  if (!found) return facts([["Backs off", host.backoff_reason], ["Until", host.backoff_reason && instant(host.ready_at)]]);
+  return table("Closed gates", [
+    { name: "Rule", cell: (gate) => words(gate.gate) },
+    { name: "Reason", cell: (gate) => gate.reason },
+    { name: "Until", cell: (gate) => (gate.until ? `${moment(gate.until)} (${distance(gate.until)})` : "not known") },
+  ], found.closed_gates, "No rule forbids a visit now.");
+}
+
+function settings(found, host) {
+  const walls = Object.entries(host.walls ?? {}).map(([name, count]) => `${name}: ${number(count)}`).join(", ");
+  return facts([
+    ["Site", siteLink(host.site)],
+    ["Blocked by", found?.blocked_by && remote(found.blocked_by)],
+    ["Visited instead", found?.original && remote(found.original)],
+    ["Set for the site", override(found?.site_override)],
+    ["Set for the host", override(found?.host_override)],
+    ["Strain", host.strain && `delay doubled ${plural(host.strain, "time")}`],
+    ["Walls", walls],
+    ["Signatures", host.signing],
+    ["Order", host.order && h("code", {}, host.order)],
+    ["Lease until", host.lease_until && instant(host.lease_until)],
+  ]);
+}
+
+/** Return the settings of `gossamer site` in words. */
+export function override(found) {
+  if (!found) return "";
+  return [
+    found.off && "off",
+    found.delay !== null && found.delay !== undefined && `one request each ${duration(found.delay)}`,
+    found.budget > 0 && `at most ${plural(found.budget, "visit")} a day to a host`,
+    found.quiet_from !== found.quiet_until &&
+      `quiet from ${clock(found.quiet_from)} to ${clock(found.quiet_until)} UTC`,
+    found.certificate && "own certificate",
+  ].filter(Boolean).join(", ");
+}
+
+function clock(seconds) {
+  const minutes = Math.round(seconds / 60);
+  return `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;
+}
+
+function robots(found) {
+  const { summary } = found;
+  return [
+    found.answer && h("p", {}, found.answer),
+    facts([
+      ["Response", summary.status || "none"],
+      ["Read", `${instant(summary.fetched_at)}, again ${distance(summary.expires_at)}`],
+      ["All disallowed", summary.forbidden],
+      ["Crawl-delay", summary.crawl_delay && duration(summary.crawl_delay)],
+    ]),
+    table("Rules", [
+      { name: "Line", numeric: true, cell: (line) => line.line },
+      { name: "Rule", cell: (line) => badge(line.allow ? "Allow" : "Disallow", line.allow ? "good" : "warn") },
+      { name: "Pattern", cell: (line) => [remote(line.pattern), line.decides && " ← decides"] },
+    ], found.lines.slice(0, 200), "No Allow or Disallow line applies to the crawler."),
+    found.text && h("details", {}, h("summary", {}, `The file as archived ${instant(found.text_at)}`),
+      h("pre", { class: "text", tabindex: 0 }, found.text)),
+  ];
+}
+
+function queue(page) {
+  return table("Queue", [
+    { name: "URL", cell: (item) => urlLink(item.url) },
+    { name: "Rank", numeric: true, cell: (item) => (item.rank === null ? "again" : item.rank) },
+    { name: "Depth", numeric: true, minor: true, cell: (item) => number(item.depth) },
+  ], page.items, "Nothing is queued.");
+}
+
+async function timeline(key, crawl, signal) {
+  const found = await getIfPresent("host/timeline", { crawl, host: key }, signal);
+  if (!found) return null;
+  const list = new VirtualTable({
+    label: "Visits",
+    columns: [
+      { name: "Time", cell: (visit) => h("span", { title: instant(visit.at) }, moment(visit.at)) },
+      { name: "URL", cell: (visit) => urlLink(visit.url) },
+      { name: "Outcome", cell: (visit) => badge(visit.text, KINDS[visit.outcome] ?? "bad") },
+    ],
+    load: async () => ({ items: found.visits, next: null, isPartial: found.is_partial }),
+    empty: "No visit yet.",
+  });
+  await list.loadMore();
+  return section("Last visit to each URL", list.element);
+}
+
+function actions(host, crawl, reload) {
+  const run = async (change) => (await askChange(change)) && reload();
+  return [
+    button("Retry", () => run({
+      title: "Retry the host", text: "Its failed URLs are queued again, and its backoff ends.",
+      method: "POST", path: crawlPath(crawl, "retry"), body: () => ({ hosts: [host.host] }), verb: "Retry",
+    })),
+    button("Slow down", () => run(slowDown(host))),
+    button("Block", () => run({
+      title: "Block the host", text: "It is not visited, and its queued URLs are skipped.", danger: true, expires: true,
+      method: "POST", path: "blocklist", body: () => ({ rules: [host.host] }), verb: "Block",
+    }), { class: "danger" }),
+  ];
+}
+
+function slowDown(host) {
+  const delay = h("input", { type: "number", min: 0, step: "any", value: Math.max(1, 2 * (host.delay || 1)) });
+  return {
+    title: "Slow the host down", fields: [field("Seconds between two visits", delay)], expires: true,
+    method: "PUT", path: `overrides/hosts/${encodeURIComponent(host.host.replace(/^https?:\/\//, "").replace(/:\d+$/, ""))}`,
+    body: () => ({ delay: Number(delay.value) }), verb: "Set the delay",
+  };
+}

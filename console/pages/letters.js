@@ -1,0 +1,67 @@
+/** Dead letters: records that could not be read or processed, with replay and discard. */
+
+import { crawlPath, getPage } from "./api.js";
+import { askChange } from "./dialog.js";
+import { button, field, h, remote, replace, select } from "./dom.js";
+import { instant, moment } from "./format.js";
+import { filters, heading, sentence } from "./parts.js";
+import { VirtualTable } from "./table.js";
+
+const SERVICES = ["", "frontier", "fetcher", "parser", "dedup", "archive"];
+
+/** Return the page. */
+export async function show({ params, crawl, signal, go, reload }) {
+  const { service = "" } = params;
+  const chosen = new Set();
+  const count = h("span", { class: "hint" }, "None chosen.");
+  const replay = button("Replay…", () => run("replay"), { disabled: true });
+  const discard = button("Discard…", () => run("discard"), { disabled: true, class: "danger" });
+  const choose = (name, isChosen) => {
+    if (isChosen) chosen.add(name);
+    else chosen.delete(name);
+    replace(count, chosen.size ? `${chosen.size} chosen.` : "None chosen.");
+    replay.disabled = discard.disabled = !chosen.size;
+  };
+  const run = async (verb) => {
+    const change = {
+      title: verb === "replay" ? "Replay dead letters" : "Discard dead letters", danger: verb === "discard",
+      text: verb === "replay" ? "The records are appended to their topics again." : "The records are deleted and cannot be replayed.",
+      method: "POST", path: crawlPath(crawl, `dead-letters/${verb}`), body: () => ({ letters: [...chosen] }),
+      verb: verb === "replay" ? "Replay" : "Discard",
+    };
+    if (await askChange(change)) reload();
+  };
+  const list = new VirtualTable({
+    label: "Dead letters",
+    columns: [
+      {
+        name: "Choose",
+        cell: (letter) => h("input", {
+          type: "checkbox", checked: chosen.has(nameOf(letter)), "aria-label": `Choose ${nameOf(letter)}`,
+          on: { change: (event) => choose(nameOf(letter), event.target.checked) },
+        }),
+      },
+      { name: "Letter", cell: (letter) => h("code", {}, nameOf(letter)) },
+      { name: "Time", minor: true, cell: (letter) => h("span", { title: instant(letter.at) }, moment(letter.at)) },
+      { name: "Service", cell: (letter) => letter.service ?? letter.group },
+      { name: "Topic", minor: true, cell: (letter) => letter.topic },
+      { name: "Key", minor: true, cell: (letter) => remote(letter.key ?? "") },
+      { name: "Reason", cell: (letter) => h("span", { title: letter.reason }, remote(letter.reason ?? letter.error ?? "")) },
+    ],
+    load: (cursor) => getPage(crawlPath(crawl, "dead-letters"), { service }, cursor, signal),
+    empty: "There are no dead letters.",
+  });
+  await list.loadMore();
+  return [
+    heading("Dead letters", count, replay, discard),
+    sentence(list.items.length
+      ? "Records that could not be read or processed. Replay them once the cause is fixed."
+      : "Every record was read and processed."),
+    filters(field("Service", select(SERVICES.map((name) => [name, name || "any"]), service, (value) => go({ service: value })))),
+    list.element,
+  ];
+}
+
+function nameOf(letter) {
+  return letter.name ?? letter.id ?? `${letter.partition}/${letter.offset}`;
+}

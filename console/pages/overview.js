@@ -1,0 +1,162 @@
+/** The overview: the state of the crawl in a sentence, its figures, and recent problems. */
+
+import { crawlPath, get, getIfPresent } from "./api.js";
+import { bars, lines, meter } from "./chart.js";
+import { h, hostLink, link, replace, urlLink } from "./dom.js";
+import { bytes, capital, distance, duration, number, percent, plural, words } from "./format.js";
+import { follow } from "./live.js";
+import { details, heading, loaded, section, sentence, tiles } from "./parts.js";
+import { facts, table } from "./table.js";
+
+/** Return the page. */
+export async function show({ crawl, signal }) {
+  const read = () => Promise.all([
+    get(crawlPath(crawl, "status"), {}, signal),
+    getIfPresent(crawlPath(crawl, "overview"), {}, signal),
+  ]);
+  const [status, overview] = await read();
+  const live = h("div", { class: "columns-page" });
+  const draw = (found, more) => replace(live, summary(found, more), figures(found, more));
+  draw(status, overview);
+  follow(
+    crawl, "overview", (changed) => draw(status, changed), async () => draw(...await read()), signal,
+  );
+  return [
+    heading("Overview"),
+    live,
+    h("div", { class: "columns" },
+      section("Pages by hour", pagesByHour(status)),
+      loaded("Freshness", () => get(crawlPath(crawl, "freshness"), { weeks: 8 }, signal), freshness),
+      section("Failures", failures(status)),
+      section("Hosts", conditions(status)),
+      loaded("Lag of the services", () => get("lags", {}, signal), lags, ""),
+      section("Budgets and limits", budgets(status)),
+      section("Slowest and largest hosts", extremes(status)),
+      section("Last visits", latest(status)),
+    ),
+  ];
+}
+
+function summary(status, overview) {
+  const text = overview?.answer ?? overview?.text ?? overview?.limit ?? describe(status);
+  return [
+    sentence(text),
+    status.idle && h("p", { class: "warn" }, capital(status.idle)),
+    overview?.problems?.length > 0 &&
+      section("Problems", h("ul", { class: "steps" }, overview.problems.map((one) => h("li", {}, one.text ?? one)))),
+  ];
+}
+
+/** Return the state of the crawl in a sentence. */
+function describe(status) {
+  const state = status.definition === null ? "No crawl is defined."
+    : status.definition.paused ? "The crawl is paused or has ended." : status.is_running ? "The crawl runs." : "";
+  const busy = ["ready", "delayed", "checked out"].reduce((sum, name) => sum + (status.conditions[name] ?? 0), 0);
+  const due = status.next_due_at ? ` The next waiting host or URL is due ${distance(status.next_due_at)}.` : "";
+  return `${state} ${plural(status.pages, "page")} fetched, ${plural(status.queued, "URL")} queued on ` +
+    `${plural(busy, "host")}.${due}`;
+}
+
+function figures(status, overview) {
+  const visits = Object.values(status.outcomes).reduce((sum, count) => sum + count, 0);
+  const failed = status.failures.reduce((sum, one) => sum + one.count, 0);
+  const found = status.completeness;
+  return tiles([
+    overview?.rate !== undefined && ["Visits a second", number(overview.rate), overview.limit_name],
+    ["Pages", number(status.pages), `${number(visits)} visits`],
+    ["Queued", number(status.queued), `${number(status.admitted)} admitted`],
+    ["Received", bytes(status.received)],
+    ["Failures", percent(visits ? failed / visits : null), `${number(failed)} of ${number(visits)} visits`],
+    found && ["Found", percent(found.found.value), `of about ${number(found.total)} URLs`],
+    ["Freshness", percent(status.revisiting.expected_freshness), "of copies, expected"],
+    ["Dead letters", h("a", { href: link("dead-letters") }, number(status.dead_letters))],
+  ].filter(Boolean));
+}
+
+function pagesByHour(status) {
+  const hours = Object.entries(status.hours).sort(([a], [b]) => a - b).slice(-24);
+  const labels = hours.map(([hour]) => `${new Date(hour * 3600e3).toISOString().slice(5, 16).replace("T", " ")}`);
+  const series = ["new", "changed", "unchanged"].map((name, index) =>
+    ({ name, values: hours.map(([, counts]) => counts[index]) }));
+  return hours.length ? bars("Pages an hour (UTC)", labels, series, number) : h("p", { class: "empty" }, "No page yet.");
+}
+
+function freshness(found) {
+  const days = [...(found.items ?? found)].sort((a, b) => a.at - b.at || String(a.day).localeCompare(b.day));
+  if (!days.length) return h("p", { class: "empty" }, "No page was visited twice yet.");
+  return lines(
+    "Expected share of copies that equal their pages", days.map((one) => one.day),
+    [{ name: "freshness", values: days.map((one) => one.freshness) }], percent, 1,
+  );
+}
+
+function failures(status) {
+  const total = status.failures.reduce((sum, one) => sum + one.count, 0);
+  return [
+    table("Failures", [
+      { name: "Failure", cell: (one) => one.label },
+      { name: "Visits", numeric: true, cell: (one) => number(one.count) },
+      { name: "Share", minor: true, cell: (one) => meter(one.count / total, percent(one.count / total)) },
+    ], status.failures.slice(0, 8), "No visit has failed."),
+    total > 0 && h("p", {}, h("a", { href: link("failures") }, "Examples and actions")),
+  ];
+}
+
+function conditions(status) {
+  const rows = Object.entries(status.conditions).filter(([, count]) => count);
+  return [
+    table("Hosts by condition", [
+      { name: "Condition", cell: ([name]) => h("a", { href: link("hosts", { condition: name }) }, words(name)) },
+      { name: "Hosts", numeric: true, cell: ([, count]) => number(count) },
+    ], rows, "No host yet."),
+    status.backing_off.length > 0 && details("First hosts that are visited again",
+      table("Hosts that back off", [
+        { name: "Host", cell: (host) => hostLink(host.host) },
+        { name: "Until", cell: (host) => distance(host.ready_at) },
+        { name: "Reason", cell: (host) => host.backoff_reason },
+      ], status.backing_off)),
+  ];
+}
+
+function lags(found) {
+  return table("Lag", [
+    { name: "Service", cell: (lag) => lag.group ?? lag.service },
+    { name: "Records", numeric: true, cell: (lag) => number(lag.records) },
+    { name: "Behind", numeric: true, cell: (lag) => lag.text ?? duration(lag.seconds) },
+  ], found.items ?? found);
+}
+
+function budgets(status) {
+  const { definition, revisiting } = status;
+  return facts([
+    ["Scope", definition && h("code", { class: "remote" }, definition.scope)],
+    ["Pages", definition?.max_pages ? `at most ${number(definition.max_pages)}` : "no limit"],
+    ["Depth", definition && `at most ${plural(definition.max_depth, "link")} from a seed`],
+    ["Speed", h("a", { href: link("speed") }, status.speeds.length ? plural(status.speeds.length, "limit") : "no limit")],
+    ["Revisits", `${revisiting.policy || "none"}${revisiting.budget ? `, at most ${number(revisiting.budget)} a day` : ""}`],
+    ["Planned", `${plural(revisiting.planned, "URL")}${revisiting.next_at ? `, the next ${distance(revisiting.next_at)}` : ""}`],
+    ["Blocklist", h("a", { href: link("blocklist") }, plural(status.blocklist_rules, "rule"))],
+    ["Settings of sites", plural(status.overridden_sites, "site")],
+    ["Age of copies", revisiting.expected_age !== null && duration(revisiting.expected_age)],
+    ["Refused URLs", Object.entries(status.refused).map(([rule, count]) => `${words(rule)}: ${number(count)}`).join(", ")],
+  ]);
+}
+
+function extremes(status) {
+  const columns = (name, format) => [
+    { name: "Host", cell: ([key]) => hostLink(key) },
+    { name, numeric: true, cell: ([, value]) => format(value) },
+  ];
+  const top = (found) => Object.entries(found).sort(([, a], [, b]) => b - a).slice(0, 5);
+  return [
+    table("Longest visit", columns("Longest visit", duration), top(status.slowest), "No visit yet."),
+    table("Most bytes", columns("Received", bytes), top(status.largest), ""),
+  ];
+}
+
+function latest(status) {
+  return table("Last visits", [
+    { name: "URL", cell: ([url]) => urlLink(url) },
+    { name: "Outcome", cell: ([, outcome]) => words(outcome) },
+  ], [...status.latest].reverse(), "No visit yet.");
+}
