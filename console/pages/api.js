@@ -83,5 +83,5 @@ export async function getIfPresent(path, query = {}, signal = undefined) {
 
 /** Return the path of the resource *name* of a crawl. */
 export function crawlPath(crawl, name) {
-  return crawl ? `crawls/${encodeURIComponent(crawl)}/${name}` : name;
+  return `crawls/${encodeURIComponent(crawl)}/${name}`;
 }

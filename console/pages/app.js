@@ -129,7 +129,7 @@ function chosenCrawl() {
 async function offerCrawls() {
   const found = await getIfPresent("crawls").catch(() => null);
   const crawls = (found?.items ?? found ?? []).map((one) => one.crawl ?? one.id ?? one.name);
-  if (!crawls.includes(chosenCrawl())) sessionStorage.setItem("crawl", crawls[0] ?? "");
+  if (!crawls.includes(chosenCrawl())) sessionStorage.setItem("crawl", crawls[0] ?? "default");
   const choice = document.getElementById("crawl-choice");
   if (crawls.length < 2) return replace(choice);
   const chosen = (name) => {

@@ -50,7 +50,11 @@ function card(one, total, run, canChange, signal) {
     [`${name} `, badge(words(state), { active: "good", running: "good", paused: "warn", removed: "bad" }[state])],
     one.idle && h("p", { class: "warn" }, capital(one.idle)),
     facts([
-      ["Weight", [`${number(weight)} `, meter(weight / total, percent(weight / total)), ` ${percent(weight / total)}`]],
+      ["Weight", number(weight)],
+      ["Share", [meter(one.share ?? weight / total, percent(one.share ?? weight / total)), ` ${percent(one.share ?? weight / total)}`,
+        " of the visits for which crawls compete"]],
+      ["Scope", one.scope && h("code", { class: "remote" }, one.scope)],
+      ["Limit", one.max_pages && `${plural(one.max_pages, "page")}`],
       ["Progress", [
         one.pages !== undefined && plural(one.pages, "page"), one.queued !== undefined && `${number(one.queued)} queued`,
         one.admitted !== undefined && `${number(one.admitted)} admitted`,

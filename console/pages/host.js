@@ -1,6 +1,6 @@
 /** One host: what it waits for and until when, its robots.txt, its queue, and its visits. */
 
-import { crawlPath, get, getIfPresent, getPage } from "./api.js";
+import { crawlPath, get, getPage } from "./api.js";
 import { askChange } from "./dialog.js";
 import { button, field, h, remote, siteLink, urlLink } from "./dom.js";
 import { bytes, distance, duration, instant, moment, number, plural, words } from "./format.js";
@@ -10,22 +10,20 @@ import { facts, table, VirtualTable } from "./table.js";
 /** Return the page. */
 export async function show({ params, crawl, signal, reload }) {
   const key = params.host ?? "";
-  const found = await getIfPresent("host", { crawl, host: key }, signal);
-  const host = found?.host ?? (await getPage("hosts", { site: siteOf(key) }, null, signal)).items
-    .find((one) => one.host === key);
-  if (!host) return [heading(key), sentence("No URL of this host was admitted.")];
+  const found = await get("host", { crawl, host: key }, signal);
+  const { host } = found;
   return [
     heading(remote(key), ...actions(host, crawl, reload)),
-    sentence(found?.answer ?? describe(host)),
+    sentence(found.answer),
     tiles([
-      ["Condition", words(host.condition), host.ready_at && host.condition !== "idle" ? distance(host.ready_at) : ""],
+      ["Condition", words(host.condition), host.ready_at > found.at ? `until ${moment(host.ready_at)}` : ""],
       ["Queued", number(host.queued), host.seconds_left ? `about ${duration(host.seconds_left)}` : ""],
-      ["Pages", number(host.pages), `${number(host.visits)} visits`],
+      ["Pages", number(host.pages), plural(host.visits, "visit")],
       ["Received", bytes(host.received)],
       ["Delay", host.delay ? duration(host.delay) : "–", host.delay_reason || "between two visits"],
     ]),
     h("div", { class: "columns" },
-      section("Why it waits", gates(found, host)),
+      section("Why it waits", gates(found)),
       section("Settings", settings(found, host)),
       loaded("robots.txt", () => get("host/robots", { crawl, host: key, url: params.url }, signal), robots,
         "robots.txt was not read yet."),
@@ -35,18 +33,7 @@ export async function show({ params, crawl, signal, reload }) {
   ];
 }
 
-function siteOf(key) {
-  return key.replace(/^https?:\/\//, "").replace(/:\d+$/, "").split(".").slice(-2).join(".");
-}
-
-function describe(host) {
-  if (host.condition === "backing off") return `Not visited until ${instant(host.ready_at)}: ${host.backoff_reason}.`;
-  if (!host.queued) return "Nothing is queued.";
-  return `${plural(host.queued, "URL")} queued, about ${duration(host.seconds_left)} of visits.`;
-}
-
-function gates(found, host) {
-  if (!found) return facts([["Backs off", host.backoff_reason], ["Until", host.backoff_reason && instant(host.ready_at)]]);
+function gates(found) {
   return table("Closed gates", [
     { name: "Rule", cell: (gate) => words(gate.gate) },
     { name: "Reason", cell: (gate) => gate.reason },
@@ -58,11 +45,11 @@ function settings(found, host) {
   const walls = Object.entries(host.walls ?? {}).map(([name, count]) => `${name}: ${number(count)}`).join(", ");
   return facts([
     ["Site", siteLink(host.site)],
-    ["Blocked by", found?.blocked_by && remote(found.blocked_by)],
-    ["Visited instead", found?.original && remote(found.original)],
-    ["Set for the site", override(found?.site_override)],
-    ["Set for the host", override(found?.host_override)],
-    ["Strain", host.strain && `delay doubled ${plural(host.strain, "time")}`],
+    ["Blocked by", found.blocked_by && remote(found.blocked_by)],
+    ["Visited instead", found.original && remote(found.original)],
+    ["Set for the site", override(found.site_override)],
+    ["Set for the host", override(found.host_override)],
+    ["Strain", host.strain && `delay doubled ${host.strain === 1 ? "once" : `${host.strain} times`}`],
     ["Walls", walls],
     ["Signatures", host.signing],
     ["Order", host.order && h("code", {}, host.order)],
@@ -117,8 +104,7 @@ function queue(page) {
 }
 
 async function timeline(key, crawl, signal) {
-  const found = await getIfPresent("host/timeline", { crawl, host: key }, signal);
-  if (!found) return null;
+  const found = await get("host/timeline", { crawl, host: key }, signal);
   const list = new VirtualTable({
     label: "Visits",
     columns: [

@@ -9,9 +9,9 @@ import { VirtualTable } from "./table.js";
 const CONDITIONS = ["", "ready", "delayed", "checked out", "backing off", "idle"];
 
 /** Return the page. */
-export async function show({ params, signal, go }) {
+export async function show({ params, crawl, signal, go }) {
   const { search = "", condition = "", site = "", sort = "" } = params;
-  const query = { search, condition, site, sort };
+  const query = { crawl, search, condition, site, sort };
   const list = new VirtualTable({
     label: "Hosts",
     sort: sort || "queued",

@@ -3,9 +3,9 @@
 import { crawlPath, get, getIfPresent } from "./api.js";
 import { bars, lines, meter } from "./chart.js";
 import { h, hostLink, link, replace, urlLink } from "./dom.js";
-import { bytes, capital, distance, duration, number, percent, plural, words } from "./format.js";
+import { bytes, distance, duration, number, percent, plural, words } from "./format.js";
 import { follow } from "./live.js";
-import { details, heading, loaded, section, sentence, tiles } from "./parts.js";
+import { badge, details, heading, loaded, section, sentence, tiles } from "./parts.js";
 import { facts, table } from "./table.js";
 
 /** Return the page. */
@@ -15,7 +15,7 @@ export async function show({ crawl, signal }) {
     getIfPresent(crawlPath(crawl, "overview"), {}, signal),
   ]);
   const [status, overview] = await read();
-  const live = h("div", { class: "columns-page" });
+  const live = h("div", { class: "stack" });
   const draw = (found, more) => replace(live, summary(found, more), figures(found, more));
   draw(status, overview);
   follow(
@@ -29,8 +29,9 @@ export async function show({ crawl, signal }) {
       loaded("Freshness", () => get(crawlPath(crawl, "freshness"), { weeks: 8 }, signal), freshness),
       section("Failures", failures(status)),
       section("Hosts", conditions(status)),
-      loaded("Lag of the services", () => get("lags", {}, signal), lags, ""),
-      section("Budgets and limits", budgets(status)),
+      overview && section("Politeness", manners(overview.manners)),
+      overview && section("Lag of the services", lags(overview.lags)),
+      section("Budgets and limits", overview && budgetUse(overview.budgets), budgets(status)),
       section("Slowest and largest hosts", extremes(status)),
       section("Last visits", latest(status)),
     ),
@@ -38,12 +39,12 @@ export async function show({ crawl, signal }) {
 }
 
 function summary(status, overview) {
-  const text = overview?.answer ?? overview?.text ?? overview?.limit ?? describe(status);
+  const problems = (overview?.problems ?? []).filter((one) => one.text !== overview.answer);
   return [
-    sentence(text),
-    status.idle && h("p", { class: "warn" }, capital(status.idle)),
-    overview?.problems?.length > 0 &&
-      section("Problems", h("ul", { class: "steps" }, overview.problems.map((one) => h("li", {}, one.text ?? one)))),
+    sentence(overview?.answer ?? describe(status)),
+    problems.length > 0 &&
+      section("Needs attention", h("ul", { class: "steps" }, problems.map((one) =>
+        h("li", {}, badge(one.kind, "warn"), " ", one.text)))),
   ];
 }
 
@@ -62,9 +63,9 @@ function figures(status, overview) {
   const failed = status.failures.reduce((sum, one) => sum + one.count, 0);
   const found = status.completeness;
   return tiles([
-    overview?.rate !== undefined && ["Visits a second", number(overview.rate), overview.limit_name],
-    ["Pages", number(status.pages), `${number(visits)} visits`],
-    ["Queued", number(status.queued), `${number(status.admitted)} admitted`],
+    overview && ["Pages a second", number(overview.rate), overview.limit.text],
+    ["Pages", number(status.pages), plural(visits, "visit")],
+    ["Queued", number(status.queued), overview?.seconds_left ? `about ${duration(overview.seconds_left)}` : `${number(status.admitted)} admitted`],
     ["Received", bytes(status.received)],
     ["Failures", percent(visits ? failed / visits : null), `${number(failed)} of ${number(visits)} visits`],
     found && ["Found", percent(found.found.value), `of about ${number(found.total)} URLs`],
@@ -120,10 +121,32 @@ function conditions(status) {
 
 function lags(found) {
   return table("Lag", [
-    { name: "Service", cell: (lag) => lag.group ?? lag.service },
+    { name: "Service", cell: (lag) => lag.service },
+    { name: "Topic", minor: true, cell: (lag) => h("code", {}, lag.topic) },
     { name: "Records", numeric: true, cell: (lag) => number(lag.records) },
-    { name: "Behind", numeric: true, cell: (lag) => lag.text ?? duration(lag.seconds) },
-  ], found.items ?? found);
+    { name: "Behind", numeric: true, cell: (lag) => `${lag.is_at_least ? "over " : ""}${duration(lag.seconds)}` },
+  ], found.filter((lag) => lag.records), "Every service has consumed all records.");
+}
+
+function manners(found) {
+  return facts([
+    ["Courtesy delay", found.shortest_delay !== null && found.shortest_delay !== found.longest_delay
+      ? `${duration(found.shortest_delay)} to ${duration(found.longest_delay)}` : duration(found.shortest_delay)],
+    ["Delay doubled", `for ${plural(found.strained, "host")} that seem overloaded`],
+    ["429 or Retry-After", plural(found.busy, "response")],
+    ["Backing off", h("a", { href: link("hosts", { condition: "backing off" }) }, plural(found.backing_off, "host"))],
+    ["robots.txt", `${plural(found.robots_excluded, "URL")} excluded`],
+  ]);
+}
+
+function budgetUse(found) {
+  if (!found.length) return null;
+  return table("Budgets", [
+    { name: "Budget", cell: (one) => one.name },
+    { name: "Used", numeric: true, cell: (one) => number(one.used) },
+    { name: "Limit", numeric: true, cell: (one) => number(one.limit) },
+    { name: "Share", minor: true, cell: (one) => one.used !== null && meter(one.used / one.limit, percent(one.used / one.limit)) },
+  ], found);
 }
 
 function budgets(status) {

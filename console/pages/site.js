@@ -15,7 +15,7 @@ export async function show({ params, crawl, signal, reload }) {
   const name = params.site ?? "";
   const [parts, page] = await Promise.all([
     get(crawlPath(crawl, "parts"), { site: name }, signal),
-    getPage("sites", { site: name }, null, signal),
+    getPage("sites", { crawl, site: name }, null, signal),
   ]);
   const site = page.items.find((one) => one.site === name) ?? { refused: {}, distrusted: {}, host_overrides: {} };
   const run = async (change) => (await askChange(change)) && reload();
@@ -40,7 +40,7 @@ export async function show({ params, crawl, signal, reload }) {
         ["Distrusted", Object.entries(site.distrusted ?? {}).map(([host, why]) => `${host}: ${why}`).join("; ")],
         ["Names", site.has_wildcard && "any name below the site resolves"],
       ])),
-      loaded("Hosts", () => getPage("hosts", { site: name, limit: 100 }, null, signal), hosts),
+      loaded("Hosts", () => getPage("hosts", { crawl, site: name, limit: 100 }, null, signal), hosts),
     ),
   ];
 }

@@ -8,7 +8,7 @@ import { badge, filters, heading } from "./parts.js";
 import { VirtualTable } from "./table.js";
 
 /** Return the page. */
-export async function show({ params, signal, go }) {
+export async function show({ params, crawl, signal, go }) {
   const { search = "" } = params;
   const list = new VirtualTable({
     label: "Sites",
@@ -19,7 +19,7 @@ export async function show({ params, signal, go }) {
       { name: "Settings", minor: true, cell: (site) => override(site.override) },
       { name: "Notes", minor: true, cell: (site) => site.has_wildcard && badge("any name resolves", "warn") },
     ],
-    load: (cursor) => getPage("sites", { search }, cursor, signal),
+    load: (cursor) => getPage("sites", { crawl, search }, cursor, signal),
     empty: "No site matches.",
   });
   await list.loadMore();

@@ -28,7 +28,7 @@ export async function show({ params, crawl, signal, go, reload }) {
     found.seen_as && h("p", {}, "The crawl has seen another form of this URL: ", urlLink(found.seen_as)),
     h("div", { class: "columns" },
       section("Visit and next visit", visitFacts(found)),
-      loaded("Path from the seed", () => get(crawlPath(crawl, "url/path"), { url }, signal), path),
+      loaded("Path from the seed", () => get(crawlPath(crawl, "path"), { url }, signal), path),
       section("Rules", ruleFacts(found)),
       found.queued && section("In the queue of its host", queued(found.queued)),
       found.revisits && section("Changes", changes(found)),
