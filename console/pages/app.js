@@ -40,6 +40,8 @@ async function show() {
   const { signal } = shown;
   const [path, title] = PAGES[name] ?? [];
   closeMenu();
+  // A dialog belongs to the page that was left by "back".
+  document.querySelector("dialog[open]")?.close();
   markNavigation(name);
   if (!path) {
     replace(main, heading("Not found"), h("p", {}, "The console has no such page."));
