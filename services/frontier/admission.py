@@ -149,8 +149,8 @@ class Admission:
         A URL is not promoted if it was visited, refused or planned, or if no worse rank of its host
         has URLs.
         """
-        strategy = self._partitions.strategy
-        if self._revisits.allocation.limited:
+        strategy = self._partitions.strategy_of(partition.crawl)
+        if self._revisits.allocation(event.crawl).limited:
             return 0
         by_host = defaultdict[str, list[Discovery]](list)
         for found in event.urls:
@@ -232,7 +232,7 @@ class Admission:
         unseen = set[str]()
         for key, urls in of_hosts.items():
             host = partition.find(site, key)
-            for found in self._select_unseen(partition, host, self._partitions.crawl, urls):
+            for found in self._select_unseen(partition, host, partition.crawl, urls):
                 if not partition.erasures.is_pending(found.url):
                     unseen.add(found.url)
         queued = 0
@@ -242,7 +242,7 @@ class Admission:
             unseen.difference_update(found.url for found in left)
             if left:
                 event = UrlsAdmitted(
-                    crawl=self._partitions.crawl, at=now, site=site, via=row.via, urls=left
+                    crawl=partition.crawl, at=now, site=site, via=row.via, urls=left
                 )
                 queued += self.admit(partition, event, crawl, now, is_again=True)
         return queued
@@ -287,7 +287,7 @@ class Admission:
         totals = replace(totals, admitted=totals.admitted + len(accepted))
         row = replace(host.row, totals=totals, applied=applied)
         moment = self._partitions.next_moment(partition, now, len(accepted))
-        strategy = self._partitions.strategy
+        strategy = self._partitions.strategy_of(partition.crawl)
         following = next_of_walk(event.urls, event.via) if strategy.is_walk else None
         if any(found.depth == 0 for found in accepted):
             partition.sites.record_seed(event.site)
@@ -298,7 +298,7 @@ class Admission:
             rank = partition.rank(event.site, found.url, origin, strategy, bool(linking), is_next)
             number = request_number(rank, moment + len(urls))
             urls.append(_make_queued_url(found, origin, event, linking, number))
-        if self._revisits.allocation.limited:
+        if self._revisits.allocation(event.crawl).limited:
             partition.update(host, row)
             for url in urls:
                 self._revisits.plan_first_visit(partition, row, url, now)
@@ -382,7 +382,7 @@ class Admission:
             return False
         number = plan.number
         if number is None:
-            strategy = BREADTH if plan.earlier else self._partitions.strategy
+            strategy = BREADTH if plan.earlier else self._partitions.strategy_of(plan.crawl)
             is_linked = bool(linking_site(plan.origin.via, site))
             rank = partition.rank(site, plan.url, plan.origin, strategy, is_linked)
             number = self._partitions.next_number(partition, now, rank)

@@ -524,7 +524,8 @@ class CheckIn:
         The site's share of visits to new URLs is updated too.
         """
         new = row.new.queued
-        share = self._revisits.allocation.discovery_share(partition, event.site) if new else 0.0
+        allocation = self._revisits.allocation(event.crawl)
+        share = allocation.discovery_share(partition, event.site) if new else 0.0
         partition.sites.update_discovery_share(event.site, share)
         if not (new and row.again.queued):
             return replace(row, owed=0.0) if row.owed else row

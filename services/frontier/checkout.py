@@ -428,7 +428,7 @@ class CheckOut:
 
     def _park_sent(self, partition: Partition, host: Host, crawl: CrawlDefined, now: float) -> None:
         """Park the URLs of a replica that an earlier step sent to its original."""
-        queues, sent = partition.queues, self._replicas.pop_sent(host.row.host)
+        queues, sent = partition.queues, self._replicas.pop_sent(partition.crawl, host.row.host)
         row, _ = queues.choose_queue(host.row)
         row = queues.choose_best(row) if sent and row.new.ordered is not None else row
         queued = queues.first(row, len(sent)) if sent else []

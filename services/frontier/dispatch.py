@@ -2,7 +2,7 @@
 
 **Loading.** Hosts are loaded from the directories of all partitions in the order of their request
 numbers, while memory has capacity. A loaded host is unloaded for a waiting one that should be
-ordered first. If the strategy of the crawl predicts ranks, every tenth host is loaded, and every
+ordered first. If the strategy of a crawl predicts ranks, every tenth host is loaded, and every
 tenth is ordered, for its age: a host with poor prospects waits long, but not for ever.
 
 **Slots.** The number of hosts that are checked out at once is limited. While the parser or the
@@ -127,17 +127,17 @@ class HostLoader:
 
     def _next_listed(self, partitions: Iterable[Partition]) -> ListedEntry | None:
         """Return the first waiting entry, or the oldest one at every `EXPLORATION_INTERVAL`-th
-        host if the strategy predicts."""
-        explores = self._partitions.strategy.predicts
+        host if a strategy predicts."""
+        explores = self._partitions.predicts
         if explores and self._popped % EXPLORATION_INTERVAL == EXPLORATION_INTERVAL - 1:
             return _oldest_listed(partitions)
         return _first_listed(partitions)
 
     def explore(self, ready: ReadyHost) -> ReadyHost:
         """Return *ready*, the first host, or the one with the oldest URL at every
-        `EXPLORATION_INTERVAL`-th order if the strategy predicts."""
+        `EXPLORATION_INTERVAL`-th order if a strategy predicts."""
         self._chosen += 1
-        if not self._partitions.strategy.predicts or self._chosen % EXPLORATION_INTERVAL:
+        if not self._partitions.predicts or self._chosen % EXPLORATION_INTERVAL:
             return ready
         worst = rank_of_number(ready.host.row.number) + MAX_PENALTY
         oldest = [

@@ -73,7 +73,7 @@ class ErasureHandler:
             event.at,
             event.requested_by,
             key_group_of(event.site),
-            partition.tally.orders,
+            partition.shared.tally.orders,
         )
         rows, hosts, urls = Counter[str](), list[str](), dict[str, None]()
         if event.url:
@@ -96,6 +96,7 @@ class ErasureHandler:
         if not (event.url or event.host):
             partition.sites.erase(event.site)
             rows["sites"] = 1
+        partition.shared.tally.erase(event.target)
         partition.tally.erase(event.target)
         partition.erasures.add(erasure, rows, ended=False)
         yield from self._make_events(event, erasure, hosts, [url for url in urls if url], now)

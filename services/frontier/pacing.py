@@ -82,7 +82,8 @@ class Pacing:
         """Return the inputs of the gates of the crawl."""
         left = None
         if crawl and crawl.max_pages:
-            pages = sum(partition.tally.pages for partition in self._partitions)
+            partitions = self._partitions.of_crawl(crawl.crawl)
+            pages = sum(partition.tally.pages for partition in partitions)
             outstanding = sum(partition.bench.outstanding for partition in self._partitions)
             left = pages_left(crawl, pages, outstanding)
         return CrawlInputs(crawl, left, self._speed, self._refresh_at)
@@ -138,16 +139,18 @@ class Pacing:
 
     def _visit_bytes(self) -> float:
         """Return the average bytes of a visit."""
-        visits = sum(partition.tally.outcomes.total() for partition in self._partitions)
-        received = sum(partition.tally.received for partition in self._partitions)
+        tallies = [partition.tally for partition in self._partitions.of_all_crawls()]
+        visits = sum(tally.outcomes.total() for tally in tallies)
+        received = sum(tally.received for tally in tallies)
         return received / visits if received else EXPECTED_VISIT_BYTES
 
 
 class BudgetAllocation:
-    """Allocates the budget of the active crawl."""
+    """Allocates the budget of one *crawl*."""
 
-    def __init__(self, partitions: Partitions, store: Store) -> None:
-        self._partitions, self._rows = partitions, store.table(PartitionPlansRow)
+    def __init__(self, crawl: str, partitions: Partitions, store: Store) -> None:
+        self._crawl, self._partitions = crawl, partitions
+        self._rows = store.table(PartitionPlansRow)
         self._policy, self._budget, self._shared_at, self._pages = NEVER, 0.0, 0.0, 0.0
         self._discovery_share: float | None = None
 
@@ -170,14 +173,14 @@ class BudgetAllocation:
 
     def allocate(self, now: float) -> None:
         """Allocate the budget to the claimed partitions by the demand of all partitions."""
-        pages = sum(partition.plans.crawl.pages for partition in self._partitions)
+        claimed = [*self._partitions.of_crawl(self._crawl)]
+        pages = sum(partition.plans.crawl.pages for partition in claimed)
         # Also before the interval is over, if the number of pages has doubled: the first pages of a
         # crawl decide the allocation.
         if now < self._shared_at + ALLOCATION_INTERVAL and pages < 2 * self._pages + 1:
             return
         self._shared_at, self._pages = now, pages
-        claimed = self._partitions
-        keys = [(claimed.crawl, key) for key in partition_keys(claimed.total)]
+        keys = [(self._crawl, key) for key in partition_keys(self._partitions.total)]
         found = self._rows.get_all([(key, "") for key in keys]) if self._budget else ()
         rows = {row.partition: row for row in found}
         rows |= {one.plans.partition: one.plans.to_row() for one in claimed}

@@ -1,7 +1,11 @@
 """A claimed partition: its hosts with their queues and robots rules, its sites, plans and totals.
 
-A claim builds a `Partition`, and a loss drops it with everything that it has in memory. Rows that
-another frontier may have changed in the meantime are therefore never used from memory.
+A claim builds a `SharedPartition`, and a loss drops it with everything that it has in memory. Rows
+that another frontier may have changed in the meantime are therefore never used from memory.
+
+The crawls share hosts, robots rules, leases, delays and the calendar. Each crawl has queues, plans,
+parked URLs and totals of its own. A `Partition` is the partition as one crawl sees it: what all
+crawls share, and what that crawl has. A handler gets the one of its event's crawl.
 
 Every change of a host goes through :meth:`Partition.update`, which changes row, workbench and
 totals together, and checks each change of condition against the table of `conditions.py`.
@@ -12,7 +16,7 @@ another.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -56,8 +60,14 @@ from services.frontier.rows import (
 )
 from services.frontier.sites import Sites
 from services.frontier.slow_start import PartKey, SlowStart
-from services.frontier.tally import Tally
-from services.frontier.workbench import CachedRobots, Host, PartitionCaches, Workbench
+from services.frontier.tally import SharedTally, Tally
+from services.frontier.workbench import (
+    CachedRobots,
+    FrontierCaches,
+    Host,
+    PartitionCaches,
+    Workbench,
+)
 
 PARTS = "parts"
 """The key of a site's entry in the calendar, after its name."""
@@ -65,52 +75,117 @@ NO_HOST = "-"
 """The host of an entry that is about a site."""
 
 
-class Partition:
-    """One of *total* partitions, claimed under *epoch* at *claimed_at*, with the queues, plans and
-    totals of *crawl*."""
+class SharedPartition:
+    """What all crawls share in one of *total* partitions, claimed under *epoch* at *claimed_at*,
+    and the partition as each crawl sees it."""
 
     def __init__(
         self,
         number: int,
         total: int,
-        crawl: str,
         epoch: int,
         claimed_at: float,
         store: Store,
         settings: FrontierSettings,
         overrides: Overrides,
-        caches: PartitionCaches,
+        caches: FrontierCaches,
         now: float,
     ) -> None:
-        self._settings = settings
-        key, groups = partition_key(number, total), key_groups_of(number, total)
+        self.store, self.settings = store, settings
         self.number, self.epoch, self.claimed_at = number, epoch, claimed_at
-        self.opened_at, self._key, self._total = now, key, total
+        self.opened_at, self.key, self.total = now, partition_key(number, total), total
         self.erasures = Erasures(store, "frontier")
-        self.erasures.load(groups)
+        self.erasures.load(key_groups_of(number, total))
         self.caught_up = False
         """Whether all outcomes from before the claim were applied."""
-        self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
         self._rows = store.table(PartitionRow)
-        stored = self._rows.get(key) or PartitionRow(key)
+        self._stored = stored = self._rows.get(self.key) or PartitionRow(self.key)
         # None and not `stored`, so that the first `write` always puts the row. It replaces a late
         # write of a former owner.
         self._written: PartitionRow | None = None
-        self._caches = caches
+        self._caches, self.caches = caches, caches.open_partition()
         self.bench = Workbench()
+        self.sites = Sites(store, settings.site_at_once, overrides, self.caches.sites)
+        self.directory = Directory(stored.directory, store.table(ListedHost))
+        self.calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
+        self.tally = SharedTally(self.key, store)
+        self.by_crawl = dict[str, Partition]()
+        """Crawl → the partition as that crawl sees it."""
+
+    def of(self, crawl: str, now: float) -> "Partition":
+        """Return the partition as *crawl* sees it."""
+        if (found := self.by_crawl.get(crawl)) is None:
+            caches = self.caches if not self.by_crawl else self._caches.open_partition()
+            found = self.by_crawl[crawl] = Partition(self, crawl, self._stored.parked, caches, now)
+        return found
+
+    def write(self) -> None:
+        """Put changed totals and cursors into the store.
+
+        The row still lists the buckets that were dropped since the last write. If a crash comes
+        before the rows of the hosts that left these buckets are written, the hosts are found there.
+        """
+        # The groups of crawls that are not open stay.
+        groups = {*self._stored.parked}.union(
+            *(partition.parked.groups for partition in self.by_crawl.values())
+        )
+        row = PartitionRow(
+            self.key,
+            directory=self.directory.buckets_to_write(),
+            due=self.calendar.log.range_to_write(),
+            parked=tuple(sorted(groups)),
+        )
+        if row != self._written:
+            self._written = row
+            self._rows.put(row)
+        for partition in self.by_crawl.values():
+            partition.write()
+        self.tally.next_due_at = self.calendar.next_entry()
+        self.tally.write()
+
+
+class Partition:
+    """A partition as *crawl* sees it: what all crawls share, and the queues, plans and totals of
+    *crawl*."""
+
+    def __init__(
+        self,
+        shared: SharedPartition,
+        crawl: str,
+        parked: Iterable[int],
+        caches: PartitionCaches,
+        now: float,
+    ) -> None:
+        """*parked*: the key groups that may have parked URLs; *caches*: those of the crawl."""
+        self.shared, self.crawl, self._settings = shared, crawl, shared.settings
+        store, key = shared.store, shared.key
+        self.number, self.epoch, self.claimed_at = shared.number, shared.epoch, shared.claimed_at
+        self.opened_at, self._total = shared.opened_at, shared.total
+        self.bench, self.sites, self.erasures = shared.bench, shared.sites, shared.erasures
+        self._directory, self._calendar, self._caches = (
+            shared.directory,
+            shared.calendar,
+            shared.caches,
+        )
+        self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
         self.queues = HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads)
-        self.sites = Sites(store, settings.site_at_once, overrides, caches.sites)
-        self._directory = Directory(stored.directory, store.table(ListedHost))
-        self._calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
         self.parts = Parts(crawl, key, store, caches, self._schedule_site)
         self.slow_start = SlowStart()
-        self.parked = ParkedUrls(crawl, stored.parked, store, settings.parked_limit)
+        self.parked = ParkedUrls(crawl, parked, store, self._settings.parked_limit)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store, now)
-        self._load_checked_out(now)
 
     def __repr__(self) -> str:
-        return f"<Partition {self.number} {self.bench!r}>"
+        return f"<Partition {self.number} of {self.crawl} {self.bench!r}>"
+
+    def of(self, crawl: str | None) -> "Partition":
+        """Return the partition as *crawl* sees it; None stands for this crawl."""
+        return self.shared.of(crawl or self.crawl, self.opened_at)
+
+    @property
+    def all_crawls(self) -> Collection["Partition"]:
+        """The partition as each of its crawls sees it."""
+        return self.shared.by_crawl.values()
 
     # Hosts, in memory or in the store.
 
@@ -216,7 +291,7 @@ class Partition:
         elif row.condition is not before:
             raise ForbiddenTransition(f"{row.host} is {before} and cannot become {row.condition}")
         if trigger or not host.stored:
-            self.tally.record_condition(row, before if host.stored else None)
+            self.shared.tally.record_condition(row, before if host.stored else None)
         self.tally.queued += row.queued_urls - host.row.queued_urls
         self._host_rows.put(row)
         if not host.stored and self.sites.count_host(row.site):
@@ -329,12 +404,12 @@ class Partition:
         """Schedule *url* of *crawl* for *until*."""
         key = f"{host} {crawl} {url}"
         self._calendar.add(DueRow("", key, until, site, host, crawl, url))
-        self.tally.due_count += 1
+        self.shared.tally.due_count += 1
 
     def _schedule_host(self, row: HostRow) -> None:
         """Schedule the end of a host's backoff."""
         self._add_to_calendar(row)
-        self.tally.due_count += 1
+        self.shared.tally.due_count += 1
 
     def _schedule_site(self, site: str, at: float) -> None:
         """Schedule the parked parts of *site* for *at*."""
@@ -438,7 +513,7 @@ class Partition:
         self._host_rows.erase(row.site, row.host)
         self._caches.hosts.remove(row.host)
         self._caches.robots.remove(row.host)
-        self.tally.conditions[row.condition] -= 1
+        self.shared.tally.conditions[row.condition] -= 1
         self.sites.erase_host(row.site, row.host)
 
     def hosts_of(self, site: str) -> Iterator[Host]:
@@ -496,16 +571,16 @@ class Partition:
     def was_visited_before(self, row: HostRow) -> bool:
         """Return whether the last visit to a host's server may have been before the claim."""
         hosts = self.sites.hosts(row.site) if row.lease.order is None else 0
-        had_orders = self.tally.orders_before_claim > 0
+        had_orders = self.shared.tally.orders_before_claim > 0
         return was_visited_before_claim(row, self.epoch, had_orders, hosts)
 
-    def _load_checked_out(self, now: float) -> None:
+    def load_checked_out(self, now: float) -> None:
         """Load all checked-out hosts, whether memory has capacity or not.
 
         The list may be older than a host's row. A host that is not checked out any more is removed
         from the list and not loaded.
         """
-        listed = self.tally.checked_out
+        listed = self.shared.tally.checked_out
         found = self.read_all((site, key) for key, site in listed.items())
         for key, site in [*listed.items()]:
             host = found.get((site, key))
@@ -609,12 +684,12 @@ class Partition:
 
     def count_wait_over(self) -> None:
         """Count the end of a scheduled wait of a URL or host."""
-        self.tally.due_count -= 1
+        self.shared.tally.due_count -= 1
 
     def count_visit(self, event: VisitEnded, received: int) -> None:
         """Count a visit; *received*: all bytes that its host has sent so far."""
         self._count_hazards(event.site, event.visit.url, self.tally.count_visit(event))
-        self.tally.record_received(event.host, received)
+        self.shared.tally.record_visit(event.host, event.took, received)
 
     def count_refused(self, rule: Hazard, site: str, url: str) -> None:
         """Count a *url* of *site* that *rule* refuses."""
@@ -660,12 +735,13 @@ class Partition:
 
     def next_order(self) -> OrderId:
         """Return the id of a new order."""
-        self.tally.orders += 1
-        return OrderId(f"{self.epoch}.{self.tally.orders}")
+        tally = self.shared.tally
+        tally.orders += 1
+        return OrderId(f"{self.epoch}.{tally.orders}")
 
     def report_orders(self) -> None:
         """Copy the numbers of unanswered orders into the totals, which other frontiers read."""
-        self.tally.sent = {str(at): n for at, n in sorted(self.orders_at().items()) if n}
+        self.shared.tally.sent = {str(at): n for at, n in sorted(self.orders_at().items()) if n}
 
     def orders_at(self) -> Counter[int]:
         """Return the unanswered orders by partition of `visits.ordered`."""
@@ -680,21 +756,7 @@ class Partition:
         return self.number if sent_to is None or sent_to >= self._total else sent_to
 
     def write(self) -> None:
-        """Put changed totals and cursors into the store.
-
-        The row still lists the buckets that were dropped since the last write. If a crash comes
-        before the rows of the hosts that left these buckets are written, the hosts are found there.
-        """
-        row = PartitionRow(
-            self._key,
-            directory=self._directory.buckets_to_write(),
-            due=self._calendar.log.range_to_write(),
-            parked=self.parked.groups,
-        )
-        if row != self._written:
-            self._written = row
-            self._rows.put(row)
+        """Put changed totals and cursors of the crawl into the store."""
         self.plans.write()
         self.parked.write()
-        self.tally.next_due_at = self._calendar.next_entry()
         self.tally.write()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from gossamer.errors import GossamerError
-from gossamer.events import DEFAULT_CRAWL, HostCheckedOut, OrderId
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, HostCheckedOut, OrderId
 from gossamer.log import partition_of
 from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.processor import Key
@@ -18,8 +18,8 @@ from gossamer.store.claims import Claimant
 from gossamer.telemetry import set_age_gauge, set_gauge, set_gauges
 from services.frontier.conditions import Condition
 from services.frontier.directory import NUMBERS_PER_BUCKET
-from services.frontier.ordering import BREADTH, request_number
-from services.frontier.partition import Partition
+from services.frontier.ordering import BREADTH, Strategy, request_number, strategy_row
+from services.frontier.partition import Partition, SharedPartition
 from services.frontier.politeness import Overrides
 from services.frontier.rows import (
     PartitionPlansRow,
@@ -33,27 +33,60 @@ from services.frontier.workbench import FrontierCaches
 
 
 class Partitions:
-    """The claimed partitions, of *total* partitions."""
+    """The claimed partitions, of *total* partitions.
+
+    Iterating yields each partition once, as its first crawl sees it: for what all crawls share.
+    """
 
     def __init__(
         self, store: Store, settings: FrontierSettings, overrides: Overrides, total: int
     ) -> None:
         self._store, self._settings, self._overrides = store, settings, overrides
         self.total = total
-        self.crawl = DEFAULT_CRAWL
-        """The crawl of the partitions' queues, plans and totals. There is one crawl at present."""
-        self.strategy = BREADTH
-        """The strategy of the crawl."""
-        self._claimed: dict[int, Partition] = {}
+        self._crawls = [DEFAULT_CRAWL]
+        """The crawls that a claim opens. There is always one."""
+        self._claimed: dict[int, SharedPartition] = {}
+        self._opened_at = 0.0
+        self._strategies = dict[str, Strategy]()
         self._claimant, self._caches = Claimant(store), FrontierCaches()
         self._ahead = 0
         """Microseconds that request numbers are ahead of the clock."""
 
     def __iter__(self) -> Iterator[Partition]:
-        return iter(self._claimed.values())
+        return (next(iter(one.by_crawl.values())) for one in self._claimed.values())
 
     def __len__(self) -> int:
         return len(self._claimed)
+
+    def of_crawl(self, crawl: str) -> Iterator[Partition]:
+        """Yield the claimed partitions as *crawl* sees them."""
+        return (one.of(crawl, self._opened_at) for one in self._claimed.values())
+
+    def of_all_crawls(self) -> Iterator[Partition]:
+        """Yield the claimed partitions as each of their crawls sees them."""
+        return (each for one in self._claimed.values() for each in [*one.by_crawl.values()])
+
+    def write(self) -> None:
+        """Put changed totals and cursors of all partitions into the store."""
+        for partition in self._claimed.values():
+            partition.write()
+
+    def define(self, crawl: CrawlDefined, now: float) -> None:
+        """Open *crawl* in all claimed partitions, and with each later claim."""
+        self._opened_at, self._strategies[crawl.crawl] = now, strategy_row(crawl)
+        if crawl.crawl not in self._crawls:
+            self._crawls.append(crawl.crawl)
+            for _ in self.of_crawl(crawl.crawl):
+                pass
+
+    def strategy_of(self, crawl: str) -> Strategy:
+        """Return the strategy of *crawl*; `breadth` before it is defined."""
+        return self._strategies.get(crawl, BREADTH)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the strategy of any crawl predicts."""
+        return any(strategy.predicts for strategy in self._strategies.values())
 
     @property
     def numbers(self) -> frozenset[int]:
@@ -94,28 +127,33 @@ class Partitions:
         keys = [partition_key(number, self.total) for number in numbers]
         of_crawl: tuple[type[Row], ...] = (PartitionPlansRow, TallyRow)
         shared: tuple[type[Row], ...] = (PartitionRow, PartitionTallyRow)
-        rows: list[Key] = [(row, (self.crawl, key), "") for row in of_crawl for key in keys]
+        rows: list[Key] = [
+            (row, (crawl, key), "") for row in of_crawl for crawl in self._crawls for key in keys
+        ]
         rows += [(row, key, "") for row in shared for key in keys]
         read_ahead(self._store, [rows])
 
-    def _open(self, number: int, epoch: int, claimed_at: float, now: float) -> Partition:
-        return Partition(
+    def _open(self, number: int, epoch: int, claimed_at: float, now: float) -> SharedPartition:
+        self._opened_at = now
+        opened = SharedPartition(
             number,
             self.total,
-            self.crawl,
             epoch,
             claimed_at,
             self._store,
             self._settings,
             self._overrides,
-            self._caches.open_partition(),
+            self._caches,
             now,
         )
+        partitions = [opened.of(crawl, now) for crawl in self._crawls]
+        partitions[0].load_checked_out(now)
+        return opened
 
     @property
     def caught_up(self) -> bool:
         """Whether all outcomes from before the claims were applied."""
-        return all(partition.caught_up for partition in self)
+        return all(partition.caught_up for partition in self._claimed.values())
 
     def catch_up(self, numbers: frozenset[int]) -> None:
         """Note that the outcomes from before the claims on *numbers* have been applied."""
@@ -126,9 +164,12 @@ class Partitions:
         """Return the partition number of *site*, whether it is claimed or not."""
         return partition_of(site, self.total)
 
-    def of(self, site: str) -> Partition | None:
-        """Return the partition of *site*; None if it is not claimed."""
-        return self._claimed.get(self.number_of(site))
+    def of(self, site: str, crawl: str | None = None) -> Partition | None:
+        """Return the partition of *site* as *crawl* sees it, or as its first crawl sees it; None if
+        it is not claimed."""
+        if (found := self._claimed.get(self.number_of(site))) is None:
+            return None
+        return found.of(crawl or self._crawls[0], self._opened_at)
 
     def next_number(self, partition: Partition, now: float, rank: int = 0) -> int:
         """Return the request number of a URL of *partition* that is requested now."""
@@ -139,14 +180,14 @@ class Partitions:
 
         They grow over all claimed partitions, even if the clock is set back.
         """
-        last = max(claimed.tally.last_number for claimed in self)
+        last = max(claimed.tally.last_number for claimed in self._claimed.values())
         moment = int(now * 1e6) + self._ahead
         if last - moment > NUMBERS_PER_BUCKET:
             # The clock was ahead before. The numbers stay ahead of the clock and grow with it: if
             # each were the last one plus 1, all would be in one bucket until the clock caught up.
             self._ahead += last - moment
         moment = max(last + 1, moment)
-        partition.tally.last_number = moment + count - 1
+        partition.shared.tally.last_number = moment + count - 1
         return moment
 
 
@@ -172,20 +213,21 @@ class Gauges:
 
     def update(self) -> None:
         """Set all gauges."""
-        tallies = [partition.tally for partition in self._partitions]
+        tallies = [partition.tally for partition in self._partitions.of_all_crawls()]
+        shared = [partition.shared.tally for partition in self._partitions]
         set_gauge(
             "gossamer_hosts_loaded", sum(len(partition.bench) for partition in self._partitions)
         )
         set_gauge("gossamer_urls_queued", sum(tally.queued for tally in tallies))
         for condition in Condition:
-            hosts = sum(tally.conditions[condition] for tally in tallies)
+            hosts = sum(tally.conditions[condition] for tally in shared)
             set_gauge("gossamer_hosts", hosts, condition=condition)
         set_age_gauge("gossamer_oldest_order_seconds", self._oldest_order_at())
         self._update_revisits()
 
     def _update_revisits(self) -> None:
         totals = RevisitTotals()
-        for partition in self._partitions:
+        for partition in self._partitions.of_all_crawls():
             totals.add(partition.plans.row, partition.plans.crawl)
         set_gauges("gossamer_revisit_policy", "policy", {totals.policy: 1})
         set_gauge("gossamer_revisit_budget", totals.budget)

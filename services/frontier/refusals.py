@@ -230,12 +230,13 @@ class Refusals:
         if crawl is None:
             return False
         return any(
-            partition.parked.must_evaluate(crawl, self.blocklist) for partition in self._partitions
+            partition.parked.must_evaluate(crawl, self.blocklist)
+            for partition in self._partitions.of_crawl(crawl.crawl)
         )
 
     def evaluate_parked(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
         """Evaluate some more of the parked URLs; yield the URLs that nothing excludes any more."""
-        for partition in self._partitions:
+        for partition in self._partitions.of_crawl(crawl.crawl):
             if partition.parked.must_evaluate(crawl, self.blocklist):
                 released = [*partition.parked.evaluate(crawl, self.blocklist, now)]
                 yield from released
@@ -281,7 +282,7 @@ class Refusals:
             return
         # The row has no attempts: a parked URL that is admitted later starts as a new one.
         row = UrlRow(
-            crawl=self._partitions.crawl,
+            crawl=partition.crawl,
             host=host_key(found.url),
             url=found.url,
             outcome=rule,
@@ -309,7 +310,7 @@ class Refusals:
         partition.count_hazard(rule, site, found.url)
         if rule in PERMANENT_RULES and partition.sites.count_refusal(site, rule):
             row = RequisiteRow(
-                crawl=self._partitions.crawl,
+                crawl=partition.crawl,
                 host=host_key(found.url),
                 url=found.url,
                 outcome=rule,

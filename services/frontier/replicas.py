@@ -58,8 +58,9 @@ class Replicas:
     """Knows which hosts are replicas, and forwards their queued URLs."""
 
     def __init__(self) -> None:
-        self._sent = dict[str, Sequence[SentUrl]]()
-        """Host → the URLs at the head of its queue that an earlier step sent, with their targets.
+        self._sent = dict[tuple[str, str], Sequence[SentUrl]]()
+        """Crawl and host → the URLs at the head of the queue that an earlier step sent, with their
+        targets.
         A crash loses them: they are sent again."""
 
     def announce(self, partition: Partition, event: OriginalAnnounced) -> None:
@@ -82,9 +83,10 @@ class Replicas:
         if not host.stored or host.row.url_rules == event.rules:
             return
         if host.row.url_rules.keys() - event.rules.keys():
-            partition.parked.reevaluate(host.row.site, replica_limit(host.row.host))
+            _reevaluate(partition, host)
         partition.update(host, replace(host.row, url_rules=event.rules))
-        partition.parts.restart_host(event.site, event.host, now)
+        for each in partition.all_crawls:
+            each.parts.restart_host(event.site, event.host, now)
 
     def end_if_expired(self, partition: Partition, host: Host, now: float) -> None:
         """End the verdict on *host* if its time is over."""
@@ -94,14 +96,15 @@ class Replicas:
     def _end(self, partition: Partition, host: Host) -> None:
         if host.row.original is not None:
             partition.update(host, replace(host.row, original=None, original_until=None))
-            partition.parked.reevaluate(host.row.site, replica_limit(host.row.host))
-        self._sent.pop(host.row.host, None)
+            _reevaluate(partition, host)
+        for each in partition.all_crawls:
+            self._sent.pop((each.crawl, host.row.host), None)
 
     def send(
         self, host: str, urls: Sequence[tuple[QueuedUrl, str]], now: float
     ) -> Iterator[UrlsDiscovered]:
         """Yield *urls*, the first of the queue of *host* with their targets, as links."""
-        self._sent[host] = [SentUrl(url.url, target) for url, target in urls]
+        self._sent[urls[0][0].crawl, host] = [SentUrl(url.url, target) for url, target in urls]
         for via, of_via in groupby(urls, key=lambda one: one[0].origin.via):
             found = [
                 replace(url.origin.discovery(target), trace=fingerprint(target))
@@ -109,13 +112,20 @@ class Replicas:
             ]
             yield from group_by_site(found, via, urls[0][0].crawl, now)
 
-    def pop_sent(self, host: str) -> Sequence[SentUrl]:
-        """Return the URLs at the head of the queue of *host* that were sent, and forget them."""
-        return self._sent.pop(host, ())
+    def pop_sent(self, crawl: str, host: str) -> Sequence[SentUrl]:
+        """Return the URLs at the head of the queue of *host* in *crawl* that were sent, and forget
+        them."""
+        return self._sent.pop((crawl, host), ())
 
     def clear(self) -> None:
         """Forget the URLs that were sent, since the log may not have them."""
         self._sent.clear()
+
+
+def _reevaluate(partition: Partition, host: Host) -> None:
+    """Let each crawl evaluate the URLs that were parked because *host* was a replica."""
+    for each in partition.all_crawls:
+        each.parked.reevaluate(host.row.site, replica_limit(host.row.host))
 
 
 def find_target(row: HostRow, url: QueuedUrl, crawl: CrawlDefined, blocklist: Blocklist) -> str:

@@ -8,6 +8,7 @@ partition (`plans.py`) has an entry for each plan.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -50,25 +51,48 @@ LATE_SECONDS = 30.0
 begun. Policies plan visits at least ten minutes apart."""
 
 
+@dataclass
+class _CrawlPolicy:
+    """The policy of one crawl, by name, and the allocation of its budget."""
+
+    name: str
+    policy: revisit.Policy
+    allocation: BudgetAllocation
+
+
 class Revisits:
     """Plans revisits to the URLs of the claimed partitions."""
 
     def __init__(self, partitions: Partitions, store: Store) -> None:
         self._partitions, self._store = partitions, store
         self._rows = store.table(PlanRow)
-        self._name, self.allocation = NEVER, BudgetAllocation(partitions, store)
-        self._is_asked_when_due = False
-        """Whether the policy may skip a visit that is due."""
-        self._policy = revisit.make_policy(NEVER)
+        self._of_crawl = dict[str, _CrawlPolicy]()
 
     def define(self, crawl: CrawlDefined) -> None:
-        """Use the policy and the budget of *crawl*; raise Poison if the policy is unknown."""
+        """Use the policy and the budget of *crawl* for its URLs; raise Poison if the policy is
+        unknown."""
+        of_crawl = self._policy_of(crawl.crawl)
         try:
-            self._policy = revisit.make_policy(crawl.revisit)
+            of_crawl.policy = revisit.make_policy(crawl.revisit)
         except ValueError as error:
             raise Poison(str(error)) from error
-        self._name, self._is_asked_when_due = crawl.revisit, uses_internal_links(crawl.revisit)
-        self.allocation.define(crawl)
+        of_crawl.name = crawl.revisit
+        of_crawl.allocation.define(crawl)
+
+    def _policy_of(self, crawl: str) -> "_CrawlPolicy":
+        if (found := self._of_crawl.get(crawl)) is None:
+            allocation = BudgetAllocation(crawl, self._partitions, self._store)
+            found = self._of_crawl[crawl] = _CrawlPolicy(
+                NEVER, revisit.make_policy(NEVER), allocation
+            )
+        return found
+
+    def _policy(self, partition: Partition) -> revisit.Policy:
+        return self._policy_of(partition.crawl).policy
+
+    def allocation(self, crawl: str) -> BudgetAllocation:
+        """Return the allocation of the budget of *crawl*."""
+        return self._policy_of(crawl).allocation
 
     def plan_first_visit(
         self, partition: Partition, host: HostRow, url: QueuedUrl, now: float
@@ -81,7 +105,7 @@ class Revisits:
             at=now,
             reason="it waits for the budget",
             basis=Basis.NEW,
-            policy=self._name,
+            policy=self._policy_of(url.crawl).name,
             number=url.number,
             origin=url.origin,
             statistics=url.statistics,
@@ -105,7 +129,7 @@ class Revisits:
             url=visit.url,
             at=at,
             reason=f"attempt {attempt + 1} after {event.outcome}",
-            policy=self._name,
+            policy=self._policy_of(event.crawl).name,
             origin=Origin.of(visit, visit.via),
             attempt=attempt,
             earlier=visit.earlier,
@@ -131,11 +155,12 @@ class Revisits:
 
         None if the entry is obsolete, or if the policy has planned another visit instead.
         """
-        plan = self.find_due_plan(partition, entry)
-        if plan is None or not self._is_asked_when_due or not plan.basis or plan.number is not None:
+        plan, of_crawl = self.find_due_plan(partition, entry), self._policy_of(partition.crawl)
+        is_asked = uses_internal_links(of_crawl.name)
+        if plan is None or not is_asked or not plan.basis or plan.number is not None:
             return plan
         states = _states(partition, entry.site, plan.statistics)
-        decision = self._policy.at_due(states, plan.url, now)
+        decision = of_crawl.policy.at_due(states, plan.url, now)
         if decision is None:
             return plan
         self._store_decision(partition, entry.site, plan, states.page, decision)
@@ -174,11 +199,13 @@ class Revisits:
         at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
         states = _states(partition, event.site, visit.statistics)
         if event.verdict is Verdict.UNREADABLE:
-            decision = self._policy.record_absence(states, visit.url, at, Absence.REFUSED)
+            decision = self._policy(partition).record_absence(
+                states, visit.url, at, Absence.REFUSED
+            )
             validators = NO_VALIDATORS
         else:
             _update_trust(partition, event)
-            decision = self._policy.record_visit(states, _visit_of(event, at))
+            decision = self._policy(partition).record_visit(states, _visit_of(event, at))
         page = _plan_row(event, visit, at, validators)
         self._store_decision(partition, event.site, page, states.page, decision)
 
@@ -201,7 +228,7 @@ class Revisits:
         """Plan a recheck of the URL of *visit*, which returned no document."""
         absence = OUTCOMES[event.outcome].absence or Absence.REFUSED
         states = _states(partition, event.site, visit.statistics)
-        decision = self._policy.record_absence(states, visit.url, at, absence)
+        decision = self._policy(partition).record_absence(states, visit.url, at, absence)
         page = _plan_row(event, visit, at, NO_VALIDATORS)
         self._store_decision(partition, event.site, page, states.page, decision)
 
@@ -210,7 +237,7 @@ class Revisits:
     ) -> None:
         """Plan the next check of a known page that was excluded when it was due."""
         states = _states(partition, host.site, url.statistics)
-        decision = self._policy.record_absence(states, url.url, now, Absence.EXCLUDED)
+        decision = self._policy(partition).record_absence(states, url.url, now, Absence.EXCLUDED)
         page = PlanRow(
             url.crawl,
             host.host,
@@ -242,7 +269,7 @@ class Revisits:
     ) -> None:
         states = _states(partition, event.site, row.statistics)
         evidence = Hint(hint.url, now, Evidence(hint.kind, hint.changed_at, hint.every))
-        (page, site, crawl), plan = self._policy.record_hint(states, evidence)
+        (page, site, crawl), plan = self._policy(partition).record_hint(states, evidence)
         if page == states.page or not plan.at:
             return
         partition.sites.store_revisit_state(event.site, site)
@@ -274,7 +301,7 @@ class Revisits:
             at=plan.at or None,
             reason=plan.reason,
             basis=plan.basis or "",
-            policy=self._name,
+            policy=self._policy_of(partition.crawl).name,
             statistics=revisit.pack(state),
         )
         self._rows.put(row)
@@ -282,18 +309,20 @@ class Revisits:
 
     def due(self) -> float | None:
         """Return when a visit is due that the budget allows; 0 if visits must be replanned."""
-        if any(partition.plans.is_behind(self._name) for partition in self._partitions):
+        partitions = [*self._partitions.of_all_crawls()]
+        if any(one.plans.is_behind(self._policy_of(one.crawl).name) for one in partitions):
             return 0.0
-        ends = [partition.plans.due() for partition in self._partitions]
+        ends = [partition.plans.due() for partition in partitions]
         return min((end for end in ends if end is not None), default=None)
 
     def follow(self, now: float, limit: int) -> None:
         """Allocate the budget, and replan at most *limit* visits that another policy planned."""
-        self.allocation.allocate(now)
-        for partition in self._partitions:
-            plans = partition.plans
-            plans.follow(self._name, now)
-            if limit > 0 and plans.is_behind(self._name):
+        for of_crawl in self._of_crawl.values():
+            of_crawl.allocation.allocate(now)
+        for partition in self._partitions.of_all_crawls():
+            plans, name = partition.plans, self._policy_of(partition.crawl).name
+            plans.follow(name, now)
+            if limit > 0 and plans.is_behind(name):
                 moved = plans.pop_moved(limit)
                 limit -= max(len(moved), MAX_MOVED_BUCKETS)
                 read_ahead(self._store, [plans_of(moved)])
@@ -303,7 +332,7 @@ class Revisits:
 
     def _replan(self, partition: Partition, site: str, row: PlanRow, now: float) -> None:
         before = _states(partition, site, row.statistics)
-        states, plan = self._policy.replan(before, row.url)
+        states, plan = self._policy(partition).replan(before, row.url)
         if plan.at == 0:
             plan = plan._replace(at=now)
         row = replace(row, visited_at=states.page.at or now)

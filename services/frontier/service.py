@@ -9,6 +9,7 @@ from typing import Any
 from gossamer.crawl import accept, check_crawl, why_idle
 from gossamer.errors import Poison
 from gossamer.events import (
+    DEFAULT_CRAWL,
     BlocklistChanged,
     ChangesHinted,
     CrawlDefined,
@@ -51,7 +52,6 @@ from services.frontier.checkout import CheckOut
 from services.frontier.dispatch import Balance, FindLagging, HostLoader, ReadyHost
 from services.frontier.erasing import ErasureHandler
 from services.frontier.leases import Leases
-from services.frontier.ordering import strategy_row
 from services.frontier.pacing import Pacing
 from services.frontier.partition import NO_HOST, Partition
 from services.frontier.partitions import Gauges, Partitions
@@ -63,6 +63,8 @@ from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
 from services.frontier.rows import DueRow, OffsetAndTime, PlanRow, RequisiteRow, UrlRow, VerdictRow
 
+Place = tuple[str, str, str | None]
+"""A crawl, a site, and a host key; None without one."""
 PartitionHandler = Callable[[Partition, Any, float], Output | None]
 """Handles one type of event about a site of the partition."""
 
@@ -122,7 +124,8 @@ class Frontier(Processor):
         check_handlers({**self._handlers, **self._controls}, self.reads, self.name)
         self._offset: int | None = None
         """The offset of the record that is handled; None if events come without a log."""
-        self._crawl: CrawlDefined | None = None
+        self._definitions = dict[str, CrawlDefined]()
+        """Crawl → its newest definition."""
         self._requested_at = self._read_until = 0.0
         """When `must_catch_up` last requested all earlier outcomes, and the time up to which all
         outcomes were applied."""
@@ -193,16 +196,20 @@ class Frontier(Processor):
         yield url_rows_of_events(events)
         yield from self._reads_of(hosts_of_events(events))
 
-    def _reads_of(self, places: Iterable[tuple[str, str | None]]) -> Iterator[Iterable[Key]]:
-        """Yield the keys of the rows of *places*, which are sites and host keys.
+    def _reads_of(self, places: Iterable[Place]) -> Iterator[Iterable[Key]]:
+        """Yield the keys of the rows of *places*, which are crawls, sites and host keys.
 
         Each yielded group has the keys of all partitions, which are read at once.
         """
-        by_partition = defaultdict[int, list[tuple[str, str | None]]](list)
-        for site, host in places:
-            by_partition[self._partitions.number_of(site)].append((site, host))
-        claimed = [partition for partition in self._partitions if partition.number in by_partition]
-        groups = [one.reads_of(by_partition[one.number]) for one in claimed]
+        by_partition = defaultdict[tuple[str, int], list[tuple[str, str | None]]](list)
+        for crawl, site, host in places:
+            by_partition[crawl, self._partitions.number_of(site)].append((site, host))
+        groups = [
+            one.reads_of(by_partition[one.crawl, one.number])
+            for crawl in {crawl for crawl, _ in by_partition}
+            for one in self._partitions.of_crawl(crawl)
+            if (one.crawl, one.number) in by_partition
+        ]
         for several in zip(*groups, strict=True):
             yield chain.from_iterable(several)
 
@@ -216,7 +223,7 @@ class Frontier(Processor):
     def handle(self, event: Event, now: float) -> Output:
         """Apply one event; `wake` makes the orders that follow.
 
-        Raise Poison if the event is of another crawl, or of a site of another partition.
+        Raise Poison if the event is of a site of another partition.
         """
         if control := self._controls.get(type(event)):
             self._control_rows.put(control_row(event))
@@ -225,7 +232,7 @@ class Frontier(Processor):
             return ()
         check_crawl(event)
         site = event.site  # type: ignore[attr-defined]
-        if (partition := self._partitions.of(site)) is None:
+        if (partition := self._partitions.of(site, event.crawl)) is None:
             raise Poison(
                 f"{site} belongs to another partition than the record: its producer must choose "
                 "partitions by murmur2"
@@ -277,7 +284,7 @@ class Frontier(Processor):
         admit = self._admission.promote if event.promoted else self._admission.admit
         if event.urls and is_requisite(event.urls[0]):
             admit = self._requisites.admit
-        admit(partition, event, self._crawl, now, self._offset_and_time(event))
+        admit(partition, event, self._crawl_of(partition), now, self._offset_and_time(event))
         return late
 
     def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Output:
@@ -285,7 +292,7 @@ class Frontier(Processor):
         self._pacing.charge_bytes(event.received)
         if partition.erasures.covers(event.visit):
             return ()
-        return discover_sitemaps(event, self._crawl, now)
+        return discover_sitemaps(event, self._crawl_of(partition), now)
 
     def _record_verdict(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
         if partition.erasures.covers(event.visit):
@@ -299,7 +306,7 @@ class Frontier(Processor):
 
     def _park_links(self, partition: Partition, event: LinksParked, now: float) -> Output:
         counts = partition.tally.begin_parked(self._offset_and_time(event))
-        return self._refusals.park(partition, event, self._crawl, now, counts)
+        return self._refusals.park(partition, event, self._crawl_of(partition), now, counts)
 
     def _apply_robots_answer(
         self, partition: Partition, event: RobotsAnswered, now: float
@@ -307,7 +314,7 @@ class Frontier(Processor):
         if not partition.find(event.site, event.host).stored:
             return ()  # The host was erased.
         self._robots.handle_answer(partition, event, now)
-        return discover_sitemaps(event, self._crawl, now)
+        return discover_sitemaps(event, self._crawl_of(partition), now)
 
     def _change_override(self, event: SiteOverridden | HostOverridden, now: float) -> None:
         self._overrides.change(event)
@@ -318,12 +325,18 @@ class Frontier(Processor):
         check_crawl(event)
         accept(event)
         self._revisits.define(event)
-        self._partitions.strategy = strategy_row(event)
-        self._crawl = event
+        self._partitions.define(event, now)
+        self._definitions[event.crawl] = event
+
+    def _crawl_of(self, partition: Partition) -> CrawlDefined | None:
+        """Return the definition of the crawl that sees *partition*; None before it is defined."""
+        return self._definitions.get(partition.crawl)
 
     def due(self) -> float | None:
         """Return when the next delay, lease or backoff ends; 0 if there is work now."""
-        if self._loading.unfinished or self._refusals.must_evaluate(self._crawl):
+        if self._loading.unfinished or any(
+            map(self._refusals.must_evaluate, self._definitions.values())
+        ):
             return 0.0
         next_at = self._pacing.next_at if self._may_order() else None
         if next_at == 0:
@@ -337,15 +350,16 @@ class Frontier(Processor):
 
     def wake(self, now: float, limit: int = MAX_POLL_RECORDS) -> Iterator[Event]:
         """Update hosts and URLs that are due, then yield orders: at most *limit* of each."""
-        for partition in self._partitions:
+        for partition in self._partitions.of_all_crawls():
             partition.tally.daily.open_day(now)
         read_until = self._leases_may_end_until(now)
         for partition in self._partitions if self._partitions.caught_up else ():
             self._leases.end(partition, read_until, now)
         self._queue_due(now, limit)
         self._load_hosts(now)
-        if crawl := self._crawl:
-            yield from self._refusals.evaluate_parked(crawl, now)
+        for definition in self._definitions.values():
+            yield from self._refusals.evaluate_parked(definition, now)
+        if crawl := self._definitions.get(DEFAULT_CRAWL):
             yield from self._make_orders(crawl, now, limit)
 
     def _leases_may_end_until(self, now: float) -> float:
@@ -361,24 +375,31 @@ class Frontier(Processor):
             due = partition.pop_due(now, limit)
             sites = dict.fromkeys(entry.site for entry in due if entry.host == NO_HOST)
             due = [entry for entry in due if entry.host != NO_HOST]
-            woken += [(partition, site) for site in sites]
-            visits = partition.plans.pop_due(now, limit := limit - len(due))
-            limit -= len(visits)
+            woken += [(each, site) for site in sites for each in partition.all_crawls]
+            limit -= len(due)
+            visits = list[DueRow]()
+            for each in partition.all_crawls:
+                visits += (more := each.plans.pop_due(now, limit))
+                limit -= len(more)
             if due or visits:
                 popped.append((partition, due, visits))
         entries = [entry for _, due, visits in popped for entry in (*due, *visits)]
-        places: list[tuple[str, str | None]] = [(entry.site, entry.host) for entry in entries]
-        places += [(site, None) for _, site in woken]
+        places: list[Place] = [
+            (partition.of(entry.crawl).crawl, entry.site, entry.host)
+            for partition, due, visits in popped
+            for entry in (*due, *visits)
+        ]
+        places += [(partition.crawl, site, None) for partition, site in woken]
         read_ahead(self._store, chain([plans_of(entries)], self._reads_of(places)))
         for partition, due, visits in popped:
             partition.end_backoffs([entry for entry in due if not entry.url])
             for entry in due:
                 if entry.url:
-                    self._admission.queue_due_retry(partition, entry, now)
+                    self._admission.queue_due_retry(partition.of(entry.crawl), entry, now)
             for entry in visits:
-                self._admission.queue_due_plan(partition, entry, now)
+                self._admission.queue_due_plan(partition.of(entry.crawl), entry, now)
         for partition, site in woken:
-            self._admission.release_parked(partition, site, self._crawl, now)
+            self._admission.release_parked(partition, site, self._crawl_of(partition), now)
 
     def _load_hosts(self, now: float) -> None:
         self._loading.load_hosts(now)
@@ -413,35 +434,37 @@ class Frontier(Processor):
 
     def _may_order(self) -> bool:
         """Return whether an order may be made, if the speed of the crawl allows it."""
-        if not self._pacing.may_order_later(self._crawl):
+        if not self._pacing.may_order_later(self._definitions.get(DEFAULT_CRAWL)):
             return False
         return self._loading.first_ready() is not None or self._loading.blocks_waiting_hosts
 
     def note(self) -> str:
         """Return the reason why no orders are made, if it is not a fault."""
-        return why_idle(self._crawl, sum(partition.tally.queued for partition in self._partitions))
+        queued = sum(partition.tally.queued for partition in self._partitions.of_all_crawls())
+        reasons = {why_idle(crawl, queued) for crawl in self._definitions.values()}
+        return why_idle(None, queued) if not reasons else reasons.pop() if len(reasons) == 1 else ""
 
     def settle(self) -> None:
         """Put totals and cursors of the partitions into the store, and set the gauges."""
         self._balance.report_orders()
-        for partition in self._partitions:
-            partition.write()
+        self._partitions.write()
         self._gauges.update()
 
 
-def hosts_of_events(events: Iterable[Event]) -> Iterator[tuple[str, str | None]]:
-    """Yield the sites and host keys of *events*; None for the host of an event about a site."""
+def hosts_of_events(events: Iterable[Event]) -> Iterator[Place]:
+    """Yield the crawls, sites and host keys of *events*; None for the host of an event about a
+    site."""
     for event in events:
-        site = getattr(event, "site", "")
+        crawl, site = event.crawl, getattr(event, "site", "")
         match event:
             case UrlsAdmitted(urls=urls):
-                yield from dict.fromkeys((site, host_key(found.url)) for found in urls)
+                yield from dict.fromkeys((crawl, site, host_key(found.url)) for found in urls)
             case RobotsRequested(url=url):
-                yield site, host_key(url)
+                yield crawl, site, host_key(url)
             case LinksParked():
                 pass
             case _ if site:
-                yield site, getattr(event, "host", None)
+                yield crawl, site, getattr(event, "host", None)
 
 
 def url_rows_of_events(events: Iterable[Event]) -> Iterator[Key]:

@@ -1,4 +1,5 @@
-"""The totals of a partition: its URLs, visits and hosts (`Tally`), and its plans (`RevisitTotals`).
+"""The totals of a partition: of each crawl (`Tally`), of what the crawls share (`SharedTally`), and
+of plans (`RevisitTotals`).
 
 Totals are written together with the hosts, so that no crash makes them wrong. People and metrics
 read them from the store, summed over all partitions.
@@ -40,29 +41,18 @@ HOURS = 24
 """Hours for which pages are counted by the hour."""
 
 
-class Tally:
-    """The totals of a partition, written once per advance if they changed."""
+class SharedTally:
+    """The totals of a partition that its crawls share, written once per advance if they changed."""
 
-    def __init__(self, crawl: str, partition: str, store: Store, now: float) -> None:
-        self.daily = DailyTally(crawl, partition, store, now)
-        self._rows, self._shared_rows = store.table(TallyRow), store.table(PartitionTallyRow)
-        keys = crawl, partition
-        self._row = row = self._rows.get(keys) or TallyRow(*keys)
-        shared = self._shared_rows.get(partition) or PartitionTallyRow(partition)
-        self._shared_row = shared
-        self.admitted, self.queued, self.pages = row.admitted, row.queued, row.pages
-        self.received = row.received
-        self.outcomes, self.refused = Counter(row.outcomes), Counter(row.refused)
-        self.verdicts, self.hazards = Counter(row.verdicts), Counter(row.hazards)
-        self.latest, self.hours = list(row.latest), dict(row.hours)
-        self.failed_urls = dict(row.failed_urls)
-        self.harvest, self.applied_verdicts = Harvest(row.harvest), row.applied_verdicts
-        self.last_number, self.orders = shared.last_number, shared.orders
-        self.orders_before_claim = shared.orders_before_claim
-        self.conditions = Counter(shared.conditions)
-        self.slowest, self.largest = dict(shared.slowest), dict(shared.largest)
-        self.next_due_at, self.due_count = shared.next_due_at, shared.due_count
-        self.sent, self.checked_out = dict(shared.sent), dict(shared.checked_out)
+    def __init__(self, partition: str, store: Store) -> None:
+        self._rows = store.table(PartitionTallyRow)
+        self._row = row = self._rows.get(partition) or PartitionTallyRow(partition)
+        self.last_number, self.orders = row.last_number, row.orders
+        self.orders_before_claim = row.orders_before_claim
+        self.conditions = Counter(row.conditions)
+        self.slowest, self.largest = dict(row.slowest), dict(row.largest)
+        self.next_due_at, self.due_count = row.next_due_at, row.due_count
+        self.sent, self.checked_out = dict(row.sent), dict(row.checked_out)
         """`sent`: partition → unanswered orders, from `Partition.report_orders`; `checked_out`:
         host → site, of all checked-out hosts."""
 
@@ -75,6 +65,54 @@ class Tally:
             self.checked_out[row.host] = row.site
         else:
             self.checked_out.pop(row.host, None)
+
+    def record_visit(self, host: str, took: float, received: int) -> None:
+        """Record a visit that *took* seconds, and the bytes that its *host* has sent in all."""
+        _keep_largest(self.slowest, host, max(took, self.slowest.get(host, 0.0)))
+        _keep_largest(self.largest, host, received)
+
+    def erase(self, target: str) -> None:
+        """Remove the hosts of the erased *target*."""
+        for values in (self.slowest, self.largest):
+            for host in [one for one in values if is_about(f"{one}/", target) and one != target]:
+                del values[host]
+            values.pop(target, None)
+
+    def write(self) -> None:
+        """Put the totals into the store if they have changed."""
+        row = PartitionTallyRow(
+            partition=self._row.partition,
+            last_number=self.last_number,
+            orders=self.orders,
+            orders_before_claim=self.orders_before_claim,
+            conditions=dict(self.conditions),
+            slowest=dict(self.slowest),
+            largest=dict(self.largest),
+            next_due_at=self.next_due_at,
+            due_count=self.due_count,
+            sent=dict(self.sent),
+            checked_out=dict(self.checked_out),
+        )
+        if row != self._row:
+            self._row = row
+            self._rows.put(row)
+
+
+class Tally:
+    """The totals of a crawl in a partition, written once per advance if they changed."""
+
+    def __init__(self, crawl: str, partition: str, store: Store, now: float) -> None:
+        self.daily = DailyTally(crawl, partition, store, now)
+        self._rows = store.table(TallyRow)
+        keys = crawl, partition
+        self._row = row = self._rows.get(keys) or TallyRow(*keys)
+        self.admitted, self.queued, self.pages = row.admitted, row.queued, row.pages
+        self.received = row.received
+        self.outcomes, self.refused = Counter(row.outcomes), Counter(row.refused)
+        self.verdicts, self.hazards = Counter(row.verdicts), Counter(row.hazards)
+        self.latest, self.hours = list(row.latest), dict(row.hours)
+        self.failed_urls = dict(row.failed_urls)
+        self.harvest, self.applied_verdicts = Harvest(row.harvest), row.applied_verdicts
 
     def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
         """Count *urls* that were admitted."""
@@ -104,7 +142,6 @@ class Tally:
         self.hazards.update(hazards)
         self.daily.count_visit(event)
         self.latest = [*self.latest[1 - MAX_LISTED :], (event.visit.url, name)]
-        _keep_largest(self.slowest, event.host, max(event.took, self.slowest.get(event.host, 0.0)))
         return hazards
 
     def record_finished(self, event: VisitEnded) -> None:
@@ -116,10 +153,6 @@ class Tally:
         self.failed_urls = {name: one for name, one in self.failed_urls.items() if one != url}
         if event.outcome in FAILURES:
             self.failed_urls[str(event.outcome)] = url
-
-    def record_received(self, host: str, received: int) -> None:
-        """Record the bytes that a host has sent in all."""
-        _keep_largest(self.largest, host, received)
 
     def begin_parked(self, record: OffsetAndTime | None) -> bool:
         """Return whether the parked links of *record* are yet to be counted, and note that they
@@ -163,15 +196,11 @@ class Tally:
             del self.hours[min(self.hours, key=int)]
 
     def erase(self, target: str) -> None:
-        """Remove the URLs and hosts of the erased *target*."""
+        """Remove the URLs of the erased *target*."""
         self.latest = [one for one in self.latest if not is_about(one[0], target)]
         self.failed_urls = {
             name: url for name, url in self.failed_urls.items() if not is_about(url, target)
         }
-        for values in (self.slowest, self.largest):
-            for host in [one for one in values if is_about(f"{one}/", target) and one != target]:
-                del values[host]
-            values.pop(target, None)
         self.daily.erase(target)
 
     def count_refused(self, rule: Hazard) -> list[str]:
@@ -211,22 +240,6 @@ class Tally:
         if row != self._row:
             self._row = row
             self._rows.put(row)
-        shared = PartitionTallyRow(
-            partition=self._shared_row.partition,
-            last_number=self.last_number,
-            orders=self.orders,
-            orders_before_claim=self.orders_before_claim,
-            conditions=dict(self.conditions),
-            slowest=dict(self.slowest),
-            largest=dict(self.largest),
-            next_due_at=self.next_due_at,
-            due_count=self.due_count,
-            sent=dict(self.sent),
-            checked_out=dict(self.checked_out),
-        )
-        if shared != self._shared_row:
-            self._shared_row = shared
-            self._shared_rows.put(shared)
 
 
 def _keep_largest(values: dict[str, float], host: str, value: float) -> None:
