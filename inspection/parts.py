@@ -123,7 +123,10 @@ def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
         site_row = sites.get(site) or SiteRow(site)
         admitted = waiting = 0
         for host in host_rows.scan(site):
-            admitted, waiting = admitted + host.totals.admitted, waiting + host.new.queued
+            admitted, waiting = (
+                admitted + host.totals.admitted,
+                waiting + host.of(crawl.id).new.queued,
+            )
         partitions = partition_keys(crawl.log.partitions)
         postponed = sum(
             one.waiting for one in plans.get_all([((crawl.id, p), "") for p in partitions])

@@ -179,8 +179,11 @@ class UrlFacts:
         """Whether a fetcher has an order for it now."""
         if self.host is None or self.queued is None:
             return False
-        ordered = None if self.host.is_again_next else self.host.new.ordered
-        is_ordered_queue = self.again == self.host.is_again_next and self.queued.rank == ordered
+        id_of_crawl = self.queued.url.crawl
+        own = self.host.of(id_of_crawl)
+        ordered = None if own.is_again_next else own.new.ordered
+        is_ordered_queue = self.again == own.is_again_next and self.queued.rank == ordered
+        is_ordered_queue = is_ordered_queue and self.host.lease.crawl == id_of_crawl
         is_in_order = is_ordered_queue and self.queued.position < self.host.lease.outstanding
         return self.host.condition is Condition.CHECKED_OUT and is_in_order
 

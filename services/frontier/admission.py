@@ -158,7 +158,7 @@ class Admission:
         linking, promoted = linking_site(event.via, event.site), 0
         for key, group in by_host.items():
             host = partition.find(event.site, key)
-            waiting = host.row.new.waiting
+            waiting = partition.queues.of(host.row).new.waiting
             if not waiting or (record and host.row.applied.covers(record)):
                 continue
             urls = list[QueuedUrl]()
@@ -178,8 +178,8 @@ class Admission:
                     urls.append(replace(url, good_links=good_links))
             if urls:
                 applied = host.row.applied.through(record) if record else host.row.applied
-                new = replace(host.row.new, surplus=host.row.new.surplus + len(urls))
-                partition.queue(host, replace(host.row, new=new, applied=applied), urls, now)
+                row = partition.queues.add_surplus(host.row, len(urls))
+                partition.queue(host, replace(row, applied=applied), urls, now)
                 promoted += len(urls)
         count("gossamer_urls_promoted_total", promoted)
         return promoted
@@ -197,7 +197,7 @@ class Admission:
         gone |= {plan.url for plan in self._revisits.plans(crawl, host.host, keys)}
         waiting = [found for found in urls if found.url not in gone]
         if waiting and partition.parts.parked(host.site):
-            if host.new.queued > MAX_SEARCHED_URLS:
+            if partition.queues.of(host).new.queued > MAX_SEARCHED_URLS:
                 return []
             queued = partition.queues.new_urls(host)
             waiting = [found for found in waiting if found.url in queued]

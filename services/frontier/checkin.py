@@ -523,14 +523,15 @@ class CheckIn:
 
         The site's share of visits to new URLs is updated too.
         """
-        new = row.new.queued
+        own = row.of(event.crawl)
+        new = own.new.queued
         allocation = self._revisits.allocation(event.crawl)
         share = allocation.discovery_share(partition, event.site) if new else 0.0
         partition.sites.update_discovery_share(event.site, share)
-        if not (new and row.again.queued):
-            return replace(row, owed=0.0) if row.owed else row
+        if not (new and own.again.queued):
+            return row.with_crawl(event.crawl, replace(own, owed=0.0)) if own.owed else row
         made = row.lease.done if event.visit.purpose.is_queued else 0
-        return choose_next_queue(row, made, share)
+        return row.with_crawl(event.crawl, choose_next_queue(own, made, share))
 
 
 def _has_no_verdict(event: VisitEnded) -> bool:

@@ -274,9 +274,9 @@ class CheckOut:
             explores, row = False, queues.choose_best(row)
         while queued := queues.first(row, BUCKET_URLS if may_forward(row) else count):
             run, probed, urls = list[QueueHead](), Counter[str](), set[str]()
-            rows = self._rows_of_promoted(row, queued)
+            rows = self._rows_of_promoted(partition, row, queued)
             for url in queued:
-                if url.url in urls and row.new.surplus:
+                if url.url in urls and queues.of(row).new.surplus:
                     break  # The next check-out skips the second entry of a promoted URL.
                 urls.add(url.url)
                 head = self._examine(partition, host, url, rows, crawl, probed, now)
@@ -292,11 +292,11 @@ class CheckOut:
                     return replace(row, ready_at=now + FORWARDING_PAUSE), Trigger.FORWARDED
                 case Fate.SKIP | Fate.DROP:
                     row = self._skip(partition, host, row, run, crawl, now)
-                    explores = explores and row.new.ordered is not None
+                    explores = explores and queues.of(row).new.ordered is not None
                 case Fate.MOVE:
                     moved += len(run)
                     row = queues.move(row, [one.ranked_url for one in run])
-                    if explores and row.new.ordered is None:
+                    if explores and queues.of(row).new.ordered is None:
                         explores = False
                 case Fate.VISIT if explores and (moved or not strategy.predicts):
                     # Better URLs of the explored rank were moved forward, or it is explored for
@@ -307,9 +307,11 @@ class CheckOut:
                     return self._start_slowly(partition, queues.hold_queue(row), found, now)
         return row, []
 
-    def _rows_of_promoted(self, row: HostRow, queued: Sequence[QueuedUrl]) -> Mapping[str, UrlRow]:
+    def _rows_of_promoted(
+        self, partition: Partition, row: HostRow, queued: Sequence[QueuedUrl]
+    ) -> Mapping[str, UrlRow]:
         """Return the rows of the *queued* URLs of a host with surplus entries, by URL."""
-        if not row.new.surplus:
+        if not partition.queues.of(row).new.surplus:
             return {}
         urls = [url.url for url in queued if url.url]
         found = self._urls.get_many((queued[0].crawl, row.host), urls)
@@ -430,7 +432,7 @@ class CheckOut:
         """Park the URLs of a replica that an earlier step sent to its original."""
         queues, sent = partition.queues, self._replicas.pop_sent(partition.crawl, host.row.host)
         row, _ = queues.choose_queue(host.row)
-        row = queues.choose_best(row) if sent and row.new.ordered is not None else row
+        row = queues.choose_best(row) if sent and queues.of(row).new.ordered is not None else row
         queued = queues.first(row, len(sent)) if sent else []
         if not queued or [url.url for url in queued] != [one.url for one in sent]:
             return
@@ -569,6 +571,7 @@ def _with_lease(row: HostRow, order: HostCheckedOut, counts_if_expired: bool) ->
     is_queued = first.on_behalf_of or first.purpose.is_queued
     lease = Lease(
         order=order.order,
+        crawl=order.crawl,
         ordered_at=order.at,
         expires_at=order.expires_at,
         ordered=len(order.visits),

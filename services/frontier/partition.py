@@ -292,7 +292,9 @@ class Partition:
             raise ForbiddenTransition(f"{row.host} is {before} and cannot become {row.condition}")
         if trigger or not host.stored:
             self.shared.tally.record_condition(row, before if host.stored else None)
-        self.tally.queued += row.queued_urls - host.row.queued_urls
+        for crawl, own in row.crawls.items():
+            if own is not (before_update := host.row.of(crawl)):
+                self.of(crawl).tally.queued += own.queued_urls - before_update.queued_urls
         self._host_rows.put(row)
         if not host.stored and self.sites.count_host(row.site):
             self.tally.daily.count_site()
@@ -462,7 +464,9 @@ class Partition:
         Without the row, a host that is admitted again at once would be visited too soon, or by two
         fetchers.
         """
-        row = self.queues.clear(host.row)
+        row = host.row
+        for crawl in row.crawls:
+            row = self.of(crawl).queues.clear(row)
         politeness = Politeness(
             delay=row.politeness.delay,
             delay_until=row.politeness.delay_until,
@@ -473,13 +477,10 @@ class Partition:
             row.host,
             condition=row.condition,
             ready_at=row.ready_at,
-            new=row.new,
-            again=row.again,
-            number=row.number,
+            crawls=row.crawls,
             listed=row.listed,
             lease=row.lease,
             politeness=politeness,
-            erased=row.erased,
             applied=row.applied,
             is_erased=True,
         )
@@ -503,7 +504,10 @@ class Partition:
 
     def drop_erased(self, host: Host) -> None:
         """Drop the queues of an erased *host*. Its row is erased when its delay is over."""
-        self.update(host, self.queues.drop_cleared(host.row))
+        row = host.row
+        for crawl in row.crawls:
+            row = self.of(crawl).queues.drop_cleared(row)
+        self.update(host, row)
         if host.row.is_removable:
             self._add_to_calendar(host.row)
 

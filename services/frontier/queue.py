@@ -12,12 +12,12 @@ that is reached first is visited. The other one is surplus: check-out skips it, 
 the URL shows the visit (`is_surplus`). Only hosts with surplus entries have these rows read.
 
 All URLs of an order come from one queue, which the host's row names until the order has ended
-(`NewQueues.ordered`, `HostRow.is_again_next`). So each outcome moves the cursor of its URL's queue,
-although better URLs may have arrived in the meantime.
+(`NewQueues.ordered`, `HostCrawl.is_again_next`). So each outcome moves the cursor of its URL's
+queue, although better URLs may have arrived in the meantime.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -36,6 +36,7 @@ from services.frontier.ordering import (
 from services.frontier.parked import PARKING_RULES
 from services.frontier.rows import (
     ErasedQueues,
+    HostCrawl,
     HostRow,
     NewQueues,
     Origin,
@@ -116,8 +117,16 @@ class HostQueues:
     ) -> None:
         """*heads*: the cache of the partition; without it, these queues have a cache of their
         own."""
-        self._urls, self._crawl = urls, crawl
+        self._urls, self.crawl = urls, crawl
         self._heads = QueueHeads(heads or FrontierCaches().open_partition().queue_heads)
+
+    def of(self, host: HostRow) -> HostCrawl:
+        """Return what the crawl has at *host*."""
+        return host.of(self.crawl)
+
+    def _replace(self, host: HostRow, **changes: Any) -> HostRow:
+        """Return *host* with *changes* of what the crawl has at it."""
+        return host.with_crawl(self.crawl, replace(self.of(host), **changes))
 
     def append(self, host: HostRow, urls: Sequence[QueuedUrl]) -> HostRow:
         """Append *urls*, all to be visited again or all new, in their order.
@@ -127,23 +136,23 @@ class HostQueues:
         """
         again = is_revisit(urls[0])
         first = urls[0] if again else min(urls, key=_number)
-        if not host.queued:
-            host = replace(host, number=first.number, is_again_next=again)
-        elif _has_better_rank(first, host) and not again:
-            host = replace(host, number=first.number)
+        if not self.of(host).queued:
+            host = self._replace(host, number=first.number, is_again_next=again)
+        elif self._has_better_rank(first, host) and not again:
+            host = self._replace(host, number=first.number)
         if again:
-            ends = self._append(host.site, self._log(host, None), host.again, urls)
-            return replace(host, again=ends)
+            ends = self._append(host.site, self._log(host, None), self.of(host).again, urls)
+            return self._replace(host, again=ends)
         by_rank = dict[int, list[QueuedUrl]]()
         for url in urls:
             by_rank.setdefault(rank_of_number(url.number), []).append(url)
-        new = host.new
+        new = self.of(host).new
         for rank, group in by_rank.items():
             new, rank = self._add_rank(host, new, rank)
             ends = self._append(host.site, self._log(host, rank), new.ranks[rank], group)
             queued = new.queued + len(group)
             new = replace(new, ranks={**new.ranks, rank: ends}, queued=queued)
-        return replace(host, new=new)
+        return self._replace(host, new=new)
 
     def _append(
         self, site: str, log: BucketedLog[QueuedUrl], ends: QueueEnds, urls: Sequence[QueuedUrl]
@@ -154,6 +163,11 @@ class HostQueues:
             self._heads.append(site, url, is_first=not queued)
             queued += 1
         return replace(ends, queued=queued)
+
+    def _has_better_rank(self, url: QueuedUrl, host: HostRow) -> bool:
+        is_ordered = host.condition is Condition.CHECKED_OUT and host.lease.crawl == self.crawl
+        number = self.of(host).number
+        return not is_ordered and rank_of_number(url.number) < rank_of_number(number)
 
     def _add_rank(self, host: HostRow, new: NewQueues, rank: int) -> tuple[NewQueues, int]:
         """Return *new* with a queue for *rank*, and the rank of that queue: the nearest rank in
@@ -181,7 +195,7 @@ class HostQueues:
     def _log(self, host: HostRow, rank: int | None) -> BucketedLog[QueuedUrl]:
         """Return the buckets of the queue of *rank*; None: of the queue of URLs to visit again."""
         which = "again" if rank is None else f"new/{rank}"
-        return BucketedLog(self._urls, f"{host.host} {which}", self._crawl)
+        return BucketedLog(self._urls, f"{host.host} {which}", self.crawl)
 
     def choose_queue(self, host: HostRow) -> tuple[HostRow, bool]:
         """Choose the queue of the host's next order. Return also whether a rank is explored that
@@ -190,16 +204,16 @@ class HostQueues:
         A new URL whose better rank gave the host its request number precedes the queue of URLs to
         visit again.
         """
-        new = replace(host.new, ordered=None)
-        if host.is_again_next:
-            rank = rank_of_number(host.number)
+        new = replace(self.of(host).new, ordered=None)
+        if self.of(host).is_again_next:
+            rank = rank_of_number(self.of(host).number)
             if not (new.queued and min(new.waiting) <= rank) or rank >= rank_of_number(
                 self.first(host, 1)[0].number
             ):
-                return replace(host, new=new), False
-            host = replace(host, is_again_next=False)
+                return self._replace(host, new=new), False
+            host = self._replace(host, is_again_next=False)
         if not new.queued:
-            return replace(host, new=new), False
+            return self._replace(host, new=new), False
         waiting = new.waiting
         rank, explored, orders = min(waiting), None, 0
         if len(waiting) > 1:
@@ -210,21 +224,23 @@ class HostQueues:
             new = replace(new, ordered=rank, orders=orders)
         else:
             new = replace(new, ordered=explored, explored=explored, orders=0)
-        return replace(host, new=new), explored is not None
+        return self._replace(host, new=new), explored is not None
 
     def choose_best(self, host: HostRow) -> HostRow:
         """Choose the best rank for the host's next order, instead of an explored one."""
-        return replace(host, new=replace(host.new, ordered=min(host.new.waiting)))
+        own = self.of(host)
+        return self._replace(host, new=replace(own.new, ordered=min(own.new.waiting)))
 
     def first(self, host: HostRow, count: int) -> list[QueuedUrl]:
         """Return the first *count* URLs of the queue that is next, or fewer at the end of a bucket.
 
         The result is empty only if all queues are.
         """
-        if not host.queued:
+        own = self.of(host)
+        if not own.queued:
             return []
-        rank = _next_rank(host)
-        ends, log = _ends(host, rank), self._log(host, rank)
+        rank = _next_rank(own)
+        ends, log = _ends(own, rank), self._log(host, rank)
         limit = ends.readable(count)
         if found := self._heads.first(log.bucket(ends.head), ends.cursor, limit):
             return found
@@ -241,8 +257,9 @@ class HostQueues:
     def advance(self, host: HostRow) -> HostRow:
         """Move the cursor past the first URL. After the last URL of a queue another queue is
         next."""
-        rank = _next_rank(host)
-        ends = _ends(host, rank)
+        own = self.of(host)
+        rank = _next_rank(own)
+        ends = _ends(own, rank)
         head, cursor = ends.head, ends.cursor + 1
         if cursor >= BUCKET_URLS:
             log = self._log(host, rank)
@@ -253,15 +270,15 @@ class HostQueues:
         ends = replace(ends, head=head, cursor=cursor, queued=ends.queued - 1)
         if rank is None:
             is_next = ends.queued > 0
-            return replace(host, again=ends, is_again_next=is_next)
+            return self._replace(host, again=ends, is_again_next=is_next)
         new = replace(
-            host.new,
-            ranks={**host.new.ranks, rank: ends},
-            queued=host.new.queued - 1,
-            surplus=host.new.surplus if host.new.queued > 1 else 0,
-            ordered=host.new.ordered if ends.queued else None,
+            own.new,
+            ranks={**own.new.ranks, rank: ends},
+            queued=own.new.queued - 1,
+            surplus=own.new.surplus if own.new.queued > 1 else 0,
+            ordered=own.new.ordered if ends.queued else None,
         )
-        return replace(host, new=new, is_again_next=not new.queued and host.again.queued > 0)
+        return self._replace(host, new=new, is_again_next=not new.queued and own.again.queued > 0)
 
     def move(self, host: HostRow, urls: Sequence[QueuedUrl]) -> HostRow:
         """Move *urls*, the first ones of the queue that is next, to the queues of the ranks in
@@ -269,26 +286,28 @@ class HostQueues:
 
         A crash leaves them in the old queue, or in the new ones: the row of the host decides.
         """
-        return replace(self.append(self.skip(host, len(urls)), urls), is_again_next=False)
+        return self._replace(self.append(self.skip(host, len(urls)), urls), is_again_next=False)
 
     def hold_queue(self, host: HostRow) -> HostRow:
         """Return the row at a check-out: the queue that is next stays next until the order
         ends."""
-        if host.is_again_next or host.new.ordered is not None:
+        own = self.of(host)
+        if own.is_again_next or own.new.ordered is not None:
             return host
-        return replace(host, new=replace(host.new, ordered=host.new.rank))
+        return self._replace(host, new=replace(own.new, ordered=own.new.rank))
 
     def end_order(self, host: HostRow) -> HostRow:
         """Return the row after the last outcome of its order: the best rank is next, and the
         request number is that of the URL that is now first."""
-        if host.new.ordered is not None:
-            host = replace(host, new=replace(host.new, ordered=None))
+        own = self.of(host)
+        if own.new.ordered is not None:
+            host = self._replace(host, new=replace(own.new, ordered=None))
         return self.update_number(host)
 
     def update_number(self, host: HostRow) -> HostRow:
         """Return the row with the request number of the URL that is now first."""
         first = self.first(host, 1)
-        return replace(host, number=first[0].number) if first else host
+        return self._replace(host, number=first[0].number) if first else host
 
     def new_urls(self, host: HostRow) -> set[str]:
         """Return the URLs that were never visited, without visits on behalf of other hosts. It
@@ -296,7 +315,7 @@ class HostQueues:
         the entry of its admission, too."""
         return {
             queued.url
-            for rank in host.new.ranks
+            for rank in self.of(host).new.ranks
             for queued in self._iter_queued(host, rank)
             if not (queued.on_behalf_of or queued.good_links or is_requisite(queued))
         }
@@ -313,8 +332,10 @@ class HostQueues:
             and queued.attempt == attempt
             and not queued.on_behalf_of
             and not is_requisite(queued)
-            for rank in ((None,) if again else host.new.ranks)
-            for queued in self._iter_queued(host, rank, _ends(host, rank).tail - RECENT_BUCKETS)
+            for rank in ((None,) if again else self.of(host).new.ranks)
+            for queued in self._iter_queued(
+                host, rank, _ends(self.of(host), rank).tail - RECENT_BUCKETS
+            )
         )
 
     def find(self, host: HostRow, url: str, visited: UrlRow | None = None) -> FoundUrl | None:
@@ -322,12 +343,13 @@ class HostQueues:
 
         *visited*: the row of the URL. Surplus entries do not count.
         """
+        own = self.of(host)
         ahead = 0
-        for rank in (None, *sorted(host.new.ranks)):
+        for rank in (None, *sorted(own.new.ranks)):
             for position, queued in enumerate(self._iter_queued(host, rank)):
-                if queued.url == url and not (host.new.surplus and is_surplus(queued, visited)):
+                if queued.url == url and not (own.new.surplus and is_surplus(queued, visited)):
                     return FoundUrl(queued, ahead + position, rank, position)
-            ahead += 0 if rank is None else _ends(host, rank).queued
+            ahead += 0 if rank is None else _ends(own, rank).queued
         return None
 
     def iter_all(
@@ -335,14 +357,20 @@ class HostQueues:
     ) -> Iterator[tuple[int | None, QueuedUrl]]:
         """Yield the rank of each queue with its entries, surplus ones too, in the order of `find`:
         from the bucket *first* of the queue of *rank* on."""
-        for one in (None, *sorted(host.new.ranks)):
+        for one in (None, *sorted(self.of(host).new.ranks)):
             if rank is None or (one is not None and one >= rank):
                 for queued in self._iter_queued(host, one, first if one == rank else 0):
                     yield one, queued
 
+    def add_surplus(self, host: HostRow, count: int) -> HostRow:
+        """Count *count* surplus entries more: URLs that wait are about to be queued once more."""
+        new = self.of(host).new
+        return self._replace(host, new=replace(new, surplus=new.surplus + count))
+
     def skip_surplus(self, host: HostRow, count: int) -> HostRow:
         """Count *count* surplus entries less, which were skipped."""
-        return replace(host, new=replace(host.new, surplus=max(0, host.new.surplus - count)))
+        own = self.of(host)
+        return self._replace(host, new=replace(own.new, surplus=max(0, own.new.surplus - count)))
 
     def erase(self, host: HostRow, url: str, visited: UrlRow | None = None) -> int:
         """Erase the URL from the entries of *url*; return the number of entries.
@@ -350,15 +378,16 @@ class HostQueues:
         *visited*: the row of the URL. Surplus entries are marked, because the URL that shows that
         they are surplus is erased: all but one of a URL that waits.
         """
+        own = self.of(host)
         count, has_entry = 0, False
-        for rank in (None, *host.new.ranks):
-            ends, log = _ends(host, rank), self._log(host, rank)
+        for rank in (None, *own.new.ranks):
+            ends, log = _ends(own, rank), self._log(host, rank)
             # Entries before the cursor stay in the store until their bucket is dropped.
             queued = [*log.rows(ends.head, ends.tail, end=ends.tail_size)]
             for one in [one for one in queued if one.url == url]:
                 surplus = is_new(one) and (has_entry or is_surplus(one, visited))
                 has_entry = has_entry or (is_new(one) and not surplus)
-                good_links = int(surplus and host.new.surplus > 0)
+                good_links = int(surplus and own.new.surplus > 0)
                 erased = replace(
                     one,
                     url="",
@@ -376,15 +405,16 @@ class HostQueues:
     def clear(self, host: HostRow) -> HostRow:
         """Empty all queues. Their rows stay until `drop_cleared`, so that `iter_cleared`
         finds them."""
-        cleared = dict(host.erased.new)
-        for rank, ends in host.new.ranks.items():
+        own = self.of(host)
+        cleared = dict(own.erased.new)
+        for rank, ends in own.new.ranks.items():
             cleared[rank] = (cleared.get(rank, (ends.head, 0))[0], ends.tail)
-        again = host.again.head if host.erased.again is None else host.erased.again
+        again = own.again.head if own.erased.again is None else own.erased.again
         # The queues go on in new buckets, so that `drop_cleared` drops no URL that is queued later.
-        following = QueueEnds(head=host.again.tail + 1, tail=host.again.tail + 1)
-        return replace(
+        following = QueueEnds(head=own.again.tail + 1, tail=own.again.tail + 1)
+        return self._replace(
             host,
-            new=NewQueues(next_bucket=_without_ranks(host.new, host.new.ranks).next_bucket),
+            new=NewQueues(next_bucket=_without_ranks(own.new, own.new.ranks).next_bucket),
             again=following,
             erased=ErasedQueues(cleared, again),
             is_again_next=False,
@@ -393,21 +423,21 @@ class HostQueues:
 
     def iter_cleared(self, host: HostRow) -> Iterator[QueuedUrl]:
         """Yield the URLs that `clear` removed from the queues. It reads all of them."""
-        for rank, first, last in _cleared_buckets(host):
+        for rank, first, last in _cleared_buckets(self.of(host)):
             yield from self._log(host, rank).rows(first, last)
 
     def drop_cleared(self, host: HostRow) -> HostRow:
         """Drop the rows that `clear` removed from the queues."""
-        for rank, first, last in _cleared_buckets(host):
+        for rank, first, last in _cleared_buckets(self.of(host)):
             log = self._log(host, rank)
             for number in range(first, last + 1):
                 log.drop(number)
                 self._heads.drop(log.bucket(number))
-        return replace(host, erased=ErasedQueues())
+        return self._replace(host, erased=ErasedQueues())
 
     def _iter_queued(self, host: HostRow, rank: int | None, first: int = 0) -> Iterator[QueuedUrl]:
         """Yield the URLs of a queue, from the bucket *first* on."""
-        ends = _ends(host, rank)
+        ends = _ends(self.of(host), rank)
         if not ends.queued:
             return iter(())
         after = ends.cursor - 1 if first <= ends.head else None
@@ -447,11 +477,6 @@ def _number(url: QueuedUrl) -> int:
     return url.number
 
 
-def _has_better_rank(url: QueuedUrl, host: HostRow) -> bool:
-    is_checked_out = host.condition is Condition.CHECKED_OUT
-    return not is_checked_out and rank_of_number(url.number) < rank_of_number(host.number)
-
-
 def _without_ranks(new: NewQueues, gone: Collection[int]) -> NewQueues:
     """Return *new* without the queues of the ranks *gone*."""
     next_bucket = max([new.next_bucket, *(new.ranks[rank].tail + 1 for rank in gone)])
@@ -459,31 +484,31 @@ def _without_ranks(new: NewQueues, gone: Collection[int]) -> NewQueues:
     return replace(new, ranks=ranks, next_bucket=next_bucket)
 
 
-def _cleared_buckets(host: HostRow) -> Iterator[tuple[int | None, int, int]]:
+def _cleared_buckets(own: HostCrawl) -> Iterator[tuple[int | None, int, int]]:
     """Yield the rank of each queue, and its first and last cleared bucket."""
-    for rank, (first, last) in host.erased.new.items():
+    for rank, (first, last) in own.erased.new.items():
         yield rank, first, last
-    if host.erased.again is not None:
-        yield None, host.erased.again, host.again.head - 1
+    if own.erased.again is not None:
+        yield None, own.erased.again, own.again.head - 1
 
 
-def choose_next_queue(host: HostRow, made: int, share: float) -> HostRow:
-    """Return the row of *host*, with URLs of both kinds, with the queue of the next order.
+def choose_next_queue(own: HostCrawl, made: int, share: float) -> HostCrawl:
+    """Return *own*, of a crawl with URLs of both kinds, with the queue of the next order.
 
     *made*: visits of the last order; *share*: the share of all visits that goes to new URLs.
     Revisits are next while `owed`, the number of visits that they are behind their share, is above
     0, and as long as only requisites are new.
     """
-    if min(host.new.waiting) == REQUISITE_RANK:
-        return replace(host, owed=0.0, is_again_next=True)
-    owed = host.owed + made * (-share if host.is_again_next else 1 - share)
-    return replace(host, owed=owed, is_again_next=owed > 0)
+    if min(own.new.waiting) == REQUISITE_RANK:
+        return replace(own, owed=0.0, is_again_next=True)
+    owed = own.owed + made * (-share if own.is_again_next else 1 - share)
+    return replace(own, owed=owed, is_again_next=owed > 0)
 
 
-def _next_rank(host: HostRow) -> int | None:
+def _next_rank(own: HostCrawl) -> int | None:
     """Return the rank of the queue that is next; None for the queue of URLs to visit again."""
-    return None if host.is_again_next else host.new.rank
+    return None if own.is_again_next else own.new.rank
 
 
-def _ends(host: HostRow, rank: int | None) -> QueueEnds:
-    return host.again if rank is None else host.new.ranks[rank]
+def _ends(own: HostCrawl, rank: int | None) -> QueueEnds:
+    return own.again if rank is None else own.new.ranks[rank]

@@ -156,7 +156,7 @@ class RobotsOutcomes:
         """Return the row without the first URL of its queue, if that URL has no attempts left."""
         times = row.politeness.failures.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
-        if not row.queued or event.robots or not given_up:
+        if not partition.queues.of(row).queued or event.robots or not given_up:
             return row
         [first] = partition.queues.first(row, 1)
         if not first.url:

@@ -3,8 +3,8 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from msgspec import field
-from msgspec.structs import asdict
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from gossamer.events import Discovery, OrderId, Purpose, Visit
 from gossamer.store import ColumnGroup, Row
@@ -112,6 +112,8 @@ class Lease(ColumnGroup, frozen=True):
     counts_if_expired: bool = True
     """Whether the lease is evidence against the host if it expires: when the order was made, the
     fetchers had made a visit since the host's previous lease expired."""
+    crawl: str | None = None
+    """The crawl of the last order; null if the host was never ordered."""
 
     @property
     def outstanding(self) -> int:
@@ -216,7 +218,7 @@ class QueueEnds(BucketEnds, frozen=True, array_like=True):
         return min(count, self.queued)
 
 
-class NewQueues(ColumnGroup, frozen=True):
+class NewQueues(Struct, frozen=True, omit_defaults=True, gc=False):
     """A host's URLs that were never visited: a queue for each rank (`ordering.py`)."""
 
     ranks: dict[int, QueueEnds] = field(default_factory=dict)
@@ -247,7 +249,7 @@ class NewQueues(ColumnGroup, frozen=True):
         return min(self.waiting) if self.ordered is None else self.ordered
 
 
-class ErasedQueues(ColumnGroup, frozen=True):
+class ErasedQueues(Struct, frozen=True, omit_defaults=True, gc=False):
     """The buckets of an erased host's queues that are still to be dropped."""
 
     new: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -255,6 +257,42 @@ class ErasedQueues(ColumnGroup, frozen=True):
     again: int | None = None
     """The first bucket of the queue of URLs to visit again; null if no queue is to be dropped. The
     last one is before the head."""
+
+
+class HostCrawl(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What one crawl has at a host: its queues."""
+
+    new: NewQueues = NewQueues()
+    """The queues of URLs that were never visited."""
+    again: QueueEnds = QueueEnds()
+    """The queue of URLs to visit again."""
+    is_again_next: bool = False
+    """Whether the crawl's next order takes its URLs from the queue `again`."""
+    owed: float = 0.0
+    """Visits that the queue `again` is behind its share; 0 unless new URLs wait, too."""
+    number: int = 0
+    """The request number of the first URL of the crawl's next order: its rank, then its age."""
+    erased: ErasedQueues = ErasedQueues()
+    used: float = 0.0
+    """The visits of the crawl's orders at the host, divided by its weight. Of the crawls with
+    waiting URLs, the one with the least is next (`shares.py`)."""
+    waits_until: float = 0.0
+    """The time before which the crawl gets no order of the host, because its next URL waits for
+    verdicts, or its URLs were sent to the original of the host."""
+
+    @property
+    def queued(self) -> int:
+        """Entries of all queues."""
+        return self.new.queued + self.again.queued
+
+    @property
+    def queued_urls(self) -> int:
+        """URLs that wait in all queues."""
+        return max(0, self.new.queued - self.new.surplus) + self.again.queued
+
+
+NO_CRAWL = HostCrawl()
+"""What a crawl without URLs has at a host."""
 
 
 class HostTotals(ColumnGroup, frozen=True):
@@ -301,7 +339,8 @@ class Politeness(ColumnGroup, frozen=True):
 
 
 class HostRow(Row, frozen=True):
-    """A host: its condition, its queues, its last order, its totals and its politeness."""
+    """A host: its condition, the queues of all crawls, its last order, its totals and its
+    politeness."""
 
     table = "hosts"
     partition_key, sort_key = "site", "host"
@@ -320,16 +359,9 @@ class HostRow(Row, frozen=True):
     backoff_cause: str | None = None
     """The outcome that caused the backoff or returned the last order; `site` if its site's settings
     or unreadable pages did, `lease` if expired leases did."""
-    new: NewQueues = NewQueues()
-    """The queues of URLs that were never visited."""
-    again: QueueEnds = QueueEnds()
-    """The queue of URLs to visit again."""
-    is_again_next: bool = False
-    """Whether the next order takes its URLs from the queue `again`."""
-    owed: float = 0.0
-    """Visits that the queue `again` is behind its share; 0 unless new URLs wait, too."""
-    number: int = 0
-    """The request number of the first URL of the next order: its rank, then its age."""
+    crawls: dict[str, HostCrawl] = field(default_factory=dict)
+    """Crawl → its queues at the host. One row has those of all crawls, because a check-in changes
+    the lease and a queue, and no store writes two rows at once."""
     listed: int | None = None
     """The request number of the host's entry in the directory; null if it is not listed."""
 
@@ -347,7 +379,6 @@ class HostRow(Row, frozen=True):
     is_erased: bool = False
     """Whether the host was erased on demand. Its row stays for its last order and its delay, and is
     erased when both are over, unless the host is admitted again."""
-    erased: ErasedQueues = ErasedQueues()
     signature: Signature | None = None
     """The host's answer to a URL that cannot exist; null before the probe."""
     original: str | None = None
@@ -372,18 +403,34 @@ class HostRow(Row, frozen=True):
     @property
     def is_removable(self) -> bool:
         """Whether the row of an erased host may be erased when its delay is over."""
-        waits = self.condition is not Condition.IDLE or self.queued or self.erased.again is not None
+        is_cleared = any(one.erased.again is not None for one in self.crawls.values())
+        waits = self.condition is not Condition.IDLE or self.queued or is_cleared
         return self.is_erased and not waits
+
+    def of(self, crawl: str) -> HostCrawl:
+        """Return what *crawl* has at the host."""
+        return self.crawls.get(crawl, NO_CRAWL)
+
+    def with_crawl(self, crawl: str, own: HostCrawl) -> "HostRow":
+        """Return the row with *own* as what *crawl* has at the host."""
+        return replace(self, crawls={**self.crawls, crawl: own})
+
+    @property
+    def number(self) -> int:
+        """The least request number of the crawls with waiting URLs: the host's, in the directory
+        and among the ready hosts. Without such a crawl, the least one of all."""
+        waiting = [one.number for one in self.crawls.values() if one.queued]
+        return min(waiting or [one.number for one in self.crawls.values()], default=0)
 
     @property
     def queued(self) -> int:
-        """Entries of all queues."""
-        return self.new.queued + self.again.queued
+        """Entries of all queues of all crawls."""
+        return sum(one.queued for one in self.crawls.values())
 
     @property
     def queued_urls(self) -> int:
-        """URLs that wait in all queues."""
-        return max(0, self.new.queued - self.new.surplus) + self.again.queued
+        """URLs that wait in all queues of all crawls."""
+        return sum(one.queued_urls for one in self.crawls.values())
 
 
 class SiteRow(Row, frozen=True):

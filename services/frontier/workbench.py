@@ -129,7 +129,8 @@ def size_of_host(host: Host) -> int:
     """Estimate the bytes of *host* in memory."""
     row = host.row
     texts = len(row.host) + len(row.backoff_reason or "")
-    return (6 + len(row.new.ranks)) * ENTRY_BYTES + texts + size_of_cookies(row.cookies)
+    ranks = sum(2 + len(own.new.ranks) for own in row.crawls.values())
+    return (4 + ranks) * ENTRY_BYTES + texts + size_of_cookies(row.cookies)
 
 
 def size_of_worth(worth: SiteWorth) -> int:

@@ -10,6 +10,7 @@ from inspection.folder import Folder
 from services.frontier.conditions import Condition
 from services.frontier.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve
 from services.frontier.rows import (
+    HostCrawl,
     HostRow,
     HostTotals,
     NewQueues,
@@ -40,7 +41,11 @@ def store_site(command: RequestCommand) -> None:
     command.store_rows(
         SiteRow(SITE, hosts=1),
         HostRow(
-            SITE, HOST, Condition.READY, totals=HostTotals(admitted=61), new=NewQueues(queued=21)
+            SITE,
+            HOST,
+            Condition.READY,
+            totals=HostTotals(admitted=61),
+            crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=21))},
         ),
         SiteWorthRow(DEFAULT_CRAWL, SITE, pack_worth(worth)),
         ParkedPartsRow(DEFAULT_CRAWL, SITE, parked),

@@ -23,7 +23,7 @@ from inspection.progress import End, Progress
 from inspection.status import read_failures
 from inspection.workload import Waiting, Workload
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, NewQueues, Politeness, UrlRow
+from services.frontier.rows import HostCrawl, HostRow, NewQueues, Politeness, UrlRow
 from services.frontier.tally import RevisitTotals
 
 NOW = 2_000_000_000.0
@@ -291,7 +291,7 @@ def busy_host(host: str, queued: int, delay: float, condition: Condition) -> Hos
         "a.example",
         host,
         condition,
-        new=NewQueues(queued=queued),
+        crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=queued))},
         politeness=Politeness(delay=delay),
     )
     return host_of(row)

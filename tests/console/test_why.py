@@ -275,7 +275,7 @@ def test_answer_for_a_queued_url_has_its_position_and_the_closed_gate() -> None:
         "Queued, not fetched yet: behind 12 URLs of its host, about 60 s. Its host is not visited "
         "before 03:33:25 UTC: the courtesy delay is 5 s."
     )
-    lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1)
+    lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1, crawl=DEFAULT_CRAWL)
     out = host(condition=Condition.CHECKED_OUT, lease=lease)
     assert answer(host=out, queued=behind(1)) == "Being fetched now."
 
@@ -342,7 +342,7 @@ def test_details_of_a_queued_url_have_its_position(ahead: int, words: str) -> No
 
 
 def test_urls_of_an_order_are_in_flight_and_later_ones_queued() -> None:
-    lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1)
+    lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1, crawl=DEFAULT_CRAWL)
     out = host(condition=Condition.CHECKED_OUT, lease=lease)
     assert why(host=out, queued=behind(1), is_seen=True).startswith(
         "in flight: order 1.7, lease until 2033"

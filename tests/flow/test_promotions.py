@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.store.sqlite import SqliteStore
 from services.fetcher.outcome import Reply
 from services.frontier.rows import HostRow
@@ -66,7 +67,7 @@ def test_url_that_good_pages_link_to_is_visited_before_older_ones(
     assert (len(before) < POOR // 2) is is_sooner
     row = SqliteStore(crawl.database).table(HostRow).get("a.test", HOST)
     assert row
-    assert (row.queued, row.new.surplus, row.totals.admitted) == (0, 0, len(made))
+    assert (row.queued, row.of(DEFAULT_CRAWL).new.surplus, row.totals.admitted) == (0, 0, len(made))
 
 
 @pytest.mark.slow
@@ -100,4 +101,4 @@ def test_promoted_url_is_visited_once_through_crashes_between_any_two_writes(
     [row] = (
         row for (table, _), rows in crawl.disk.items() if table == "hosts" for row in rows.values()
     )
-    assert (row.queued, row.new.surplus) == (0, 0)
+    assert (row.queued, row.of(DEFAULT_CRAWL).new.surplus) == (0, 0)

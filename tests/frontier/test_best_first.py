@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.crawl import accept
 from gossamer.errors import Poison
-from gossamer.events import CrawlDefined, Discovery, Outcome, UrlsAdmitted
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Discovery, Outcome, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
 from services.frontier.ordering import rank_of_number
@@ -190,7 +190,7 @@ def test_new_strategy_ranks_queued_urls_anew() -> None:
         admit(sim, *links(5, f"good/{n}/"))
         sim.run(until=sim.now + 4.0)
     assert sum("poor" in url for url in sim.pages()) == 30
-    assert {*row(sim).new.waiting} <= {0}
+    assert {*row(sim).of(DEFAULT_CRAWL).new.waiting} <= {0}
 
 
 def test_seeds_first_visits_sites_of_seeds_before_others() -> None:
@@ -207,8 +207,8 @@ def test_seeds_first_visits_sites_of_seeds_before_others() -> None:
 def test_random_walk_goes_on_with_one_link_of_the_page() -> None:
     sim = Simulation(delay=1.0, batch=1, strategy="sample", url_budget=0)
     admit(sim, *links(50))
-    assert row(sim).new.ranks[0].queued == 1
-    assert row(sim).new.queued == 50
+    assert row(sim).of(DEFAULT_CRAWL).new.ranks[0].queued == 1
+    assert row(sim).of(DEFAULT_CRAWL).new.queued == 50
     sim.run()
     assert len({*sim.pages()}) == len(sim.pages()) == 50
 

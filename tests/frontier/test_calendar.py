@@ -155,10 +155,10 @@ def test_due_entries_after_outage_are_popped_in_steps_and_in_order() -> None:
 def test_entry_of_clock_set_back_is_found_by_next_owner() -> None:
     store = SqliteStore(Database(":memory:"))
     partition = claim_partition(store, START)
-    partition.write()
+    partition.shared.write()
     store.flush()
     partition.schedule_url(START - HOUR, "a.test", "http://a.test", DEFAULT_CRAWL, "set back")
-    partition.write()
+    partition.shared.write()
     store.flush()
     found = claim_partition(store, START + 60.0).pop_due(START + 60.0, UNLIMITED)
     assert [row.url for row in found] == ["set back"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import (
+    DEFAULT_CRAWL,
     ErasureRequested,
     HostCheckedOut,
     OriginalAnnounced,
@@ -28,7 +29,7 @@ from services.frontier.conditions import (
     Transition,
     Trigger,
 )
-from services.frontier.rows import HostRow, NewQueues, QueueEnds
+from services.frontier.rows import HostCrawl, HostRow, NewQueues, QueueEnds
 from services.frontier.workbench import Host
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import Simulation, crawl
@@ -225,11 +226,10 @@ def test_transition_outside_the_table_raises_and_changes_nothing() -> None:
     for before in Condition:
         for trigger in {trigger for trigger in Trigger if (before, trigger) not in known}:
             row = HostRow(SITE, HOST, before)
+            queued = HostCrawl(NewQueues({0: QueueEnds(queued=1)}, 1))
             host = Host(row)
             with pytest.raises(ForbiddenTransition, match=f"{before}.*{trigger}"):
-                partition.update(
-                    host, replace(row, new=NewQueues({0: QueueEnds(queued=1)}, 1)), trigger
-                )
+                partition.update(host, row.with_crawl(DEFAULT_CRAWL, queued), trigger)
             assert host.row == row and partition.find(SITE, HOST).row == HostRow(SITE, HOST)
 
 

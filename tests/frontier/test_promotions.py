@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gossamer.events import Discovery, ErasureRequested, Outcome, UrlsAdmitted
+from gossamer.events import DEFAULT_CRAWL, Discovery, ErasureRequested, Outcome, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.queue import HostQueues
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
@@ -46,7 +46,7 @@ def assert_visited_once(sim: Simulation, count: int) -> None:
     assert len(visits) == count
     assert {*visits.values()} == {1}
     row = host(sim)
-    assert (row.queued, row.new.surplus, row.queued_urls) == (0, 0, 0)
+    assert (row.queued, row.of(DEFAULT_CRAWL).new.surplus, row.queued_urls) == (0, 0, 0)
     assert row.totals.admitted == count
 
 
@@ -57,7 +57,7 @@ def test_promoted_url_precedes_others_and_is_visited_once() -> None:
     before = len(sim.pages())
     promote(sim, "50")
     row = host(sim)
-    assert (row.queued_urls, row.new.surplus) == (row.queued - 1, 1)
+    assert (row.queued_urls, row.of(DEFAULT_CRAWL).new.surplus) == (row.queued - 1, 1)
     sim.run()
     assert f"{HOST}/50" in sim.pages()[before : before + 3]
     assert_visited_once(sim, 60)
@@ -80,7 +80,7 @@ def test_url_that_waits_no_longer_is_not_promoted() -> None:
     sim.run(until=START + 10.0)
     visited = sim.pages()[0].removeprefix(f"{HOST}/")
     promote(sim, visited)
-    assert host(sim).new.surplus == 0
+    assert host(sim).of(DEFAULT_CRAWL).new.surplus == 0
     sim.run()
     assert_visited_once(sim, 30)
 
@@ -91,7 +91,7 @@ def test_urls_of_a_site_with_parked_urls_are_promoted_and_parked_ones_are_not() 
     promote(sim, "15")
     promote(sim, "30")
     promote(sim, "190")
-    assert host(sim).new.surplus == 1
+    assert host(sim).of(DEFAULT_CRAWL).new.surplus == 1
     sim.run(until=START + 60.0)
     assert sim.pages()[0] == f"{HOST}/15"
     assert sorted(sim.pages()) == sorted(f"{HOST}/{n}" for n in range(20))
@@ -123,7 +123,7 @@ def test_promoted_url_that_fails_is_retried_by_one_entry() -> None:
     visits = Counter(sim.pages())
     assert visits.pop(f"{HOST}/7") == 2
     assert {*visits.values()} == {1}
-    assert (host(sim).queued, host(sim).new.surplus) == (0, 0)
+    assert (host(sim).queued, host(sim).of(DEFAULT_CRAWL).new.surplus) == (0, 0)
 
 
 @pytest.mark.parametrize("is_visited", [False, True])
@@ -137,10 +137,13 @@ def test_erased_promoted_url_leaves_exact_counters(is_visited: bool) -> None:
     before = host(sim)
     sim.handle(ErasureRequested(at=sim.now, site=SITE, url=f"{HOST}/20"))
     after = host(sim)
-    assert (after.queued_urls, after.new.surplus) == (before.queued_urls, before.new.surplus)
+    assert (after.queued_urls, after.of(DEFAULT_CRAWL).new.surplus) == (
+        before.queued_urls,
+        before.of(DEFAULT_CRAWL).new.surplus,
+    )
     sim.run()
     assert sim.pages().count(f"{HOST}/20") == int(is_visited)
-    assert (host(sim).queued, host(sim).new.surplus) == (0, 0)
+    assert (host(sim).queued, host(sim).of(DEFAULT_CRAWL).new.surplus) == (0, 0)
 
 
 def test_best_queue_position_of_a_promoted_url_is_found() -> None:

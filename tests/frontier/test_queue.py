@@ -21,7 +21,7 @@ from services.frontier.ordering import (
     with_rank,
 )
 from services.frontier.queue import BUCKET_URLS, HostQueues
-from services.frontier.rows import HostRow, QueuedUrl
+from services.frontier.rows import HostRow, Lease, QueuedUrl
 
 EMPTY = HostRow("a.test", "http://a.test")
 
@@ -74,7 +74,9 @@ class Host:
     def check_out(self, count: int) -> list[QueuedUrl]:
         row, _ = self.queues.choose_queue(self.row)
         urls = self.queues.first(row, count)
-        self.row = replace(self.queues.hold_queue(row), condition=Condition.CHECKED_OUT)
+        lease = Lease(crawl=DEFAULT_CRAWL)
+        row = self.queues.hold_queue(row)
+        self.row = replace(row, condition=Condition.CHECKED_OUT, lease=lease)
         return urls
 
     def check_in(self, urls: list[QueuedUrl]) -> None:
@@ -130,7 +132,10 @@ def test_better_url_gives_an_unvisited_host_its_number_and_precedes_revisits() -
     host = Host()
     host.append(queued_url(1, earlier=1), queued_url(2, earlier=1))
     host.append(queued_url(3))
-    assert (host.row.number, host.row.is_again_next) == (queued_url(1).number, True)
+    assert (host.row.number, host.row.of(DEFAULT_CRAWL).is_again_next) == (
+        queued_url(1).number,
+        True,
+    )
     host.append(queued_url(4, rank=-50))
     assert host.row.number == queued_url(4, -50).number
     assert [url.url for url in host.check_out(2)] == ["http://a.test/4"]
@@ -154,7 +159,7 @@ def test_number_of_ranks_is_bounded_and_every_url_is_served() -> None:
             order = host.check_out(2)
             served += [url.url for url in order]
             host.check_in(order)
-        assert len(host.row.new.ranks) <= MAX_RANKS
+        assert len(host.row.of(DEFAULT_CRAWL).new.ranks) <= MAX_RANKS
     served += [url.url for order in host.serve() for url in order]
     assert sorted(served) == sorted(queued_url(number).url for number in range(300))
 
@@ -169,7 +174,7 @@ def test_queue_of_a_dropped_rank_starts_in_an_unused_bucket(
         served += [url.url for order in host.serve() for url in order]
         host.flush()  # The drops come after new rows.
     assert served == [queued_url(number).url for number in range(40)]
-    assert len(host.row.new.ranks) == 2
+    assert len(host.row.of(DEFAULT_CRAWL).new.ranks) == 2
 
 
 def test_cleared_queues_are_read_and_dropped_once() -> None:
@@ -234,9 +239,13 @@ def test_each_url_is_served_once_in_rank_order_whatever_crashes(
 
     def order(count: int, outcomes: int) -> None:
         urls = host.check_out(count)
-        rank = None if host.row.is_again_next else host.row.new.ordered
-        if rank is not None and host.row.new.orders:
-            assert rank == min(model.ranks()) or host.row.new.explored == rank
+        rank = (
+            None
+            if host.row.of(DEFAULT_CRAWL).is_again_next
+            else host.row.of(DEFAULT_CRAWL).new.ordered
+        )
+        if rank is not None and host.row.of(DEFAULT_CRAWL).new.orders:
+            assert rank == min(model.ranks()) or host.row.of(DEFAULT_CRAWL).new.explored == rank
         expected = model.waiting[rank]
         assert [url.url for url in urls] == [*expected][: len(urls)]
         assert urls or not host.row.queued
@@ -254,7 +263,9 @@ def test_each_url_is_served_once_in_rank_order_whatever_crashes(
         elif what == "order" and host.row.queued:
             order(count, other)
         elif what == "move" and model.ranks():
-            row = replace(host.row, is_again_next=False)
+            row = host.row.with_crawl(
+                DEFAULT_CRAWL, replace(host.row.of(DEFAULT_CRAWL), is_again_next=False)
+            )
             from_rank = min(model.ranks())
             urls = host.queues.first(row, count)
             moved = [replace(url, number=with_rank(url.number, other)) for url in urls]
@@ -268,8 +279,10 @@ def test_each_url_is_served_once_in_rank_order_whatever_crashes(
         elif what == "crash":
             host.crash()
             model = stored.copy()
-        assert host.row.new.queued == sum(len(model.waiting[rank]) for rank in model.ranks())
-        assert host.row.again.queued == len(model.waiting[None])
+        assert host.row.of(DEFAULT_CRAWL).new.queued == sum(
+            len(model.waiting[rank]) for rank in model.ranks()
+        )
+        assert host.row.of(DEFAULT_CRAWL).again.queued == len(model.waiting[None])
     while host.row.queued:
         order(7, 0)
     assert not any(model.waiting.values())

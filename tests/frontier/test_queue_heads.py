@@ -41,8 +41,13 @@ def test_cached_queue_heads_match_the_store(done: list[tuple[str, int]]) -> None
             host = queues.skip(host, min(count, host.queued))
         elif what == "forget":
             queues = HostQueues(table, DEFAULT_CRAWL, memory.open_partition().queue_heads)
-        elif what == "turn" and host.new.queued and host.again.queued:
-            host = replace(host, is_again_next=not host.is_again_next)
+        elif (
+            what == "turn"
+            and host.of(DEFAULT_CRAWL).new.queued
+            and host.of(DEFAULT_CRAWL).again.queued
+        ):
+            own = host.of(DEFAULT_CRAWL)
+            host = host.with_crawl(DEFAULT_CRAWL, replace(own, is_again_next=not own.is_again_next))
         assert queues.first(host, count or 1) == HostQueues(table, DEFAULT_CRAWL).first(
             host, count or 1
         )

@@ -59,7 +59,7 @@ def apply(sim: Simulation, events: Iterable[Event], first: int = 0) -> None:
 def read_totals(sim: Simulation) -> tuple[object, ...]:
     """Return the budgets, totals, queues and refusals that operators see."""
     hosts = [
-        (row.host, row.totals.admitted, row.queued, row.totals.visits, row.new)
+        (row.host, row.totals.admitted, row.queued, row.totals.visits, row.crawls)
         for row in sim.store.table(HostRow).scan("a.test")
     ]
     sites = [(row.site, row.hosts, row.refused) for row in sim.store.table(SiteRow).everything()]

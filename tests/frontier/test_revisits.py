@@ -422,7 +422,7 @@ def test_crash_between_the_row_of_a_host_and_a_plan_queues_a_visit_once() -> Non
     sim.admit(URL)
     sim.run(until=START + 0.9 * HOUR)
     before = plan(sim)
-    while host_of(sim).again.queued == 0:
+    while host_of(sim).of(DEFAULT_CRAWL).again.queued == 0:
         sim.run(steps=1)
     # The host's row is in the store, and the plan's field `queued` is not.
     table = SqliteStore(sim.database)
@@ -431,7 +431,7 @@ def test_crash_between_the_row_of_a_host_and_a_plan_queues_a_visit_once() -> Non
     sim.start()
     sim.run(steps=1)
     assert plan(sim).queued
-    assert host_of(sim).again.queued == 1
+    assert host_of(sim).of(DEFAULT_CRAWL).again.queued == 1
 
 
 def test_entries_of_past_visits_are_skipped_after_a_restart() -> None:

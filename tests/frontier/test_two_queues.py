@@ -104,7 +104,7 @@ def test_both_queues_survive_any_crash() -> None:
     plan = plans.get((DEFAULT_CRAWL, HOST), QUICK)
     assert plan and plan.at is not None and plan.at > sim.now - 2 * HOUR
     row = host_row(sim)
-    assert (row.queued, row.again.queued) in ((0, 0), (1, 1))
+    assert (row.queued, row.of(DEFAULT_CRAWL).again.queued) in ((0, 0), (1, 1))
     assert min(gap for _, gap in sim.gaps()) >= 10.0
 
 
@@ -118,5 +118,5 @@ def test_revisits_fit_beside_share_of_new_urls() -> None:
     admit_links(sim)
     sim.run(sim.now + 1.5 * DAY)
     row = host_row(sim)
-    assert row.new.queued > 100
-    assert row.again.queued < 150
+    assert row.of(DEFAULT_CRAWL).new.queued > 100
+    assert row.of(DEFAULT_CRAWL).again.queued < 150

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.events import Speed, SpeedSet
+from gossamer.events import DEFAULT_CRAWL, Speed, SpeedSet
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
 from inspection.folder import Folder, Opened
@@ -13,6 +13,7 @@ from inspection.workload import Workload, read_workload
 from services.frontier.bucketed_log import BucketList
 from services.frontier.conditions import Condition
 from services.frontier.rows import (
+    HostCrawl,
     HostRow,
     ListedHost,
     NewQueues,
@@ -36,7 +37,7 @@ def busy(name: str, queued: int, condition: Condition = Condition.DELAYED) -> Ho
         SITE,
         f"http://{name}.{SITE}",
         condition,
-        new=NewQueues(queued=queued),
+        crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=queued))},
         listed=queued,
         politeness=Politeness(delay=2.0, last_took=0.5),
     )
