@@ -144,25 +144,38 @@ class CheckOut:
         yield from outputs
 
     def order(
-        self, partition: Partition, host: Host, limit: int, crawl: CrawlDefined, now: float
+        self,
+        partition: Partition,
+        host: Host,
+        limit: int,
+        crawl: CrawlDefined,
+        now: float,
+        has_others: bool = False,
     ) -> HostCheckedOut | None:
-        """Check out *host* with at most *limit* of its URLs: put the lease into its row, and return
-        the order.
+        """Check out *host* with at most *limit* of its URLs of *crawl*: put the lease into its row,
+        and return the order.
 
         Return None if a gate is closed, whose effect is applied to the host. Return None also if no
         queued URL must be visited, because *crawl* excludes it or its answer is cached; the host is
-        idle then. Return None for a replica whose next URLs are sent to its original, and if the
-        next URL waits for the verdicts on others; the host is delayed then.
+        idle then, unless another crawl has URLs at it. Return None for a replica whose next URLs
+        are sent to its original, and if the next URL waits for the verdicts on others; the host is
+        delayed then. If it *has_others*, crawls that it may be ordered for now, only *crawl* waits.
         """
         slow_start, key = partition.slow_start, host.row.host
         slow_start.end_late(now)
         freed = *slow_start.end(_robots_url(key)), *slow_start.end_wait(key)
-        order = self._order(partition, host, limit, crawl, now)
+        order = self._order(partition, host, limit, crawl, now, has_others)
         partition.wake(freed, now)
         return order
 
     def _order(
-        self, partition: Partition, host: Host, limit: int, crawl: CrawlDefined, now: float
+        self,
+        partition: Partition,
+        host: Host,
+        limit: int,
+        crawl: CrawlDefined,
+        now: float,
+        has_others: bool,
     ) -> HostCheckedOut | None:
         self._replicas.end_if_expired(partition, host, now)
         if found := next(closed_host_gates(self._gate_inputs(partition, host, now)), None):
@@ -175,16 +188,23 @@ class CheckOut:
         if not is_probe:
             row, batch = self._next_batch(partition, host, size, crawl, now)
             if isinstance(batch, Trigger):
-                partition.update(host, row, batch)
+                if has_others:
+                    partition.update(host, _let_wait(host.row, row, crawl.crawl))
+                else:
+                    partition.update(host, row, batch)
                 return None
             queued = batch
         if not (queued or is_probe):
-            partition.unload(host, row, Trigger.EXCLUDED)
+            if row.queued:
+                partition.update(host, row)
+            else:
+                partition.unload(host, row, Trigger.EXCLUDED)
             return None
         usage_urls = self._due_usage_urls(row, rules, crawl, now)[:size] if queued else []
         event = self._make_order(partition, row, queued, usage_urls, rules, crawl, now)
         self._await_verdicts(partition, event, queued)
         counts = self._balance.answers_since_expiry(row)
+        row = _charge(row, event, crawl.weight)
         partition.update(host, _with_lease(row, event, counts), Trigger.ORDERED)
         count("gossamer_orders_total")
         if host.row.lease.sent_to is not None:
@@ -564,6 +584,21 @@ def _max_requests(visit: Visit) -> int:
     robots.txt and to usage files follow redirects, within the host."""
     follows = visit.purpose in (Purpose.ROBOTS, Purpose.USAGE)
     return 1 + REDIRECTS - visit.hops if follows else 1
+
+
+def _let_wait(before: HostRow, row: HostRow, crawl: str) -> HostRow:
+    """Return *row*, which was delayed because of the next URL of *crawl*, with a wait of that crawl
+    instead of the delay; *before*: the row without the delay."""
+    own = replace(row.of(crawl), waits_until=row.ready_at)
+    row = replace(row, ready_at=before.ready_at, backoff_reason=before.backoff_reason)
+    return row.with_crawl(crawl, own)
+
+
+def _charge(row: HostRow, order: HostCheckedOut, weight: float) -> HostRow:
+    """Return *row* with the visits of *order* charged to its crawl, which has a *weight*."""
+    own = row.of(order.crawl)
+    used = own.used + len(order.visits) / weight
+    return row.with_crawl(order.crawl, replace(own, used=used, waits_until=0.0))
 
 
 def _with_lease(row: HostRow, order: HostCheckedOut, counts_if_expired: bool) -> HostRow:

@@ -25,7 +25,7 @@ archive lag in its partition, because throttling works by partition.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -59,10 +59,15 @@ FindLagging = Callable[[], Container[int]]
 
 
 class ReadyHost(NamedTuple):
-    """A ready host and its partition."""
+    """A ready host, and its partition as the crawl sees it that the host is ordered for."""
 
     partition: Partition
     host: Host
+
+    @property
+    def number(self) -> int:
+        """The request number of the host in the crawl."""
+        return self.host.row.of(self.partition.crawl).number
 
 
 class ListedEntry(NamedTuple):
@@ -134,28 +139,35 @@ class HostLoader:
         return _first_listed(partitions)
 
     def explore(self, ready: ReadyHost) -> ReadyHost:
-        """Return *ready*, the first host, or the one with the oldest URL at every
-        `EXPLORATION_INTERVAL`-th order if a strategy predicts."""
+        """Return *ready*, the first host of its crawl, or the one with the oldest URL at every
+        `EXPLORATION_INTERVAL`-th order if the strategy of the crawl predicts."""
         self._chosen += 1
-        if not self._partitions.predicts or self._chosen % EXPLORATION_INTERVAL:
+        crawl = ready.partition.crawl
+        predicts = self._partitions.strategy_of(crawl).predicts
+        if not predicts or self._chosen % EXPLORATION_INTERVAL:
             return ready
-        worst = rank_of_number(ready.host.row.number) + MAX_PENALTY
+        worst = rank_of_number(ready.number) + MAX_PENALTY
         oldest = [
-            ReadyHost(partition, host)
+            one
             for partition in self._with_slots()
-            if (host := partition.bench.oldest_ready()) and rank_of_number(host.row.number) <= worst
+            if (host := partition.bench.oldest_ready(crawl))
+            and rank_of_number((one := ReadyHost(partition.of(crawl), host)).number) <= worst
         ]
-        return min(oldest, key=lambda one: moment_of(one.host.row.number), default=ready)
+        return min(oldest, key=lambda one: moment_of(one.number), default=ready)
 
-    def first_ready(self) -> ReadyHost | None:
-        """Return the ready host with the lowest request number whose partition has a free slot;
-        None without such a host."""
-        ready = [
-            ReadyHost(partition, host)
-            for partition in self._with_slots()
-            if (host := partition.bench.first_ready())
-        ]
-        return min(ready, key=lambda one: one.host.row.number, default=None)
+    def first_ready(self, crawls: Iterable[str]) -> dict[str, ReadyHost]:
+        """Return for each of *crawls* the ready host with the lowest request number whose partition
+        has a free slot. Crawls without such a host are left out."""
+        found, partitions = dict[str, ReadyHost](), self._with_slots()
+        for crawl in crawls:
+            ready = [
+                ReadyHost(partition.of(crawl), host)
+                for partition in partitions
+                if (host := partition.bench.first_ready(crawl))
+            ]
+            if ready:
+                found[crawl] = min(ready, key=lambda one: one.number)
+        return found
 
     def _late_ready(self) -> ReadyHost | None:
         """Return a ready host whose request number is higher than most, preferably of a partition
@@ -172,11 +184,14 @@ class HostLoader:
             default=None,
         )
 
-    def is_preceded(self, ready: ReadyHost | None) -> bool:
-        """Return whether a host that waits for memory should be ordered before *ready*, if any."""
+    def is_preceded(self, ready: Mapping[str, ReadyHost]) -> bool:
+        """Return whether a host that waits for memory should be ordered before all that are *ready*
+        first, by their crawls."""
         if len(self) < self._limit:
             return False
-        waiting, host = _first_listed(self._with_slots()), ready.host if ready else None
+        hosts = [one.host for one in ready.values()]
+        waiting = _first_listed(self._with_slots())
+        host = min(hosts, key=lambda one: one.row.number, default=None)
         if host is None and (late := self._late_ready()) and late.host.waits_for:
             # No host may be ordered, and the late one waits for a name or a site. A host in its
             # place may have to wait as well, so only a host with a lower number replaces it.
@@ -187,7 +202,7 @@ class HostLoader:
     def blocks_waiting_hosts(self) -> bool:
         """Whether a host waits for the memory of ready hosts whose partitions have no free
         slots."""
-        return self._late_ready() is not None and self.is_preceded(None)
+        return self._late_ready() is not None and self.is_preceded({})
 
     def unload_one(self) -> bool:
         """Unload a ready host, so that a waiting one can be loaded; return False if no host is

@@ -148,6 +148,8 @@ def _closed(gates: tuple[Gate[Inputs], ...], at: Inputs) -> Iterator[tuple[Gate[
 def _check_crawl(at: CrawlInputs) -> Closure | None:
     if at.crawl is None:
         return Closure(None, "no crawl is defined")
+    if at.crawl.removed:
+        return Closure(None, "the crawl is removed")
     return Closure(None, "the crawl is paused") if at.crawl.paused else None
 
 
@@ -378,7 +380,7 @@ def _stored_pages_left(
     checked_out = [(site, host) for row in shared for host, site in row.checked_out.items()]
     rows = store.table(HostRow).get_all(checked_out)
     orders = (row.lease for row in rows if row.condition is Condition.CHECKED_OUT)
-    outstanding = sum(order.outstanding for order in orders)
+    outstanding = sum(order.outstanding for order in orders if order.crawl == crawl)
     return pages_left(definition, sum(row.pages for row in tallies), outstanding)
 
 

@@ -50,6 +50,7 @@ class Leases:
     def end(self, partition: Partition, until: float, now: float) -> None:
         """Delay the hosts whose lease had expired at *until*, or back off from them."""
         for host in partition.bench.leases_over(until):
+            partition = partition.of(host.row.lease.crawl)
             count("gossamer_leases_expired_total")
             row, wait = host.row, 0.0
             if row.is_erased or not self._settings.expired_wait:

@@ -82,9 +82,9 @@ class Pacing:
         """Return the inputs of the gates of the crawl."""
         left = None
         if crawl and crawl.max_pages:
-            partitions = self._partitions.of_crawl(crawl.crawl)
+            partitions = [*self._partitions.of_crawl(crawl.crawl)]
             pages = sum(partition.tally.pages for partition in partitions)
-            outstanding = sum(partition.bench.outstanding for partition in self._partitions)
+            outstanding = sum(one.bench.outstanding[crawl.crawl] for one in partitions)
             left = pages_left(crawl, pages, outstanding)
         return CrawlInputs(crawl, left, self._speed, self._refresh_at)
 

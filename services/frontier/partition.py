@@ -555,11 +555,20 @@ class Partition:
         for part in parts:
             room = self.parts.window(part) - self.slow_start.count(part)
             while room >= 1 and (key := self.slow_start.pop_waiting(part)):
-                host = self.bench.hosts.get(key)
-                if host and host.row.condition is Condition.DELAYED:
-                    ready_at = max(now, host.row.politeness.delay_until or now)
-                    self.update(host, replace(host.row, ready_at=min(ready_at, host.row.ready_at)))
-                    room -= 1
+                if host := self.bench.hosts.get(key):
+                    room -= self._end_wait_of(host, now)
+
+    def _end_wait_of(self, host: Host, now: float) -> bool:
+        """End the wait of *host* or of the crawl at it; return whether either waited."""
+        row, own = host.row, host.row.of(self.crawl)
+        if own.waits_until > now:
+            self.update(host, row.with_crawl(self.crawl, replace(own, waits_until=0.0)))
+            return True
+        if row.condition is not Condition.DELAYED:
+            return False
+        ready_at = max(now, row.politeness.delay_until or now)
+        self.update(host, replace(row, ready_at=min(ready_at, row.ready_at)))
+        return True
 
     def release_budgets(self, site: str, now: float) -> None:
         """Release URLs of the budgets of *site* that have room.

@@ -2,14 +2,13 @@
 wake."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from gossamer.crawl import accept, check_crawl, why_idle
+from gossamer.crawl import accept, why_idle
 from gossamer.errors import Poison
 from gossamer.events import (
-    DEFAULT_CRAWL,
     BlocklistChanged,
     ChangesHinted,
     CrawlDefined,
@@ -62,6 +61,8 @@ from services.frontier.requisites import RequisiteAdmission, is_requisite
 from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
 from services.frontier.rows import DueRow, OffsetAndTime, PlanRow, RequisiteRow, UrlRow, VerdictRow
+from services.frontier.shares import Shares
+from services.frontier.workbench import servable_crawls
 
 Place = tuple[str, str, str | None]
 """A crawl, a site, and a host key; None without one."""
@@ -124,6 +125,7 @@ class Frontier(Processor):
         check_handlers({**self._handlers, **self._controls}, self.reads, self.name)
         self._offset: int | None = None
         """The offset of the record that is handled; None if events come without a log."""
+        self._shares = Shares()
         self._definitions = dict[str, CrawlDefined]()
         """Crawl → its newest definition."""
         self._requested_at = self._read_until = 0.0
@@ -230,7 +232,6 @@ class Frontier(Processor):
             return control(event, now) or ()
         if (handler := self._handlers.get(type(event))) is None:
             return ()
-        check_crawl(event)
         site = event.site  # type: ignore[attr-defined]
         if (partition := self._partitions.of(site, event.crawl)) is None:
             raise Poison(
@@ -322,7 +323,6 @@ class Frontier(Processor):
             partition.end_site_backoffs(site, now)
 
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
-        check_crawl(event)
         accept(event)
         self._revisits.define(event)
         self._partitions.define(event, now)
@@ -359,8 +359,7 @@ class Frontier(Processor):
         self._load_hosts(now)
         for definition in self._definitions.values():
             yield from self._refusals.evaluate_parked(definition, now)
-        if crawl := self._definitions.get(DEFAULT_CRAWL):
-            yield from self._make_orders(crawl, now, limit)
+        yield from self._make_orders(now, limit)
 
     def _leases_may_end_until(self, now: float) -> float:
         """Return the time up to which leases may end at *now*: earlier outcomes were applied."""
@@ -406,37 +405,61 @@ class Frontier(Processor):
         for partition in self._partitions:
             partition.end_delays(now)
 
-    def _make_orders(self, crawl: CrawlDefined, now: float, left: int) -> Iterator[Event]:
+    def _make_orders(self, now: float, left: int) -> Iterator[Event]:
         pacing = self._pacing
         pacing.refresh(now)
-        while (
-            left
-            and (max_visits := pacing.max_order_visits(crawl, now))
-            and (ready := self._next_host(now))
-        ):
+        while left and (may := self._max_visits(now)) and (ready := self._next_host(may, now)):
             left -= 1
             partition, host = ready
-            order = self._check_out.order(partition, host, max_visits, crawl, now)
+            crawl = self._definitions[partition.crawl]
+            has_others = bool(may.keys() & servable_crawls(host.row, now) - {crawl.crawl})
+            order = self._check_out.order(partition, host, may[crawl.crawl], crawl, now, has_others)
             yield from self._check_out.pop_outputs()
             if order:
                 pacing.charge_visits(len(order.visits), now)
+                self._shares.charge(crawl.crawl, len(order.visits), crawl.weight)
                 self._gauges.record_order(order)
                 yield order
             elif host.row.host not in partition.bench.hosts:
                 self._load_hosts(now)
 
-    def _next_host(self, now: float) -> ReadyHost | None:
-        """Return the next host to order; None if no host is ready."""
-        first_ready = self._loading.first_ready
-        while self._loading.is_preceded(ready := first_ready()) and self._loading.unload_one():
+    def _max_visits(self, now: float) -> dict[str, int]:
+        """Return the visits that an order of each crawl may have now, without the crawls that must
+        not have any."""
+        found = {
+            crawl.crawl: self._pacing.max_order_visits(crawl, now)
+            for crawl in self._definitions.values()
+        }
+        return {crawl: visits for crawl, visits in found.items() if visits}
+
+    def _next_host(self, crawls: Collection[str], now: float) -> ReadyHost | None:
+        """Return the next host to order for one of *crawls*; None if no host is ready.
+
+        Where the speed or the slots limit the orders, the crawl with the least of its share chooses
+        the host. At a host, the crawl with the least of its share there gets the order.
+        """
+        loading = self._loading
+        while loading.is_preceded(first := loading.first_ready(crawls)) and loading.unload_one():
             self._load_hosts(now)
-        return ready and self._loading.explore(ready)
+        self._shares.keep(first)
+        if not first:
+            return None
+        partition, host = loading.explore(first[self._shares.choose(first)])
+        row = host.row
+        servable = [crawl for crawl in crawls if crawl in servable_crawls(row, now)]
+        chosen = min(servable, key=lambda crawl: (row.of(crawl).used, row.of(crawl).number))
+        return ReadyHost(partition.of(chosen), host)
 
     def _may_order(self) -> bool:
         """Return whether an order may be made, if the speed of the crawl allows it."""
-        if not self._pacing.may_order_later(self._definitions.get(DEFAULT_CRAWL)):
+        may_order = [
+            crawl.crawl
+            for crawl in self._definitions.values()
+            if self._pacing.may_order_later(crawl)
+        ]
+        if not may_order:
             return False
-        return self._loading.first_ready() is not None or self._loading.blocks_waiting_hosts
+        return bool(self._loading.first_ready(may_order)) or self._loading.blocks_waiting_hosts
 
     def note(self) -> str:
         """Return the reason why no orders are made, if it is not a fault."""

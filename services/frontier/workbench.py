@@ -230,7 +230,7 @@ class Schedule:
 
 
 class ReadySchedule(Schedule):
-    """The ready hosts by request number, and by the moment in it."""
+    """The ready hosts of one crawl by request number, and by the moment in it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -252,6 +252,53 @@ class ReadySchedule(Schedule):
         return first[1] if first else None
 
 
+class ReadyHosts:
+    """The ready hosts of each crawl: those with URLs of the crawl, by their request numbers."""
+
+    def __init__(self) -> None:
+        self._by_crawl = defaultdict[str, ReadySchedule](ReadySchedule)
+
+    def put(self, row: HostRow) -> None:
+        """Insert the host of *row* for each crawl that it may be ordered for, or change its
+        numbers."""
+        served = servable_crawls(row, row.ready_at)
+        for crawl in self._by_crawl.keys() - served:
+            self._by_crawl[crawl].remove(row.host)
+        for crawl in served:
+            self._by_crawl[crawl].put(row.host, row.of(crawl).number)
+
+    def remove(self, host: str) -> None:
+        """Remove *host* from all crawls."""
+        for schedule in self._by_crawl.values():
+            schedule.remove(host)
+
+    def first(self, crawl: str) -> str | None:
+        """Return the host with the lowest request number in *crawl*; None without a host."""
+        first = self._by_crawl[crawl].first() if crawl in self._by_crawl else None
+        return first[1] if first else None
+
+    def oldest(self, crawl: str) -> str | None:
+        """Return the host whose first URL in *crawl* is the oldest; None without a host."""
+        return self._by_crawl[crawl].oldest_host() if crawl in self._by_crawl else None
+
+    @property
+    def size(self) -> int:
+        """The length of the heaps of all crawls."""
+        return sum(schedule.size for schedule in self._by_crawl.values())
+
+    def late_hosts(self) -> Iterator[str]:
+        """Yield for each crawl a host whose request number is higher than most."""
+        return filter(None, [schedule.late_host() for schedule in self._by_crawl.values()])
+
+
+def servable_crawls(row: HostRow, now: float) -> set[str]:
+    """Return the crawls for which the host of *row* may be ordered *now*, if they are open: those
+    with waiting URLs. A crawl that waits for verdicts is served if no other crawl has URLs."""
+    queued = {crawl for crawl, own in row.crawls.items() if own.queued}
+    ready = {crawl for crawl in queued if row.of(crawl).waits_until <= now}
+    return ready or queued
+
+
 class Workbench:
     """The loaded hosts of one partition."""
 
@@ -259,12 +306,12 @@ class Workbench:
         self.hosts: dict[str, Host] = {}
         self.checked_out = 0
         """Hosts that are checked out."""
-        self.outstanding = 0
-        """Visits of the checked-out hosts that have not ended."""
+        self.outstanding = Counter[str | None]()
+        """Crawl → visits of the checked-out hosts that have not ended."""
         self.orders_at = Counter[int | None]()
         """Partition of `visits.ordered` → unanswered orders; None stands for the partition of the
         site."""
-        self._ready = ReadySchedule()
+        self._ready = ReadyHosts()
         """Ready hosts that do not wait for another host."""
         self._waiting = defaultdict[str, Schedule](Schedule)
         """Name or site → the ready hosts that wait for it."""
@@ -302,14 +349,16 @@ class Workbench:
     def _leave(self, host: Host, after: HostRow | None = None) -> None:
         row, schedule = host.row, self._schedule(host)
         stays = after is not None and after.condition is row.condition
-        if schedule and not stays:
+        if row.condition is Condition.READY and not host.waits_for and not stays:
+            self._ready.remove(row.host)
+        elif schedule and not stays:
             schedule.remove(row.host)
         if host.waits_for and not stays:
             self._end_wait(host)
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out -= 1
             self.orders_at[row.lease.sent_to] -= 1
-            self.outstanding -= row.lease.outstanding
+            self.outstanding[row.lease.crawl] -= row.lease.outstanding
             self._checked_out_of[row.site].discard(row.host)
             if not self._checked_out_of[row.site]:
                 del self._checked_out_of[row.site]
@@ -322,9 +371,11 @@ class Workbench:
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out += 1
             self.orders_at[row.lease.sent_to] += 1
-            self.outstanding += row.lease.outstanding
+            self.outstanding[row.lease.crawl] += row.lease.outstanding
             self._checked_out_of[row.site].add(row.host)
-        if schedule := self._schedule(host):
+        if row.condition is Condition.READY and not host.waits_for:
+            self._ready.put(row)
+        elif schedule := self._schedule(host):
             schedule.put(row.host, _key(row))
         if host.waits_for:
             self._all_waiting.put(row.host, _key(row))
@@ -332,7 +383,7 @@ class Workbench:
     def _schedule(self, host: Host) -> Schedule | None:
         match host.row.condition:
             case Condition.READY:
-                return self._waiting[host.waits_for] if host.waits_for else self._ready
+                return self._waiting[host.waits_for] if host.waits_for else None
             case Condition.DELAYED:
                 return self._delayed
             case Condition.CHECKED_OUT:
@@ -396,20 +447,21 @@ class Workbench:
         self._all_waiting.remove(host.row.host)
         host.waits_for = None
 
-    def first_ready(self) -> Host | None:
-        """Return the ready host with the lowest request number; None if no host is ready."""
-        first = self._ready.first()
-        return self.hosts[first[1]] if first else None
+    def first_ready(self, crawl: str) -> Host | None:
+        """Return the ready host with the lowest request number in *crawl*; None without one."""
+        first = self._ready.first(crawl)
+        return self.hosts[first] if first else None
 
-    def oldest_ready(self) -> Host | None:
-        """Return the ready host whose first URL is the oldest; None if no host is ready."""
-        oldest = self._ready.oldest_host()
+    def oldest_ready(self, crawl: str) -> Host | None:
+        """Return the ready host whose first URL in *crawl* is the oldest; None without one."""
+        oldest = self._ready.oldest(crawl)
         return self.hosts[oldest] if oldest else None
 
     def late_ready(self) -> Host | None:
         """Return a ready host whose request number is higher than most; None if no host is
         ready."""
-        lasts = [last for some in (self._ready, self._all_waiting) if (last := some.late_host())]
+        lasts = [*self._ready.late_hosts()]
+        lasts += filter(None, [self._all_waiting.late_host()])
         return max(map(self.hosts.__getitem__, lasts), key=_number, default=None)
 
     def delays_over(self, now: float) -> Iterator[Host]:

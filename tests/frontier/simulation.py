@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from heapq import heappop, heappush
 
 from gossamer.events import (
+    DEFAULT_CRAWL,
     CrawlDefined,
     Discovery,
     Event,
@@ -60,6 +61,8 @@ class Simulation:
         self.sign = SignMode(str(settings.pop("sign", SignMode.NEVER)))
         self.give_verdict: GiveVerdict | None = None
         self.definition = crawl(strategy=strategy)
+        self.others = dict[str, CrawlDefined]()
+        """The definitions of further crawls, by their ids."""
         self.unread = False
         """Whether the log has unread outcomes when a frontier starts."""
         self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
@@ -92,7 +95,8 @@ class Simulation:
         self.frontier.assign(frozenset(range(PARTITIONS)), self.now)
         for partition in self.partitions:
             self._watch(partition)
-        self.frontier.handle(self.definition, self.now)
+        for definition in (self.definition, *self.others.values()):
+            self.frontier.handle(definition, self.now)
         if not self.unread:
             self.catch_up()
         self._settle()
@@ -133,12 +137,29 @@ class Simulation:
         self._coming.clear()
         return lost
 
-    def admit(self, *urls: str, depth: int = 0, priority: int = 0, repeated: bool = False) -> None:
-        """Admit URLs, in this order; *repeated*: dedup may have admitted them before."""
+    def define(self, name: str, **fields: object) -> None:
+        """Define the further crawl *name*, or change its definition."""
+        self.others[name] = crawl(crawl=name, **fields)
+        self.handle(self.others[name])
+
+    def admit(
+        self,
+        *urls: str,
+        depth: int = 0,
+        priority: int = 0,
+        repeated: bool = False,
+        crawl: str = DEFAULT_CRAWL,
+    ) -> None:
+        """Admit URLs of *crawl*, in this order; *repeated*: dedup may have admitted them before."""
         for url in urls:
             found = Discovery(url, depth, priority=priority)
             event = UrlsAdmitted(
-                at=self.now, site=site_of(url), via="test", urls=(found,), repeated=repeated
+                crawl=crawl,
+                at=self.now,
+                site=site_of(url),
+                via="test",
+                urls=(found,),
+                repeated=repeated,
             )
             self.frontier.handle(event, self.now)
         self._settle()
@@ -208,6 +229,7 @@ class Simulation:
             yield (
                 end,
                 VisitEnded(
+                    crawl=order.crawl,
                     at=end,
                     site=order.site,
                     host=order.host,

@@ -5,7 +5,6 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from gossamer.errors import Poison
 from gossamer.events import DEFAULT_CRAWL, Discovery, Outcome, UrlsAdmitted
 from gossamer.web.robots import RobotsRules, parse_robots
 from services.frontier.conditions import Condition
@@ -351,13 +350,14 @@ def test_url_given_up_for_robots_txt_keeps_its_origin() -> None:
     assert len(sim.visits) == 2
 
 
-def test_urls_of_another_crawl_are_poison() -> None:
+def test_urls_of_a_crawl_wait_until_it_is_defined() -> None:
     sim = Simulation()
-    found = (Discovery("http://a.test/x"),)
-    with pytest.raises(Poison, match="only the crawl 'default'"):
-        sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=found, crawl="second"))
+    sim.admit("http://a.test/x", crawl="second")
     sim.run()
     assert not sim.orders
+    sim.define("second")
+    sim.run()
+    assert sim.pages() == ["http://a.test/x"]
 
 
 def test_returned_orders_are_repeated_with_growing_delay() -> None:

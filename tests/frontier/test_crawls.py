@@ -1,0 +1,212 @@
+"""Several crawls in one frontier: they share hosts and politeness, and nothing else."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.events import DEFAULT_CRAWL, Outcome, Speed, SpeedSet
+from services.frontier.conditions import Condition
+from services.frontier.rows import HostRow
+from services.frontier.tally import Tally
+from tests.frontier.simulation import START, Simulation, page
+
+HOST = "http://a.test"
+DELAY = 2.0
+BATCH = 5
+
+
+def two_crawls(weight: float = 1.0, **options: object) -> Simulation:
+    """Return a frontier with the crawls `default` and `b`, which has a *weight*."""
+    options = {"delay": DELAY, "delay_factor": 0.0, "batch": BATCH, **options}
+    sim = Simulation(options.pop("answer", page), **options)  # type: ignore[arg-type]
+    sim.define("b", weight=weight)
+    return sim
+
+
+def urls(crawl: str, count: int, host: str = HOST) -> list[str]:
+    return [f"{host}/{crawl}/{number}" for number in range(count)]
+
+
+def admit_to_both(sim: Simulation, count: int, *hosts: str) -> None:
+    for crawl in (DEFAULT_CRAWL, "b"):
+        for host in hosts or (HOST,):
+            sim.admit(*urls(crawl, count, host), crawl=crawl)
+
+
+def visits_by_crawl(sim: Simulation, since: float = 0.0) -> Counter[str]:
+    """Return the visits to pages that were ordered *since*, by crawl."""
+    counts = Counter[str]()
+    for at, order in sim.orders:
+        counts[order.crawl] += sum(not one.url.endswith("robots.txt") for one in order.visits)
+        counts[order.crawl] *= at >= since
+    return counts
+
+
+def run_until_visits(sim: Simulation, count: int) -> None:
+    while len(sim.pages()) < count:
+        due = sim.frontier.due()
+        sim.run(steps=1)
+        assert due is not None or sim.frontier.due() is not None
+
+
+def tally(sim: Simulation, crawl: str) -> Tally:
+    partition = sim.frontier._partitions.of("a.test", crawl)
+    assert partition
+    return partition.tally
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.0, 3.0])
+def test_crawls_share_a_host_by_their_weights(weight: float) -> None:
+    sim = two_crawls(weight)
+    admit_to_both(sim, 200)
+    run_until_visits(sim, 120)
+    shares = visits_by_crawl(sim)
+    assert abs(shares["b"] / weight - shares[DEFAULT_CRAWL]) <= BATCH * (1 + 1 / weight)
+
+
+def test_host_of_two_crawls_is_visited_as_politely_as_that_of_one() -> None:
+    sim = two_crawls()
+    admit_to_both(sim, 20)
+    sim.run()
+    assert len(sim.pages()) == 40
+    assert min(gap for _, gap in sim.gaps()) >= DELAY
+
+
+def test_each_crawl_visits_its_own_urls_once() -> None:
+    sim = two_crawls()
+    admit_to_both(sim, 30, HOST, "http://www.a.test", "http://b.test")
+    sim.admit(f"{HOST}/")
+    sim.admit(f"{HOST}/", crawl="b")
+    sim.run()
+    ordered = Counter(
+        (order.crawl, one.url)
+        for _, order in sim.orders
+        for one in order.visits
+        if not one.url.endswith("robots.txt")
+    )
+    assert {*ordered.values()} == {1}
+    assert all(f"/{crawl}/" in url or url == f"{HOST}/" for crawl, url in ordered)
+    assert len(ordered) == 2 * (90 + 1)
+
+
+def test_retry_after_for_one_crawl_holds_for_the_other() -> None:
+    busy = [True]
+
+    def answer(url: str) -> Mapping[str, object]:
+        if url.endswith("/default/0") and busy.pop():
+            busy.append(False)
+            return {"outcome": Outcome.BUSY, "status": 429, "retry_after": 600.0}
+        return {}
+
+    sim = two_crawls(answer=answer)
+    sim.admit(*urls(DEFAULT_CRAWL, 5))
+    sim.run(sim.now + 10.0)
+    sim.admit(*urls("b", 5), crawl="b")
+    sim.run()
+    ends = [end for _, end, url in sim.visits if url.endswith("/default/0")]
+    later = [start for start, _, _ in sim.visits if start > ends[0]]
+    assert len(sim.pages()) == 11
+    assert min(later) >= ends[0] + 600.0
+
+
+def test_paused_crawl_leaves_its_share_to_the_other() -> None:
+    sim = two_crawls()
+    admit_to_both(sim, 40)
+    run_until_visits(sim, 20)
+    sim.define("b", paused=True)
+    sim.run()
+    assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 40
+    assert 5 <= visits_by_crawl(sim)["b"] <= 20
+    sim.define("b", paused=False)
+    sim.run()
+    assert visits_by_crawl(sim) == {DEFAULT_CRAWL: 40, "b": 40}
+
+
+def test_crawl_that_was_idle_saves_no_credit() -> None:
+    sim = two_crawls()
+    sim.admit(*urls(DEFAULT_CRAWL, 200))
+    run_until_visits(sim, 100)
+    before = sim.now
+    sim.admit(*urls("b", 100), crawl="b")
+    run_until_visits(sim, 160)
+    shares = visits_by_crawl(sim, before)
+    assert abs(shares["b"] - shares[DEFAULT_CRAWL]) <= 2 * BATCH
+
+
+def test_page_limit_of_one_crawl_does_not_limit_the_other() -> None:
+    sim = two_crawls()
+    sim.define("b", max_pages=7)
+    admit_to_both(sim, 30)
+    sim.run()
+    assert visits_by_crawl(sim) == {DEFAULT_CRAWL: 30, "b": 7}
+
+
+def test_crawls_share_the_total_speed_by_their_weights() -> None:
+    sim = two_crawls(weight=3.0)
+    sim.handle(SpeedSet(at=START, speeds=(Speed("", pages=1.0),)))
+    for number in range(40):
+        sim.admit(*urls(DEFAULT_CRAWL, 20, f"http://a{number}.test"))
+    for number in range(10):
+        sim.admit(*urls("b", 80, f"http://b{number}.test"), crawl="b")
+    sim.run(until=START + 400.0)
+    shares = visits_by_crawl(sim)
+    assert shares.total() > 300
+    assert 2.5 <= shares["b"] / shares[DEFAULT_CRAWL] <= 3.5
+
+
+def test_totals_and_queues_are_those_of_each_crawl() -> None:
+    sim = two_crawls()
+    admit_to_both(sim, 10)
+    sim.admit(*urls("b", 5, "http://www.a.test"), crawl="b")
+    assert (tally(sim, DEFAULT_CRAWL).queued, tally(sim, "b").queued) == (10, 15)
+    sim.run()
+    assert (tally(sim, DEFAULT_CRAWL).pages, tally(sim, "b").pages) == (10, 15)
+    assert (tally(sim, DEFAULT_CRAWL).queued, tally(sim, "b").queued) == (0, 0)
+
+
+def test_lost_order_returns_to_the_queue_of_its_crawl() -> None:
+    sim = two_crawls()
+    admit_to_both(sim, 10)
+    run_until_visits(sim, 8)
+    sim.lose()
+    sim.run()
+    assert {*sim.pages()} == {*urls(DEFAULT_CRAWL, 10), *urls("b", 10)}
+    assert sim.store.table(HostRow).get("a.test", HOST).condition is Condition.IDLE  # type: ignore[union-attr]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([DEFAULT_CRAWL, "b", "c"]),
+            st.sampled_from([HOST, "http://www.a.test", "http://b.test"]),
+            st.integers(1, 8),
+            st.integers(0, 12),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_restarts_lose_no_url_of_any_crawl_and_keep_delays(
+    steps: list[tuple[str, str, int, int, bool]],
+) -> None:
+    sim = two_crawls()
+    sim.define("c", weight=2.0)
+    expected, number = set[tuple[str, str]](), 0
+    for crawl, host, count, steps_after, restarts in steps:
+        found = [f"{host}/{crawl}/{number + index}" for index in range(count)]
+        number += count
+        sim.admit(*found, crawl=crawl)
+        expected |= {(crawl, url) for url in found}
+        sim.run(steps=steps_after)
+        if restarts:
+            sim.start()
+    sim.run()
+    visited = {(order.crawl, one.url) for _, order in sim.orders for one in order.visits}
+    assert expected <= visited
+    assert all(gap >= DELAY for _, gap in sim.gaps())
+    rows = [row for row in sim.store.table(HostRow).everything()]
+    assert all(row.queued == 0 for row in rows)
