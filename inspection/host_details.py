@@ -197,7 +197,8 @@ def _queue(
         if found_rank == rank and (number, queued.bucket_index) <= (bucket, index):
             continue
         if not queued.url or (
-            row.new.surplus and is_surplus(queued, visited.get((crawl.id, row.host), queued.url))
+            row.of(crawl.id).new.surplus
+            and is_surplus(queued, visited.get((crawl.id, row.host), queued.url))
         ):
             continue  # It was erased, or visited by another entry.
         item = QueuedItem(

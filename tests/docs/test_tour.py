@@ -60,12 +60,12 @@ def museum(url: str, now: float) -> tuple[float, Reply]:
 
 def host_cells(row: HostRow, now: float) -> tuple[str, ...]:
     """Return a host's row as the tour shows it, without the first column."""
-    lease = row.lease
+    lease, own = row.lease, row.of(DEFAULT_CRAWL)
     return (
         f"{now - START:.1f}",
         str(row.condition),
-        str(row.new.ranks[0].cursor if row.new.ranks else 0),
-        str(row.new.queued),
+        str(own.new.ranks[0].cursor if own.new.ranks else 0),
+        str(own.new.queued),
         f"`{lease.order}`" if lease.order else "none",
         f"{lease.done} of {lease.ordered}" if lease.order else "none",
         f"{max(0.0, row.ready_at - START):.1f}",
