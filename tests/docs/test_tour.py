@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from console.tables import TABLES
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import TOPICS
 from services.dedup.seen import SeenRow
 from services.fetcher.outcome import Reply
