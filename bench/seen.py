@@ -92,7 +92,8 @@ def run_dedup(settings: KafkaSettings, folder: Path, total: int) -> None:
     )
     thread = threading.Thread(target=work, args=(backends,))
     thread.start()
-    measure(lambda: REGISTRY.get_sample_value("gossamer_urls_admitted_total") or 0.0, total)
+    name = "gossamer_urls_admitted_total"
+    measure(lambda: REGISTRY.get_sample_value(name, {"crawl": "default"}) or 0.0, total)
     stop.set()
     thread.join()
 

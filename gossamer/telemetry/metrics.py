@@ -1,7 +1,9 @@
 """The register of all metrics. A metric without an entry cannot be used.
 
-Names contain their unit (`_seconds`, `_bytes`, `_ratio`), and names of counters end in `_total`. A
-process that serves metrics calls `show_counters`, so that all counters are shown from the start. A
+Names contain their unit (`_seconds`, `_bytes`, `_ratio`), and names of counters end in `_total`.
+The label `crawl` has one value for each defined crawl. So metrics about records of any program, as
+dead letters are, do not have it: a seed may name any crawl. A process that serves metrics calls
+`show_counters`, so that counters without labels are shown from the start. A
 gauge or a histogram is shown once its process has a value for it, because the 0 of a process that
 measures nothing would look like a measurement.
 
@@ -48,25 +50,29 @@ COUNTERS: dict[str, Metric] = {
         ("hazard",),
     ),
     "gossamer_outcomes_total": Metric(
-        "Completed visits, by outcome.",
-        ("outcome",),
+        "Completed visits, by outcome and crawl.",
+        ("outcome", "crawl"),
     ),
     "gossamer_received_bytes_total": Metric(
-        "Bytes of response bodies that the fetcher received, as sent by the servers."
+        "Bytes of response bodies that the fetcher received, as sent by the servers, by crawl.",
+        ("crawl",),
     ),
     "gossamer_verdicts_total": Metric(
-        "Verdicts on visited pages, by verdict.",
-        ("verdict",),
+        "Verdicts on visited pages, by verdict and crawl.",
+        ("verdict", "crawl"),
     ),
     "gossamer_documents_gone_total": Metric(
-        "Documents that are gone from `pages`, by reason.",
-        ("reason",),
+        "Documents that are gone from `pages`, by reason and crawl.",
+        ("reason", "crawl"),
     ),
     "gossamer_urls_admitted_total": Metric(
-        "URLs that passed the URL-seen test for the first time."
+        "URLs that passed the URL-seen test for the first time, by crawl.",
+        ("crawl",),
     ),
     "gossamer_requisites_admitted_total": Metric(
-        "Requisites that passed the URL-seen test, each once in `archive.requisites_period`."
+        "Requisites that passed the URL-seen test, each once in `archive.requisites_period`, by "
+        "crawl.",
+        ("crawl",),
     ),
     "gossamer_urls_promoted_total": Metric(
         "Waiting URLs that were queued again because a later link gave them a better rank."
@@ -97,7 +103,7 @@ COUNTERS: dict[str, Metric] = {
     "gossamer_distrusted_validators_total": Metric(
         "Hosts whose ETag or Last-Modified proved wrong and is not sent any more."
     ),
-    "gossamer_archived_bytes_total": Metric("Bytes written to WARC files."),
+    "gossamer_archived_bytes_total": Metric("Bytes written to WARC files, by crawl.", ("crawl",)),
     "gossamer_archive_rewritten_files_total": Metric(
         "WARC files that were rewritten or removed: `erased` for `gossamer forget`, `shortened` or "
         "`dropped` by `archive.keep_versions`, `archive.keep_age` and `archive.keep_size`.",
@@ -113,7 +119,8 @@ COUNTERS: dict[str, Metric] = {
     ),
     "gossamer_not_archived_total": Metric(
         "Pages that were not archived because they ask not to be, because they are walls, or "
-        "because the site does not allow a use that the crawl is for."
+        "because the site does not allow a use that the crawl is for, by crawl.",
+        ("crawl",),
     ),
     "gossamer_walls_total": Metric(
         "Responses that were walls in place of pages, by what they demand and by their product.",

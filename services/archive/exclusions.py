@@ -61,7 +61,7 @@ class Exclusions:
             or self._is_excluded(page)
             or is_forbidden(page, robots_meta, self._not_archived, self._product)
         ):
-            count("gossamer_not_archived_total")
+            count("gossamer_not_archived_total", crawl=page.crawl)
             return None
         return page
 

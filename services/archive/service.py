@@ -167,7 +167,7 @@ class Archive(Processor):
         segment = segment or self._begin_segment(file, page, now)
         records = captured.response + captured.others + self._dns(page, file)
         offset = segment.append(records)
-        count("gossamer_archived_bytes_total", segment.size - offset)
+        count("gossamer_archived_bytes_total", segment.size - offset, crawl=page.crawl)
         if segment.size > self._settings.segment_size:
             self._full.append(self._open.pop(page.crawl))
         if page.visit.purpose not in CAPTURED_PURPOSES:
@@ -208,7 +208,7 @@ class Archive(Processor):
         self._serial += 1
         self._addresses[page.crawl] = set()
         segment.append(warcinfo(page, self._definitions.get(page.crawl), file, now, self._contact))
-        count("gossamer_archived_bytes_total", segment.size)
+        count("gossamer_archived_bytes_total", segment.size, crawl=page.crawl)
         return segment
 
     def _finish_old_segments(self, now: float) -> None:

@@ -142,7 +142,7 @@ class Documents:
             )
             self._rows.put(row)
         if (row.gone, row.missed_since) == (Gone.SOFT_404, at):
-            count("gossamer_documents_gone_total", reason=row.gone)
+            count("gossamer_documents_gone_total", reason=row.gone, crawl=row.crawl)
             yield Tombstone(
                 probe.crawl,
                 url,
@@ -218,7 +218,7 @@ def _continues(page: PageParsed, before: DocumentRow) -> bool:
 
 
 def _tombstone(page: PageParsed, reason: str) -> Tombstone:
-    count("gossamer_documents_gone_total", reason=reason)
+    count("gossamer_documents_gone_total", reason=reason, crawl=page.crawl)
     redirects_to = next((link.url for link in page.links if link.redirect), "")
     return Tombstone(
         page.crawl,

@@ -97,7 +97,7 @@ class Requisites:
                 one for one, found in zip(urls.values(), findings, strict=True) if found is finding
             )
             if admitted:
-                count("gossamer_requisites_admitted_total", len(admitted))
+                count("gossamer_requisites_admitted_total", len(admitted), crawl=event.crawl)
                 yield UrlsAdmitted(
                     crawl=event.crawl,
                     at=now,

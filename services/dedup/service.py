@@ -335,7 +335,7 @@ class Dedup(Processor):
             self._guesses.record_page(page)
         for event in self._pages.handle(page, now):
             if isinstance(event, PageDeduplicated):
-                count("gossamer_verdicts_total", verdict=event.verdict)
+                count("gossamer_verdicts_total", verdict=event.verdict, crawl=event.crawl)
                 if event.verdict not in GONE_VERDICTS:
                     in_links = self._in_links.pop(event.crawl, event.visit.url)
                     event = replace(event, in_links=in_links)
@@ -369,7 +369,7 @@ def _admit(
     URLs of other sites, such as the original of a replica, go to the URL-seen test of their site.
     """
     if of_site := tuple(found for found in urls if site_of(found.url) == event.site):
-        count("gossamer_urls_admitted_total", len(of_site))
+        count("gossamer_urls_admitted_total", len(of_site), crawl=event.crawl)
         yield UrlsAdmitted(
             crawl=event.crawl,
             at=now,

@@ -404,8 +404,8 @@ def _make_robots_answered(
 
 def count_visit(event: VisitEnded) -> None:
     """Count *event* in the metrics, after it was appended to the log."""
-    count("gossamer_outcomes_total", outcome=event.outcome)
-    count("gossamer_received_bytes_total", event.received)
+    count("gossamer_outcomes_total", outcome=event.outcome, crawl=event.crawl)
+    count("gossamer_received_bytes_total", event.received, crawl=event.crawl)
     count_hazards("fetcher", event.hazards)
     if event.wall:
         count("gossamer_walls_total", kind=event.wall.kind, product=event.wall.name)

@@ -200,7 +200,8 @@ def test_control_events_are_ignored(tmp_path: Path) -> None:
 
 def test_metric_counts_the_bytes_written(tmp_path: Path) -> None:
     def total() -> float:
-        return REGISTRY.get_sample_value("gossamer_archived_bytes_total") or 0.0
+        labels = {"crawl": "default"}
+        return REGISTRY.get_sample_value("gossamer_archived_bytes_total", labels) or 0.0
 
     before = total()
     archive_pages(tmp_path, *(page(i) for i in range(5)))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
+from prometheus_client import REGISTRY
 
 from gossamer.events import CrawlDefined, PageArchived
 from gossamer.log.codec import encode
@@ -80,6 +81,32 @@ def test_files_of_a_crawl_have_its_definition_and_only_its_captures(tmp_path: Pa
         assert kinds.count("response") == 1 and "revisit" not in kinds
         listed = WarcFiles(tmp_path / "warc", crawl=name)
         assert [one.name for one in listed.files] == [file.name]
+
+
+def test_metrics_count_the_bytes_and_exclusions_of_each_crawl(tmp_path: Path) -> None:
+    names = "gossamer_archived_bytes_total", "gossamer_not_archived_total"
+
+    def read() -> dict[tuple[str, str], float]:
+        return {
+            (name, crawl): REGISTRY.get_sample_value(name, {"crawl": crawl}) or 0.0
+            for name in names
+            for crawl in CRAWLS
+        }
+
+    before, crawl = read(), Crawl(tmp_path)
+    define(crawl, "news-eu", purposes=("train-ai",))
+    reserved = read_headers((("Content-Usage", "train-ai=n"),), "gossamer")
+    for name in CRAWLS:
+        crawl.fetch(page(1, crawl=name), page(2, crawl=name, usage_statements=reserved))
+    crawl.work()
+    crawl.end()
+    counted = {at: value - before[at] for at, value in read().items()}
+    sizes = {name: file_of(tmp_path / "warc", name).stat().st_size for name in CRAWLS}
+    assert counted == {
+        **{(names[0], name): sizes[name] for name in CRAWLS},
+        (names[1], "default"): 0,
+        (names[1], "news-eu"): 1,
+    }
 
 
 def test_erased_page_is_in_the_files_of_no_crawl(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from prometheus_client import REGISTRY
 
 from gossamer.crawl import accept, create_own_topic
 from gossamer.errors import Poison
@@ -70,6 +71,14 @@ def test_each_topic_has_only_the_pages_and_tombstones_of_its_crawls(log: SqliteL
     (document,) = (one for one in records(log, OWN) if one.value)
     page = decode(document)
     assert isinstance(page, Page) and (page.crawl, page.url) == ("news", f"{URL}other")
+
+
+def test_metrics_count_the_verdicts_of_each_crawl(log: SqliteLog) -> None:
+    for crawl in (*SHARED, "news"):
+        labels = {"verdict": "gone", "crawl": crawl}
+        assert REGISTRY.get_sample_value("gossamer_verdicts_total", labels)
+        labels = {"reason": "removed", "crawl": crawl}
+        assert REGISTRY.get_sample_value("gossamer_documents_gone_total", labels)
 
 
 def test_own_topic_keeps_the_newest_record_of_each_key(log: SqliteLog) -> None:

@@ -76,8 +76,8 @@ def metric(name: str, **labels: str) -> float:
 
 async def test_orders_yield_outcomes_and_pages(log: SqliteLog, store: SqliteStore) -> None:
     log.append([Message(VISITS_ORDERED.name, "x", b"no order", "x")])
-    before = metric("gossamer_outcomes_total", outcome="page")
-    received = metric("gossamer_received_bytes_total")
+    before = metric("gossamer_outcomes_total", outcome="page", crawl="default")
+    received = metric("gossamer_received_bytes_total", crawl="default")
     async with serving(a=page(b"one"), b=page(b"two")) as server:
         put(log, order(f"{server.root}/a", f"{server.root}/b"))
         out = Tail(log)
@@ -87,8 +87,8 @@ async def test_orders_yield_outcomes_and_pages(log: SqliteLog, store: SqliteStor
     assert [one.body for one in out.pages] == [b"one", b"two"]
     assert len(out.events) == 5, "the unreadable record is in the dead letters"
     assert log.lag("fetcher", VISITS_ORDERED.name) == 0
-    assert metric("gossamer_outcomes_total", outcome="page") == before + 2
-    assert metric("gossamer_received_bytes_total") == received + 6
+    assert metric("gossamer_outcomes_total", outcome="page", crawl="default") == before + 2
+    assert metric("gossamer_received_bytes_total", crawl="default") == received + 6
     assert metric("gossamer_fetches_open") == 0
 
 

@@ -24,7 +24,7 @@ Samples = dict[tuple[str, str], float]
 
 def work(scraped: Connection, amount: int) -> None:
     """Count, and answer scrapes, in a process of its own."""
-    count("gossamer_received_bytes_total", amount)
+    count("gossamer_received_bytes_total", amount, crawl="default")
     set_gauge("gossamer_fetches_open", amount)
     for _ in range(amount):
         observe("gossamer_fetch_seconds", 0.02)

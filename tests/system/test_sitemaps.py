@@ -30,7 +30,7 @@ MAX_WAIT = 10.0
 """Seconds beyond its own delay that a site may wait for its next visit."""
 PAUSE = 0.5
 """Seconds between two checks of the fleet."""
-ADMITTED = re.compile(r"^gossamer_urls_admitted_total (\S+)$", re.MULTILINE)
+ADMITTED = re.compile(r"^gossamer_urls_admitted_total\{crawl=\"default\"\} (\S+)$", re.MULTILINE)
 LOST = re.compile(r'"lost": \[\d')
 
 
