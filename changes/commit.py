@@ -8,7 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from changes.plan import ChangeRequest, Effect, Item, Plan, list_settings, units_in
-from gossamer.events import ChangeRecorded
+from gossamer.crawl import create_own_topic
+from gossamer.events import ChangeRecorded, CrawlDefined
 from gossamer.log import Log, Message
 from gossamer.log.codec import encode
 
@@ -43,6 +44,9 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
     change = record_change(log, plan, request, now)
     count = 0
     for batch in _batches(chain((first,), items)):
+        for item in batch:
+            if isinstance(item, CrawlDefined):
+                create_own_topic(log, item)
         log.append(map(_message, batch))
         count += sum(map(units_in, batch))
     return Committed(id=change, effect=_counted(plan.effect, count))

@@ -269,11 +269,7 @@ def accept(event: CrawlDefined | SeedAdded) -> None:
             parse_policy(event.revisit)
             parse_strategy(event.strategy)
             check_steps(event.url_steps)
-            if event.own_topic and topic_of_pages(event) in TOPICS:
-                raise BadSettings(
-                    f"a crawl with the id {event.crawl!r} cannot have a topic of its own, because "
-                    f"{topic_of_pages(event)} is another topic: use another id"
-                )
+            _check_own_topic(event)
             policy_of(event)
             for party in event.parties.values():
                 parse_scope(party.scope or ANYWHERE)
@@ -286,10 +282,20 @@ def accept(event: CrawlDefined | SeedAdded) -> None:
 def create_own_topic(log: Log, crawl: CrawlDefined) -> None:
     """Create the topic that the pages of *crawl* have alone, if its definition asks for one.
 
-    Call it before the definition is appended, since dedup may publish a page soon after.
+    Call it before the definition is appended, since dedup may publish a page soon after. Raise
+    BadSettings if another topic has the name.
     """
+    _check_own_topic(crawl)
     for topic in own_topics([crawl]):
         log.create_topic(topic)
+
+
+def _check_own_topic(crawl: CrawlDefined) -> None:
+    if crawl.own_topic and topic_of_pages(crawl) in TOPICS:
+        raise BadSettings(
+            f"a crawl with the id {crawl.crawl!r} cannot have a topic of its own, because "
+            f"{topic_of_pages(crawl)} is another topic: use another id"
+        )
 
 
 def strategy_of(crawl: CrawlDefined) -> str:

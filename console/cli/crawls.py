@@ -14,7 +14,7 @@ from console.cli.options import DEFAULT_FLEET_POLICY, add_place, open_from
 from console.cli.status import print_crawls
 from console.output import YELLOW, print_items, say
 from gossamer import clock
-from gossamer.crawl import check_not_removed, seeds_applied
+from gossamer.crawl import check_not_removed, create_own_topic, seeds_applied
 from gossamer.crawl_file import (
     CrawlFile,
     Difference,
@@ -115,6 +115,7 @@ def _apply(place: OpenCrawl, file: CrawlFile) -> int:
     crawl = file.definition.crawl
     before, applied = place.crawls().get(crawl), seeds_applied(place.log, crawl)
     events = file.events(before, applied, clock.now())
+    create_own_topic(place.log, file.definition)
     for start in range(0, len(events), MAX_BATCH_SEEDS):
         place.log.append([encode(event) for event in events[start : start + MAX_BATCH_SEEDS]])
     added = plural(sum(isinstance(event, SeedAdded) for event in events), "new seed")

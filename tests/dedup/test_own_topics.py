@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from gossamer.crawl import accept, create_own_topic
-from gossamer.errors import Poison
+from gossamer.errors import BadSettings, Poison
 from gossamer.events import CrawlDefined, Page
 from gossamer.events.topics import PAGES
 from gossamer.log import Record
@@ -102,6 +102,8 @@ def test_crawl_cannot_have_a_topic_that_exists(crawl: str) -> None:
     accept(definition(crawl))
     with pytest.raises(Poison, match=f"pages.{crawl} is another topic"):
         accept(definition(crawl, own_topic=True))
+    with pytest.raises(BadSettings, match="use another id"):
+        create_own_topic(SqliteLog(Database(":memory:")), definition(crawl, own_topic=True))
 
 
 def test_unknown_topic_is_refused(log: SqliteLog) -> None:

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from console.cli.main import main
-from gossamer.crawl import create_own_topic, last_definition
+from gossamer.crawl import last_definition
 from gossamer.events import CrawlDefined
 from gossamer.events.topics import TOPICS
 from gossamer.log.codec import encode
@@ -246,22 +246,24 @@ def test_apply_defines_the_crawl_once(cluster: Cluster, apply: Apply) -> None:
 
 
 def test_topic_of_a_single_crawl_is_created_and_listed(
-    cluster: Cluster, apply: Apply, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, apply: Apply, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.write(partitions=2)
     assert apply()[0] == 0
     settings = KafkaSettings(
         servers=cluster.servers, prefix=cluster.prefix, partitions=2, replication=1
     )
+    for name, topic in (("news", "own"), ("shops", "shared")):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(f'seeds = ["http://a.example/"]\n[output]\ntopic = "{topic}"\n')
+        assert main(["crawls", "apply", str(file), "--config", str(cluster.config)]) == 0
+    assert {"pages.news", "pages.shops"} & cluster.partition_counts().keys() == {"pages.news"}
     with closing(KafkaLog(settings)) as log:
-        for name in ("news", "shops", "mine"):
-            own = name != "shops"
-            crawl = CrawlDefined(at=1.0, crawl=name, scope="any()", max_depth=1, own_topic=own)
-            if name != "mine":
-                create_own_topic(log, crawl)
-            log.append([encode(crawl)])
+        mine = CrawlDefined(at=1.0, crawl="mine", scope="any()", max_depth=1, own_topic=True)
+        log.append([encode(mine)])
     assert cluster.partition_counts()["pages.news"] == 2
     assert cluster.config_of("pages.news")["cleanup.policy"] == "compact"
+    capsys.readouterr()
     # The topic of a definition that was restored, or appended by another program.
     created = f"{cluster.prefix}pages.mine: created with 2 partitions, replication factor 1"
     assert apply() == (0, [created], [])
