@@ -6,6 +6,8 @@ from changes.plan import Effect, Plan, setting_plan
 from gossamer.blocklist import describe_rule
 from gossamer.crawl import blocklist_of
 from gossamer.events import BlocklistChanged
+from gossamer.expiries import expiries_of
+from gossamer.log.codec import key_of
 from inspection.crawl import OpenCrawl
 from inspection.figures import plural
 
@@ -15,8 +17,9 @@ MAX_SUBJECTS = 3
 
 def plan_block(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:
     """Return the plan that adds *rules*, as `parse_rule` returns them, to the blocklist."""
-    current = blocklist_of(crawl.log).rules
-    added = [rule for rule in rules if rule not in current]
+    current, expiring = blocklist_of(crawl.log).rules, expiries_of(crawl.log)
+    lasting = {rule for rule, event in current.items() if key_of(event) not in expiring}
+    added = [rule for rule in rules if rule not in lasting]
     effect = Effect(
         text=f"{plural(len(added), 'rule')} added. Requests in flight finish; queued URLs are "
         "parked until the rule is lifted.",
@@ -24,13 +27,15 @@ def plan_block(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:
         refused=tuple(
             f"{rule} was blocked already: {describe_rule(rule)}"
             for rule in rules
-            if rule in current
+            if rule in lasting
         ),
         count=len(added),
     )
-    before = [BlocklistChanged(at=0.0, rule=rule, lifted=True) for rule in added]
+    before = [
+        current.get(rule) or BlocklistChanged(at=0.0, rule=rule, lifted=True) for rule in added
+    ]
     after = [BlocklistChanged(at=now, rule=rule) for rule in added]
-    return setting_plan("block", subjects(added), before, after, effect)
+    return setting_plan(crawl.log, "block", subjects(added), before, after, effect)
 
 
 def plan_unblock(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:
@@ -51,7 +56,7 @@ def plan_unblock(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:
     )
     before = [current[rule] for rule in lifted]
     after = [BlocklistChanged(at=now, rule=rule, lifted=True) for rule in lifted]
-    return setting_plan("unblock", subjects(lifted), before, after, effect)
+    return setting_plan(crawl.log, "unblock", subjects(lifted), before, after, effect)
 
 
 def subjects(names: Sequence[str]) -> str:

@@ -4,14 +4,15 @@ import secrets
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from changes.plan import ChangeRequest, Effect, Item, Plan, list_settings, units_in
 from gossamer.crawl import create_own_topic
-from gossamer.events import ChangeRecorded, CrawlDefined
+from gossamer.events import ChangeExpires, ChangeRecorded, CrawlDefined
+from gossamer.expiries import expiries_of
 from gossamer.log import Log, Message
-from gossamer.log.codec import encode
+from gossamer.log.codec import encode, key_of
 
 MAX_BATCH_MESSAGES, MAX_BATCH_BYTES = 1000, 8 << 20
 """Records that are appended at once, and the bytes of their values."""
@@ -43,6 +44,8 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
         return Committed(id=None, effect=replace(plan.effect, count=0))
     change = record_change(log, plan, request, now)
     count = 0
+    # Before the settings, so that none stays for ever after a crash.
+    log.append(map(encode, _expiries(log, plan, request, change)))
     for batch in _batches(chain((first,), items)):
         for item in batch:
             if isinstance(item, CrawlDefined):
@@ -50,6 +53,30 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
         log.append(map(_message, batch))
         count += sum(map(units_in, batch))
     return Committed(id=change, effect=_counted(plan.effect, count))
+
+
+def _expiries(log: Log, plan: Plan, request: ChangeRequest, change: str) -> Iterator[ChangeExpires]:
+    """Yield the expiries of the settings of *plan*, if it expires.
+
+    If a setting that is replaced would have expired itself, the setting before it will return.
+    """
+    if request.expires_at is None:
+        return
+    pending = expiries_of(log)
+    for before, after in plan.settings:
+        if before is None:
+            continue
+        key = key_of(after)
+        yield ChangeExpires(
+            at=after.at,
+            setting=key,
+            set_at=after.at,
+            expires_at=request.expires_at,
+            before=pending[key].before if key in pending else to_builtins(before),
+            after=to_builtins(after),
+            actor=request.actor,
+            change=change,
+        )
 
 
 def record_change(log: Log, plan: Plan, request: ChangeRequest, now: float) -> str:

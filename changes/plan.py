@@ -9,7 +9,8 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from gossamer.events import FLEET, ChangedSetting, Event
-from gossamer.log import Message
+from gossamer.expiries import expiries_of
+from gossamer.log import Log, Message
 from gossamer.log.codec import key_of
 
 MAX_LISTED_BYTES = 600_000
@@ -70,14 +71,22 @@ class Plan:
 
 
 def setting_plan(
-    action: str, subject: str, before: Iterable[Event], after: Iterable[Event], effect: Effect
+    log: Log,
+    action: str,
+    subject: str,
+    before: Iterable[Event],
+    after: Iterable[Event],
+    effect: Effect,
 ) -> Plan:
     """Return the plan that replaces the settings *before* by *after*, pairs with equal keys.
 
-    Equal pairs are not in the plan.
+    A setting that is the same before and after is not in the plan, unless it would expire.
     """
+    expiring = expiries_of(log)
     pairs = tuple(
-        (old, new) for old, new in zip(before, after, strict=True) if replace(old, at=new.at) != new
+        (old, new)
+        for old, new in zip(before, after, strict=True)
+        if replace(old, at=new.at) != new or key_of(new) in expiring
     )
     crawl = pairs[0][1].crawl if pairs else FLEET
     return Plan(action=action, subject=subject, crawl=crawl, settings=pairs, effect=effect)

@@ -30,7 +30,7 @@ def plan_site(crawl: OpenCrawl, site: str, values: Mapping[str, Any], now: float
     All other settings of the site stay. Raise BadSettings for an invalid value.
     """
     before = overrides_of(crawl.log).get(site) or SiteOverridden(at=0.0, site=site)
-    return _plan("site", site, before, _changed(before, values, now))
+    return _plan(crawl.log, "site", site, before, _changed(before, values, now))
 
 
 def plan_host(
@@ -46,7 +46,7 @@ def plan_host(
     start = HostOverridden(at=0.0, host=host) if as_site else before
     if values.get("delay", 0.0) is None:
         values = {**values, "ours": False}
-    return _plan("host", host, before, _changed(start, values, now))
+    return _plan(crawl.log, "host", host, before, _changed(start, values, now))
 
 
 def _changed(before: Override, values: Mapping[str, Any], now: float) -> Override:
@@ -70,9 +70,9 @@ def check_certificate(certificate: str) -> None:
         raise BadSettings(str(error)) from error
 
 
-def _plan(action: str, subject: str, before: Override, after: Override) -> Plan:
+def _plan(log: Log, action: str, subject: str, before: Override, after: Override) -> Plan:
     text = f"{subject}: {override_text(after)} (before: {override_text(before)})."
-    return setting_plan(action, subject, [before], [after], Effect(text=text))
+    return setting_plan(log, action, subject, [before], [after], Effect(text=text))
 
 
 def override_lines(log: Log, site: str) -> Iterator[str]:

@@ -30,7 +30,7 @@ def plan_speeds(crawl: OpenCrawl, speeds: Sequence[Speed], now: float) -> Plan:
     after = SpeedSet(at=now, speeds=tuple(map(check_limit, speeds)))
     lines = tuple(speed_lines(after, now))
     effect = Effect(text=f"{'; '.join(lines)} (before: {active_speed(before, now)}).", lines=lines)
-    return setting_plan("speed", "", [before], [after], effect)
+    return setting_plan(crawl.log, "speed", "", [before], [after], effect)
 
 
 def check_limit(limit: Speed) -> Speed:

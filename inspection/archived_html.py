@@ -118,7 +118,7 @@ def _page(title: str, content: str) -> str:
 
 def write_html(nodes: Iterable[DisplayNode]) -> str:
     """Return the HTML of *nodes*. Elements and attributes that may not be shown are left out,
-    whoever put them into *nodes*."""
+    even if they are in *nodes*."""
     return "".join(_pieces(nodes))
 
 

@@ -26,6 +26,7 @@ from gossamer.erasures import ErasureRow
 from gossamer.errors import Corrupt, GossamerError
 from gossamer.events import (
     BlocklistChanged,
+    ChangeExpires,
     Event,
     HostOverridden,
     Outcome,
@@ -39,6 +40,7 @@ from gossamer.runtime.identity import STORE, IdentityRow
 from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translate_errors
 from gossamer.store.sqlite import SqliteStore
 from gossamer.volumes import OPEN_SUFFIX, PARTIAL_SUFFIX
+from inspection.audit import ChangeFilter, iterate_changes
 from inspection.folder import Folder
 from services.archive.rows import STANDALONE_WRITER, SegmentRow
 from services.archive.segments import FILE_NAME, NO_SPACE_ERRNOS, repair, sync
@@ -47,7 +49,7 @@ from services.frontier.rows import HostRow
 
 DESCRIPTION = "snapshot.json"
 COPY, BLOBS = "gossamer.db", "blobs"
-KEPT_EVENTS = (BlocklistChanged, SiteOverridden, HostOverridden, SpeedSet)
+KEPT_EVENTS = (BlocklistChanged, SiteOverridden, HostOverridden, SpeedSet, ChangeExpires)
 """Settings that a restore keeps: site owners may have requested them."""
 
 
@@ -81,6 +83,8 @@ class NewerState:
     """Site and host → the end of the host's delay or Retry-After, in epoch seconds."""
     settings: Sequence[Event] = ()
     """The settings of operators."""
+    changes: Sequence[Event] = ()
+    """The records of changes on `audit`."""
     erased: Sequence[str] = ()
     """The erased URLs, hosts and sites."""
 
@@ -298,6 +302,12 @@ def _read_newer_state(folder: Folder, snapshot: Snapshot) -> NewerState:
                     for event in newest_events(opened.log).values()
                     if isinstance(event, KEPT_EVENTS) and event.at > since
                 ],
+                # What was changed stays true, so `audit` is never rewound.
+                changes=[
+                    change
+                    for change in iterate_changes(opened.log, ChangeFilter(since=since))
+                    if change.at > since
+                ],
                 erased=sorted({erasure.target for erasure in erasures if erasure.at > since}),
             )
     except GossamerError:
@@ -349,7 +359,7 @@ def _add_newer_state(path: Path, newer: NewerState) -> None:
                 until = max(until, row.politeness.busy_until or 0.0)
                 hosts.put(replace(row, politeness=replace(row.politeness, busy_until=until)))
         store.flush()
-        SqliteLog(database).append([encode(event) for event in newer.settings])
+        SqliteLog(database).append([encode(event) for event in (*newer.settings, *newer.changes)])
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -27,7 +27,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="read rules from FILE, one a line (# begins a comment); - is standard input",
     )
-    add_change(command)
+    add_change(command, may_expire=True)
     add_place(command)
 
 

@@ -7,6 +7,8 @@ from console.output import RED, say
 from gossamer.blocklist import describe_rule
 from gossamer.crawl import blocklist_of, canonical_of_typed
 from gossamer.errors import BadSettings
+from gossamer.expiries import expiries_of
+from gossamer.log.codec import key_of
 from gossamer.web.url import BadUrl
 from inspection.figures import instant
 
@@ -26,10 +28,12 @@ def run(options: argparse.Namespace) -> int:
     except BadUrl as error:
         raise BadSettings(str(error)) from error
     with open_from(options) as crawl:
-        blocklist = blocklist_of(crawl.log)
+        blocklist, expiries = blocklist_of(crawl.log), expiries_of(crawl.log)
     if not urls:
         for rule, event in sorted(blocklist.rules.items()):
-            say(f"{rule}  {describe_rule(rule)}, since {instant(event.at)}")
+            expiry = expiries.get(key_of(event))
+            until = f", until {instant(expiry.expires_at)}" if expiry and expiry.expires_at else ""
+            say(f"{rule}  {describe_rule(rule)}, since {instant(event.at)}{until}")
         if not blocklist.rules:
             say("The blocklist is empty: gossamer block RULE adds a rule.")
         return 0 if blocklist.rules else 1

@@ -7,13 +7,23 @@ import socket
 
 from changes.commit import commit, preview
 from changes.plan import ChangeRequest, Effect, Plan
+from console.cli.options import seconds
 from console.output import BOLD, GREEN, YELLOW, say
 from gossamer import clock
 from inspection.crawl import OpenCrawl
+from inspection.figures import instant
 
 
-def add_change(command: argparse.ArgumentParser) -> None:
-    """Add the options of a change to *command*."""
+def add_change(command: argparse.ArgumentParser, may_expire: bool = False) -> None:
+    """Add the options of a change to *command*; *may_expire*: of a setting."""
+    if may_expire:
+        command.add_argument(
+            "--for",
+            dest="expires_after",
+            type=seconds,
+            metavar="TIME",
+            help="restore the earlier setting after TIME: 30min, 12h, '1 day'",
+        )
     command.add_argument(
         "--reason",
         default="",
@@ -27,7 +37,9 @@ def add_change(command: argparse.ArgumentParser) -> None:
 
 def request_of(options: argparse.Namespace) -> ChangeRequest:
     """Return the request of the user who runs the command."""
-    return ChangeRequest(actor=user_name(), reason=options.reason)
+    expires_after = getattr(options, "expires_after", None)
+    expires_at = None if expires_after is None else clock.now() + expires_after
+    return ChangeRequest(actor=user_name(), reason=options.reason, expires_at=expires_at)
 
 
 def user_name() -> str:
@@ -45,13 +57,16 @@ def carry_out(crawl: OpenCrawl, plan: Plan, options: argparse.Namespace) -> Effe
     Return the effect, whose count is 0 if there is nothing to change. The caller prints its
     sentence.
     """
+    request = request_of(options)
     if options.dry_run:
         effect = preview(plan)
         say("Dry run: nothing is changed. Without --dry-run:", BOLD)
     else:
-        effect = commit(crawl.log, plan, request_of(options), clock.now()).effect
+        effect = commit(crawl.log, plan, request, clock.now()).effect
     for line in effect.lines:
         say(line, GREEN)
     for line in effect.refused:
         say(line, YELLOW)
+    if request.expires_at is not None and effect.count:
+        say(f"This ends at {instant(request.expires_at)}: then the earlier setting returns.")
     return effect

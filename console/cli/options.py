@@ -91,6 +91,7 @@ PAGE_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
 LISTED_ITEMS = 50
 """Items that a command lists by default."""
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+UNITS |= {"hour": 3600.0, "hours": 3600.0, "day": 86400.0, "days": 86400.0}
 _duration = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
 

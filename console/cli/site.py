@@ -66,7 +66,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     for name, settings in OPTIONS.items():
         command.add_argument(name, **settings)
-    add_change(command)
+    add_change(command, may_expire=True)
     add_place(command)
 
 

@@ -38,7 +38,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="set the limit for these times only, UTC: 'mon-fri 08:00-18:00', sat,sun, "
         "22:00-06:00 (default: all other times)",
     )
-    add_change(command)
+    add_change(command, may_expire=True)
     add_place(command)
 
 

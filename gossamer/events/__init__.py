@@ -10,6 +10,9 @@ from gossamer.events.control import (
     BlocklistChanged as BlocklistChanged,
 )
 from gossamer.events.control import (
+    ChangeExpires as ChangeExpires,
+)
+from gossamer.events.control import (
     CrawlDefined as CrawlDefined,
 )
 from gossamer.events.control import (

@@ -1,6 +1,6 @@
 """The events on the control topic, which configure all services. See `gossamer.log.control`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
@@ -198,3 +198,23 @@ class SpeedSet(FleetEvent, frozen=True, kw_only=True, tag="speed_set"):
     speeds: tuple[Speed, ...] = ()
     """The limits in order of precedence: the first one that applies now counts. Without one, there
     is no limit."""
+
+
+class ChangeExpires(FleetEvent, frozen=True, kw_only=True, tag="change_expires"):
+    """A setting expires: the owner of partition 0 then restores the earlier one. The newest event
+    of a setting counts. See `gossamer.expiries`."""
+
+    setting: str
+    """The key of the setting on this topic, such as `blocklist_changed/www.example.org`."""
+    set_at: float
+    """The time of the event with the setting. If a newer one was written, nothing expires."""
+    expires_at: float | None = None
+    """Epoch seconds at which the earlier setting returns. None means that the expiry has ended."""
+    before: dict[str, Any]
+    """The event that restores the earlier setting."""
+    after: dict[str, Any]
+    """The event that expires."""
+    actor: str
+    """The person or the token that made the change."""
+    change: str
+    """The id of the change on the topic `audit`."""

@@ -12,6 +12,7 @@ from gossamer.errors import Poison
 from gossamer.events import (
     DEFAULT_CRAWL,
     BlocklistChanged,
+    ChangeExpires,
     CrawlDefined,
     Discovery,
     ErasureBegun,
@@ -177,6 +178,7 @@ class Dedup(Processor):
             BlocklistChanged: lambda event, now: self._pages.blocklist.change(event),
             FleetBegun: lambda event, now: None,  # Checked when the process starts.
             SeedsApplied: lambda event, now: None,  # `gossamer crawls apply` reads it.
+            ChangeExpires: lambda event, now: None,  # The frontier restores settings.
             FleetQuiesced: lambda event, now: None,  # Handled by the loop.
             SiteOverridden: lambda event, now: None,
             HostOverridden: lambda event, now: None,

@@ -10,6 +10,7 @@ from gossamer.crawl import accept, why_idle
 from gossamer.errors import Poison
 from gossamer.events import (
     BlocklistChanged,
+    ChangeExpires,
     ChangesHinted,
     CrawlDefined,
     ErasureRequested,
@@ -36,6 +37,7 @@ from gossamer.events import (
     topics,
 )
 from gossamer.events.outcomes import OUTCOMES, VerdictSubject
+from gossamer.expiries import OWNER_PARTITION, Expiries
 from gossamer.log import MAX_POLL_RECORDS, Record
 from gossamer.log.control import ControlRow, control_row
 from gossamer.overrides import overridden_site
@@ -93,7 +95,7 @@ class Frontier(Processor):
         sign: SignMode = SignMode.NEVER,
     ) -> None:
         self._store, self._alone = store, alone
-        self._overrides = Overrides()
+        self._overrides, self._expiries = Overrides(), Expiries()
         self._partitions = Partitions(store, settings, self._overrides, partitions)
         self._balance = Balance(self._partitions, store, settings.site_gap, find_lagging)
         self._loading = HostLoader(self._partitions, settings, store)
@@ -229,6 +231,7 @@ class Frontier(Processor):
         """
         if control := self._controls.get(type(event)):
             self._control_rows.put(control_row(event))
+            self._expiries.apply(event)
             return control(event, now) or ()
         if (handler := self._handlers.get(type(event))) is None:
             return ()
@@ -251,6 +254,7 @@ class Frontier(Processor):
             CrawlDefined: self._define_crawl,
             FleetBegun: lambda event, now: None,  # The process checks it at its start.
             SeedsApplied: lambda event, now: None,  # `gossamer crawls apply` reads it.
+            ChangeExpires: lambda event, now: None,  # `Expiries` has it.
             FleetQuiesced: lambda event, now: None,  # The loop handles it.
         }
 
@@ -343,6 +347,7 @@ class Frontier(Processor):
             return 0.0
         read = self._partitions.caught_up and not self._unread_partitions
         ends = [self._revisits.due(), next_at]
+        ends += [self._expiries.due()] if self._restores_settings else []
         for partition in self._partitions:
             ends += [partition.due(), partition.bench.next_delay_end()]
             ends += [partition.bench.next_lease_end()] if read else []
@@ -350,6 +355,8 @@ class Frontier(Processor):
 
     def wake(self, now: float, limit: int = MAX_POLL_RECORDS) -> Iterator[Event]:
         """Update hosts and URLs that are due, then yield orders: at most *limit* of each."""
+        if self._restores_settings:
+            yield from self._expiries.pop_due(now)
         for partition in self._partitions.of_all_crawls():
             partition.tally.daily.open_day(now)
         read_until = self._leases_may_end_until(now)
@@ -360,6 +367,11 @@ class Frontier(Processor):
         for definition in self._definitions.values():
             yield from self._refusals.evaluate_parked(definition, now)
         yield from self._make_orders(now, limit)
+
+    @property
+    def _restores_settings(self) -> bool:
+        """Whether this frontier restores settings that have expired."""
+        return OWNER_PARTITION in self._partitions.numbers
 
     def _leases_may_end_until(self, now: float) -> float:
         """Return the time up to which leases may end at *now*: earlier outcomes were applied."""

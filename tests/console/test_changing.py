@@ -96,3 +96,13 @@ def test_commands_that_only_show_are_not_recorded(command: Commands) -> None:
     command("block", "a.example", "--dry-run")
     command("unblock", "a.example", status=1)
     assert command("audit") == before
+
+
+def test_change_for_a_time_names_its_end(command: Commands) -> None:
+    assert "This ends at 2" in command("block", "a.example", "--for", "1 day")
+    assert ", until 2" in command("blocklist")
+    assert "  until 2" in command("audit", "a.example")
+    assert "This ends" not in command("block", "a.example")
+    assert ", until" not in command("blocklist")
+    assert "This ends at 2" in command("speed", "0", "--for", "30min")
+    assert "This ends at 2" in command("site", "a.example", "--off", "--for", "12h")

@@ -10,11 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from changes.blocking import plan_block
+from changes.commit import commit
+from changes.plan import ChangeRequest
 from gossamer.blocklist import Blocklist
 from gossamer.events import DEFAULT_CRAWL, BlocklistChanged
 from gossamer.log.codec import encode
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
+from inspection.audit import ChangeFilter, iterate_changes
+from inspection.crawl import OpenCrawl
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import TallyRow, UrlRow
 from tests.flow.test_flow import HTML, Pages, reachable, virtual_crawl, webs
@@ -70,6 +75,23 @@ def test_forbidden_urls_are_visited_only_after_the_rule_is_lifted(
     change_blocklist(crawl, rule, lifted=True)
     assert crawl.run()
     assert request_counts(crawl) == Counter(WEB.keys())
+
+
+def test_block_that_expires_lets_the_urls_be_visited(tmp_path: Path) -> None:
+    crawl = virtual_crawl(tmp_path, WEB, 0.0)
+    opened = OpenCrawl("data", crawl.log, crawl._store)
+    ends = crawl.now + DAY
+    plan = plan_block(opened, ["b.test"], crawl.now)
+    commit(crawl.log, plan, ChangeRequest(actor="ann@laptop", expires_at=ends), crawl.now)
+    crawl.define(f"{A}/", f"{B}/3")
+    assert not crawl.run(until=ends - 1)
+    assert not any(url.startswith(B) for url in request_counts(crawl, robots=True))
+    crawl.crash()
+    assert crawl.run()
+    assert request_counts(crawl) == Counter(WEB.keys())
+    assert min(at for at, _, url in crawl.requests if url.startswith(B)) >= ends
+    (block, end) = iterate_changes(crawl.log, ChangeFilter())
+    assert (block.action, end.action, end.source) == ("block", "expire", "expiry")
 
 
 def test_forbidden_seed_has_outcome_blacklisted_until_the_rule_is_lifted(tmp_path: Path) -> None:

@@ -184,6 +184,9 @@ def test_operator_settings_newer_than_the_snapshot_are_kept(
     assert "c.test" in said
     assert "d.test" in said
     assert "gone.example" not in said
+    run("audit", "--data", data)
+    said = capsys.readouterr().out
+    assert "block d.test" in said and "unblock gone.example" in said and "forget a.test" in said
     running.open()
     assert running.crawl.run()
     assert not [url for _, _, url in running.crawl.requests[before:] if "//d.test" in url]
