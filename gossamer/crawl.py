@@ -15,6 +15,7 @@ from gossamer.events import (
     FLEET,
     CrawlDefined,
     Event,
+    FleetPaused,
     HostOverridden,
     SeedAdded,
     SeedsApplied,
@@ -314,17 +315,21 @@ def crawl_url(crawl: CrawlDefined, url: str) -> str:
     return found.url
 
 
-def why_idle(crawl: CrawlDefined | None, queued: int) -> str:
+def why_idle(crawl: CrawlDefined | None, queued: int, are_all_paused: bool = False) -> str:
     """Return why nothing is fetched without any failure, and what to do, or "".
 
-    *queued* is the number of queued URLs.
+    *queued* is the number of queued URLs; *are_all_paused*: whether all crawls are paused together.
     """
     if crawl is None:
         return (
             f"no crawl is defined, so nothing is fetched (URLs queued: {queued:,}): define it with "
             "gossamer seed URL --scope SCOPE, or with crawl.scope and gossamer topics apply"
         )
-    return "the crawl is paused" if crawl.paused else ""
+    if crawl.removed:
+        return "the crawl is removed"
+    if crawl.paused:
+        return "the crawl is paused"
+    return "all crawls are paused" if are_all_paused else ""
 
 
 def blocklist_of(log: Log) -> Blocklist:
@@ -353,6 +358,12 @@ def speed_of(log: Log) -> SpeedSet:
 def last_definition(log: Log, crawl: str = DEFAULT_CRAWL) -> CrawlDefined | None:
     """Return the active definition of *crawl*, or None if it was never defined."""
     return definitions_of(log).get(crawl)
+
+
+def are_all_paused(log: Log) -> bool:
+    """Return whether all crawls are paused together."""
+    event = newest_events(log).get(f"fleet_paused/{FLEET}")
+    return isinstance(event, FleetPaused) and event.paused
 
 
 def seeds_applied(log: Log, crawl: str) -> SeedsApplied | None:

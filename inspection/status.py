@@ -6,6 +6,7 @@ from itertools import islice
 import msgspec
 
 from gossamer.crawl import (
+    are_all_paused,
     blocklist_of,
     host_overrides_of,
     overrides_of,
@@ -187,11 +188,13 @@ class CrawlStatus:
     speed: SpeedSet = field(default_factory=lambda: SpeedSet(at=0.0))
     buffers: tuple[ArchiveBuffer, ...] = ()
     """Archives with WARC files that wait to be uploaded to a volume."""
+    are_all_paused: bool = False
+    """Whether all crawls are paused together."""
 
     @property
     def idle(self) -> str:
         """Why no page is fetched, and the remedy; "" if the crawl is active."""
-        return why_idle(self.definition, self.progress.queued)
+        return why_idle(self.definition, self.progress.queued, self.are_all_paused)
 
     @property
     def due_at(self) -> float | None:
@@ -273,6 +276,7 @@ def read_status(crawl: OpenCrawl) -> CrawlStatus:
             fleet=crawl.fleet,
             is_running=crawl.is_running(),
             definition=crawl.definition(),
+            are_all_paused=are_all_paused(crawl.log),
             progress=progress,
             overridden_sites=len(overrides_of(crawl.log)),
             overridden_hosts=len(host_overrides_of(crawl.log)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gossamer.blocklist import Blocklist
-from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
+from gossamer.crawl import are_all_paused, blocklist_of, host_overrides_of, overrides_of, speed_of
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import FLEET, CrawlDefined, HostOverridden, SiteOverridden
 from gossamer.log import partition_of
@@ -84,6 +84,7 @@ class UrlFacts:
     fleet: bool = False
     """Whether the crawl is a fleet, whose URL-seen set cannot be read from here."""
     definition: CrawlDefined | None = None
+    are_all_paused: bool = False
     blocklist: Blocklist = field(default_factory=Blocklist)
     site_override: SiteOverridden | None = None
     """The settings of `gossamer site` for its site."""
@@ -216,6 +217,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         erased=next((row for row in reversed(erasures) if is_about(url, row.target)), None),
         fleet=crawl.fleet,
         definition=crawl.definition(),
+        are_all_paused=are_all_paused(crawl.log),
         blocklist=blocklist_of(crawl.log),
         site_override=overridden[0],
         host_override=overridden[1],
@@ -261,6 +263,7 @@ def read_gate_inputs(
         speeds,
         lambda: _settings(crawl),
         now,
+        are_all_paused(crawl.log),
     )
 
 

@@ -291,7 +291,7 @@ def explain(
         revisits=revisit_facts(plan, facts.document, facts.trust, facts.states) if plan else None,
         next_visit=_next_visit(facts, plan, now) if plan else None,
         coming_policy=definition.revisit if definition and is_replanned else "",
-        is_paused=definition is not None and definition.paused,
+        is_paused=facts.are_all_paused or (definition is not None and definition.paused),
         robots=robots.rules.explain(facts.url) if robots else "",
         usage=_usage(facts),
         crawl_delay=robots.rules.crawl_delay if robots else 0.0,

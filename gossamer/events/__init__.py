@@ -19,6 +19,9 @@ from gossamer.events.control import (
     FleetBegun as FleetBegun,
 )
 from gossamer.events.control import (
+    FleetPaused as FleetPaused,
+)
+from gossamer.events.control import (
     FleetQuiesced as FleetQuiesced,
 )
 from gossamer.events.control import (

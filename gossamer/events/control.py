@@ -121,6 +121,13 @@ class FleetQuiesced(FleetEvent, frozen=True, kw_only=True, tag="fleet_quiesced")
     all services may write."""
 
 
+class FleetPaused(FleetEvent, frozen=True, kw_only=True, tag="fleet_paused"):
+    """Pauses all crawls together, or ends that. Crawls that operators have paused themselves stay
+    paused. The newest event counts. A run of a folder writes it at its start and at its end."""
+
+    paused: bool
+
+
 class SiteOverridden(FleetEvent, frozen=True, kw_only=True, tag="site_overridden"):
     """An operator's settings for all hosts of a site. The newest event of a site counts."""
 

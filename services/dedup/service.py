@@ -18,6 +18,7 @@ from gossamer.events import (
     ErasureBegun,
     Event,
     FleetBegun,
+    FleetPaused,
     FleetQuiesced,
     HostOverridden,
     HostsCompared,
@@ -179,6 +180,7 @@ class Dedup(Processor):
             FleetBegun: lambda event, now: None,  # Checked when the process starts.
             SeedsApplied: lambda event, now: None,  # `gossamer crawls apply` reads it.
             ChangeExpires: lambda event, now: None,  # The frontier restores settings.
+            FleetPaused: lambda event, now: None,
             FleetQuiesced: lambda event, now: None,  # Handled by the loop.
             SiteOverridden: lambda event, now: None,
             HostOverridden: lambda event, now: None,

@@ -1,7 +1,6 @@
 """The processor: carries out the steps of conversations, and finishes every order it begins."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -14,6 +13,7 @@ from gossamer.events import (
     BlocklistChanged,
     CrawlDefined,
     Event,
+    FleetPaused,
     HostCheckedOut,
     HostOverridden,
     Outcome,
@@ -130,11 +130,11 @@ class Fetcher:
             cookie_size=settings.cookie_size,
             blocklist=web.blocklist,
         )
-        self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._pauses = Pauses()
         self._open = 0
 
     def control(self, event: Event) -> None:
-        """Pause or resume a crawl, or apply changed purposes, a blocklist, speed or override.
+        """Pause or resume crawls, or apply changed purposes, a blocklist, speed or override.
 
         Pausing ends the wait between visits. Other changes apply to the next request; requests in
         flight are not aborted.
@@ -153,8 +153,9 @@ class Fetcher:
             case CrawlDefined():
                 accept(event)
                 self._limits.usage[event.crawl] = policy_of(event)
-                paused = self._paused[event.crawl]
-                (paused.set if event.paused else paused.clear)()
+                self._pauses.pause(event.crawl, event.paused)
+            case FleetPaused():
+                self._pauses.pause_all(event.paused)
 
     def _set_at(self, event: SpeedSet | SiteOverridden | HostOverridden) -> float:
         # The writer's clock may be ahead.
@@ -265,7 +266,7 @@ class Fetcher:
                 return
 
     async def _carry_out_step(self, step: Step, host: HostClient, run: "OrderRun") -> StepResult:
-        paused = self._paused[run.order.crawl]
+        paused = self._pauses.of(run.order.crawl)
         response = None
         match step:
             case Delay(seconds=seconds):
@@ -283,6 +284,38 @@ class Fetcher:
                     emitted = await self._blobs.refer(emitted, run.remaining_seconds)
                 run.emit(emitted)
         return StepResult(run.now(), paused.is_set(), response)
+
+
+class Pauses:
+    """The crawls that are paused, alone or all together, as events that end a wait."""
+
+    def __init__(self) -> None:
+        self._events: dict[str, asyncio.Event] = {}
+        self._paused, self._are_all_paused = set[str](), False
+
+    def of(self, crawl: str) -> asyncio.Event:
+        """Return the event of *crawl*, which is set while it is paused."""
+        event = self._events.get(crawl)
+        if event is None:
+            event = self._events[crawl] = asyncio.Event()
+            self._update(crawl)
+        return event
+
+    def pause(self, crawl: str, is_paused: bool) -> None:
+        """Pause or resume one crawl."""
+        (self._paused.add if is_paused else self._paused.discard)(crawl)
+        self._update(crawl)
+
+    def pause_all(self, are_paused: bool) -> None:
+        """Pause all crawls together, or end that."""
+        self._are_all_paused = are_paused
+        for crawl in self._events:
+            self._update(crawl)
+
+    def _update(self, crawl: str) -> None:
+        if event := self._events.get(crawl):
+            is_paused = self._are_all_paused or crawl in self._paused
+            (event.set if is_paused else event.clear)()
 
 
 async def _wait(seconds: float, paused: asyncio.Event) -> None:

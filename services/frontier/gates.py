@@ -58,6 +58,8 @@ class CrawlInputs:
     """The speed limit that is active now."""
     speed_until: float
     """When another speed limit may become active; infinity if never."""
+    is_fleet_paused: bool = False
+    """Whether all crawls are paused together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,10 @@ def _closed(gates: tuple[Gate[Inputs], ...], at: Inputs) -> Iterator[tuple[Gate[
     for gate in gates:
         if closed := gate.closed(at):
             yield gate, closed
+
+
+def _check_fleet(at: CrawlInputs) -> Closure | None:
+    return Closure(None, "all crawls are paused") if at.is_fleet_paused else None
 
 
 def _check_crawl(at: CrawlInputs) -> Closure | None:
@@ -236,6 +242,7 @@ def _check_takeover(at: HostInputs) -> Closure | None:
 
 
 CRAWL_GATES = (
+    Gate("fleet", "The crawls are not paused together.", Effect.STOP, _check_fleet),
     Gate("crawl", "A crawl is defined and is not paused.", Effect.STOP, _check_crawl),
     Gate(
         "page limit", "The page limit of the crawl is not reached.", Effect.STOP, _check_page_limit
@@ -323,11 +330,12 @@ def stored_gate_inputs(
     speeds: Speeds,
     settings: "Callable[[], FrontierSettings]",
     now: float,
+    is_fleet_paused: bool = False,
 ) -> GateInputs:
     """Return the inputs of all gates for *host*, in a process that is not the frontier.
 
-    *store* has *crawl* in *partitions* partitions. *definition*, *overrides* and *speeds* are the
-    control state. *settings* is called only if a gate needs them.
+    *store* has *crawl* in *partitions* partitions. *definition*, *overrides*, *speeds*
+    and *is_fleet_paused* are the control state. *settings* is called only if a gate needs them.
     """
     number = partition_of(host.site, partitions)
     tally = store.table(PartitionTallyRow).get(partition_key(number, partitions))
@@ -347,6 +355,7 @@ def stored_gate_inputs(
         pages_left=_stored_pages_left(store, crawl, partitions, definition),
         speed=speeds.at(now),
         speed_until=speeds.until(now),
+        is_fleet_paused=is_fleet_paused,
     )
     host_inputs = HostInputs(
         now,

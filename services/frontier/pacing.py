@@ -46,6 +46,12 @@ class Pacing:
         self._speed, self._share, self._refresh_at = NO_LIMIT, 1.0, 0.0
         self._pages_charged_until = self._bytes_charged_until = 0.0
         """When the charged visits and bytes are used up at the speed."""
+        self.is_paused = False
+        """Whether all crawls are paused together."""
+
+    def pause(self, is_paused: bool) -> None:
+        """Pause all crawls, or end that."""
+        self.is_paused = is_paused
 
     def change(self, event: SpeedSet) -> None:
         """Use the speed of *event* from now on."""
@@ -86,7 +92,7 @@ class Pacing:
             pages = sum(partition.tally.pages for partition in partitions)
             outstanding = sum(one.bench.outstanding[crawl.crawl] for one in partitions)
             left = pages_left(crawl, pages, outstanding)
-        return CrawlInputs(crawl, left, self._speed, self._refresh_at)
+        return CrawlInputs(crawl, left, self._speed, self._refresh_at, self.is_paused)
 
     def may_order_later(self, crawl: CrawlDefined | None) -> bool:
         """Return whether an order may be made now, or at a known time without another event."""

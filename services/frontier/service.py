@@ -16,6 +16,7 @@ from gossamer.events import (
     ErasureRequested,
     Event,
     FleetBegun,
+    FleetPaused,
     FleetQuiesced,
     HostOverridden,
     LinksParked,
@@ -255,6 +256,7 @@ class Frontier(Processor):
             FleetBegun: lambda event, now: None,  # The process checks it at its start.
             SeedsApplied: lambda event, now: None,  # `gossamer crawls apply` reads it.
             ChangeExpires: lambda event, now: None,  # `Expiries` has it.
+            FleetPaused: lambda event, now: self._pacing.pause(event.paused),
             FleetQuiesced: lambda event, now: None,  # The loop handles it.
         }
 
@@ -476,7 +478,8 @@ class Frontier(Processor):
     def note(self) -> str:
         """Return the reason why no orders are made, if it is not a fault."""
         queued = sum(partition.tally.queued for partition in self._partitions.of_all_crawls())
-        reasons = {why_idle(crawl, queued) for crawl in self._definitions.values()}
+        is_paused = self._pacing.is_paused
+        reasons = {why_idle(crawl, queued, is_paused) for crawl in self._definitions.values()}
         return why_idle(None, queued) if not reasons else reasons.pop() if len(reasons) == 1 else ""
 
     def settle(self) -> None:

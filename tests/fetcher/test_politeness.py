@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.errors import Poison
-from gossamer.events import Outcome
+from gossamer.events import FleetPaused, Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
 from tests.fetcher.orders import Emitted, endings_are_sound, fetcher, order, pause_crawl, run_order
 from tests.fetcher.servers import Server, hanging, page, raw, serving
@@ -85,10 +85,27 @@ async def test_paused_crawl_begins_no_visit() -> None:
         assert emitted.outcomes == ["unvisited", "page"]
 
 
-async def test_definition_of_another_crawl_is_refused() -> None:
+@pytest.mark.parametrize("first", [True, False])
+async def test_all_crawls_are_paused_together_and_each_alone(first: bool) -> None:
     async with serving(x=page()) as server, fetcher() as processor:
-        with pytest.raises(Poison, match="only the crawl 'default'"):
-            processor.control(replace(pause_crawl(), crawl="another"))
+        events = [pause_crawl(), FleetPaused(at=0.0, paused=True)]
+        for event in events if first else reversed(events):
+            processor.control(event)
+        emitted = Emitted()
+        for event in (pause_crawl(False), pause_crawl(), FleetPaused(at=0.0, paused=False)):
+            await processor.work(order(f"{server.root}/x"), emitted.emit)
+            processor.control(event)
+        await processor.work(order(f"{server.root}/x"), emitted.emit)
+        processor.control(pause_crawl(False))
+        await processor.work(order(f"{server.root}/x"), emitted.emit)
+    assert emitted.outcomes == ["unvisited"] * 4 + ["page"]
+
+
+async def test_pause_of_another_crawl_and_invalid_definitions_change_nothing() -> None:
+    async with serving(x=page()) as server, fetcher() as processor:
+        processor.control(replace(pause_crawl(), crawl="another"))
+        with pytest.raises(Poison, match="not the id of a crawl"):
+            processor.control(replace(pause_crawl(), crawl="An/other"))
         emitted = Emitted()
         await processor.work(order(f"{server.root}/x"), emitted.emit)
     assert emitted.outcomes == ["page"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gossamer.events import DEFAULT_CRAWL, SeedAdded
+from gossamer.events import DEFAULT_CRAWL, FleetPaused, SeedAdded
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key
 from gossamer.store.sqlite import SqliteStore
@@ -95,6 +95,22 @@ def test_seeds_wait_for_the_definition_of_the_crawl(tmp_path: Path) -> None:
     crawl.define(paused=True)
     assert crawl.run()
     assert frontier.note() == "the crawl is paused"
+
+
+def test_pause_of_all_crawls_ends_without_resuming_a_paused_one(tmp_path: Path) -> None:
+    crawl = virtual_crawl(tmp_path, CHAIN, 0.0)
+    frontier = next(one for one in crawl.services if isinstance(one, Frontier))
+    crawl.log.append([encode(FleetPaused(at=crawl.now, paused=True))])
+    crawl.define("http://a.test/0", scope="domain('a.test')")
+    assert crawl.run()
+    assert (crawl.requests, frontier.note()) == ([], "all crawls are paused")
+    crawl.define(paused=True)
+    crawl.log.append([encode(FleetPaused(at=crawl.now, paused=False))])
+    assert crawl.run()
+    assert (crawl.requests, frontier.note()) == ([], "the crawl is paused")
+    crawl.define(scope="domain('a.test')")
+    assert crawl.run()
+    assert request_counts(crawl) == Counter(CHAIN.keys())
 
 
 def test_depth_of_a_url_is_the_smallest_at_which_it_was_found(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from gossamer.events import (
     BlocklistChanged,
     CrawlDefined,
     Event,
+    FleetPaused,
     HostCheckedOut,
     Outcome,
     SeedAdded,
@@ -91,7 +92,7 @@ class VirtualFetcher(Processor):
         self._conversations: list[
             tuple[float, int, Conversation[None], Reply | Failure | None]
         ] = []
-        self._count, self._paused = 0, False
+        self._count, self._is_crawl_paused, self._are_all_paused = 0, False, False
         self._accepted: list[HostCheckedOut] = []
         self._orders: list[HostCheckedOut] = []
 
@@ -103,12 +104,18 @@ class VirtualFetcher(Processor):
             self._terms.speeds.change(event)
         if isinstance(event, SiteOverridden):
             self._terms.overridden[event.site] = event.at
+        if isinstance(event, FleetPaused):
+            self._are_all_paused = event.paused
         if isinstance(event, CrawlDefined):
-            self._paused = event.paused
+            self._is_crawl_paused = event.paused
             self._terms.usage[event.crawl] = policy_of(event)
         if isinstance(event, HostCheckedOut):
             self._accepted.append(event)
         yield from ()
+
+    @property
+    def _paused(self) -> bool:
+        return self._is_crawl_paused or self._are_all_paused
 
     def settle(self) -> None:
         """Start accepted orders after their offsets are committed."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gossamer.events import (
     DEFAULT_CRAWL,
     CrawlDefined,
+    FleetPaused,
     HostOverridden,
     Outcome,
     SiteOverridden,
@@ -63,6 +64,7 @@ def at_host(**fields: object) -> GateInputs:
 
 
 CLOSED = {
+    "fleet": at_crawl(is_fleet_paused=True),
     "crawl": at_crawl(crawl=replace(CRAWL, paused=True)),
     "page limit": at_crawl(pages_left=0),
     "speed": at_crawl(speed=Speed("", pages=0.0)),
@@ -125,15 +127,19 @@ class Stopped:
     def __init__(self, **options: Any) -> None:
         self.sim = Simulation(lambda url: {"took": 0.5}, batch=1, **options)
         self.overrides, self.speeds = Overrides(), Speeds()
-        self.host = "http://a.test"
+        self.host, self.are_all_paused = "http://a.test", False
 
-    def control(self, event: SiteOverridden | HostOverridden | SpeedSet | CrawlDefined) -> None:
+    def control(
+        self, event: SiteOverridden | HostOverridden | SpeedSet | CrawlDefined | FleetPaused
+    ) -> None:
         """Give the frontier and the reader an event on `control`."""
         self.sim.handle(event)
         if isinstance(event, SpeedSet):
             self.speeds.change(event)
         elif isinstance(event, CrawlDefined):
             self.sim.definition = event
+        elif isinstance(event, FleetPaused):
+            self.are_all_paused = event.paused
         else:
             self.overrides.change(event)
 
@@ -168,8 +174,17 @@ class Stopped:
             self.speeds,
             lambda: self.sim.settings,
             self.sim.now,
+            self.are_all_paused,
         )
         yield from (gate.name for gate, _ in closed_gates(inputs))
+
+
+def stop_by_fleet() -> Stopped:
+    stopped = Stopped()
+    stopped.control(FleetPaused(at=stopped.sim.now, paused=True))
+    stopped.sim.admit(*URLS)
+    stopped.sim.run(START + 100)
+    return stopped
 
 
 def stop_by_crawl() -> Stopped:
@@ -290,6 +305,7 @@ def stop_by_takeover() -> Stopped:
 STOPPED = {
     "crawl": stop_by_crawl,
     "page limit": stop_by_page_limit,
+    "fleet": stop_by_fleet,
     "speed": stop_by_speed,
     "lease": stop_by_lease,
     "backoff": stop_by_backoff,
