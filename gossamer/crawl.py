@@ -360,6 +360,12 @@ def last_definition(log: Log, crawl: str = DEFAULT_CRAWL) -> CrawlDefined | None
     return definitions_of(log).get(crawl)
 
 
+def active_crawls(log: Log) -> dict[str, CrawlDefined]:
+    """Return the definitions of the crawls that are neither paused nor removed, by id, sorted."""
+    crawls = definitions_of(log).items()
+    return {name: crawl for name, crawl in crawls if not (crawl.paused or crawl.removed)}
+
+
 def are_all_paused(log: Log) -> bool:
     """Return whether all crawls are paused together."""
     event = newest_events(log).get(f"fleet_paused/{FLEET}")

@@ -1,6 +1,7 @@
-"""The progress of a crawl: totals, lags and dead letters, read in one consistent view."""
+"""The progress of crawls: totals, lags and dead letters, read in one consistent view."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -33,8 +34,17 @@ class End(Enum):
 
 
 @dataclass
+class CrawlTotals:
+    """Totals of one of the crawls in a `Progress`."""
+
+    pages: int = 0
+    queued: int = 0
+    revisiting: RevisitTotals = field(default_factory=RevisitTotals)
+
+
+@dataclass
 class Progress:
-    """Totals of a crawl since its start, and the lag of its services."""
+    """Totals of one or several crawls since their start, and the lag of the services."""
 
     admitted: int = 0
     queued: int = 0
@@ -60,6 +70,8 @@ class Progress:
     lags: dict[str, dict[str, int]] = field(default_factory=dict)
     """Group → topic → records that the group has not consumed."""
     dead_letters: int = 0
+    crawls: dict[str, CrawlTotals] = field(default_factory=dict)
+    """The crawls that the totals are of, by id."""
 
     @property
     def lag(self) -> dict[str, int]:
@@ -101,28 +113,34 @@ class Progress:
         return not any(self.lag.values()) and not self.checked_out
 
 
-def read_progress(opened: Opened, crawl_id: str) -> Progress:
-    """Return the progress of a crawl in a folder."""
+def read_progress(opened: Opened, crawls: Iterable[str]) -> Progress:
+    """Return the progress of *crawls* in a folder, together."""
     for row in (TallyRow, PartitionTallyRow, PartitionPlansRow):
         opened.store.table(row)  # A missing table is created before the read transaction.
     with opened.database.reading():
-        return read_totals(opened.log, opened.store, crawl_id)
+        return read_totals(opened.log, opened.store, *crawls)
 
 
-def read_totals(log: Log, store: Store, crawl_id: str) -> Progress:
-    """Return the progress of a crawl on *log* and *store*, of a folder or of a fleet."""
-    progress = Progress()
+def read_totals(log: Log, store: Store, *crawls: str) -> Progress:
+    """Return the progress of *crawls*, together, on *log* and *store*, of a folder or of a
+    fleet."""
+    progress, tallies = Progress(), list[TallyRow]()
     partitions = partition_keys(log.partitions)
-    keys = [((crawl_id, partition), "") for partition in partitions]
-    tallies = store.table(TallyRow).get_all(keys)
-    for row in tallies:
-        _add_tally(progress, row)
+    for crawl in crawls:
+        keys = [((crawl, partition), "") for partition in partitions]
+        totals = progress.crawls[crawl] = CrawlTotals()
+        for row in store.table(TallyRow).get_all(keys):
+            tallies.append(row)
+            _add_tally(progress, row)
+            totals.pages += row.pages
+            totals.queued += row.queued
+        for plans in store.table(PartitionPlansRow).get_all(keys):
+            totals.revisiting.add(plans)
+            progress.revisiting.add(plans)
     progress.harvest = merge_curves(row.harvest for row in tallies)
     shared = store.table(PartitionTallyRow)
     for tally in shared.get_all([(partition, "") for partition in partitions]):
         _add_partition_tally(progress, tally)
-    for plans in store.table(PartitionPlansRow).get_all(keys):
-        progress.revisiting.add(plans)
     for topic in TOPICS.values():
         if topic.retention is Retention.UNTIL_CONSUMED:
             for group in topic.consumers:

@@ -1,4 +1,4 @@
-"""A whole crawl on one machine: all services embedded, in one folder.
+"""All crawls of one folder on one machine: all services embedded.
 
 **Processes.** The parent watches: four times a second it checks whether a transaction was
 committed, and if so it reads the totals from the store and shows them. Three children do the work,
@@ -8,16 +8,17 @@ after another, because each step is short and a file has one writer at a time), 
 the same classes.
 
 **Start.** The parent forks its children before it opens a file or starts a thread, so that imported
-modules are loaded once and shared. It locks the folder and checks its file. The definition of the
-crawl (scope, limits) goes to the topic `control` and the seeds to `seeds`, as an operator of a
-fleet would produce them. The lock proves that no process of an earlier run is alive. So hosts that
+modules are loaded once and shared. It locks the folder and checks its file. If the command names
+seeds, the definition of their crawl (scope, limits) goes to the topic `control` and the seeds to
+`seeds`, as an operator of a fleet would produce them. All active crawls of the folder run. The
+lock proves that no process of an earlier run is alive. So hosts that
 were checked out then are free after their delay, without waiting for a lease, and orders of earlier
 epochs are fenced.
 
 **End.** A run ends when every topic is consumed to its end and no host has work; hosts that back
-off for longer than `standalone.patience` are left to another run. At a limit or at Ctrl-C the crawl
-is paused on the topic `control`, work in flight is finished, and the children stop. A second Ctrl-C
-stops at once.
+off for longer than `standalone.patience` are left to another run. At a limit or at Ctrl-C all
+crawls are paused together on the topic `control`, work in flight is finished, and the children
+stop. A second Ctrl-C stops at once.
 
 **Crashes.** Log and store are one file, so an advance is one transaction: its records are handled,
 or they are not. After a kill at any instant the same command continues from the file; at most the

@@ -1,4 +1,4 @@
-"""One run of a crawl: starts the processes, watches their progress, and stops them."""
+"""One run of the crawls of a folder: starts the processes, watches them, and stops them."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -6,12 +6,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
-from msgspec.structs import replace
-
 from gossamer import clock
-from gossamer.crawl import CrawlRequest, define, last_definition
+from gossamer.crawl import (
+    CrawlRequest,
+    active_crawls,
+    are_all_paused,
+    define,
+    last_definition,
+)
 from gossamer.errors import GossamerError
-from gossamer.events import CrawlDefined, SeedAdded
+from gossamer.events import CrawlDefined, Event, FleetPaused, SeedAdded
 from gossamer.log.blobs import DAY, remove_leftovers
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
@@ -45,7 +49,8 @@ class Run:
 
     settings: Settings
     opened: Opened
-    crawl: CrawlDefined
+    crawls: dict[str, CrawlDefined]
+    """The active crawls by id. Others may pause, change or add crawls during the run."""
     max_time: float
     started_at: float
     interrupts: int = 0
@@ -65,9 +70,10 @@ class Run:
     def update(self, now: float) -> End | None:
         """Update `progress`; return why the crawl has ended, or None if it goes on."""
         if version := self.opened.database.changed_since(self.version):
-            self.version, self.progress = version, read_progress(self.opened, self.crawl.crawl)
-            self.has_more = not self.progress.drained or has_parked_to_evaluate(
-                self.opened, self.crawl
+            self.version, self.crawls = version, active_crawls(self.opened.log)
+            self.progress = read_progress(self.opened, self.crawls)
+            self.has_more = not self.progress.drained or any(
+                has_parked_to_evaluate(self.opened, crawl) for crawl in self.crawls.values()
             )
         if self.interrupts > 1:
             return End.KILLED
@@ -85,7 +91,8 @@ class Run:
 
     def _pause(self, reason: End, now: float) -> None:
         self.ending = reason
-        self.opened.log.append([encode(replace(self.crawl, at=now, paused=True))])
+        # Not each crawl: the next run could not tell which of them an operator has paused.
+        self.opened.log.append([encode(FleetPaused(at=now, paused=True))])
 
     def read_workload(self) -> Workload:
         """Return the workload, read again after WORKLOAD_INTERVAL if the database has changed."""
@@ -98,33 +105,44 @@ class Run:
     def _natural_end(self, now: float) -> End | None:
         if self.has_more:
             return None
-        crawl, progress = self.crawl, self.progress
-        if crawl.max_pages and progress.pages >= crawl.pages_before + crawl.max_pages:
-            return End.PAGES
+        progress = self.progress
+        unlimited = [crawl for crawl in self.crawls.values() if not self._is_at_limit(crawl)]
+        if any(map(self._has_revisits, unlimited)):
+            return None
+        if len(unlimited) < len(self.crawls):
+            # Hosts and due visits may be those of a crawl that has reached its limit.
+            queued = any(progress.crawls[crawl.crawl].queued for crawl in unlimited)
+            return None if queued else End.PAGES
         due_at, until = progress.next_due_at, now + self.settings.standalone.patience
-        soon = due_at is not None and due_at <= until
-        revisiting = progress.revisiting
-        # The frontier replans the pages of a finished crawl after its policy has changed.
-        is_replanned = revisiting.policy == crawl.revisit
-        revisits = crawl.revisit != NEVER and (revisiting.planned or not is_replanned)
-        if progress.active or soon or revisits:
+        if progress.active or (due_at is not None and due_at <= until):
             return None
         return End.WAITING if progress.due_count else End.DONE
+
+    def _is_at_limit(self, crawl: CrawlDefined) -> bool:
+        pages = self.progress.crawls[crawl.crawl].pages
+        return bool(crawl.max_pages) and pages >= crawl.pages_before + crawl.max_pages
+
+    def _has_revisits(self, crawl: CrawlDefined) -> bool:
+        revisiting = self.progress.crawls[crawl.crawl].revisiting
+        # The frontier replans the pages of a finished crawl after its policy has changed.
+        is_replanned = revisiting.policy == crawl.revisit
+        return crawl.revisit != NEVER and bool(revisiting.planned or not is_replanned)
 
 
 def run_crawl(
     settings: Settings,
     folder: Folder,
-    request: CrawlRequest,
+    request: CrawlRequest | None,
     max_time: float,
     show: Show,
     metrics_port: int | None = None,
 ) -> tuple[End, Progress]:
-    """Crawl in *folder* until the run ends; return why it ended, and the progress.
+    """Run all active crawls of *folder* until the run ends; return why it ended, and the progress.
 
-    Raise GossamerError if the run cannot start, or a child process fails.
+    *request* defines or changes one of them, unless it is None. Raise GossamerError if the run
+    cannot start, or a child process fails.
     """
-    if not folder.database.exists():
+    if request and not folder.database.exists():
         # An invalid request is refused before any file is written.
         define(request, None, 0, clock.now())
     children = start_children()
@@ -138,7 +156,7 @@ def run_crawl(
             _remove_leftovers(opened)
             run = _prepare(settings, opened, request, max_time)
             with _interrupts(run):
-                return _run(run, children, show), read_progress(opened, request.crawl)
+                return _run(run, children, show), read_progress(opened, run.crawls)
     finally:
         for child in children:
             child.kill()
@@ -162,12 +180,24 @@ def _run(run: Run, children: list[Child], show: Show) -> End:
     return _stop(run, children, _watch(run, children, show))
 
 
-def _prepare(settings: Settings, opened: Opened, request: CrawlRequest, max_time: float) -> Run:
-    before, now = last_definition(opened.log, request.crawl), clock.now()
-    crawl = define(request, before, read_progress(opened, request.crawl).pages, now)
-    added = [SeedAdded(crawl=request.crawl, at=now, url=seed) for seed in request.seeds]
-    opened.log.append([encode(event) for event in (crawl, *added)])
-    return Run(settings, opened, crawl, max_time, now)
+def _prepare(
+    settings: Settings, opened: Opened, request: CrawlRequest | None, max_time: float
+) -> Run:
+    events, now = list[Event](), clock.now()
+    if request:
+        before = last_definition(opened.log, request.crawl)
+        crawl = define(request, before, read_progress(opened, [request.crawl]).pages, now)
+        added = [SeedAdded(crawl=request.crawl, at=now, url=seed) for seed in request.seeds]
+        events += [crawl, *added]
+    if are_all_paused(opened.log):
+        events.append(FleetPaused(at=now, paused=False))
+    opened.log.append([encode(event) for event in events])
+    if not (crawls := active_crawls(opened.log)):
+        raise GossamerError(
+            f"{opened.folder.path} has no active crawl: gossamer crawls list shows all crawls, and "
+            "gossamer crawls resume ID continues a paused one"
+        )
+    return Run(settings, opened, crawls, max_time, now)
 
 
 def _watch(run: Run, children: list[Child], show: Show) -> End:

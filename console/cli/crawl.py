@@ -1,4 +1,4 @@
-"""`gossamer crawl`: a whole crawl in one folder of this machine."""
+"""`gossamer crawl`: all crawls of one folder, on this machine."""
 
 import argparse
 from typing import Any
@@ -21,16 +21,26 @@ from console.cli.progress import Ended, report, summary
 from console.cli.view import Lines, LiveView, NoView
 from console.output import print_lines, say
 from gossamer import clock
-from gossamer.crawl import CHOICES, SCOPES, CrawlRequest, read_seeds
+from gossamer.crawl import (
+    CHOICES,
+    SCOPES,
+    CrawlRequest,
+    active_crawls,
+    choose_crawl,
+    definitions_of,
+    read_seeds,
+    seeds_applied,
+)
+from gossamer.errors import BadSettings
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
-from inspection.folder import Folder
-from inspection.progress import End, read_progress
-from inspection.status import read_failures
+from inspection.folder import Folder, Opened
+from inspection.progress import End, Progress, read_progress
+from inspection.status import Failure, read_failures
 from inspection.visits import failed_seeds
-from inspection.workload import read_waiting
+from inspection.workload import Waiting, read_waiting
 from services.fetcher.access import request_headers
 from services.frontier.conditions import Condition
 from standalone.run import run_crawl
@@ -53,6 +63,8 @@ INTO_SETTINGS = {
     "usage_unknown": ("crawl", "usage_unknown"),
 }
 """Option → section and name of the setting that it overrides."""
+CRAWL_OPTIONS = tuple(name for name, (section, _) in INTO_SETTINGS.items() if section == "crawl")
+"""Options about one crawl."""
 NO_PAGE_STATUS = 3
 """The exit status if no seed gave a page."""
 INTERRUPTED = (End.INTERRUPTED, End.KILLED)
@@ -71,9 +83,8 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "--crawl",
         {
-            "default": DEFAULT_CRAWL,
             "metavar": "ID",
-            "help": "the crawl of the seeds, if the folder has several (default: default)",
+            "help": "the crawl of the seeds and options; all active crawls of the folder run",
         },
     ),
     ("--contact", {"help": "your e-mail address or Web page, sent with each request"}),
@@ -150,18 +161,19 @@ def run(options: argparse.Namespace) -> int:
     configure_logs(settings.logs.json_lines, settings.logs.level)
     if settings.crawl.relevant:
         check_classifiers(settings.crawl.relevant)
-    request = _request(options, settings.crawl)
     folder, started_at = Folder(options.data), clock.now()
-    pages_before = 0
-    if folder.database.exists():
-        pages_before = read_progress(folder.open(), request.crawl).pages
+    before = folder.open() if folder.database.exists() else None
+    request = _request(options, settings.crawl, before)
+    pages_before = _pages_of_crawls(before, request) if before else 0
     with _view(options) as show:
         end, progress = run_crawl(
             settings, folder, request, options.max_time, show, options.metrics_port
         )
     seconds_taken = clock.now() - started_at
     opened = folder.open()
-    failed = failed_seeds(opened, request.crawl, request.seeds) if end not in CUT_SHORT else {}
+    failed = {}
+    if request and end not in CUT_SHORT:
+        failed = failed_seeds(opened, request.crawl, request.seeds)
     if not options.quiet:
         if settings.logs.json_lines:
             structlog.get_logger().info("report", end=end.value, pages=progress.pages)
@@ -174,7 +186,7 @@ def run(options: argparse.Namespace) -> int:
             seconds_taken,
             pages_before,
             folder,
-            read_failures(opened.store, request.crawl, progress, waiting),
+            _failures(opened, progress, waiting),
             failed,
             options.verbose,
         )
@@ -185,17 +197,50 @@ def run(options: argparse.Namespace) -> int:
     return NO_PAGE_STATUS if failed else 0
 
 
-def _request(options: argparse.Namespace, crawl: CrawlSettings) -> CrawlRequest:
+def _pages_of_crawls(opened: Opened, request: CrawlRequest | None) -> int:
+    """Return the pages so far of the crawls that the run will have."""
+    crawls = {*active_crawls(opened.log), *([request.crawl] if request else [])}
+    return read_progress(opened, sorted(crawls)).pages
+
+
+def _failures(opened: Opened, progress: Progress, waiting: Waiting) -> tuple[Failure, ...]:
+    # Rows are searched for examples by one crawl.
+    only = len(progress.crawls) == 1
+    name = next(iter(progress.crawls), DEFAULT_CRAWL)
+    return read_failures(opened.store if only else None, name, progress, waiting)
+
+
+def _request(
+    options: argparse.Namespace, crawl: CrawlSettings, opened: Opened | None
+) -> CrawlRequest | None:
+    """Return the requested definition and seeds; None if the crawls run as they are defined.
+
+    Without seeds and `--crawl`, options are those of the only crawl, unless a file defines it.
+    """
+    seeds = read_seeds(lines_of(options.seeds, options.seeds_file, "--seeds"))
+    crawls = definitions_of(opened.log) if opened else {}
+    filed = {name for name in crawls if opened and seeds_applied(opened.log, name)}
+    if not (seeds or options.crawl) and (len(crawls) > 1 or filed):
+        for option in ("max_pages", "scope", *CRAWL_OPTIONS):
+            if getattr(options, option):
+                raise BadSettings(
+                    f"--{option.replace('_', '-')} is an option of one crawl: add --crawl ID, or "
+                    "write it into the file of the crawl"
+                )
+        return None
+    name = options.crawl or choose_crawl(crawls, None, str(options.data))
+    before = crawls.get(name)
+    keeps_depth = before and name in filed and options.depth is None
     return CrawlRequest(
-        seeds=read_seeds(lines_of(options.seeds, options.seeds_file, "--seeds")),
+        seeds=seeds,
         scope=options.scope or crawl.scope,
-        max_depth=crawl.max_depth,
+        max_depth=before.max_depth if before and keeps_depth else crawl.max_depth,
         max_pages=options.max_pages,
         revisit=crawl.revisit,
         budget=crawl.budget if "budget" in crawl.model_fields_set else None,
         discovery_share=crawl.discovery_share,
         choices={name: getattr(crawl, name) for name in CHOICES if name in crawl.model_fields_set},
-        crawl=options.crawl,
+        crawl=name,
     )
 
 

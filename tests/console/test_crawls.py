@@ -227,3 +227,10 @@ def test_shown_crawl_is_a_file_that_changes_nothing(crawls: Crawls, file: Path) 
 def test_crawls_are_limited_in_number(crawls: Crawls, file: Path) -> None:
     crawls.define(*(replace(BLOGS, crawl=f"c{number}") for number in range(MAX_CRAWLS)))
     assert "no more are possible" in crawls("crawls", "apply", str(file), status=2)
+
+
+@pytest.mark.parametrize("option", [["--depth", "2"], ["--max-pages", "9"], ["--scope", "any"]])
+def test_option_of_one_crawl_needs_its_id(crawls: Crawls, file: Path, option: list[str]) -> None:
+    crawls("crawls", "apply", str(file))
+    shown = crawls("crawl", "--contact", "a@a.example", *option, status=2)
+    assert f"{option[0]} is an option of one crawl: add --crawl ID" in shown
