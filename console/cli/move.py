@@ -349,6 +349,8 @@ def _copy_seen(source: Side, target: Side, epoch: int, now: float) -> Iterator[s
 def _write_seen(store: Store, changes: Iterable[UrlsSeen]) -> None:
     table = store.table(SeenRow)
     for change in changes:
+        if change.dropped:
+            table.drop((change.crawl, change.site))
         for url in map(bytes.fromhex, change.urls):
             if change.erased:
                 table.erase((change.crawl, change.site), url)

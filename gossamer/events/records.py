@@ -148,7 +148,8 @@ class UrlsSeen(Event, frozen=True, kw_only=True, tag="urls_seen"):
     """A change of the URL-seen set: URLs of one site that were found for the first time, or that
     are erased.
 
-    Without URLs, the event announces that a new owner has claimed the partition.
+    Without URLs, the event announces that a new owner has claimed the partition, unless it drops a
+    site.
     """
 
     site: str
@@ -161,6 +162,8 @@ class UrlsSeen(Event, frozen=True, kw_only=True, tag="urls_seen"):
     """The fingerprints of the URLs."""
     erased: bool = False
     """Whether the URLs were removed from the set. They have no finder then."""
+    dropped: bool = False
+    """Whether all URLs of the site were removed from the set of the crawl."""
 
 
 class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):

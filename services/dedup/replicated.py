@@ -49,8 +49,11 @@ class Disk(Protocol):
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the value of each of *keys*, or None."""
 
-    def write(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Write *rows* atomically; the value None removes a key."""
+    def write(self, rows: Mapping[bytes, bytes | None], dropped: Iterable[bytes] = ()) -> None:
+        """Remove all keys that begin with one of *dropped*, and then write *rows*, atomically.
+
+        The value None removes a key. No prefix in *dropped* ends with the byte 255.
+        """
 
     def scan(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield all keys and values in the order of the keys."""
@@ -100,18 +103,29 @@ class Changes:
     """Changes of the set since the last append."""
 
     events: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
-    """Crawl, site, finder ("" for an erasure) and fingerprints, in order."""
+    """Crawl, site, finder ("" for an erasure) and fingerprints (none for a dropped site), in
+    order."""
     rows: dict[bytes, bytes | None] = field(default_factory=dict)
     """Key → finder; None for an erasure."""
+    dropped: set[bytes] = field(default_factory=set)
+    """The prefixes of the keys of dropped sites. Rows of these sites were added later."""
 
     def add(self, crawl: str, site: str, finder: str, url: str) -> None:
         """Add the fingerprint *url* to the last event, or to a new one.
 
         A new event begins if crawl, site or finder differ from those of the last event.
         """
-        if not self.events or self.events[-1][:3] != (crawl, site, finder):
+        last = self.events[-1] if self.events else None
+        if last is None or last[:3] != (crawl, site, finder) or not last[3]:
             self.events.append((crawl, site, finder, []))
         self.events[-1][3].append(url)
+
+    def drop(self, crawl: str, site: str) -> None:
+        """Remove all URLs of *site* from the set of *crawl*."""
+        self.events.append((crawl, site, "", []))
+        prefix = _prefix(crawl, site)
+        self.rows = _without(self.rows, prefix)
+        self.dropped.add(prefix)
 
 
 class ReplicatedSeen(SeenSet):
@@ -128,7 +142,7 @@ class ReplicatedSeen(SeenSet):
         """See `SeenSet`."""
         keys = [_key(crawl, site, url) for url in urls]
         changed, findings = self._changes.rows, list[Finding]()
-        for key, url, stored in zip(keys, urls, self._disk.get_many(keys), strict=True):
+        for key, url, stored in zip(keys, urls, self._stored(crawl, site, keys), strict=True):
             first = changed.get(key, stored)
             if first is None:
                 changed[key] = bytes.fromhex(finder)
@@ -141,7 +155,12 @@ class ReplicatedSeen(SeenSet):
         key = _key(crawl, site, url)
         if key in self._changes.rows:
             return self._changes.rows[key] is not None
-        return self._disk.get_many([key]) != [None]
+        return self._stored(crawl, site, [key]) != [None]
+
+    def _stored(self, crawl: str, site: str, keys: list[bytes]) -> list[bytes | None]:
+        """Return the finder on disk of each of *keys*, all of *site*, or None."""
+        is_dropped = _prefix(crawl, site) in self._changes.dropped
+        return [None] * len(keys) if is_dropped else self._disk.get_many(keys)
 
     def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
         """See `SeenSet`."""
@@ -150,6 +169,11 @@ class ReplicatedSeen(SeenSet):
             self._changes.rows[_key(crawl, site, url)] = None
             self._changes.add(crawl, site, "", url)
         return len(erased)
+
+    def drop(self, crawl: str, site: str) -> bool:
+        """See `SeenSet`."""
+        self._changes.drop(crawl, site)
+        return True
 
     def owns(self, site: str) -> bool:
         """Return whether the partition of *site* is assigned to this instance."""
@@ -228,6 +252,7 @@ class ReplicatedSeen(SeenSet):
         from its beginning.
         """
         partition, rows = self._partitions[number], dict[bytes, bytes | None]()
+        dropped = set[bytes]()
         if partition.is_complete:
             return True
         if not partition.is_checked:
@@ -244,12 +269,17 @@ class ReplicatedSeen(SeenSet):
                 continue
             epoch = change.epoch
             finder = None if change.erased else bytes.fromhex(change.finder)
+            if change.dropped:
+                prefix = _prefix(change.crawl, change.site)
+                rows = _without(rows, prefix)
+                dropped.add(prefix)
+                continue
             rows |= {_key(change.crawl, change.site, url): finder for url in change.urls}
             partition.is_complete |= not change.urls and epoch == partition.epoch
         if records:
             last = records[-1]
             partition.checkpoint = Checkpoint(last.offset, _digest(last.value), epoch)
-            self._disk.write(rows | self._stored_checkpoints([number]))
+            self._disk.write(rows | self._stored_checkpoints([number]), dropped)
         return True
 
     def _stored_checkpoints(self, numbers: Iterable[int]) -> dict[bytes, bytes]:
@@ -305,12 +335,16 @@ class ReplicatedSeen(SeenSet):
             self._message(self._partition_of(site), _make_change(crawl, site, finder, urls))
             for crawl, site, finder, urls in changes.events
         ]
-        self._append_and_store(messages, changes.rows)
+        self._append_and_store(messages, changes.rows, changes.dropped)
 
     def _append_and_store(
-        self, messages: Sequence[Message], rows: Mapping[bytes, bytes | None]
+        self,
+        messages: Sequence[Message],
+        rows: Mapping[bytes, bytes | None],
+        dropped: Iterable[bytes] = (),
     ) -> None:
-        """Append *messages* to the log; then write *rows* and the new checkpoints to the disk.
+        """Append *messages* to the log; then write *rows* and the new checkpoints to the disk,
+        without the keys that have a prefix in *dropped*.
 
         A checkpoint advances only if *messages* follow it directly. Records in between are from
         another owner, and are not on this disk.
@@ -325,7 +359,7 @@ class ReplicatedSeen(SeenSet):
                 digest = _digest(appended[-1].value)
                 partition.checkpoint = Checkpoint(offset, digest, partition.epoch)
                 advanced.append(number)
-        self._disk.write({**rows, **self._stored_checkpoints(advanced)})
+        self._disk.write({**rows, **self._stored_checkpoints(advanced)}, dropped)
 
     def discard(self) -> None:
         """Drop the changes since the last `settle`."""
@@ -377,7 +411,7 @@ def read_valid_changes(log: Log, partitions: int) -> Iterator[list[tuple[int, Ur
                 if change is None or change.epoch < newest[record.partition]:
                     continue
                 newest[record.partition] = change.epoch
-                if change.urls:
+                if change.urls or change.dropped:
                     changes.append((record.partition, change))
             yield changes
     finally:
@@ -410,7 +444,8 @@ def _make_change(
         epoch=epoch,
         finder=finder,
         urls=(*urls,),
-        erased=not finder,
+        erased=bool(urls) and not finder,
+        dropped=not urls,
     )
 
 
@@ -431,7 +466,16 @@ def _decode_change(record: Record) -> UrlsSeen | None:
 
 def _key(crawl: str, site: str, url: str) -> bytes:
     """Return the key of the fingerprint *url* of *site*. Keys of one site are adjacent."""
-    return crawl.encode() + b"\0" + site.encode() + b"\0" + bytes.fromhex(url)
+    return _prefix(crawl, site) + bytes.fromhex(url)
+
+
+def _prefix(crawl: str, site: str) -> bytes:
+    """Return the bytes with which the keys of *site* in *crawl*, and no others, begin."""
+    return crawl.encode() + b"\0" + site.encode() + b"\0"
+
+
+def _without(rows: Mapping[bytes, bytes | None], prefix: bytes) -> dict[bytes, bytes | None]:
+    return {key: finder for key, finder in rows.items() if not key.startswith(prefix)}
 
 
 def _decode_row(key: bytes, finder: bytes) -> SeenRow:

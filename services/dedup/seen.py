@@ -50,6 +50,13 @@ class SeenSet(ABC):
     def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
         """Erase *urls*, fingerprints of URLs of *site*; return how many were in the set."""
 
+    @abstractmethod
+    def drop(self, crawl: str, site: str) -> bool:
+        """Remove all URLs of *site* from the set of *crawl*.
+
+        Return False if that is impossible, because the set does not know the sites of its URLs.
+        """
+
     def owns(self, site: str) -> bool:
         """Return whether the partition of *site* is assigned to this instance."""
         return True
@@ -99,6 +106,10 @@ class SeenMapping(SeenSet):
         for key in keys:
             del self._mapping[key]
         return len(keys)
+
+    def drop(self, crawl: str, site: str) -> bool:
+        """See `SeenSet`."""
+        return False
 
 
 def mapping_key(crawl: str, url: str) -> str:
@@ -152,3 +163,8 @@ class SeenTable(SeenSet):
         for row in rows:
             self._rows.erase((crawl, site), row.fingerprint)
         return len(rows)
+
+    def drop(self, crawl: str, site: str) -> bool:
+        """See `SeenSet`."""
+        self._rows.drop((crawl, site))
+        return True

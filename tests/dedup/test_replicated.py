@@ -110,7 +110,45 @@ def test_crawls_have_separate_sets(any_set: SeenSet) -> None:
     assert any_set.test("second", SITE, urls("a"), OTHER) == [REPEATED]
 
 
+def test_dropped_site_of_a_crawl_is_new_and_nothing_else_changes(any_set: SeenSet) -> None:
+    add(any_set, "a", "b")
+    any_set.test("second", SITE, urls("a"), FINDER)
+    any_set.test(DEFAULT_CRAWL, "example.org.other", urls("a"), FINDER)
+    any_set.settle()
+    if not any_set.drop(DEFAULT_CRAWL, SITE):
+        pytest.skip("the set does not know the sites of its URLs")
+    assert not any_set.contains(DEFAULT_CRAWL, SITE, *urls("a"))
+    assert add(any_set, "a", finder=OTHER) == [NEW], "before the drop is settled"
+    assert add(any_set, "a", "b") == [SEEN, NEW]
+    assert any_set.contains("second", SITE, *urls("a"))
+    assert any_set.contains(DEFAULT_CRAWL, "example.org.other", *urls("a"))
+
+
 # The changelog.
+
+
+def test_dropped_site_is_dropped_by_the_next_owner(log: SqliteLog, disk: Disk) -> None:
+    behind = MemoryDisk()
+    seen = open_set(log, disk)
+    add(seen, "a", "b")
+    open_set(log, behind, 2)
+    seen = open_set(log, disk, 3)
+    add(seen, "c")
+    seen.drop(DEFAULT_CRAWL, SITE)
+    add(seen, "b", finder=OTHER)
+    for number, next_disk in enumerate((disk, behind, MemoryDisk()), start=4):
+        again = open_set(log, next_disk, number)
+        assert add(again, "b", finder=OTHER) == [REPEATED]
+        found = [again.contains(DEFAULT_CRAWL, SITE, *urls(name)) for name in "ac"]
+        assert found == [False, False]
+
+
+def test_discarded_drop_keeps_the_site(log: SqliteLog, disk: Disk) -> None:
+    seen = open_set(log, disk)
+    add(seen, "a")
+    seen.drop(DEFAULT_CRAWL, SITE)
+    seen.discard()
+    assert add(seen, "a", finder=OTHER) == [SEEN]
 
 
 def test_changelog_separates_crawls(log: SqliteLog, disk: Disk) -> None:
@@ -238,7 +276,11 @@ def test_foreign_records_on_the_changelog_are_skipped(log: SqliteLog, disk: Disk
 
 
 steps = st.lists(
-    st.tuples(st.integers(0, 2), st.sampled_from(["take", "add", "lose"]), st.integers(0, 8)),
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from(["take", "add", "add", "lose", "drop"]),
+        st.integers(0, 8),
+    ),
     max_size=30,
 )
 
@@ -259,6 +301,12 @@ def test_successive_owners_agree_on_every_first_finder(
         elif step == "take":
             sets[who] = open_set(log, disks[who], epoch)
             owner = who
+        elif step == "drop":
+            if who in sets and who == owner:
+                sets[who].drop(DEFAULT_CRAWL, SITE)
+                sets[who].settle()
+                first.clear()
+                finders.clear()
         elif who in sets:
             finder = f"{epoch:016x}"
             finders[name].append(finder)

@@ -1,6 +1,6 @@
 """A map in memory instead of RocksDB. See `services.dedup.replicated.Disk`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 class MemoryDisk:
@@ -13,8 +13,10 @@ class MemoryDisk:
         """Return the value of each of *keys*, or None."""
         return [self.rows.get(key) for key in keys]
 
-    def write(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Write all *rows*; None removes one."""
+    def write(self, rows: Mapping[bytes, bytes | None], dropped: Iterable[bytes] = ()) -> None:
+        """Remove all keys that begin with one of *dropped*; write all *rows*; None removes one."""
+        for key in [key for key in self.rows if key.startswith(tuple(dropped))]:
+            del self.rows[key]
         for key, value in rows.items():
             if value is None:
                 self.rows.pop(key, None)

@@ -1,6 +1,6 @@
 """A sorted map in RocksDB, on an instance's disk; see `services.dedup.replicated.Disk`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -45,9 +45,14 @@ class RocksDisk:
         except Exception as error:
             raise self._translate_error(error) from error
 
-    def write(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Write *rows* atomically; the value None removes a key."""
+    def write(self, rows: Mapping[bytes, bytes | None], dropped: Iterable[bytes] = ()) -> None:
+        """Remove all keys that begin with one of *dropped*, and then write *rows*, atomically.
+
+        The value None removes a key.
+        """
         batch = WriteBatch(raw_mode=True)
+        for prefix in dropped:
+            batch.delete_range(prefix, prefix[:-1] + bytes([prefix[-1] + 1]))
         for key, value in rows.items():
             if value is None:
                 batch.delete(key)
