@@ -85,6 +85,9 @@ class ErasureBegun(Event, frozen=True, kw_only=True, tag="erasure_begun"):
     urls: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
     """The digests of the texts of these URLs."""
+    removal: bool = False
+    """Whether the crawl of this event is removed. All its rows about the site are erased then, and
+    rows about hosts and rows of other crawls stay."""
 
 
 class UrlsErased(Event, frozen=True, kw_only=True, tag="urls_erased"):
@@ -96,6 +99,8 @@ class UrlsErased(Event, frozen=True, kw_only=True, tag="urls_erased"):
     last: bool = True
     hosts: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
+    removal: bool = False
+    """Whether the crawl of this event is removed."""
 
 
 class VisitsErased(Event, frozen=True, kw_only=True, tag="visits_erased"):
@@ -108,3 +113,5 @@ class VisitsErased(Event, frozen=True, kw_only=True, tag="visits_erased"):
     erasure: Erasure
     part: int = 0
     urls: tuple[str, ...] = ()
+    removal: bool = False
+    """Whether the crawl of this event is removed. Its WARC files stay then."""

@@ -174,7 +174,7 @@ class Dedup(Processor):
             UrlsDiscovered: self._handle_urls,
             PageParsed: self._handle_page,
             HostsCompared: lambda event, now: self._host_names.apply(event, now),
-            ErasureBegun: self._erasing.begin,
+            ErasureBegun: self._begin_erasure,
             CrawlDefined: self._define_crawl,
             BlocklistChanged: lambda event, now: self._pages.blocklist.change(event),
             FleetBegun: lambda event, now: None,  # Checked when the process starts.
@@ -225,7 +225,7 @@ class Dedup(Processor):
         for event in events:
             # Reading ahead proposes leaders, which writes rows of digests. So erasures are noted
             # first, and their pages are not read ahead.
-            if isinstance(event, ErasureBegun):
+            if isinstance(event, ErasureBegun) and not event.removal:
                 self._erasing.erasures.begin(event.erasure)
         handled = [event for event in events if not self._is_dropped(event)]
         discoveries = [
@@ -344,6 +344,14 @@ class Dedup(Processor):
                     in_links = self._in_links.pop(event.crawl, event.visit.url)
                     event = replace(event, in_links=in_links)
             yield event
+
+    def _begin_erasure(self, event: ErasureBegun, now: float) -> Iterator[Event | Tombstone]:
+        crawl = self._crawls.get(event.crawl)
+        if event.removal and crawl is not None:
+            # The definition may arrive after this event. Until then, results of visits in flight
+            # would be stored again.
+            self._crawls[event.crawl] = replace(crawl, removed=True)
+        return self._erasing.begin(event, now)
 
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
         accept(event)

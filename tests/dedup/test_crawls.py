@@ -13,6 +13,8 @@ from gossamer.events import (
     ChangesHinted,
     CrawlDefined,
     Discovery,
+    Erasure,
+    ErasureBegun,
     Event,
     HostsCompared,
     Link,
@@ -27,17 +29,21 @@ from gossamer.events import (
     Tombstone,
     UrlsAdmitted,
     UrlsDiscovered,
+    UrlsErased,
     Verdict,
 )
 from gossamer.runtime.handling import read_ahead
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
+from gossamer.store import Row
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import estimate_sites
 from gossamer.web.url_steps import ALL_STEPS
+from services.dedup.content import DigestRow, NearRow
 from services.dedup.guesses import INITIAL_GUESSES
-from services.dedup.rows import DocumentRow
-from services.dedup.seen import SeenTable
+from services.dedup.listings import ListingRow
+from services.dedup.rows import DocumentRow, HostStepsRow
+from services.dedup.seen import SeenRow, SeenTable
 from services.dedup.service import Dedup
 
 from .test_dedup import of_kind, parsed_page
@@ -45,6 +51,7 @@ from .test_dedup import of_kind, parsed_page
 HOST = "http://a.test"
 URL = f"{HOST}/x"
 WORDS = " ".join(f"word{n}" for n in range(200))
+CRAWLS = ("news", "shops")
 
 
 def definition(crawl: str, **fields: object) -> CrawlDefined:
@@ -332,7 +339,88 @@ def test_probe_of_a_removed_crawl_counts_for_the_others() -> None:
     assert len([one for one in outputs if isinstance(one, Tombstone)]) == 1
 
 
-CRAWLS = ("news", "shops")
+def removal(crawl: str, *urls: str) -> ErasureBegun:
+    erasure = Erasure("a.test", 7.0, "me", 0, 0)
+    return ErasureBegun(
+        crawl=crawl, at=7.0, site="a.test", erasure=erasure, urls=urls, removal=True
+    )
+
+
+def rows_of(one: Instance, crawl: str) -> list[Row]:
+    tables: list[type[Row]] = [DocumentRow, DigestRow, NearRow, ListingRow, SeenRow]
+    one.store.flush()
+    return [
+        row
+        for table in tables
+        for row in one.store.table(table).everything()
+        if getattr(row, "crawl", "") == crawl and getattr(row, "pages", True)
+    ]
+
+
+def crawl_site(one: Instance, crawl: str) -> None:
+    """Let *crawl* discover and visit a page, a near duplicate of it, and a sitemap."""
+    urls = [URL, f"{HOST}/y", f"{HOST}/map"]
+    for url in urls:
+        one.discover(crawl, url)
+    one.visit(crawl, Link(f"{HOST}/1"), url=urls[0], simhash="00000000000000ff")
+    page = parsed_page(urls[1], "nearly", simhash="00000000000000fe")
+    one.handle(replace(page, crawl=crawl))
+    listing = replace(parsed_page(urls[2], "entries"), crawl=crawl, kind=PageKind.LISTING)
+    one.handle(listing)
+
+
+def test_removed_crawl_leaves_no_rows_and_the_others_keep_theirs() -> None:
+    one, alone = Instance(), Instance()
+    for crawl in CRAWLS:
+        crawl_site(one, crawl)
+    crawl_site(alone, "shops")
+    assert len({type(row) for row in rows_of(one, "news")}) == 5
+    one.handle(definition("news", removed=True))
+    outputs = one.handle(removal("news", URL, f"{HOST}/y", f"{HOST}/map"))
+    assert not rows_of(one, "news")
+    assert rows_of(one, "shops") == rows_of(alone, "shops")
+    tombstones = [each for each in outputs if isinstance(each, Tombstone)]
+    assert {each.crawl for each in tombstones} == {"news"}
+    [reply] = of_kind(UrlsErased, outputs)
+    assert (reply.crawl, reply.site, reply.removal, reply.last) == ("news", "a.test", True, True)
+    assert verdicts(one.visit("shops", fetched_at=9.0)) == [("shops", Verdict.UNCHANGED)]
+
+
+def test_urls_without_a_row_leave_the_url_seen_set_of_a_removed_crawl() -> None:
+    one = Instance()
+    for crawl in CRAWLS:
+        one.discover(crawl, f"{HOST}/refused")
+    one.handle(removal("news"))
+    found = [type(row) for crawl in CRAWLS for row in rows_of(one, crawl)]
+    assert found == [SeenRow], "that of the other crawl"
+
+
+def test_results_that_precede_the_removed_definition_are_not_stored() -> None:
+    one = Instance()
+    crawl_site(one, "news")
+    one.handle(removal("news", URL, f"{HOST}/y", f"{HOST}/map"))
+    assert not one.visit("news", url=f"{HOST}/late")
+    assert not one.discover("news", f"{HOST}/late")
+    assert not rows_of(one, "news")
+
+
+def test_redelivered_removal_gets_the_same_reply() -> None:
+    one = Instance()
+    crawl_site(one, "news")
+    event = removal("news", URL)
+    assert one.handle(event) == one.handle(event)
+
+
+def test_evidence_about_hosts_survives_the_removal_of_a_crawl() -> None:
+    one = Instance()
+    one.visit("news")
+    one.visit("news", url=f"{HOST}/y")
+    before = one.store.table(HostStepsRow).get(HOST)
+    assert before and before.copies == (f"{HOST}/y",)
+    one.handle(removal("news", URL, f"{HOST}/y"))
+    assert one.store.table(HostStepsRow).get(HOST) == before
+
+
 links_of_pages = st.lists(st.sampled_from([f"{HOST}/{path}" for path in "xyz"]), max_size=3)
 
 
