@@ -1,5 +1,6 @@
 """Hosts and sites as data: conditions, queues, delays, settings and refused URLs."""
 
+from collections.abc import Sequence
 from heapq import nlargest
 
 from msgspec import Struct
@@ -183,17 +184,31 @@ def read_hosts(
         rows = hosts.scan(site) if site else hosts.everything()
         chosen = (row for row in rows if condition in (None, row.condition))
         longest = nlargest(limit, chosen, key=lambda row: (row.queued_urls, row.totals.admitted))
-        sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
-        return [
-            host_of(
-                row,
-                robots.get(row.host),
-                effective_override(
-                    row.site, sites.get(row.site), of_hosts.get(host_name(row.host))
-                ),
-            )
-            for row in longest
-        ]
+        return _hosts_of(crawl, longest, robots.get_all([(row.host, "") for row in longest]))
+
+
+def read_some_hosts(crawl: OpenCrawl, keys: Sequence[tuple[str, str]]) -> list[Host]:
+    """Return the hosts with these sites and host keys, in their order, without missing ones."""
+    store = crawl.store()
+    hosts, robots = store.table(HostRow), store.table(RobotsRow)
+    with crawl.reading():
+        rows = {row.host: row for row in hosts.get_all(keys)}
+        found = [rows[key] for _, key in keys if key in rows]
+        return _hosts_of(crawl, found, robots.get_all([(row.host, "") for row in found]))
+
+
+def _hosts_of(crawl: OpenCrawl, rows: list[HostRow], robots: list[RobotsRow]) -> list[Host]:
+    """Return the data of the hosts in *rows*, with the rules that explain their delays."""
+    sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
+    rules = {row.host: row for row in robots}
+    return [
+        host_of(
+            row,
+            rules.get(row.host),
+            effective_override(row.site, sites.get(row.site), of_hosts.get(host_name(row.host))),
+        )
+        for row in rows
+    ]
 
 
 def read_sites(crawl: OpenCrawl, site: str = "", limit: int = 100) -> list[Site]:
