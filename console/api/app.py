@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import structlog
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.di import Provide
+from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, Reference, SecurityScheme
@@ -22,6 +24,7 @@ from gossamer.settings.api import ApiSettings
 from inspection.captures import NotArchived
 from inspection.crawl import NotFound
 
+log = structlog.get_logger()
 MAX_BODY_BYTES = 1 << 20
 HEADERS: dict[str, str] = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -56,6 +59,7 @@ def make_app(opening: Opening, settings: ApiSettings, tokens: Tokens, port: int)
         guards=[gate.check],
         dependencies={"reader": Provide(provide_reader)},
         exception_handlers={GossamerError: _error_response},
+        after_exception=[_log_error],
         before_send=[_add_headers],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=_openapi(),
@@ -85,6 +89,11 @@ def _error_response(_: Request[Any, Any, Any], error: GossamerError) -> Response
     return Response(
         {"status_code": status, "detail": str(error)}, status_code=status, headers=headers
     )
+
+
+async def _log_error(error: Exception, scope: Scope) -> None:
+    if not isinstance(error, HTTPException | GossamerError):
+        log.error("request_failed", path=scope["path"], exc_info=error)
 
 
 async def _add_headers(message: Message, scope: Scope) -> None:
