@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Iterator
 
 from changes.blocking import subjects
 from changes.plan import Effect, Plan
-from gossamer.errors import GossamerError, Poison
+from gossamer.errors import Poison
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Message
 from gossamer.log.codec import message_of_letter
 from gossamer.terminal import printable
-from inspection.crawl import OpenCrawl
+from inspection.crawl import NotFound, OpenCrawl
 from inspection.dead_letters import NamedLetter, iterate_letters
 from inspection.figures import plural
 
@@ -20,7 +20,7 @@ def plan_replay(
     """Return the plan that appends dead letters to their topics again.
 
     *names* choose them; None means all of *service*, or of all services. Letters that return during
-    the replay are not replayed again. Raise GossamerError if a name is unknown.
+    the replay are not replayed again. Raise NotFound if a name is unknown.
     """
     found, refused = dict[str, None](), list[str]()
     for one in _chosen(crawl, names, service):
@@ -72,7 +72,7 @@ def _chosen(
             unknown.discard(one.name)
             yield one
     if unknown:
-        raise GossamerError(
+        raise NotFound(
             f"no such dead letters: {printable(', '.join(sorted(unknown)))}; gossamer "
             "dead-letters list prints their names"
         )

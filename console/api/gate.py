@@ -1,7 +1,7 @@
 """The guard of all routes: host name, identity, role, protection against CSRF, and rate limits.
 
-A route states in its `opt` what it needs: `role`, a `Role` or `OPEN`; and `shared`, if it changes
-what all crawls share. A route that states nothing is refused, so that a forgotten entry cannot open
+A route states in its `opt` what it needs: `role`, a `Role` or `OPEN`; and `shared`, if it needs
+rights on all crawls. A route that states nothing is refused, so that a forgotten entry cannot open
 it.
 """
 

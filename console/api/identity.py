@@ -59,11 +59,9 @@ class Actor(Struct, frozen=True):
             raise Forbidden(f"{self.name} has no rights on the crawl {crawl}")
 
     def check_shared(self) -> None:
-        """Raise Forbidden unless the actor may change what all crawls share."""
+        """Raise Forbidden unless the actor has rights on all crawls."""
         if self.crawls is not None:
-            raise Forbidden(
-                f"{self.name} has rights on single crawls; this changes what all crawls share"
-            )
+            raise Forbidden(f"{self.name} has rights on single crawls; this concerns all crawls")
 
 
 class Credentials(NamedTuple):

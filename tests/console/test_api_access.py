@@ -239,7 +239,7 @@ def test_headers_of_a_proxy_are_refused_from_other_peers() -> None:
 
 
 def test_actor_of_single_crawls_may_not_change_shared_things() -> None:
-    with pytest.raises(Forbidden, match="what all crawls share"):
+    with pytest.raises(Forbidden, match="concerns all crawls"):
         Actor("ann", "admin", frozenset({"shop"})).check_shared()
     Actor("ann", "admin").check_shared()
     with pytest.raises(Forbidden, match="has the role view; this needs operate"):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from console.api.routes import controls, crawls, hosts, pages, session, urls
+from console.api.routes import controls, crawls, hosts, pages, requests, session, urls
 
 ROUTES: tuple[Any, ...] = (
     *session.ROUTES,
@@ -10,5 +10,6 @@ ROUTES: tuple[Any, ...] = (
     *urls.ROUTES,
     *hosts.ROUTES,
     *controls.ROUTES,
+    *requests.ROUTES,
     *pages.ROUTES,
 )

@@ -3,14 +3,25 @@
 All crawls share them, so their paths name no crawl.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from litestar import get
-from litestar.params import QueryParameter
+from litestar import delete, get, post, put
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import UNSET, Meta, UnsetType
 
-from console.api.gate import ROLE
+from changes.blocking import plan_block, plan_unblock
+from changes.commit import Committed
+from changes.sites import plan_host, plan_site
+from changes.speeds import plan_speeds
+from console.api.changing import OF_ALL, Change, FromRequest, Texts
+from console.api.gate import ROLE, SHARED
 from console.api.parameters import SHARED_READER, Cursor, FromCrawl, Limit, Url
 from gossamer import clock
+from gossamer.blocklist import parse_rule
+from gossamer.crawl import canonical_of_typed
+from gossamer.errors import BadSettings
+from gossamer.events import Speed
+from gossamer.web.url import BadUrl, host_name, site_of
 from inspection.controls import (
     BlockedRule,
     BlocklistMatch,
@@ -23,6 +34,7 @@ from inspection.controls import (
 )
 from inspection.paging import Page
 
+SHARED_CHANGE = {ROLE: "operate", SHARED: True}
 Search = Annotated[str, QueryParameter(description="A part of the rule.", max_length=2000)]
 
 
@@ -62,4 +74,146 @@ async def get_overrides(reader: FromCrawl) -> Overrides:
     return await reader.read(lambda crawl: read_overrides(crawl.log))
 
 
-ROUTES = (get_blocklist, get_match, get_speed, get_overrides)
+class Rules(Change, kw_only=True):
+    """Rules of the blocklist."""
+
+    rules: Texts
+
+
+class Limits(Change, kw_only=True):
+    """All rate limits."""
+
+    speeds: Annotated[tuple[Speed, ...], Meta(max_length=168)]
+    """In order of precedence."""
+
+
+class SiteSettings(Change, kw_only=True):
+    """Settings of a site. Omitted ones stay as they are."""
+
+    delay: Annotated[float, Meta(ge=0)] | UnsetType | None = UNSET
+    """Seconds between two visits to a host; null means the usual delay."""
+    ours: bool | UnsetType = UNSET
+    """Whether the owner of the site has set the delay, so that it may be short."""
+    off: bool | UnsetType = UNSET
+    """Whether the site gets no requests."""
+    budget: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    """Visits to each host a day; 0 means no limit."""
+    quiet_from: Annotated[float, Meta(ge=0, le=86400)] | UnsetType = UNSET
+    """Start of the quiet hours, in seconds after midnight UTC."""
+    quiet_until: Annotated[float, Meta(ge=0, le=86400)] | UnsetType = UNSET
+    certificate: Annotated[str, Meta(max_length=100_000)] | UnsetType = UNSET
+    """PEM text, or `sha256:` with 64 digits; "" means the usual authorities."""
+
+
+class HostSettings(Change, kw_only=True):
+    """Settings of a host. Omitted ones stay as they are; null means the setting of the site."""
+
+    delay: Annotated[float, Meta(ge=0)] | UnsetType | None = UNSET
+    """Seconds between two visits."""
+    ours: bool | UnsetType = UNSET
+    """Whether the owner of the host has set the delay, so that it may be short."""
+    off: bool | UnsetType | None = UNSET
+    """Whether the host gets no requests."""
+    budget: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET
+    """Visits a day; 0 means no limit."""
+    certificate: Annotated[str, Meta(max_length=100000)] | UnsetType | None = UNSET
+    """PEM text, or `sha256:` with 64 digits; "" means the usual authorities."""
+
+
+@post("/v1/blocklist", summary="Block", status_code=200, opt=SHARED_CHANGE, dependencies=OF_ALL)
+async def block(changer: FromRequest, data: JSONBody[Rules]) -> Committed:
+    """Add rules to the blocklist: hosts, domains, URLs, prefixes or networks."""
+    rules = parse_rules(data.rules)
+    return await changer.carry_out(data, lambda crawl, now: plan_block(crawl, rules, now))
+
+
+@delete("/v1/blocklist", summary="Unblock", status_code=200, opt=SHARED_CHANGE, dependencies=OF_ALL)
+async def unblock(changer: FromRequest, data: JSONBody[Rules]) -> Committed:
+    """Lift rules of the blocklist."""
+    rules = parse_rules(data.rules)
+    return await changer.carry_out(data, lambda crawl, now: plan_unblock(crawl, rules, now))
+
+
+@put("/v1/speed", summary="Set the speed", opt=SHARED_CHANGE, dependencies=OF_ALL)
+async def set_speed(changer: FromRequest, data: JSONBody[Limits]) -> Committed:
+    """Replace all rate limits."""
+    return await changer.carry_out(data, lambda crawl, now: plan_speeds(crawl, data.speeds, now))
+
+
+@put("/v1/overrides/sites/{site:str}", summary="Set a site", opt=SHARED_CHANGE, dependencies=OF_ALL)
+async def set_site(
+    changer: FromRequest, site: FromPath[str], data: JSONBody[SiteSettings]
+) -> Committed:
+    """Set delay, budget, quiet hours or certificate of a site."""
+    name = site_of(url_of(site))
+    return await changer.carry_out(
+        data, lambda crawl, now: plan_site(crawl, name, settings_in(data), now)
+    )
+
+
+@put("/v1/overrides/hosts/{host:str}", summary="Set a host", opt=SHARED_CHANGE, dependencies=OF_ALL)
+async def set_host(
+    changer: FromRequest, host: FromPath[str], data: JSONBody[HostSettings]
+) -> Committed:
+    """Set delay, budget or certificate of one host, on all schemes and ports."""
+    name = host_name(url_of(host))
+    return await changer.carry_out(
+        data, lambda crawl, now: plan_host(crawl, name, settings_in(data), now)
+    )
+
+
+@delete(
+    "/v1/overrides/hosts/{host:str}",
+    summary="Remove the settings of a host",
+    status_code=200,
+    opt=SHARED_CHANGE,
+    dependencies=OF_ALL,
+)
+async def reset_host(
+    changer: FromRequest, host: FromPath[str], data: JSONBody[Change]
+) -> Committed:
+    """Remove all settings of one host, so that those of its site count."""
+    name = host_name(url_of(host))
+    return await changer.carry_out(
+        data, lambda crawl, now: plan_host(crawl, name, {}, now, as_site=True)
+    )
+
+
+def parse_rules(texts: tuple[str, ...]) -> list[str]:
+    """Return the canonical forms of typed rules; raise BadSettings if one is invalid or none is
+    given."""
+    rules = [*dict.fromkeys(map(parse_rule, texts))]
+    if not rules:
+        raise BadSettings("name a rule")
+    return rules
+
+
+def url_of(text: str) -> str:
+    """Return the canonical URL of a typed site or host; raise BadSettings if it is invalid."""
+    try:
+        return canonical_of_typed(text)
+    except BadUrl as error:
+        raise BadSettings(str(error)) from error
+
+
+def settings_in(data: SiteSettings | HostSettings) -> dict[str, Any]:
+    """Return the given settings; raise BadSettings if there are none."""
+    found = {name: getattr(data, name) for name in data.__struct_fields__ if name != "reason"}
+    given = {name: value for name, value in found.items() if value is not UNSET}
+    if not given:
+        raise BadSettings("name a setting")
+    return given
+
+
+ROUTES = (
+    get_blocklist,
+    get_match,
+    get_speed,
+    get_overrides,
+    block,
+    unblock,
+    set_speed,
+    set_site,
+    set_host,
+    reset_host,
+)

@@ -4,22 +4,29 @@ from itertools import dropwhile, islice
 from math import inf
 from typing import Annotated, Literal
 
-from litestar import get
+from litestar import MediaType, Response, get
 from litestar.params import QueryParameter
 
 from console.api.gate import ROLE
 from console.api.parameters import Cursor, FromCrawl, Limit, OfTime, Url
+from gossamer import clock
 from gossamer.errors import BadSettings
+from inspection.archived_html import FRAME_HEADERS, read_archived_page
 from inspection.captures import FOREVER
 from inspection.comparison import Comparison, compare_versions
 from inspection.crawl import OpenCrawl
 from inspection.page_texts import PageVersion, describe_version
 from inspection.paging import Page
+from inspection.paths import UrlPath, read_path
 from inspection.url_forms import crawl_form
 from inspection.urls import UrlExplanation, explain_url
+from inspection.usage import UsageAt, read_usage
 from inspection.versions import read_version
 from inspection.visits import Visit, read_history
 
+Target = Annotated[
+    str, QueryParameter(description="A URL, a host or a site, as a person types it.")
+]
 OfForm = Annotated[
     Literal["text", "html"],
     QueryParameter(description="Whether the main texts or the markups are compared."),
@@ -68,6 +75,34 @@ async def get_diff(
     return await reader.read(lambda crawl: compare_versions(crawl, url, since, until, form))
 
 
+@get("/v1/crawls/{crawl:str}/url/path", summary="The path to a URL", opt={ROLE: "view"})
+async def get_path(reader: FromCrawl, url: Url) -> UrlPath:
+    """The pages between a seed and a URL, and how each was found."""
+    return await reader.read(lambda crawl: read_path(crawl, url))
+
+
+@get(
+    "/v1/crawls/{crawl:str}/archived",
+    summary="An archived page for a frame",
+    opt={ROLE: "view"},
+    media_type=MediaType.HTML,
+)
+async def get_archived(reader: FromCrawl, url: Url, at: OfTime = None) -> Response[str]:
+    """A version of a page as a document without scripts, links and addresses, under a policy that
+    forbids every request. It is shown in a sandboxed frame."""
+    found = await reader.scan(
+        lambda crawl: read_archived_page(crawl, url, FOREVER if at is None else at)
+    )
+    return Response(found.html, media_type=MediaType.HTML, headers=FRAME_HEADERS)
+
+
+@get("/v1/crawls/{crawl:str}/usage", summary="Usage at a time", opt={ROLE: "view"})
+async def get_usage(reader: FromCrawl, target: Target, at: OfTime = None) -> list[UsageAt]:
+    """What a site allowed its pages to be used for, with the archived statements."""
+    time = clock.now() if at is None else at
+    return await reader.scan(lambda crawl: read_usage(crawl, target, time))
+
+
 def parse_time(cursor: str) -> float:
     """Return the time in a cursor; raise BadSettings if it is invalid."""
     try:
@@ -76,4 +111,4 @@ def parse_time(cursor: str) -> float:
         raise BadSettings(f"{cursor[:80]!r} is not a cursor") from error
 
 
-ROUTES = (get_url, get_history, get_capture, get_diff)
+ROUTES = (get_url, get_path, get_history, get_capture, get_archived, get_diff, get_usage)

@@ -1,0 +1,94 @@
+"""How requests change something: as a plan of `changes`, which is reported or committed."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from litestar import Request
+from litestar.datastructures import State
+from litestar.di import NamedDependency, Provide
+from litestar.params import QueryParameter
+from msgspec import Meta, Struct
+
+from changes.commit import Committed, commit, preview
+from changes.plan import ChangeRequest, Plan
+from console.api.gate import actor_in
+from console.api.identity import Actor
+from console.api.parameters import CrawlInPath
+from console.api.readers import CrawlReader, Readers
+from gossamer import clock
+from gossamer.crawl import check_id
+from inspection.crawl import OpenCrawl
+
+MAX_ITEMS = 1000
+"""URLs, rules or names in one request."""
+Text = Annotated[str, Meta(max_length=8192)]
+Texts = Annotated[tuple[Text, ...], Meta(max_length=MAX_ITEMS)]
+Reason = Annotated[str, Meta(max_length=1000)]
+DryRun = Annotated[
+    bool, QueryParameter(description="Whether only the effect is returned, and nothing changed.")
+]
+MakePlan = Callable[[OpenCrawl, float], Plan]
+
+
+class Change(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What each change states."""
+
+    reason: Reason = ""
+    """The reason for the change, which `gossamer audit` shows."""
+
+
+class Changer:
+    """Carries out the changes of one request."""
+
+    def __init__(
+        self, readers: Readers, actor: Actor, address: str, crawl: str | None, is_dry_run: bool
+    ) -> None:
+        self._readers, self._actor, self._address = readers, actor, address
+        self._crawl, self._is_dry_run = crawl, is_dry_run
+
+    async def carry_out(self, change: Change, make_plan: MakePlan) -> Committed:
+        """Make the plan for the crawl at the present time; report or commit it."""
+        request = ChangeRequest(
+            actor=self._actor.name,
+            role=self._actor.role,
+            source="console" if self._actor.is_browser else "api",
+            address=self._address,
+            reason=change.reason,
+        )
+
+        def run(crawl: OpenCrawl) -> Committed:
+            now = clock.now()
+            plan = make_plan(crawl, now)
+            if self._is_dry_run:
+                return Committed(id=None, effect=preview(plan))
+            return commit(crawl.log, plan, request, now)
+
+        # In the lane for whole tables: some plans search all URLs while they are counted.
+        return await CrawlReader(self._readers, self._crawl).scan(run)
+
+
+async def _provide_changer(
+    request: Request[Any, Any, Any], state: State, crawl: CrawlInPath, dry_run: DryRun = False
+) -> Changer:
+    check_id(crawl)
+    actor = actor_in(request.scope)
+    actor.check_crawl(crawl)
+    return Changer(state.readers, actor, _address(request), crawl, dry_run)
+
+
+async def _provide_shared_changer(
+    request: Request[Any, Any, Any], state: State, dry_run: DryRun = False
+) -> Changer:
+    return Changer(state.readers, actor_in(request.scope), _address(request), None, dry_run)
+
+
+def _address(request: Request[Any, Any, Any]) -> str:
+    return request.client.host if request.client else ""
+
+
+FromRequest = NamedDependency[Changer]
+"""Carries out the changes of the request, as the argument `changer`."""
+OF_CRAWL = {"changer": Provide(_provide_changer)}
+"""The dependencies of routes that change the crawl in their paths."""
+OF_ALL = {"changer": Provide(_provide_shared_changer)}
+"""The dependencies of routes that change what all crawls share."""

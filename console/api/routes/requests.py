@@ -1,0 +1,178 @@
+"""Requests to a crawl: seeds, retries, refetches, releases, and dead letters."""
+
+from typing import Annotated
+
+from litestar import get, post
+from litestar.params import JSONBody, QueryParameter
+from msgspec import Meta
+
+from changes.commit import Committed
+from changes.letters import plan_discard, plan_replay
+from changes.releases import plan_release
+from changes.retries import plan_refetch, plan_retry, plan_retry_of
+from changes.seeds import plan_seeds
+from console.api.changing import OF_CRAWL, Change, FromRequest, Text, Texts
+from console.api.gate import ROLE, SHARED
+from console.api.parameters import Cursor, FromCrawl, Limit
+from gossamer.crawl import read_seeds
+from gossamer.errors import BadSettings
+from gossamer.events import PRIORITY_LIMIT
+from inspection.dead_letters import Letter, read_letters
+from inspection.paging import Page
+from inspection.visits import parse_outcome
+
+OPERATE = {ROLE: "operate"}
+LETTERS = {ROLE: "view", SHARED: True}
+"""Dead letters may belong to any crawl, and some to none."""
+OfService = Annotated[str, QueryParameter(description="Only records of this service.")]
+
+
+class Seeds(Change, kw_only=True):
+    """New seeds."""
+
+    urls: Texts
+    priority: Annotated[int, Meta(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)] = 0
+    """Lower is sooner."""
+    party: Annotated[str, Meta(max_length=100)] = ""
+
+
+class Targets(Change, kw_only=True):
+    """What is retried: hosts and URLs, or all URLs with an outcome."""
+
+    hosts: Texts = ()
+    urls: Texts = ()
+    outcome: Annotated[str, Meta(max_length=100)] = ""
+    """As in `gossamer retry --outcome`."""
+
+
+class Urls(Change, kw_only=True):
+    """URLs that were visited before."""
+
+    urls: Texts
+
+
+class Parts(Change, kw_only=True):
+    """Parked URLs of a site."""
+
+    site: Text
+    parts: Texts = ()
+    """All parts, if none is named."""
+
+
+class Letters(Change, kw_only=True):
+    """Dead letters."""
+
+    letters: Texts = ()
+    """Their names, PARTITION/OFFSET."""
+    all: bool = False
+    """Whether all dead letters are chosen."""
+
+
+@post(
+    "/v1/crawls/{crawl:str}/seeds",
+    summary="Add seeds",
+    status_code=200,
+    opt=OPERATE,
+    dependencies=OF_CRAWL,
+)
+async def add_seeds(changer: FromRequest, data: JSONBody[Seeds]) -> Committed:
+    """Add seeds within the scope of the crawl."""
+    seeds = read_seeds(_named(data.urls))
+    return await changer.carry_out(
+        data,
+        lambda crawl, now: plan_seeds(crawl, seeds, now, priority=data.priority, party=data.party),
+    )
+
+
+@post(
+    "/v1/crawls/{crawl:str}/retry",
+    summary="Retry",
+    status_code=200,
+    opt=OPERATE,
+    dependencies=OF_CRAWL,
+)
+async def retry(changer: FromRequest, data: JSONBody[Targets]) -> Committed:
+    """Retry hosts that back off and URLs that failed, or all URLs with an outcome, now."""
+    targets = [*data.hosts, *data.urls]
+    if bool(targets) == bool(data.outcome):
+        raise BadSettings("name hosts or URLs, or an outcome")
+    if data.outcome:
+        chosen = parse_outcome(data.outcome)
+        return await changer.carry_out(data, lambda crawl, now: plan_retry_of(crawl, chosen, now))
+    return await changer.carry_out(data, lambda crawl, now: plan_retry(crawl, targets, now))
+
+
+@post(
+    "/v1/crawls/{crawl:str}/refetch",
+    summary="Fetch again",
+    status_code=200,
+    opt=OPERATE,
+    dependencies=OF_CRAWL,
+)
+async def refetch(changer: FromRequest, data: JSONBody[Urls]) -> Committed:
+    """Fetch URLs again before their next planned visit."""
+    urls = _named(data.urls)
+    return await changer.carry_out(data, lambda crawl, now: plan_refetch(crawl, urls, now))
+
+
+@post(
+    "/v1/crawls/{crawl:str}/release",
+    summary="Release",
+    status_code=200,
+    opt=OPERATE,
+    dependencies=OF_CRAWL,
+)
+async def release(changer: FromRequest, data: JSONBody[Parts]) -> Committed:
+    """Visit parked URLs of a site, whatever they are worth."""
+    return await changer.carry_out(
+        data, lambda crawl, now: plan_release(crawl, data.site, data.parts, now)
+    )
+
+
+@get("/v1/crawls/{crawl:str}/dead-letters", summary="Dead letters", opt=LETTERS)
+async def get_letters(
+    reader: FromCrawl, service: OfService = "", cursor: Cursor = None, limit: Limit = 100
+) -> Page[Letter]:
+    """Records that could not be processed, the oldest of each partition first."""
+    return await reader.scan(lambda crawl: read_letters(crawl.log, service or None, cursor, limit))
+
+
+@post(
+    "/v1/crawls/{crawl:str}/dead-letters/replay",
+    summary="Replay",
+    status_code=200,
+    opt={**OPERATE, SHARED: True},
+    dependencies=OF_CRAWL,
+)
+async def replay(changer: FromRequest, data: JSONBody[Letters]) -> Committed:
+    """Append dead letters to their topics again."""
+    names = _letters(data)
+    return await changer.carry_out(data, lambda crawl, _: plan_replay(crawl, names))
+
+
+@post(
+    "/v1/crawls/{crawl:str}/dead-letters/discard",
+    summary="Discard",
+    status_code=200,
+    opt={ROLE: "admin", SHARED: True},
+    dependencies=OF_CRAWL,
+)
+async def discard(changer: FromRequest, data: JSONBody[Letters]) -> Committed:
+    """Erase dead letters."""
+    names = _letters(data)
+    return await changer.carry_out(data, lambda crawl, _: plan_discard(crawl, names))
+
+
+def _letters(data: Letters) -> set[str] | None:
+    if bool(data.letters) == data.all:
+        raise BadSettings("name dead letters as PARTITION/OFFSET, or all of them")
+    return None if data.all else set(data.letters)
+
+
+def _named(urls: tuple[str, ...]) -> tuple[str, ...]:
+    if not urls:
+        raise BadSettings("name a URL")
+    return urls
+
+
+ROUTES = (add_seeds, retry, refetch, release, get_letters, replay, discard)

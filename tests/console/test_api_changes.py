@@ -1,0 +1,173 @@
+"""Changes through the HTTP API: the same plans as the commands, with actor, reason and dry run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.api.tokens import Tokens, add_token
+from console.cli.main import main
+from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
+from gossamer.events import DEFAULT_CRAWL, Outcome, SeedAdded
+from gossamer.settings.api import Grant
+from inspection.crawl import OpenCrawl, open_crawl
+from inspection.folder import Folder
+from services.frontier.rows import UrlRow
+from tests.console.served import Client, client_of, make_api
+from tests.runtime.processors import events
+
+HOST = "http://a.example"
+URL = f"{HOST}/page"
+CRAWL = f"/v1/crawls/{DEFAULT_CRAWL}"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Return the folder of a crawl with a URL that failed."""
+    folder = tmp_path / "data"
+    assert main(["seed", "--data", str(folder), f"{HOST}/"]) == 0
+    store = Folder(folder).open().store
+    store.table(UrlRow).put(
+        UrlRow(DEFAULT_CRAWL, HOST, URL, Outcome.GONE, at=5.0, status=404, attempt=1)
+    )
+    store.flush()
+    return folder
+
+
+@pytest.fixture
+def client(data: Path) -> Iterator[Client]:
+    """Return the client of an admin."""
+    with client_of(make_api(data)) as client:
+        yield client
+
+
+@pytest.fixture
+def crawl(data: Path) -> Iterator[OpenCrawl]:
+    """Return the opened crawl."""
+    with open_crawl(None, data) as opened:
+        yield opened
+
+
+def send(client: Client, method: str, path: str, body: dict[str, Any], **query: Any) -> Any:
+    """Send a change; return the answer."""
+    answer = client.request(method, path, json=body, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+CHANGES: tuple[tuple[str, str, dict[str, Any], str], ...] = (
+    ("POST", "/v1/blocklist", {"rules": ["b.example"]}, "block"),
+    ("DELETE", "/v1/blocklist", {"rules": ["old.example"]}, "unblock"),
+    ("PUT", "/v1/speed", {"speeds": [{"when": "sat,sun", "pages": 5}]}, "speed"),
+    ("PUT", "/v1/overrides/sites/a.example", {"delay": 9}, "site"),
+    ("PUT", "/v1/overrides/hosts/www.a.example", {"off": True}, "host"),
+    ("POST", f"{CRAWL}/seeds", {"urls": [f"{HOST}/new"]}, "seed"),
+    ("POST", f"{CRAWL}/retry", {"urls": [URL]}, "retry"),
+    ("POST", f"{CRAWL}/retry", {"outcome": "404"}, "retry"),
+    ("POST", f"{CRAWL}/refetch", {"urls": [URL]}, "refetch"),
+    ("POST", f"{CRAWL}/pause", {}, "pause"),
+    ("DELETE", CRAWL, {}, "remove"),
+)
+
+
+@pytest.fixture
+def blocked(data: Path) -> None:
+    """Block a host that a test may unblock."""
+    assert main(["block", "old.example", "--data", str(data)]) == 0
+
+
+@pytest.mark.usefixtures("blocked")
+@pytest.mark.parametrize(("method", "path", "body", "action"), CHANGES)
+def test_dry_run_appends_nothing_and_a_change_is_recorded(
+    client: Client, method: str, path: str, body: dict[str, Any], action: str
+) -> None:
+    before = client.get("/v1/audit").json()["items"]
+    tried = send(client, method, path, body, dry_run=True)
+    assert tried["id"] is None and tried["effect"]["text"]
+    assert client.get("/v1/audit").json()["items"] == before
+    made = send(client, method, path, {**body, "reason": "OPS-7"})
+    newest, *rest = client.get("/v1/audit").json()["items"]
+    assert rest == before and newest["id"] == made["id"]
+    assert (newest["action"], newest["reason"]) == (action, "OPS-7")
+    assert (newest["actor"], newest["role"], newest["source"]) == (
+        "token:generated",
+        "admin",
+        "api",
+    )
+    assert newest["effect"] == tried["effect"]["text"]
+
+
+def test_changes_are_those_that_the_commands_make(
+    client: Client, crawl: OpenCrawl, data: Path
+) -> None:
+    for method, path, body, _ in CHANGES[2:6]:
+        send(client, method, path, body)
+    assert overrides_of(crawl.log)["a.example"].delay == 9.0
+    assert host_overrides_of(crawl.log)["www.a.example"].off is True
+    assert [(one.when, one.pages) for one in speed_of(crawl.log).speeds] == [("sat,sun", 5.0)]
+    seeds = [
+        one.url for one in events(Folder(data).open().log, "seeds") if isinstance(one, SeedAdded)
+    ]
+    assert seeds[-1] == f"{HOST}/new"
+    send(client, "DELETE", "/v1/overrides/hosts/www.a.example", {})
+    assert "www.a.example" not in host_overrides_of(crawl.log)
+
+
+def test_paused_crawl_is_resumed(client: Client, crawl: OpenCrawl) -> None:
+    send(client, "POST", f"{CRAWL}/pause", {})
+    (summary,) = client.get("/v1/crawls").json()
+    assert (summary["crawl"], summary["state"]) == (DEFAULT_CRAWL, "paused")
+    send(client, "POST", f"{CRAWL}/resume", {})
+    (summary,) = client.get("/v1/crawls").json()
+    assert summary["state"] == "active"
+
+
+def test_impossible_changes_are_refused_with_the_reason(client: Client, crawl: OpenCrawl) -> None:
+    for method, path, body, reason in (
+        ("POST", "/v1/blocklist", {"rules": []}, "name a rule"),
+        ("POST", "/v1/blocklist", {"rules": ["ftp://a.example"]}, "only http"),
+        ("POST", "/v1/blocklist", {"rules": ["a.example"], "odd": 1}, "odd"),
+        ("PUT", "/v1/speed", {"speeds": [{"when": "someday"}]}, "someday"),
+        ("PUT", "/v1/overrides/sites/a.example", {}, "name a setting"),
+        ("PUT", "/v1/overrides/sites/a.example", {"delay": -1}, "delay"),
+        ("POST", f"{CRAWL}/retry", {}, "name hosts or URLs"),
+        ("POST", f"{CRAWL}/retry", {"outcome": "odd"}, "not an outcome"),
+        ("POST", f"{CRAWL}/seeds", {"urls": ["https://elsewhere.example/"]}, "scope"),
+        ("POST", f"{CRAWL}/dead-letters/replay", {}, "dead letters"),
+    ):
+        refused = client.request(method, path, json=body)
+        assert refused.status_code == 400, (path, refused.text)
+        assert reason in refused.text, (path, refused.text)
+    assert not blocklist_of(crawl.log).rules
+    unknown = client.post(f"{CRAWL}/dead-letters/replay", json={"letters": ["0/7"]})
+    assert unknown.status_code == 404 and "0/7" in unknown.json()["detail"]
+
+
+def test_roles_limit_changes(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    grants = {
+        "viewer": Grant("view"),
+        "operator": Grant("operate"),
+        "shop": Grant("admin", frozenset({DEFAULT_CRAWL})),
+    }
+    tokens = {name: add_token(file, name, grant, None) for name, grant in grants.items()}
+    retry = ("POST", f"{CRAWL}/retry", {"urls": [URL]})
+    block = ("POST", "/v1/blocklist", {"rules": ["b.example"]})
+    remove: tuple[str, str, dict[str, Any]] = ("DELETE", CRAWL, {})
+    with client_of(make_api(data, Tokens(file)), token=None) as client:
+        for name, (method, path, body), status in (
+            ("viewer", retry, 403),
+            ("viewer", block, 403),
+            ("operator", retry, 200),
+            ("operator", block, 200),
+            ("operator", remove, 403),
+            ("shop", retry, 200),
+            ("shop", block, 403),
+            ("shop", remove, 200),
+        ):
+            headers = {"Authorization": f"Bearer {tokens[name]}"}
+            answer = client.request(
+                method, path, json=body, headers=headers, params={"dry_run": True}
+            )
+            assert answer.status_code == status, (name, path, answer.text)
