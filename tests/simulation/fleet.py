@@ -9,7 +9,7 @@ import asyncio
 import logging
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -98,10 +98,10 @@ class SimDisk(MemoryDisk):
         super().__init__(fleet.disks[str(folder)])
         self._sim = fleet.sim
 
-    def write(self, rows: Mapping[bytes, bytes | None]) -> None:
+    def write(self, rows: Mapping[bytes, bytes | None], dropped: Iterable[bytes] = ()) -> None:
         """Write all, or crash before."""
         self._sim.effect(self._sim.between(0.0001, 0.001))
-        super().write(rows)
+        super().write(rows, dropped)
 
 
 class Fleet:
