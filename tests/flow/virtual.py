@@ -90,9 +90,9 @@ class VirtualFetcher(Processor):
             blocklist=self._blocklist,
         )
         self._conversations: list[
-            tuple[float, int, Conversation[None], Reply | Failure | None]
+            tuple[float, int, str, Conversation[None], Reply | Failure | None]
         ] = []
-        self._count, self._is_crawl_paused, self._are_all_paused = 0, False, False
+        self._count, self._paused, self._are_all_paused = 0, dict[str, bool](), False
         self._accepted: list[HostCheckedOut] = []
         self._orders: list[HostCheckedOut] = []
 
@@ -107,15 +107,14 @@ class VirtualFetcher(Processor):
         if isinstance(event, FleetPaused):
             self._are_all_paused = event.paused
         if isinstance(event, CrawlDefined):
-            self._is_crawl_paused = event.paused
+            self._paused[event.crawl] = event.paused
             self._terms.usage[event.crawl] = policy_of(event)
         if isinstance(event, HostCheckedOut):
             self._accepted.append(event)
         yield from ()
 
-    @property
-    def _paused(self) -> bool:
-        return self._is_crawl_paused or self._are_all_paused
+    def _is_paused(self, crawl: str) -> bool:
+        return self._are_all_paused or self._paused.get(crawl, False)
 
     def settle(self) -> None:
         """Start accepted orders after their offsets are committed."""
@@ -127,7 +126,7 @@ class VirtualFetcher(Processor):
             left = Failure(outcome=Outcome.UNVISITED, reason=why)
             yield from make_events(order, 0, failed_result(left), True, now)
         else:
-            yield from self._go_on(converse(order, self._terms, now), None, now)
+            yield from self._go_on(order.crawl, converse(order, self._terms, now), None, now)
 
     def due(self) -> float | None:
         """Return the time of the next end of a delay or next answer."""
@@ -140,23 +139,26 @@ class VirtualFetcher(Processor):
         while self._orders:
             yield from self._begin(self._orders.pop(0), now)
         while self._conversations and self._conversations[0][0] <= now:
-            _, _, conversation, answer = heappop(self._conversations)
-            yield from self._go_on(conversation, StepResult(now, self._paused, answer), now)
+            _, _, crawl, conversation, answer = heappop(self._conversations)
+            result = StepResult(now, self._is_paused(crawl), answer)
+            yield from self._go_on(crawl, conversation, result, now)
 
     def _go_on(
-        self, conversation: Conversation[None], result: StepResult | None, now: float
+        self, crawl: str, conversation: Conversation[None], result: StepResult | None, now: float
     ) -> Iterator[Event]:
         try:
             step = next(conversation) if result is None else conversation.send(result)
             while isinstance(step, Emit):
                 yield from step.events
                 count_visit(next(e for e in step.events if isinstance(e, VisitEnded)))
-                step = conversation.send(StepResult(now, self._paused))
+                step = conversation.send(StepResult(now, self._is_paused(crawl)))
         except StopIteration:
             return
-        self._later(conversation, step, now)
+        self._later(crawl, conversation, step, now)
 
-    def _later(self, conversation: Conversation[None], step: Delay | Fetch, now: float) -> None:
+    def _later(
+        self, crawl: str, conversation: Conversation[None], step: Delay | Fetch, now: float
+    ) -> None:
         at, answer = now, None
         if isinstance(step, Delay):
             at = now + step.seconds
@@ -166,7 +168,7 @@ class VirtualFetcher(Processor):
             self._requests.append((now, at, step.url))
             self.sent.append((step.url, step.headers))
         self._count += 1
-        heappush(self._conversations, (at, self._count, conversation, answer))
+        heappush(self._conversations, (at, self._count, crawl, conversation, answer))
 
 
 class VirtualCrawl:
@@ -260,9 +262,11 @@ class VirtualCrawl:
         self.start()
 
     def define(self, *urls: str, **crawl: object) -> None:
-        """Define the crawl and add seeds."""
-        definition = {"at": self.now, "scope": "any()", "max_depth": 16, **crawl}
-        events = [CrawlDefined(**definition), *(SeedAdded(url=url) for url in urls)]  # type: ignore[arg-type]
+        """Define a crawl and add its seeds; by default the crawl `default`."""
+        fields = {"at": self.now, "scope": "any()", "max_depth": 16, **crawl}
+        definition = CrawlDefined(**fields)  # type: ignore[arg-type]
+        seeds = [SeedAdded(crawl=definition.crawl, url=url) for url in urls]
+        events: list[Event] = [definition, *seeds]
         self.log.append([encode(event) for event in events])
 
     def run(self, steps: int = 1_000_000, until: float = float("inf")) -> bool:

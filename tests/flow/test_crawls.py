@@ -1,0 +1,141 @@
+"""Two crawls of overlapping hosts through all services: one politeness, and nothing else shared."""
+
+from collections import Counter, defaultdict
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.events import DEFAULT_CRAWL
+from gossamer.web.url import host_key
+from services.fetcher.outcome import Failure, Reply
+from services.frontier.rows import HostRow, UrlRow
+from tests.flow.torn import Died, Fate
+from tests.flow.virtual import VirtualCrawl, Web
+
+SHARED, OF_A, OF_B = "http://shared.test", "http://a.test", "http://b.test"
+HTML = (("Content-Type", "text/html; charset=utf-8"),)
+DELAY, TOOK = 1.0, 0.1
+A, B = DEFAULT_CRAWL, "b"
+SCOPES = {A: "domain('shared.test', 'a.test')", B: "domain('shared.test', 'b.test')"}
+OPTIONS = {"delay": DELAY, "delay_factor": 0.0, "batch": 4, "worth_parking": False}
+
+
+def pages(count: int) -> dict[str, list[str]]:
+    """Return the links of each page: a tree of *count* pages on each host."""
+    return {
+        f"{host}/{number}": [f"{host}/{2 * number + 1}", f"{host}/{2 * number + 2}"]
+        for host in (SHARED, OF_A, OF_B)
+        for number in range(count)
+    }
+
+
+def web(count: int) -> Web:
+    links = pages(count)
+
+    def serve(url: str, now: float) -> tuple[float, Reply | Failure]:
+        if url not in links:
+            return TOOK, Reply(status=404, started_at=now, took=TOOK)
+        anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in links[url])
+        body = f"<html><title>{url}</title><body><h1>This is {url}</h1>{anchors}".encode()
+        return TOOK, Reply(status=200, headers=HTML, body=body, started_at=now, took=TOOK)
+
+    return serve
+
+
+def two_crawls(
+    folder: Path, count: int, weight: float = 1.0, fate: Fate | None = None
+) -> VirtualCrawl:
+    crawl = VirtualCrawl(folder, web(count), fate, **OPTIONS)
+    crawl.define(f"{SHARED}/0", f"{OF_A}/0", scope=SCOPES[A])
+    crawl.define(f"{SHARED}/0", f"{OF_B}/0", scope=SCOPES[B], crawl=B, weight=weight)
+    return crawl
+
+
+def gaps(crawl: VirtualCrawl) -> list[float]:
+    ends, found = dict[str, float](), list[float]()
+    for start, end, url in sorted(crawl.requests):
+        key = host_key(url)
+        if key in ends:
+            found.append(start - ends[key])
+        ends[key] = end
+    return found
+
+
+def visited(crawl: VirtualCrawl) -> dict[str, set[str]]:
+    """Return the URLs that each crawl has visited, by crawl."""
+    found = defaultdict[str, set[str]](set)
+    for row in crawl._store().table(UrlRow).everything():
+        if row.outcome == "page":
+            found[row.crawl].add(row.url)
+    return found
+
+
+def expected(count: int) -> dict[str, set[str]]:
+    hosts = {A: (SHARED, OF_A), B: (SHARED, OF_B)}
+    return {
+        name: {url for url in pages(count) if url.startswith(of_crawl)}
+        for name, of_crawl in hosts.items()
+    }
+
+
+def test_each_crawl_visits_its_urls_with_the_politeness_of_one(tmp_path: Path) -> None:
+    crawl = two_crawls(tmp_path, 30)
+    assert crawl.run()
+    assert visited(crawl) == expected(30)
+    assert min(gaps(crawl)) >= DELAY - 1e-6
+    requests = Counter(url for _, _, url in crawl.requests)
+    assert requests[f"{SHARED}/robots.txt"] == 1
+    assert requests[f"{SHARED}/7"] == 2 and requests[f"{OF_A}/7"] == requests[f"{OF_B}/7"] == 1
+    assert crawl.lag() == 0
+
+
+def test_shared_host_is_visited_by_weight(tmp_path: Path) -> None:
+    crawl = two_crawls(tmp_path, 300, weight=3.0)
+    crawl.run(until=crawl.now + 230.0)
+    row = crawl._store().table(HostRow).get("shared.test", SHARED)
+    assert row and row.of(A).queued and row.of(B).queued
+    done = {
+        name: sum(url.startswith(SHARED) for url in urls) for name, urls in visited(crawl).items()
+    }
+    assert done[A] + done[B] > 150
+    assert done[B] / done[A] == pytest.approx(3.0, rel=0.1)
+
+
+def test_paused_crawl_leaves_the_other(tmp_path: Path) -> None:
+    crawl = two_crawls(tmp_path, 40)
+    crawl.run(until=crawl.now + 20.0)
+    crawl.define(scope=SCOPES[B], crawl=B, paused=True)
+    crawl.run(until=crawl.now + 10.0)
+    before = visited(crawl)
+    crawl.run()
+    after = visited(crawl)
+    assert after[A] == expected(40)[A]
+    assert after[B] == before[B] < expected(40)[B]
+    crawl.define(scope=SCOPES[B], crawl=B)
+    crawl.run()
+    assert visited(crawl) == expected(40)
+
+
+@settings(deadline=None, max_examples=8)
+@given(
+    st.lists(st.integers(1, 400), max_size=4),
+    st.sampled_from([0.5, 1.0, 4.0]),
+    st.integers(0, 99),
+)
+def test_crashes_lose_no_url_of_either_crawl(lives: list[int], weight: float, seed: int) -> None:
+    with TemporaryDirectory() as folder:
+        fate = Fate(seed)
+        crawl = two_crawls(Path(folder), 6, weight, fate)
+        for life in lives:
+            fate.left = life
+            with suppress(Died):
+                crawl.run(until=crawl.now + 30.0)
+            crawl.crash()
+        assert crawl.run()
+        assert visited(crawl) == expected(6)
+        assert all(row.queued == 0 for row in crawl._store().table(HostRow).everything())
+        assert min(gaps(crawl)) >= DELAY - 1e-6
