@@ -5,7 +5,7 @@ It removes the URLs from the queues, erases the host, and sends dedup and the ar
 erase. Its own rows of URLs are erased when dedup answers: until then, the frontier can send them
 again after a crash. Dedup answers before it can admit one of these URLs again, so URLs that are
 admitted later are not erased. The parked URLs of a site are erased then, too: their hosts may have
-no row.
+no row. An erasure concerns all crawls: each has events of its own.
 
 Visits of orders from before the erasure do not count (`gossamer.erasures`). The row of a host
 stays, emptied, for its last order and its delay: a host that is admitted again at once is not
@@ -13,7 +13,7 @@ visited sooner.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -63,7 +63,8 @@ class ErasureHandler:
         self._store, self._history = store, store.table(HistoryRow)
 
     def begin(self, partition: Partition, event: ErasureRequested, now: float) -> Iterator[Event]:
-        """Stop all visits to the target of *event*; yield the erasures for other services.
+        """Stop all visits of all crawls to the target of *event*; yield the erasures for other
+        services.
 
         It reads all rows of a host's URLs, about `frontier.url_budget`, and all URLs that are
         parked at the site.
@@ -75,31 +76,41 @@ class ErasureHandler:
             key_group_of(event.site),
             partition.shared.tally.orders,
         )
-        rows, hosts, urls = Counter[str](), list[str](), dict[str, None]()
+        rows, hosts = Counter[str](), list[str]()
+        urls: dict[str, dict[str, None]] = {each.crawl: {} for each in partition.all_crawls}
         if event.url:
-            urls[event.url] = None
             host = partition.find(event.site, host_key(event.url))
-            if host.stored:
-                visited = self._store.table(UrlRow).get((event.crawl, host.row.host), event.url)
-                rows["queues"] = partition.queues.erase(host.row, event.url, visited)
-                if host.row.signing.url == event.url:
-                    partition.update(host, replace(host.row, signing=HostSigning()))
+            for each in partition.all_crawls:
+                urls[each.crawl][event.url] = None
+                if host.stored:
+                    visited = self._store.table(UrlRow).get((each.crawl, host.row.host), event.url)
+                    rows["queues"] += each.queues.erase(host.row, event.url, visited)
+            if host.stored and host.row.signing.url == event.url:
+                partition.update(host, replace(host.row, signing=HostSigning()))
         else:
             for host in self._target_hosts(partition, event):
-                urls |= dict.fromkeys(self._iter_urls(partition, event.crawl, host))
-                urls |= dict.fromkeys(archived_files(host.row.host, partition.robots(host)))
-                partition.erase(host, now)
-                urls |= dict.fromkeys(one.url for one in partition.queues.iter_cleared(host.row))
                 hosts.append(host.row.host)
+                files = archived_files(host.row.host, partition.robots(host))
+                for each in partition.all_crawls:
+                    urls[each.crawl] |= dict.fromkeys(self._iter_urls(each.crawl, host))
+                    urls[each.crawl] |= dict.fromkeys(files)
+                partition.erase(host, now)
+                for each in partition.all_crawls:
+                    cleared = each.queues.iter_cleared(host.row)
+                    urls[each.crawl] |= dict.fromkeys(one.url for one in cleared)
             rows["hosts"] = len(hosts)
-            urls |= dict.fromkeys(partition.parts.parked_urls(event.site, event.target))
+            for each in partition.all_crawls:
+                parked = each.parts.parked_urls(event.site, event.target)
+                urls[each.crawl] |= dict.fromkeys(parked)
         if not (event.url or event.host):
             partition.sites.erase(event.site)
             rows["sites"] = 1
         partition.shared.tally.erase(event.target)
-        partition.tally.erase(event.target)
+        for each in partition.all_crawls:
+            each.tally.erase(event.target)
         partition.erasures.add(erasure, rows, ended=False)
-        yield from self._make_events(event, erasure, hosts, [url for url in urls if url], now)
+        found = {crawl: [*filter(None, of_crawl)] for crawl, of_crawl in urls.items()}
+        yield from self._make_events(event, erasure, hosts, found, now)
 
     def _target_hosts(self, partition: Partition, event: ErasureRequested) -> list[Host]:
         if not event.host:
@@ -107,7 +118,7 @@ class ErasureHandler:
         host = partition.find(event.site, event.host)
         return [host] if host.stored else []
 
-    def _iter_urls(self, partition: Partition, crawl: str, host: Host) -> Iterator[str]:
+    def _iter_urls(self, crawl: str, host: Host) -> Iterator[str]:
         key = crawl, host.row.host
         return (row.url for kind in URL_TABLES for row in self._iter_rows(kind, key))
 
@@ -122,14 +133,19 @@ class ErasureHandler:
         event: ErasureRequested,
         erasure: Erasure,
         hosts: Sequence[str],
-        urls: Sequence[str],
+        urls: Mapping[str, Sequence[str]],
         now: float,
     ) -> Iterator[Event]:
-        parts = [*self._split(event.crawl, urls)] or [([], set[str]())]
-        for part, (urls_of_part, digests) in enumerate(parts):
+        """Yield the events of an erasure; *urls*: crawl → its URLs to erase."""
+        parts = [
+            (crawl, *part)
+            for crawl, of_crawl in urls.items()
+            for part in self._split(crawl, of_crawl)
+        ] or [(event.crawl, list[str](), set[str]())]
+        for part, (crawl, urls_of_part, digests) in enumerate(parts):
             last = part == len(parts) - 1
             yield ErasureBegun(
-                crawl=event.crawl,
+                crawl=crawl,
                 at=now,
                 site=event.site,
                 erasure=erasure,
@@ -140,7 +156,7 @@ class ErasureHandler:
                 digests=tuple(sorted(digests)),
             )
             yield VisitsErased(
-                crawl=event.crawl,
+                crawl=crawl,
                 at=now,
                 site=event.site,
                 erasure=erasure,
@@ -207,11 +223,14 @@ class ErasureHandler:
         for key_of_host in event.hosts:
             host = partition.find(event.site, key_of_host)
             if host.stored:
-                rows["queues"] += sum(1 for _ in partition.queues.iter_cleared(host.row))
+                rows["queues"] += sum(
+                    1 for each in partition.all_crawls for _ in each.queues.iter_cleared(host.row)
+                )
                 rows["robots"] += 1
                 partition.drop_erased(host)
         if event.last:
-            rows["parked"] += partition.parts.erase(event.site, event.erasure.target)
+            for each in partition.all_crawls:
+                rows["parked"] += each.parts.erase(event.site, event.erasure.target)
         partition.erasures.add(event.erasure, rows, event.part + 1)
         if event.last:
             partition.erasures.add(event.erasure, {})

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.events import DEFAULT_CRAWL
+from gossamer.events import DEFAULT_CRAWL, ErasureRequested
+from gossamer.events.topics import PAGES
+from gossamer.log.codec import encode, split_key
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import HostRow, UrlRow
@@ -118,6 +120,22 @@ def test_paused_crawl_leaves_the_other(tmp_path: Path) -> None:
     crawl.define(scope=SCOPES[B], crawl=B)
     crawl.run()
     assert visited(crawl) == expected(40)
+
+
+def test_forgotten_host_is_erased_in_all_crawls(tmp_path: Path) -> None:
+    crawl = two_crawls(tmp_path, 8)
+    assert crawl.run()
+    crawl.log.append(
+        [encode(ErasureRequested(at=crawl.now, site="shared.test", host=SHARED, requested_by="me"))]
+    )
+    assert crawl.run()
+    left = expected(8)
+    assert visited(crawl) == {
+        name: {url for url in urls if not url.startswith(SHARED)} for name, urls in left.items()
+    }
+    values = {split_key(one.key): one.value for one in crawl.log.tail([PAGES.name]).poll(0)}
+    assert not values[A, f"{SHARED}/0"] and not values[B, f"{SHARED}/0"]
+    assert values[A, f"{OF_A}/0"] and values[B, f"{OF_B}/0"]
 
 
 @settings(deadline=None, max_examples=8)
