@@ -32,7 +32,7 @@ from console.tables import TABLES
 from gossamer import clock
 from gossamer.crawl import definitions_of, last_definition
 from gossamer.errors import BadSettings, GossamerError, Newer, Poison
-from gossamer.events import DEFAULT_CRAWL, FleetBegun, UrlsSeen
+from gossamer.events import FleetBegun, UrlsSeen
 from gossamer.events.topics import (
     CONTROL,
     DEAD_LETTERS,
@@ -63,7 +63,7 @@ from services.archive.segments import repair
 from services.dedup.replicated import changes_of, read_valid_changes
 from services.dedup.seen import SeenRow
 from services.dedup.service import Dedup
-from services.frontier.resizing import drop_partitions, resize
+from services.frontier.resizing import crawls_in, drop_partitions, resize
 from services.frontier.rows import AppliedRecords, HostRow, SiteRow, TallyRow
 
 T = TypeVar("T")
@@ -233,9 +233,9 @@ def _copy(source: Side, target: Side, event: FleetBegun, now: float) -> Iterator
     yield from _copy_rows(source, target)
     before, after = source.log.partitions, target.log.partitions
     if before != after:
-        resize(target.store, DEFAULT_CRAWL, before, after)
+        resize(target.store, crawls := crawls_in(source.store), before, after)
         target.store.flush()
-        drop_partitions(target.store, DEFAULT_CRAWL, before)
+        drop_partitions(target.store, crawls, before)
         target.store.flush()
         yield f"partitions: rows of {before} divided among {after}"
     epoch = _claim_partitions(source, target, now)

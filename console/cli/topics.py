@@ -15,7 +15,7 @@ from console.preconditions import FLEET_REMEDY, check_drained, check_stopped
 from gossamer import clock
 from gossamer.crawl import CHOICES, definitions_of, last_definition
 from gossamer.errors import BadSettings, GossamerError
-from gossamer.events import DEFAULT_CRAWL, CrawlDefined
+from gossamer.events import CrawlDefined
 from gossamer.events.topics import SITE_KEYED, own_topics, topic_of_pages
 from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.codec import encode
@@ -31,7 +31,7 @@ from inspection.figures import plural
 from services.archive.service import Archive
 from services.dedup.replicated import repartition_changelog
 from services.dedup.service import Dedup
-from services.frontier.resizing import drop_partitions, resize
+from services.frontier.resizing import crawls_in, drop_partitions, resize
 from services.frontier.service import Frontier
 
 
@@ -152,13 +152,13 @@ def resize_fleet(settings: Settings, partitions: int) -> Iterator[str]:
                 check_drained(log, FLEET_REMEDY)
         now = clock.now()
         Claimant(store).claim(range(max(before, partitions)), now)
-        resize(store, DEFAULT_CRAWL, before, partitions)
+        resize(store, crawls := crawls_in(store), before, partitions)
         store.flush()
         yield f"store: rows of {plural(before, 'partition')} divided among {partitions}"
         yield from topics.resize(partitions)
         with closing(KafkaLog(settings.kafka)) as log:
             yield from _move_records(log, store, before, partitions, now)
-            drop_partitions(store, DEFAULT_CRAWL, before)
+            drop_partitions(store, crawls, before)
             set_partitions(log, store, now)
         yield (
             f"the fleet has {plural(partitions, 'partition')} now: set kafka.partitions to "

@@ -6,12 +6,14 @@ The new rows are written beside the old ones, so that resizing can be repeated a
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log import key_group_of, key_groups_of
+from gossamer.log.control import control_events
 from gossamer.store import Store
 from services.frontier import revisit
 from services.frontier.bucketed_log import (
@@ -65,10 +67,22 @@ class Portion(NamedTuple):
     partition has one heir."""
 
 
-def resize(store: Store, crawl: str, before: int, after: int) -> None:
+def crawls_in(store: Store) -> list[str]:
+    """Return the ids of all crawls that were ever defined, by the control events in *store*."""
+    defined = {event.crawl for event in control_events(store) if isinstance(event, CrawlDefined)}
+    return sorted(defined | {DEFAULT_CRAWL})
+
+
+def resize(store: Store, crawls: Iterable[str], before: int, after: int) -> None:
     """Put the rows of *after* partitions in place of *before* partitions, with the next flush."""
     if before == after:
         return
+    for crawl in crawls:
+        # The rows that crawls share are put once for each crawl, with the same values.
+        _resize(store, crawl, before, after)
+
+
+def _resize(store: Store, crawl: str, before: int, after: int) -> None:
     found = [_read(store, crawl, number, before) for number in range(before)]
     generation = max(rows.plans.generation for rows in found)
     found = [rows._replace(plans=_rename_calendar(store, rows.plans, generation)) for rows in found]
@@ -92,14 +106,15 @@ def resize(store: Store, crawl: str, before: int, after: int) -> None:
             store.table(HazardExamplesRow).put(examples)
 
 
-def drop_partitions(store: Store, crawl: str, partitions: int) -> None:
-    """Drop the rows of a crawl with this number of *partitions*, with the next flush."""
+def drop_partitions(store: Store, crawls: Collection[str], partitions: int) -> None:
+    """Drop the rows of *crawls* with this number of *partitions*, with the next flush."""
     for number in range(partitions):
         key = partition_key(number, partitions)
         for row in (PartitionRow, PartitionTallyRow):
             store.table(row).drop(key)
         for of_crawl in (TallyRow, PartitionPlansRow, DailyTallyRow, HazardExamplesRow):
-            store.table(of_crawl).drop((crawl, key))
+            for crawl in crawls:
+                store.table(of_crawl).drop((crawl, key))
 
 
 def _read(store: Store, crawl: str, number: int, partitions: int) -> PartitionRows:

@@ -4,14 +4,15 @@ from collections import Counter
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log import key_group_of, key_groups_of, partition_of
+from gossamer.log.control import ControlRow, control_row
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.frontier import revisit
 from services.frontier.bucketed_log import BucketList, BucketRange, RangedLog
 from services.frontier.plans import calendar_name
-from services.frontier.resizing import drop_partitions, resize
+from services.frontier.resizing import crawls_in, drop_partitions, resize
 from services.frontier.revisit import CrawlState
 from services.frontier.rows import (
     DailyTallyRow,
@@ -67,8 +68,8 @@ def fill(store: SqliteStore, partitions: int, generations: tuple[int, ...] = (1,
 @pytest.mark.parametrize("before, after", [(4, 12), (12, 4), (4, 48), (8, 12), (1, 2), (3, 2)])
 def test_resizing_keeps_totals(store: SqliteStore, before: int, after: int) -> None:
     fill(store, before)
-    resize(store, DEFAULT_CRAWL, before, after)
-    drop_partitions(store, DEFAULT_CRAWL, before)
+    resize(store, crawls_in(store), before, after)
+    drop_partitions(store, crawls_in(store), before)
     store.flush()
     totals = [*store.table(TallyRow).everything()]
     shared = [*store.table(PartitionTallyRow).everything()]
@@ -97,6 +98,22 @@ def test_resizing_keeps_totals(store: SqliteStore, before: int, after: int) -> N
     assert sum(state.curve[-3] for state in states) == pytest.approx(2.4 * before)
 
 
+def test_resizing_keeps_the_totals_of_each_crawl(store: SqliteStore) -> None:
+    fill(store, 4)
+    definition = CrawlDefined(at=1.0, scope="any()", max_depth=1, crawl="b")
+    store.table(ControlRow).put(control_row(definition))
+    for number in range(4):
+        store.table(TallyRow).put(TallyRow("b", partition_key(number, 4), admitted=number))
+    store.flush()
+    resize(store, crawls := crawls_in(store), 4, 3)
+    drop_partitions(store, crawls, 4)
+    store.flush()
+    admitted = Counter[str]()
+    for row in store.table(TallyRow).everything():
+        admitted[row.crawl] += row.admitted
+    assert admitted == {DEFAULT_CRAWL: 20, "b": 6}
+
+
 @pytest.mark.parametrize("before, after", [(4, 12), (12, 4), (8, 12), (1, 96)])
 @pytest.mark.parametrize("generations", [(1,), (1, 2), (0, 2, 1)])
 def test_resized_partition_has_entries_of_its_sites_only(
@@ -104,7 +121,7 @@ def test_resized_partition_has_entries_of_its_sites_only(
 ) -> None:
     fill(store, before, generations)
     for _ in range(2):  # Again, as after a crash.
-        resize(store, DEFAULT_CRAWL, before, after)
+        resize(store, crawls_in(store), before, after)
         store.flush()
     for number in range(after):
         key, groups = partition_key(number, after), key_groups_of(number, after)
@@ -124,6 +141,6 @@ def test_resized_partition_has_entries_of_its_sites_only(
 def test_resizing_to_same_number_changes_nothing(store: SqliteStore) -> None:
     fill(store, 4)
     before = [*store.table(PartitionPlansRow).everything()]
-    resize(store, DEFAULT_CRAWL, 4, 4)
+    resize(store, [DEFAULT_CRAWL], 4, 4)
     store.flush()
     assert [*store.table(PartitionPlansRow).everything()] == before
