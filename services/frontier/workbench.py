@@ -293,10 +293,11 @@ class ReadyHosts:
 
 def servable_crawls(row: HostRow, now: float) -> set[str]:
     """Return the crawls for which the host of *row* may be ordered *now*, if they are open: those
-    with waiting URLs. A crawl that waits for verdicts is served if no other crawl has URLs."""
+    with waiting URLs. A crawl that waits for verdicts is served if no other crawl has URLs. A host
+    without URLs was erased: the first crawl that it is ordered for finds none, and unloads it."""
     queued = {crawl for crawl, own in row.crawls.items() if own.queued}
     ready = {crawl for crawl in queued if row.of(crawl).waits_until <= now}
-    return ready or queued
+    return ready or queued or {*row.crawls}
 
 
 class Workbench:
