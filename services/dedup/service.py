@@ -350,8 +350,12 @@ class Dedup(Processor):
         if event.removal and crawl is not None:
             # The definition may arrive after this event. Until then, results of visits in flight
             # would be stored again.
-            self._crawls[event.crawl] = replace(crawl, removed=True)
-        return self._erasing.begin(event, now)
+            self._crawls[event.crawl] = crawl = replace(crawl, removed=True)
+        for output in self._erasing.begin(event, now):
+            # The topic of a removed crawl is deleted as a whole, and may be gone already.
+            is_needless = event.removal and crawl is not None and crawl.own_topic
+            if not (is_needless and isinstance(output, Tombstone)):
+                yield output
 
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
         accept(event)

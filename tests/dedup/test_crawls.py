@@ -386,6 +386,13 @@ def test_removed_crawl_leaves_no_rows_and_the_others_keep_theirs() -> None:
     assert verdicts(one.visit("shops", fetched_at=9.0)) == [("shops", Verdict.UNCHANGED)]
 
 
+def test_removal_of_a_crawl_with_its_own_topic_writes_no_tombstones() -> None:
+    one = Instance(definition("news", own_topic=True))
+    crawl_site(one, "news")
+    outputs = one.handle(removal("news", URL, f"{HOST}/y", f"{HOST}/map"))
+    assert [type(output) for output in outputs] == [UrlsErased]
+
+
 def test_urls_without_a_row_leave_the_url_seen_set_of_a_removed_crawl() -> None:
     one = Instance()
     for crawl in CRAWLS:
