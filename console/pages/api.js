@@ -45,7 +45,7 @@ async function request(method, path, query, body, signal, headers = {}) {
   const found = await response.json().catch(() => null);
   if (!response.ok) {
     const detail = found?.detail ?? `The server answered ${response.status}.`;
-    if (response.status === 401) document.dispatchEvent(new CustomEvent("session-ended"));
+    if (response.status === 401 && path !== "session") document.dispatchEvent(new CustomEvent("session-ended"));
     throw new ApiError(response.status, detail);
   }
   return found;

@@ -130,7 +130,7 @@ function chosenCrawl() {
 
 async function offerCrawls() {
   const found = await getIfPresent("crawls").catch(() => null);
-  const crawls = (found?.items ?? found ?? []).map((one) => one.crawl ?? one.id ?? one.name);
+  const crawls = (found ?? []).filter((one) => one.state !== "removed").map((one) => one.crawl);
   if (!crawls.includes(chosenCrawl())) sessionStorage.setItem("crawl", crawls[0] ?? "default");
   const choice = document.getElementById("crawl-choice");
   if (crawls.length < 2) return replace(choice);

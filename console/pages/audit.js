@@ -7,7 +7,7 @@ import { badge, filters, heading, sentence } from "./parts.js";
 import { VirtualTable } from "./table.js";
 
 /** Return the page. */
-export async function show({ params, signal, go }) {
+export async function show({ params, crawl, signal, go }) {
   const { actor = "", action = "", subject = "" } = params;
   const list = new VirtualTable({
     label: "Changes",
@@ -21,7 +21,7 @@ export async function show({ params, signal, go }) {
       { name: "Until", minor: true, cell: (one) => (one.expires_at ? distance(one.expires_at) : "") },
       { name: "By", minor: true, cell: (one) => one.source },
     ],
-    load: (cursor) => getPage("audit", { actor, action, subject }, cursor, signal),
+    load: (cursor) => getPage("audit", { crawl, actor, action, subject }, cursor, signal),
     empty: "No change is recorded.",
   });
   await list.loadMore();

@@ -3,7 +3,7 @@
 import { get, getPage } from "./api.js";
 import { askChange } from "./dialog.js";
 import { button, field, h, remote, replace } from "./dom.js";
-import { distance, instant, moment } from "./format.js";
+import { instant, moment } from "./format.js";
 import { filters, heading, problem, sentence } from "./parts.js";
 import { VirtualTable } from "./table.js";
 
@@ -15,9 +15,8 @@ export async function show({ params, signal, go, reload }) {
     label: "Rules of the blocklist",
     columns: [
       { name: "Rule", cell: (rule) => remote(rule.rule) },
-      { name: "Since", minor: true, cell: (rule) => h("span", { title: instant(rule.at ?? rule.since) }, moment(rule.at ?? rule.since)) },
-      { name: "Until", minor: true, cell: (rule) => (rule.expires_at ? distance(rule.expires_at) : "") },
-      { name: "Reason", minor: true, cell: (rule) => rule.reason ?? "" },
+      { name: "Effect", minor: true, cell: (rule) => rule.text },
+      { name: "Since", minor: true, cell: (rule) => h("span", { title: instant(rule.at) }, moment(rule.at)) },
       { name: "Action", cell: (rule) => button("Unblock", () => run(unblock(rule.rule)), { "aria-label": `Unblock ${rule.rule}` }) },
     ],
     load: (cursor) => getPage("blocklist", { search }, cursor, signal),
@@ -44,7 +43,7 @@ function matching(signal) {
     if (!url.value.trim()) return;
     try {
       const found = await get("blocklist/match", { url: url.value.trim() }, signal);
-      const rule = found?.rule ?? "";
+      const { rule } = found;
       replace(answer, rule ? ["Forbidden by ", remote(rule), "."] : "No rule forbids it.");
     } catch (error) {
       replace(answer, problem(error));
@@ -57,7 +56,7 @@ function matching(signal) {
 function block() {
   const rules = h("textarea", { rows: 4, spellcheck: "false" });
   return {
-    title: "Block", expires: true, danger: true, verb: "Block", method: "POST", path: "blocklist",
+    title: "Block", danger: true, verb: "Block", method: "POST", path: "blocklist",
     fields: [field("Rules, one a line", rules, "A host, a URL, a prefix such as example.org/private/, or a network.")],
     body: () => ({ rules: rules.value.split("\n").map((line) => line.trim()).filter(Boolean) }),
   };

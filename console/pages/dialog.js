@@ -1,22 +1,20 @@
 /** The dialog in which a change is described, tried, and made. */
 
 import { send } from "./api.js";
-import { append, button, field, h, replace, select } from "./dom.js";
+import { append, button, field, h, replace } from "./dom.js";
 import { number } from "./format.js";
 
-const EXPIRIES = [["", "until it is changed"], ["3600", "1 hour"], ["86400", "1 day"], ["604800", "1 week"]];
 const SECONDS_BEFORE_PREVIEW = 0.4;
 const MAX_LINES = 20;
 
 /**
  * Ask for a change, show its effect, and make it. Return the answer, or null if it was cancelled.
  *
- * *change* is `{title, text, method, path, body(), fields?, expires?, danger?, verb?}`. The effect is
+ * *change* is `{title, text, method, path, body(), fields?, danger?, verb?}`. The effect is
  * the answer to the request with `dry_run`, whenever a field has changed.
  */
 export function askChange(change) {
   const reason = h("input", { type: "text", name: "reason", autocomplete: "off", maxlength: 500 });
-  let expiry = "";
   const effect = h("div", { class: "effect", role: "status" }, "Computing the effect…");
   const alert = h("p", { class: "alert", role: "alert", hidden: true });
   const title = h("h2", { id: "dialog-title" }, change.title);
@@ -27,8 +25,6 @@ export function askChange(change) {
     title,
     change.text && h("p", {}, change.text),
     change.fields,
-    change.expires &&
-      field("Expires after", select(EXPIRIES, "", (value) => { expiry = value; preview(); }, { name: "expiry" })),
     field("Reason", reason, "Kept in the audit log."),
     effect,
     alert,
@@ -40,11 +36,7 @@ export function askChange(change) {
   let timer = 0;
   let asked = 0;
 
-  const body = () => ({
-    ...change.body(),
-    reason: reason.value,
-    ...(change.expires && expiry ? { expires_in: Number(expiry) } : {}),
-  });
+  const body = () => ({ ...change.body(), reason: reason.value });
 
   async function preview() {
     asked += 1;

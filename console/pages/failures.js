@@ -9,8 +9,7 @@ import { heading, section, sentence } from "./parts.js";
 
 /** Return the page. */
 export async function show({ crawl, signal, reload }) {
-  const found = await get(crawlPath(crawl, "failures"), {}, signal);
-  const groups = found.items ?? found;
+  const groups = await get(crawlPath(crawl, "failures"), {}, signal);
   const total = groups.reduce((sum, group) => sum + group.count, 0);
   return [
     heading("Failures"),

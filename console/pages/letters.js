@@ -3,9 +3,9 @@
 import { crawlPath, getPage } from "./api.js";
 import { askChange } from "./dialog.js";
 import { button, field, h, remote, replace, select } from "./dom.js";
-import { instant, moment } from "./format.js";
-import { filters, heading, sentence } from "./parts.js";
-import { VirtualTable } from "./table.js";
+import { bytes, instant, moment } from "./format.js";
+import { filters, heading, section, sentence } from "./parts.js";
+import { facts, VirtualTable } from "./table.js";
 
 const SERVICES = ["", "frontier", "fetcher", "parser", "dedup", "archive"];
 
@@ -31,22 +31,23 @@ export async function show({ params, crawl, signal, go, reload }) {
     };
     if (await askChange(change)) reload();
   };
+  const content = h("div", { role: "region", "aria-label": "Record", class: "stack" });
   const list = new VirtualTable({
     label: "Dead letters",
     columns: [
       {
         name: "Choose",
         cell: (letter) => h("input", {
-          type: "checkbox", checked: chosen.has(nameOf(letter)), "aria-label": `Choose ${nameOf(letter)}`,
-          on: { change: (event) => choose(nameOf(letter), event.target.checked) },
+          type: "checkbox", checked: chosen.has(letter.name), "aria-label": `Choose ${letter.name}`,
+          on: { change: (event) => choose(letter.name, event.target.checked) },
         }),
       },
-      { name: "Letter", cell: (letter) => h("code", {}, nameOf(letter)) },
+      { name: "Letter", cell: (letter) => button(letter.name, () => replace(content, record(letter)), { class: "plain", title: "Show the record" }) },
       { name: "Time", minor: true, cell: (letter) => h("span", { title: instant(letter.at) }, moment(letter.at)) },
-      { name: "Service", cell: (letter) => letter.service ?? letter.group },
+      { name: "Service", cell: (letter) => letter.service },
       { name: "Topic", minor: true, cell: (letter) => letter.topic },
-      { name: "Key", minor: true, cell: (letter) => remote(letter.key ?? "") },
-      { name: "Reason", cell: (letter) => h("span", { title: letter.reason }, remote(letter.reason ?? letter.error ?? "")) },
+      { name: "Key", minor: true, cell: (letter) => remote(letter.key) },
+      { name: "Reason", cell: (letter) => h("span", { title: letter.reason }, remote(letter.reason)) },
     ],
     load: (cursor) => getPage(crawlPath(crawl, "dead-letters"), { service }, cursor, signal),
     empty: "There are no dead letters.",
@@ -59,9 +60,22 @@ export async function show({ params, crawl, signal, go, reload }) {
       : "Every record was read and processed."),
     filters(field("Service", select(SERVICES.map((name) => [name, name || "any"]), service, (value) => go({ service: value })))),
     list.element,
+    content,
   ];
 }
 
-function nameOf(letter) {
-  return letter.name ?? letter.id ?? `${letter.partition}/${letter.offset}`;
+function record(letter) {
+  return section(
+    `Record ${letter.name}`,
+    facts([
+      ["Reason", remote(letter.reason)],
+      ["Time", instant(letter.at)],
+      ["Position", `${letter.topic}, partition ${letter.partition}, offset ${letter.offset}`],
+      ["Key", remote(letter.key)],
+      ["Size", bytes(letter.size)],
+      ["Replay", letter.no_replay || "possible"],
+    ]),
+    h("pre", { class: "text", tabindex: 0 }, letter.preview),
+    !letter.is_whole && h("p", { class: "hint" }, "Only the beginning is shown."),
+  );
 }

@@ -87,7 +87,7 @@ function freshness(found) {
   if (!days.length) return h("p", { class: "empty" }, "No page was visited twice yet.");
   return lines(
     "Expected share of copies that equal their pages", days.map((one) => one.day),
-    [{ name: "freshness", values: days.map((one) => one.freshness) }], percent, 1,
+    [{ name: "freshness", values: days.map((one) => one.expected_freshness) }], percent, 1,
   );
 }
 

@@ -1,6 +1,6 @@
 /** The speed of all crawls by weekday and hour: a grid that is painted with limits. */
 
-import { crawlPath, get, getIfPresent } from "./api.js";
+import { get } from "./api.js";
 import { askChange } from "./dialog.js";
 import { button, field, freshId, h, replace } from "./dom.js";
 import { bytes, distance, number } from "./format.js";
@@ -12,13 +12,13 @@ const DAY_NAMES = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 /** Return the page. */
-export async function show({ crawl, signal, reload }) {
-  const found = await getIfPresent("speed", {}, signal) ?? await get(crawlPath(crawl, "status"), {}, signal);
+export async function show({ signal, reload }) {
+  const found = await get("speed", {}, signal);
   const { speeds } = found;
   const editor = new Editor(gridOf(speeds));
   const save = async () => {
     const change = {
-      title: "Set the speed", method: "PUT", path: "speed", expires: true, verb: "Set",
+      title: "Set the speed", method: "PUT", path: "speed", verb: "Set",
       text: "The limits hold for all crawls and all fetchers together.", body: () => ({ speeds: speedsOf(editor.grid) }),
     };
     if (await askChange(change)) reload();
@@ -37,9 +37,8 @@ export async function show({ crawl, signal, reload }) {
 
 function describe(found) {
   const now = new Date();
-  const limit = found.active ?? gridOf(found.speeds)[(now.getUTCDay() + 6) % 7][now.getUTCHours()];
   const until = found.until ? `, until ${distance(found.until)}` : "";
-  return `${limitText(limit).replace(/^./, (c) => c.toUpperCase())} now${until}; ${DAY_NAMES[(now.getUTCDay() + 6) % 7]} ` +
+  return `${limitText(found.active).replace(/^./, (c) => c.toUpperCase())} now${until}; ${DAY_NAMES[(now.getUTCDay() + 6) % 7]} ` +
     `${now.toISOString().slice(11, 16)} UTC.`;
 }
 

@@ -28,7 +28,7 @@ export async function show({ params, crawl, signal, go, reload }) {
     found.seen_as && h("p", {}, "The crawl has seen another form of this URL: ", urlLink(found.seen_as)),
     h("div", { class: "columns" },
       section("Visit and next visit", visitFacts(found)),
-      loaded("Path from the seed", () => get(crawlPath(crawl, "path"), { url }, signal), path),
+      loaded("Path from the seed", () => get(crawlPath(crawl, "url/path"), { url }, signal), path),
       section("Rules", ruleFacts(found)),
       found.queued && section("In the queue of its host", queued(found.queued)),
       found.revisits && section("Changes", changes(found)),
@@ -103,11 +103,10 @@ function changes(found) {
 }
 
 function path(found) {
-  const steps = found.steps ?? found.items ?? found;
   return [
-    found.answer && h("p", {}, found.answer),
-    h("ol", { class: "steps" }, steps.map((step) => h("li", {}, urlLink(step.url),
-      (step.how ?? step.kind) && h("span", { class: "hint" }, ` ${words(step.how ?? step.kind)}`)))),
+    h("p", {}, found.answer),
+    h("ol", { class: "steps" }, found.steps.map((step) => h("li", {}, badge(step.kind), " ", urlLink(step.url),
+      step.text && h("span", { class: "hint" }, ` ${step.text}`)))),
   ];
 }
 
@@ -168,10 +167,6 @@ function difference(found) {
 
 async function version(url, at, crawl, signal) {
   const found = await get(crawlPath(crawl, "capture"), { url, at }, signal);
-  const frame = h("iframe", {
-    class: "archived", sandbox: "", referrerpolicy: "no-referrer", title: `The archived page of ${instant(found.position.at)}`,
-    src: address(crawlPath(crawl, "archived"), { url, at }),
-  });
   return [
     h("h3", {}, found.title || "Version", ` of ${instant(found.position.at)}`),
     facts([
@@ -189,8 +184,22 @@ async function version(url, at, crawl, signal) {
     ], found.headers)),
     found.text ? details(`Text (${found.text_kind})`, h("pre", { class: "text", tabindex: 0 }, found.text))
       : found.fault && h("p", { class: "hint" }, found.fault),
+    await frame(found, crawl, signal),
+  ];
+}
+
+/** Return the archived page in a frame that has no network, no scripts and no links. */
+async function frame(found, crawl, signal) {
+  const { at } = found.position;
+  const source = address(crawlPath(crawl, "archived"), { url: found.url, at });
+  const answer = await fetch(source, { signal, cache: "no-store" });
+  // A frame would show an error as a broken page.
+  if (!answer.ok) return h("p", { class: "hint" }, (await answer.json().catch(() => ({}))).detail ?? "No page to show.");
+  return [
     h("p", { class: "hint" }, "The page as archived, without scripts, images and links:"),
-    frame,
+    h("iframe", {
+      class: "archived", sandbox: "", referrerpolicy: "no-referrer", title: `The archived page of ${instant(at)}`, src: source,
+    }),
   ];
 }
 
@@ -206,7 +215,7 @@ function actions(found, crawl, reload) {
       method: "POST", path: crawlPath(crawl, again.path), body: () => ({ urls: [url] }),
     })),
     button("Block", () => run({
-      title: "Block the URL", danger: true, expires: true, method: "POST", path: "blocklist",
+      title: "Block the URL", danger: true, method: "POST", path: "blocklist",
       body: () => ({ rules: [url] }), verb: "Block",
     }), { class: "danger" }),
   ];

@@ -1,0 +1,150 @@
+"""The pages of the console in a browser: their data, accessibility, and resistance to attacks."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from playwright.async_api import Browser
+
+from .console import MODES, PATIENCE, Console, tab
+from .hostile import MARK, HostileSite, listening
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
+
+PAGES = {
+    "overview": "Pages by hour",
+    "crawls": "default",
+    "hosts": "http://127.0.0.1:",
+    "sites": "127.0.0.1",
+    "url": "Enter a URL",
+    "failures": "failed or were refused",
+    "speed": "No limit now",
+    "blocklist": "Unblock",
+    "report": "Limits, traps and hazards",
+}
+"""Page of the navigation → text that it shows about the crawl."""
+
+
+def routes(site: HostileSite) -> dict[str, str]:
+    """Return all pages, with those about one host, site and URL of the hostile site."""
+    first, failed = site.urls[0], site.urls[1]
+    return {
+        **PAGES,
+        f"host?host={quote(site.address)}": "queued",
+        "site?site=127.0.0.1": "first visit",
+        f"url?url={quote(first)}": "Fetched",
+        f"url?url={quote(failed)}": "500",
+    }
+
+
+@pytest.mark.parametrize("page", PAGES)
+async def test_page_shows_the_crawl(browser: Browser, console: Console, page: str) -> None:
+    async with tab(browser, console) as opened:
+        await opened.page.get_by_role("navigation").locator(f'a[href="#/{page}"]').click()
+        await opened.page.wait_for_function(
+            "(text) => document.querySelector('main').innerText.includes(text)", arg=PAGES[page]
+        )
+        current = opened.page.locator('nav a[aria-current="page"]')
+        assert await current.get_attribute("href") == f"#/{page}"
+        assert opened.faults == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_axe_reports_nothing(
+    browser: Browser, console: Console, site: HostileSite, mode: str
+) -> None:
+    found: dict[str, Any] = {}
+    async with tab(browser, console, mode, bypass_csp=True) as opened:
+        for route, text in routes(site).items():
+            await opened.open(route)
+            assert text in await opened.text()
+            found[route] = await opened.violations()
+            wider = await opened.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert wider <= 0, f"{route} scrolls sideways"
+    assert {route: faults for route, faults in found.items() if faults} == {}
+
+
+async def test_hostile_texts_run_nothing_and_request_nothing(
+    browser: Browser, console: Console, site: HostileSite
+) -> None:
+    async with tab(browser, console) as opened:
+        with listening(site.listener) as connections:
+            for route, text in routes(site).items():
+                await opened.open(route)
+                assert text in await opened.text()
+                for summary in await opened.page.locator("main summary").all():
+                    await summary.click()
+                assert not await opened.page.evaluate(f"'{MARK}' in window"), route
+            for name in ("Show the version", "Show the difference"):
+                shown = opened.page.get_by_role("button", name=name).first
+                if await shown.count():
+                    await shown.click()
+                    await opened.page.wait_for_selector("main .list h3", timeout=PATIENCE)
+            assert not await opened.page.evaluate(f"'{MARK}' in window")
+        assert connections == []
+        assert opened.faults == []
+
+
+async def test_hostile_text_is_shown_as_text(
+    browser: Browser, console: Console, site: HostileSite
+) -> None:
+    async with tab(browser, console) as opened:
+        await opened.open(f"url?url={quote(site.urls[0])}")
+        await opened.page.get_by_role("button", name="Show the version").first.click()
+        await opened.page.locator("summary", has_text="Headers").click()
+        text = await opened.text()
+        assert "<script>window" in text and "X-Attack-0" in text
+        elements = opened.page.locator("main script, main img, main style, main link")
+        assert await elements.count() == 0
+
+
+async def test_token_in_the_link_leaves_the_address(browser: Browser, console: Console) -> None:
+    async with tab(browser, console) as opened:
+        assert console.token not in opened.page.url
+        storages = "JSON.stringify([{...localStorage}, {...sessionStorage}])"
+        stored = await opened.page.evaluate(storages)
+        assert console.token not in stored
+
+
+async def test_console_asks_for_a_token(browser: Browser, console: Console) -> None:
+    page = await browser.new_page()
+    await page.goto(console.route("hosts"))
+    await page.get_by_label("Token").fill("wrong")
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_role("alert").wait_for()
+    await page.get_by_label("Token").fill(console.token)
+    await page.keyboard.press("Enter")
+    await page.get_by_role("heading", name="Hosts", level=1).wait_for()
+    await page.close()
+
+
+async def test_theme_is_remembered(browser: Browser, console: Console) -> None:
+    async with tab(browser, console) as opened:
+        background = "getComputedStyle(document.body).backgroundColor"
+        light = await opened.page.evaluate(background)
+        await opened.page.get_by_role("button", name="Theme: auto").click()
+        await opened.page.get_by_role("button", name="Theme: light").click()
+        await opened.page.get_by_role("button", name="Theme: dark").wait_for()
+        await opened.page.reload()
+        assert await opened.page.evaluate(background) != light
+
+
+async def test_pages_work_by_keyboard(
+    browser: Browser, console: Console, site: HostileSite
+) -> None:
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await page.reload()
+        await opened.settle()
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")  # Skip to the content
+        assert await page.evaluate("document.activeElement.id") == "main"
+        await page.locator("#search-text").focus()
+        await page.keyboard.type("127.0.0.1")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("heading", name="Hosts", level=1).wait_for()
+        await page.locator(f'main table a[title="{site.address}"]').focus()
+        await page.keyboard.press("Enter")
+        await page.get_by_role("heading", name=site.address).wait_for()
+        # A screen reader begins to read at the new page.
+        assert await page.evaluate("document.activeElement.id") == "main"
