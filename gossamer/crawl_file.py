@@ -202,15 +202,20 @@ def read_crawl_file(path: Path, default_policy: str) -> CrawlFile:
     return parse_crawl_file(text, path, default_policy)
 
 
-def parse_crawl_file(text: str, path: Path, default_policy: str) -> CrawlFile:
+def parse_crawl_file(
+    text: str, path: Path, default_policy: str, *, reads_files: bool = True
+) -> CrawlFile:
     """Return the crawl in the *text* of the file at *path*, as `read_crawl_file` does.
 
-    Only `seeds_file`, relative to the folder of *path*, is read from the disk.
+    Only `seeds_file`, relative to the folder of *path*, is read from the disk. It is refused unless
+    *reads_files*: a text from another machine must not name files of this one.
     """
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadSettings(f"{path}: {error}") from error
+    if not reads_files and table.get("seeds_file"):
+        raise BadSettings("seeds_file: only a local file may name one: list the seeds in seeds")
     return _Reader(text, path).read(table, default_policy)
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from console.cli.crawls import MAX_CRAWLS
+from changes.crawls import MAX_CRAWLS
 from console.cli.main import main
 from gossamer import clock
-from gossamer.events import CrawlDefined, RefetchRequested, SeedAdded
+from gossamer.events import ChangeRecorded, CrawlDefined, RefetchRequested, SeedAdded
 from gossamer.log.codec import encode
 from gossamer.store import Row
 from inspection.folder import Folder, Opened
@@ -234,3 +234,28 @@ def test_option_of_one_crawl_needs_its_id(crawls: Crawls, file: Path, option: li
     crawls("crawls", "apply", str(file))
     shown = crawls("crawl", "--contact", "a@a.example", *option, status=2)
     assert f"{option[0]} is an option of one crawl: add --crawl ID" in shown
+
+
+def test_each_change_is_recorded_with_its_reason(crawls: Crawls, file: Path) -> None:
+    crawls("crawls", "apply", str(file), "--reason", "the election")
+    crawls("crawls", "apply", str(file))
+    crawls("crawls", "pause", "news")
+    crawls("crawls", "remove", "news", "--yes")
+    found = events(crawls.open().log, "audit")
+    changes = [event for event in found if isinstance(event, ChangeRecorded)]
+    assert [(change.action, change.subject) for change in changes] == [
+        ("apply", "news"),
+        ("pause", "news"),
+        ("remove", "news"),
+    ]
+    assert changes[0].reason == "the election"
+    assert "with 2 new seeds" in changes[0].effect
+
+
+def test_dry_run_changes_nothing(crawls: Crawls, file: Path) -> None:
+    shown = crawls("crawls", "apply", str(file), "--dry-run")
+    assert "Dry run" in shown and f"new seed: {A}/2" in shown and "weight: 3.0" in shown
+    assert crawls.definitions() == {} and crawls.seeds("news") == []
+    crawls("crawls", "apply", str(file))
+    crawls("crawls", "remove", "news", "--dry-run")
+    assert not crawls.definitions()["news"].removed

@@ -124,6 +124,11 @@ def test_seeds_of_a_file_beside_it_are_read(tmp_path: Path) -> None:
         parse_crawl_file('seeds_file = "none.txt"', path, "none")
 
 
+def test_text_from_another_machine_names_no_file_of_this_one() -> None:
+    with pytest.raises(BadSettings, match="list the seeds in seeds"):
+        parse_crawl_file('seeds_file = "/etc/passwd"', Path("x.toml"), "none", reads_files=False)
+
+
 SEED = 'seeds = ["a.example"]\n'
 
 

@@ -1,0 +1,105 @@
+"""Changes of crawls: apply a crawl file, pause, resume and remove."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from changes.plan import Effect, Plan
+from changes.seeds import plan_definition
+from gossamer.crawl import check_not_removed, seeds_applied
+from gossamer.crawl_file import CrawlFile, Difference, compare, new_seeds, shown
+from gossamer.errors import BadSettings
+from gossamer.events import CrawlDefined, SeedAdded, SeedsApplied
+from inspection.crawl import OpenCrawl
+from inspection.figures import plural
+
+MAX_CRAWLS = 200
+"""Crawls of a fleet or a folder. Their ids are values of labels of metrics."""
+MAX_LISTED_SEEDS = 20
+"""Seeds that an effect lists."""
+
+
+def plan_apply(place: OpenCrawl, file: CrawlFile, now: float) -> Plan:
+    """Return the plan that makes *file* the active definition of its crawl, and adds its new seeds.
+
+    A paused crawl stays paused. Raise BadSettings if the crawl was removed, if a setting would
+    change that cannot, or if there are MAX_CRAWLS others.
+    """
+    name, crawls = file.definition.crawl, place.crawls()
+    if name not in crawls and len(crawls) >= MAX_CRAWLS:
+        raise BadSettings(f"{place.name} has {MAX_CRAWLS} crawls, and no more are possible")
+    before, applied = crawls.get(name), seeds_applied(place.log, name)
+    events = file.events(before, applied, now)
+    seeds = sum(isinstance(event, SeedAdded) for event in events)
+    added = plural(seeds, "new seed")
+    if before is None:
+        text = f"Crawl {name} is defined in {place.name}, with {added}."
+    elif events:
+        text = f"Crawl {name} is changed, with {added}."
+    else:
+        text = f"Crawl {name} is as the file states: nothing to change."
+    return Plan(
+        action="apply",
+        subject=name,
+        crawl=name,
+        settings=tuple((before, event) for event in events if isinstance(event, CrawlDefined)),
+        requests=tuple(event for event in events if not isinstance(event, CrawlDefined)),
+        effect=Effect(
+            text=text,
+            lines=(
+                *map(_difference_line, compare(before, file.definition)),
+                *_seed_lines(applied, file.seeds),
+            ),
+            count=len(events),
+        ),
+    )
+
+
+def _difference_line(difference: Difference) -> str:
+    key, before, after = difference
+    return (
+        f"{key}: {shown(after)}" if before is None else f"{key}: {shown(before)} → {shown(after)}"
+    )
+
+
+def _seed_lines(before: SeedsApplied | None, after: SeedsApplied) -> Iterator[str]:
+    """Yield new seeds, and those of *before* that are gone, a line each."""
+    yield from _listed("new seed", new_seeds(before, after))
+    if before:
+        gone = "seed no longer in the file (its pages stay)"
+        yield from _listed(gone, new_seeds(after, before))
+        if before.priority != after.priority:
+            yield f"priority of new seeds: {before.priority} → {after.priority}"
+
+
+def _listed(what: str, seeds: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for party, url in seeds[:MAX_LISTED_SEEDS]:
+        yield f"{what}: {url}" + (f", party {party}" if party else "")
+    if (more := len(seeds) - MAX_LISTED_SEEDS) > 0:
+        yield f"{what}: {more:,} more"
+
+
+def plan_pause(place: OpenCrawl, crawl: CrawlDefined, is_paused: bool, now: float) -> Plan:
+    """Return the plan that pauses or resumes *crawl*. Raise BadSettings if it was removed."""
+    check_not_removed(crawl)
+    name, action = crawl.crawl, "pause" if is_paused else "resume"
+    if crawl.paused == is_paused:
+        text = f"Crawl {name} is {'paused' if is_paused else 'active'} already."
+    elif is_paused:
+        text = f"Crawl {name} is paused: requests in flight finish, and no more are made."
+    else:
+        text = f"Crawl {name} continues."
+    return plan_definition(place, action, replace(crawl, paused=is_paused), text, now)
+
+
+def plan_remove(place: OpenCrawl, crawl: CrawlDefined, now: float) -> Plan:
+    """Return the plan that removes *crawl* for good."""
+    text = (
+        f"Crawl {crawl.crawl} is removed: nothing is fetched for it any more, and its queues and "
+        "rows are dropped. Its WARC files stay. The other crawls go on."
+    )
+    if crawl.removed:
+        text = f"Crawl {crawl.crawl} was removed already."
+    # Paused, too: a process that does not know removals yet must not visit its URLs.
+    removed = replace(crawl, paused=True, removed=True)
+    return plan_definition(place, "remove", removed, text, now)
