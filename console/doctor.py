@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from gossamer import clock
+from gossamer.crawl import definitions_of
 from gossamer.errors import BadSettings, GossamerError
-from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Retention
+from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Retention, own_topics
 from gossamer.extras import require_extra
 from gossamer.log import Log
 from gossamer.runtime.backends import check_fleet, open_blobs
@@ -152,13 +153,22 @@ def _examine_kafka(
     yield check_topics(differences)
     try:
         log: KafkaLog = stack.enter_context(closing(KafkaLog(settings.kafka)))
-        findings = [*_fleet_groups(settings, log, brokers)]
+        findings = [*_own_topics(settings, log), *_fleet_groups(settings, log, brokers)]
     except GossamerError as error:
         if not (differences.appliable or differences.refused):
             yield failed_check("groups", error, "Read the logs of the brokers.")
         return None
     yield from findings
     return log
+
+
+def _own_topics(settings: Settings, log: Log) -> Iterator[Finding]:
+    """Yield the finding about the topics that single crawls have for their pages, if any do."""
+    from gossamer.log.kafka.topics import Topics
+
+    if own := own_topics(definitions_of(log).values()):
+        differences = Topics(settings.kafka, own).compare()
+        yield check_topics(differences, len(TOPICS) + len(own))
 
 
 def _fleet_groups(settings: Settings, log: Log, brokers: "Brokers") -> Iterator[Finding]:
@@ -269,13 +279,14 @@ def groups() -> dict[str, list[str]]:
     return found
 
 
-def check_topics(differences: "Differences") -> Finding:
-    """Check that no topic is missing, and that only configuration by an operator differs."""
+def check_topics(differences: "Differences", count: int = len(TOPICS)) -> Finding:
+    """Check that none of *count* topics is missing, and that only configuration by an operator
+    differs."""
     if problems := [*differences.appliable, *differences.refused]:
         # Each refusal has its own remedy.
         apply = "Run gossamer topics apply." if differences.appliable else ""
         return Finding("topics", join_first(problems), apply or "Follow the remedy of each topic.")
-    return Finding("topics", _correct(len(TOPICS), "topic", differences.kept))
+    return Finding("topics", _correct(count, "topic", differences.kept))
 
 
 def check_tables(nodes: "Cassandra", settings: Settings) -> Finding:

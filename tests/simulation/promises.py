@@ -13,7 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gossamer.log.codec import split_key
+from gossamer.events.topics import TOPICS
+from gossamer.log.codec import public_key, split_key
 from gossamer.web.url import host_key, host_name, site_of
 from services.frontier.parked import SITE_RULES
 from services.frontier.workbench import Schedule, Workbench
@@ -279,6 +280,20 @@ def check_archived(story: Story, folder: Path) -> Iterator[str]:
             sizes[file] = path.read_bytes() if path.exists() else b""
         if sizes[file][one["offset"] : one["offset"] + 2] != b"\x1f\x8b":
             yield f"the capture of {one['url']} is not in {file}"
+
+
+def check_crawl_of_page(broker: Broker) -> Iterator[str]:
+    """Yield each public record with a key that names another crawl or URL than its value, or on the
+    topic of another crawl."""
+    for (topic, _), logged in broker.logs.items():
+        if topic in ("pages", "pages.archived") or topic not in TOPICS:
+            for key, value in logged:
+                event = json.loads(value) if value else {}
+                found = (key or b"").decode()
+                if event and found != public_key(event["crawl"], event["url"]):
+                    yield f"the key {found} on {topic} is of {event['crawl']}, {event['url']}"
+                if topic not in TOPICS and topic != f"pages.{split_key(found)[0]}":
+                    yield f"{found} is on {topic}"
 
 
 def check_fruitless_orders(story: Story, sites: Sites) -> Iterator[str]:

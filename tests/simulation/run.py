@@ -348,6 +348,7 @@ class Run:
         result.broken += promises.check_complete(self.story, self.nodes, self.sites, self.erased)
         result.broken += promises.check_parked(self.nodes)
         result.broken += promises.check_archived(self.story, self.fleet.folder)
+        result.broken += promises.check_crawl_of_page(self.broker)
         result.broken += promises.check_fruitless_orders(self.story, sites)
         excused = self.excused + self.losses * self.batch * len(sites.sites)
         if self.far and self.scenario.interval:

@@ -263,6 +263,8 @@ def test_topic_of_a_single_crawl_is_created_and_listed(
         log.append([encode(mine)])
     assert cluster.partition_counts()["pages.news"] == 2
     assert cluster.config_of("pages.news")["cleanup.policy"] == "compact"
+    differences = Topics(settings, ["pages.news", "pages.mine"]).compare()
+    assert differences == Differences((f"{cluster.prefix}pages.mine is missing",))
     capsys.readouterr()
     # The topic of a definition that was restored, or appended by another program.
     created = f"{cluster.prefix}pages.mine: created with 2 partitions, replication factor 1"
