@@ -190,8 +190,11 @@ class Archive(Processor):
         return dns(page, file)
 
     def _erase(self, event: VisitsErased) -> None:
-        """Erase the rows of captures and payloads. `Retention` erases the records in the files."""
+        """Erase the rows of captures and payloads. `Retention` erases the records in the files,
+        unless the crawl is removed: its files stay."""
         erased = self._captures.erase(event.crawl, event.urls)
+        if event.removal:
+            return
         self._erasures.add(event.erasure, erased, event.part)
         self._retention.look()
 

@@ -7,13 +7,15 @@ from typing import Any
 from msgspec.structs import replace
 from prometheus_client import REGISTRY
 
+from gossamer.erasures import ErasureRow
 from gossamer.events import CrawlDefined, PageArchived
 from gossamer.log.codec import encode
 from gossamer.settings.units import DAY
 from gossamer.web.usage import read_headers
 from inspection.warcs import WarcFiles
+from services.archive.rows import PayloadRow
 from services.archive.segments import is_of_crawl
-from tests.archive.harness import NOW, Crawl, files, page, records
+from tests.archive.harness import NOW, Crawl, files, members, page, records
 from tests.archive.test_forgetting import SECRET, assert_erased, body, erasure
 from tests.archive.test_retention import assert_rows_lead_to_records, rows
 
@@ -124,6 +126,34 @@ def test_erased_page_is_in_the_files_of_no_crawl(tmp_path: Path) -> None:
     }
     assert_rows_lead_to_records(crawl)
     crawl.end()
+
+
+def test_removal_of_a_crawl_erases_its_rows_and_keeps_its_files(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    for name in CRAWLS:
+        define(crawl, name)
+        crawl.fetch(*(page(number, body(number), crawl=name) for number in range(6)))
+    crawl.work()
+    before = {path.name.removesuffix(".open"): path.read_bytes() for path in files(crawl.folder)}
+    define(crawl, "news-eu", removed=True)
+    for _ in range(2):
+        event = replace(erasure(), crawl="news-eu", removal=True)
+        crawl.log.append([encode(replace(event, urls=(page(n).visit.url,))) for n in range(6)])
+        crawl.work()
+    assert {(one.crawl, one.url) for one in rows(crawl)} == {
+        ("default", page(number).visit.url) for number in range(6)
+    }
+    assert {one.crawl for one in crawl.store.table(PayloadRow).everything()} == {"default"}
+    # A removal is no erasure: visits of other crawls are not ignored, and no file is rewritten.
+    assert not [*crawl.store.table(ErasureRow).everything()]
+    crawl.fetch(page(SECRET, b"<p>again", started_at=NOW + 99))
+    crawl.work()
+    crawl.end()
+    after = {path.name: path.read_bytes() for path in files(crawl.folder)}
+    assert all(after[name].startswith(content) for name, content in before.items())
+    assert b"<p>again" in b"".join(
+        data for path in files(crawl.folder) for _, data in members(path)
+    )
 
 
 def test_versions_of_a_page_are_counted_in_each_crawl(tmp_path: Path) -> None:
