@@ -103,3 +103,16 @@ def plan_remove(place: OpenCrawl, crawl: CrawlDefined, now: float) -> Plan:
     # Paused, too: a process that does not know removals yet must not visit its URLs.
     removed = replace(crawl, paused=True, removed=True)
     return plan_definition(place, "remove", removed, text, now)
+
+
+def plan_state(place: OpenCrawl, action: str, now: float) -> Plan:
+    """Return the plan of *action* on the crawl of *place*: `pause`, `resume` or `remove`.
+
+    Raise BadSettings if the crawl is not defined or was removed.
+    """
+    crawl = place.definition()
+    if crawl is None:
+        raise BadSettings(f"the crawl {place.id} is not defined: gossamer crawls apply defines it")
+    if action == "remove":
+        return plan_remove(place, crawl, now)
+    return plan_pause(place, crawl, action == "pause", now)

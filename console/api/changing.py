@@ -76,6 +76,15 @@ async def _provide_changer(
     return Changer(state.readers, actor, _address(request), crawl, dry_run)
 
 
+async def _provide_new_crawl_changer(
+    request: Request[Any, Any, Any], state: State, crawl: CrawlInPath, dry_run: DryRun = False
+) -> Changer:
+    check_id(crawl)
+    actor = actor_in(request.scope)
+    actor.check_crawl(crawl)
+    return Changer(state.readers, actor, _address(request), None, dry_run)
+
+
 async def _provide_shared_changer(
     request: Request[Any, Any, Any], state: State, dry_run: DryRun = False
 ) -> Changer:
@@ -90,5 +99,7 @@ FromRequest = NamedDependency[Changer]
 """Carries out the changes of the request, as the argument `changer`."""
 OF_CRAWL = {"changer": Provide(_provide_changer)}
 """The dependencies of routes that change the crawl in their paths."""
+OF_NEW_CRAWL = {"changer": Provide(_provide_new_crawl_changer)}
+"""The dependencies of the route that may define the crawl in its path."""
 OF_ALL = {"changer": Provide(_provide_shared_changer)}
 """The dependencies of routes that change what all crawls share."""

@@ -171,3 +171,28 @@ def test_roles_limit_changes(data: Path, tmp_path: Path) -> None:
                 method, path, json=body, headers=headers, params={"dry_run": True}
             )
             assert answer.status_code == status, (name, path, answer.text)
+
+
+def test_definition_is_shown_changed_and_added(client: Client, crawl: OpenCrawl) -> None:
+    shown = client.get(f"{CRAWL}/definition").json()["text"]
+    same = send(client, "PUT", CRAWL, {"definition": shown}, dry_run=True)
+    assert same["effect"]["count"] == 0 or "seed" in str(same["effect"])
+    deeper = {"definition": f"{shown}\n[limits]\nmax_depth = 3\n"}
+    tried = send(client, "PUT", CRAWL, deeper, dry_run=True)
+    assert "limits.max_depth: 16 → 3" in tried["effect"]["lines"]
+    send(client, "PUT", CRAWL, deeper)
+    definition = crawl.definition()
+    assert definition is not None and definition.max_depth == 3
+    new = {"definition": 'seeds = ["http://shop.example/"]\nweight = 2.0\n'}
+    send(client, "PUT", "/v1/crawls/shop", new)
+    assert [one["crawl"] for one in client.get("/v1/crawls").json()] == ["default", "shop"]
+
+
+def test_definition_cannot_read_files_of_the_server(client: Client) -> None:
+    for text, reason in (
+        ('seeds_file = "/etc/hostname"', "seeds_file is not allowed"),
+        ("not toml", "not TOML"),
+        ('id = "news"\nseeds = ["http://a.example/"]', "has the id news, and not shop"),
+    ):
+        refused = client.put("/v1/crawls/shop", json={"definition": text})
+        assert refused.status_code == 400 and reason in refused.text

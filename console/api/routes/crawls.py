@@ -1,24 +1,30 @@
 """The state of a crawl: status, overview, failures, lags and report."""
 
+import tomllib
+from pathlib import Path
 from typing import Annotated, Any
 
-from litestar import Request, delete, get, post
+from litestar import Request, delete, get, post, put
 from litestar.datastructures import State
 from litestar.params import JSONBody, QueryParameter
-from msgspec.structs import replace
+from msgspec import Meta, Struct
 
 from changes.commit import Committed
-from changes.plan import Plan
-from changes.seeds import plan_definition
-from console.api.changing import OF_CRAWL, Change, FromRequest
+from changes.crawls import plan_apply, plan_state
+from console.api.changing import OF_CRAWL, OF_NEW_CRAWL, Change, FromRequest
 from console.api.gate import ROLE, actor_in
 from console.api.lags import LagSampler
-from console.api.parameters import BY_QUERY, SHARED_READER, Cursor, FromCrawl, Limit
-from gossamer.crawl import check_not_removed
+from console.api.parameters import BY_QUERY, SHARED_READER, CrawlInPath, Cursor, FromCrawl, Limit
+from console.cli.crawls import MAX_CRAWLS
+from console.cli.options import DEFAULT_FLEET_POLICY
+from gossamer.crawl import seeds_applied
+from gossamer.crawl_file import CrawlFile, parse_crawl_file, write_crawl_file
 from gossamer.errors import BadSettings
 from gossamer.events import ChangeRecorded
+from gossamer.policies import NEVER
+from gossamer.relevance import check_classifiers
 from inspection.audit import ChangeFilter, read_changes
-from inspection.crawl import OpenCrawl
+from inspection.crawl import NotFound, OpenCrawl
 from inspection.crawls import CrawlSummary, read_crawls
 from inspection.failures import FailureGroup, read_failure_groups
 from inspection.lag_times import GroupLag
@@ -29,17 +35,6 @@ from inspection.status import CrawlReport, read_status
 
 OPERATE = {ROLE: "operate"}
 ADMIN = {ROLE: "admin"}
-STATES: dict[str, tuple[dict[str, bool], str]] = {
-    "pause": ({"paused": True}, "is paused: requests in flight finish, and no more are made."),
-    "resume": ({"paused": False}, "continues."),
-    # Paused, too: a process that does not know removals yet must not visit its URLs.
-    "remove": (
-        {"paused": True, "removed": True},
-        "is removed: nothing is fetched for it any more, and its queues and rows are dropped. Its "
-        "WARC files stay. The other crawls go on.",
-    ),
-}
-"""Action → fields of the definition, and the effect in words."""
 OfActor = Annotated[str, QueryParameter(description="The whole actor, or the part before @.")]
 OfAction = Annotated[str, QueryParameter(description="Only this kind of change, such as block.")]
 OfSubject = Annotated[str, QueryParameter(description="Text that the subject contains.")]
@@ -103,7 +98,7 @@ async def get_crawls(request: Request[Any, Any, Any], reader: FromCrawl) -> list
 )
 async def pause(changer: FromRequest, data: JSONBody[Change]) -> Committed:
     """Make no further visits for a crawl."""
-    return await changer.carry_out(data, lambda crawl, now: _plan(crawl, "pause", now))
+    return await changer.carry_out(data, lambda crawl, now: plan_state(crawl, "pause", now))
 
 
 @post(
@@ -115,7 +110,7 @@ async def pause(changer: FromRequest, data: JSONBody[Change]) -> Committed:
 )
 async def resume(changer: FromRequest, data: JSONBody[Change]) -> Committed:
     """Continue a paused crawl."""
-    return await changer.carry_out(data, lambda crawl, now: _plan(crawl, "resume", now))
+    return await changer.carry_out(data, lambda crawl, now: plan_state(crawl, "resume", now))
 
 
 @delete(
@@ -123,18 +118,67 @@ async def resume(changer: FromRequest, data: JSONBody[Change]) -> Committed:
 )
 async def remove(changer: FromRequest, data: JSONBody[Change]) -> Committed:
     """End a crawl for good, and drop its queues and rows."""
-    return await changer.carry_out(data, lambda crawl, now: _plan(crawl, "remove", now))
+    return await changer.carry_out(data, lambda crawl, now: plan_state(crawl, "remove", now))
 
 
-def _plan(crawl: OpenCrawl, action: str, now: float) -> Plan:
-    definition = crawl.definition()
-    if definition is None:
-        raise BadSettings(f"the crawl {crawl.id} is not defined: gossamer seed defines it")
-    check_not_removed(definition)
-    fields, text = STATES[action]
-    return plan_definition(
-        crawl, action, replace(definition, **fields), f"Crawl {crawl.id} {text}", now
+class Definition(Change, kw_only=True):
+    """The definition of a crawl."""
+
+    definition: Annotated[str, Meta(max_length=900_000)]
+    """A crawl file, in TOML. `seeds_file` is not allowed, since it names a file of the server."""
+
+
+class CrawlText(Struct, frozen=True):
+    """The definition of a crawl."""
+
+    crawl: str
+    text: str
+    """A crawl file, in TOML."""
+
+
+@get("/v1/crawls/{crawl:str}/definition", summary="The definition", opt={ROLE: "view"})
+async def get_definition(reader: FromCrawl) -> CrawlText:
+    """The definition of a crawl as a crawl file, as `gossamer crawls show` prints it."""
+
+    def read(crawl: OpenCrawl) -> CrawlText:
+        definition = crawl.definition()
+        if definition is None:
+            raise NotFound(f"the crawl {crawl.id} is not defined")
+        return CrawlText(crawl.id, write_crawl_file(definition, seeds_applied(crawl.log, crawl.id)))
+
+    return await reader.read(read)
+
+
+@put("/v1/crawls/{crawl:str}", summary="Apply", opt=ADMIN, dependencies=OF_NEW_CRAWL)
+async def apply(changer: FromRequest, crawl: CrawlInPath, data: JSONBody[Definition]) -> Committed:
+    """Define a crawl, or change it to what a crawl file states."""
+    return await changer.carry_out(
+        data, lambda place, now: plan_apply(place, _read_file(place, crawl, data.definition), now)
     )
+
+
+def _read_file(place: OpenCrawl, crawl: str, text: str) -> CrawlFile:
+    check_text(text)
+    policy = DEFAULT_FLEET_POLICY if place.fleet else NEVER
+    file = parse_crawl_file(text, Path(f"{crawl}.toml"), policy)
+    if file.definition.crawl != crawl:
+        raise BadSettings(f"the definition has the id {file.definition.crawl}, and not {crawl}")
+    crawls = place.crawls()
+    if crawl not in crawls and len(crawls) >= MAX_CRAWLS:
+        raise BadSettings(f"{place.name} has {MAX_CRAWLS} crawls, and no more are possible")
+    if file.definition.relevant:
+        check_classifiers(file.definition.relevant)
+    return file
+
+
+def check_text(text: str) -> None:
+    """Raise BadSettings unless *text* is TOML that names no file of the server."""
+    try:
+        keys = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"the definition is not TOML: {error}") from error
+    if "seeds_file" in keys:
+        raise BadSettings("seeds_file is not allowed here: list the seeds, or add them afterwards")
 
 
 @get("/v1/audit", summary="Changes", opt={ROLE: "view"}, dependencies=BY_QUERY)
@@ -162,6 +206,8 @@ ROUTES = (
     get_lags,
     get_report,
     get_audit,
+    get_definition,
+    apply,
     pause,
     resume,
     remove,

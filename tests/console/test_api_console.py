@@ -1,0 +1,78 @@
+"""The files of the web console, and archived pages for its frame."""
+
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from console.api.routes.pages import FOLDER
+from tests.console.archived import PAGE, Archived
+from tests.console.served import Client, client_of, make_api
+
+HTML = ("Content-Type", "text/html; charset=utf-8")
+HOSTILE = (
+    b"<html><title>Shop</title><script>steal()</script><body onload=steal()>"
+    b'<a href="https://evil.example/">Prices</a><img src="https://evil.example/x.png">'
+    b'<iframe src="https://evil.example/"></iframe><p style="background:url(//evil.example)">10</p>'
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Return a folder with a hostile archived page."""
+    archived = Archived(tmp_path)
+    archived.add(PAGE, 0, gzip.compress(HOSTILE), headers=(HTML, ("Content-Encoding", "gzip")))
+    return archived.end()
+
+
+@pytest.fixture
+def client(data: Path) -> Iterator[Client]:
+    """Return a client of the console."""
+    with client_of(make_api(data)) as client:
+        yield client
+
+
+def test_files_of_the_console_need_no_token_and_allow_no_other_server(data: Path) -> None:
+    with client_of(make_api(data), token=None) as client:
+        page = client.get("/")
+        assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
+        policy = page.headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "script-src 'self';" in policy
+        assert "unsafe" not in policy and "http" not in policy
+        for name in re.findall(r'(?:src|href)="\./([^"]+)"', page.text):
+            found = client.get(f"/{name}")
+            assert found.status_code == 200, name
+            again = client.get(f"/{name}", headers={"If-None-Match": found.headers["etag"]})
+            assert (again.status_code, again.content) == (304, b"")
+        assert client.get("/v1/session").status_code == 401
+
+
+def test_only_files_of_the_console_are_served(client: Client) -> None:
+    assert (FOLDER / "index.html").is_file()
+    for name in (
+        "nothing.js",
+        "..%2Fapi%2Fapp.py",
+        "%2e%2e/doctor.py",
+        "index.html%00.js",
+        "py.typed",
+    ):
+        assert client.get(f"/{name}").status_code == 404, name
+
+
+def test_archived_page_is_harmless(client: Client) -> None:
+    found = client.get("/v1/crawls/default/archived", params={"url": PAGE})
+    assert found.status_code == 200
+    assert found.headers["content-type"].startswith("text/html")
+    policy = found.headers["content-security-policy"]
+    assert policy.startswith("sandbox; default-src 'none'") and "frame-ancestors 'self'" in policy
+    assert "10" in found.text and "Prices" in found.text
+    for word in ("steal", "<script", "<iframe", "<img", "onload", "href=", "src=", "url("):
+        assert word not in found.text, word
+
+
+def test_page_that_is_not_archived_is_not_found(client: Client) -> None:
+    for path in ("archived", "capture", "url/path"):
+        missing = client.get(f"/v1/crawls/default/{path}", params={"url": f"{PAGE}-other"})
+        assert missing.status_code == 404, path
