@@ -19,6 +19,8 @@ from gossamer import clock
 from gossamer.crawl import check_id
 from inspection.crawl import OpenCrawl
 
+MAX_EXPIRY = 10 * 365 * 86400.0
+"""Seconds."""
 MAX_ITEMS = 1000
 """URLs, rules or names in one request."""
 Text = Annotated[str, Meta(max_length=8192)]
@@ -37,6 +39,13 @@ class Change(Struct, kw_only=True, forbid_unknown_fields=True):
     """The reason for the change, which `gossamer audit` shows."""
 
 
+class SettingChange(Change, kw_only=True):
+    """What each change of a setting states."""
+
+    expires_in: Annotated[float, Meta(gt=0, le=MAX_EXPIRY)] | None = None
+    """Seconds until the earlier setting returns; null means never."""
+
+
 class Changer:
     """Carries out the changes of one request."""
 
@@ -48,12 +57,14 @@ class Changer:
 
     async def carry_out(self, change: Change, make_plan: MakePlan) -> Committed:
         """Make the plan for the crawl at the present time; report or commit it."""
+        expires_in = change.expires_in if isinstance(change, SettingChange) else None
         request = ChangeRequest(
             actor=self._actor.name,
             role=self._actor.role,
             source="console" if self._actor.is_browser else "api",
             address=self._address,
             reason=change.reason,
+            expires_at=clock.now() + expires_in if expires_in else None,
         )
 
         def run(crawl: OpenCrawl) -> Committed:

@@ -21,10 +21,12 @@ MANY = 1e6
 """Requests a second: no limit for tests of other things."""
 
 
-def make_api(data: Path, tokens: Tokens | None = None, **settings: Any) -> Litestar:
+def make_api(
+    data: Path, tokens: Tokens | None = None, port: int = PORT, **settings: Any
+) -> Litestar:
     """Return the application for the folder *data*, with TOKEN for an admin."""
     given = ApiSettings(**{"reads": MANY, "changes": MANY, **settings})
-    return make_app(lambda: open_crawl(None, data), given, tokens or Tokens(generated=TOKEN), PORT)
+    return make_app(lambda: open_crawl(None, data), given, tokens or Tokens(generated=TOKEN), port)
 
 
 @contextmanager

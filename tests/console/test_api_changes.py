@@ -8,6 +8,7 @@ import pytest
 
 from console.api.tokens import Tokens, add_token
 from console.cli.main import main
+from gossamer import clock
 from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
 from gossamer.events import DEFAULT_CRAWL, Outcome, SeedAdded
 from gossamer.settings.api import Grant
@@ -112,6 +113,15 @@ def test_changes_are_those_that_the_commands_make(
     assert seeds[-1] == f"{HOST}/new"
     send(client, "DELETE", "/v1/overrides/hosts/www.a.example", {})
     assert "www.a.example" not in host_overrides_of(crawl.log)
+
+
+def test_block_expires(client: Client) -> None:
+    now = clock.now()
+    send(client, "POST", "/v1/blocklist", {"rules": ["b.example"], "expires_in": 3600})
+    (change, *_) = client.get("/v1/audit").json()["items"]
+    assert now + 3600 <= change["expires_at"] <= clock.now() + 3600
+    never = client.post(f"{CRAWL}/retry", json={"urls": [URL], "expires_in": 3600})
+    assert never.status_code == 400 and "expires_in" in never.text
 
 
 def test_paused_crawl_is_resumed(client: Client, crawl: OpenCrawl) -> None:

@@ -13,7 +13,7 @@ from changes.blocking import plan_block, plan_unblock
 from changes.commit import Committed
 from changes.sites import plan_host, plan_site
 from changes.speeds import plan_speeds
-from console.api.changing import OF_ALL, Change, FromRequest, Texts
+from console.api.changing import OF_ALL, Change, FromRequest, SettingChange, Texts
 from console.api.gate import ROLE, SHARED
 from console.api.parameters import SHARED_READER, Cursor, FromCrawl, Limit, Url
 from gossamer import clock
@@ -34,6 +34,7 @@ from inspection.controls import (
 )
 from inspection.paging import Page
 
+FIELDS = SettingChange.__struct_fields__
 SHARED_CHANGE = {ROLE: "operate", SHARED: True}
 Search = Annotated[str, QueryParameter(description="A part of the rule.", max_length=2000)]
 
@@ -74,20 +75,20 @@ async def get_overrides(reader: FromCrawl) -> Overrides:
     return await reader.read(lambda crawl: read_overrides(crawl.log))
 
 
-class Rules(Change, kw_only=True):
+class Rules(SettingChange, kw_only=True):
     """Rules of the blocklist."""
 
     rules: Texts
 
 
-class Limits(Change, kw_only=True):
+class Limits(SettingChange, kw_only=True):
     """All rate limits."""
 
     speeds: Annotated[tuple[Speed, ...], Meta(max_length=168)]
     """In order of precedence."""
 
 
-class SiteSettings(Change, kw_only=True):
+class SiteSettings(SettingChange, kw_only=True):
     """Settings of a site. Omitted ones stay as they are."""
 
     delay: Annotated[float, Meta(ge=0)] | UnsetType | None = UNSET
@@ -105,7 +106,7 @@ class SiteSettings(Change, kw_only=True):
     """PEM text, or `sha256:` with 64 digits; "" means the usual authorities."""
 
 
-class HostSettings(Change, kw_only=True):
+class HostSettings(SettingChange, kw_only=True):
     """Settings of a host. Omitted ones stay as they are; null means the setting of the site."""
 
     delay: Annotated[float, Meta(ge=0)] | UnsetType | None = UNSET
@@ -198,7 +199,7 @@ def url_of(text: str) -> str:
 
 def settings_in(data: SiteSettings | HostSettings) -> dict[str, Any]:
     """Return the given settings; raise BadSettings if there are none."""
-    found = {name: getattr(data, name) for name in data.__struct_fields__ if name != "reason"}
+    found = {name: getattr(data, name) for name in data.__struct_fields__ if name not in FIELDS}
     given = {name: value for name, value in found.items() if value is not UNSET}
     if not given:
         raise BadSettings("name a setting")
