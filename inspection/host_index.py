@@ -41,6 +41,8 @@ MAX_VALUE = 1e18
 MIN_TRIGRAM = 3
 """Characters of a search that the index of names can answer."""
 
+NAMED = f"SELECT rowid FROM names WHERE names MATCH ? LIMIT {MAX_MATCHES + 1}"
+
 
 class HostSort(StrEnum):
     """The columns that hosts can be sorted by."""
@@ -299,20 +301,17 @@ class HostIndex:
         Raise BadSettings for an invalid cursor, and Unavailable before the first scan has ended.
         """
         db = self._open()
-        where, values = list[str](), list[Any]()
-        if search:
-            is_possible = is_plain(search.strip())
-            where, values = ["site LIKE ? ESCAPE '!'" if is_possible else "0"], []
-            values += [_like(search)] * is_possible
+        where, values, is_selective = _site_conditions(db, search.strip().lower())
         total = _count(db, "sites", where, values)
         comparison, direction = (">", "ASC") if is_ascending else ("<", "DESC")
+        column = f"+{sort.value}" if is_selective else sort.value
         if after is not None:
-            where = [*where, f"({sort.value}, site) {comparison} (?, ?)"]
+            where = [*where, f"({column}, site) {comparison} (?, ?)"]
             values = [*values, *_parse_cursor(after)]
         rows = db.execute(
             "SELECT site, hosts, queued, visits, pages, received, backing_off, "
             f"{sort.value} FROM sites {_where(where)}"
-            f" ORDER BY {sort.value} {direction}, site {direction} LIMIT ?",
+            f" ORDER BY {column} {direction}, site {direction} LIMIT ?",
             (*values, limit + 1),
         ).fetchall()
         names = IndexedSite.__struct_fields__
@@ -359,14 +358,36 @@ def _conditions(db: sqlite3.Connection, query: HostQuery) -> tuple[list[str], li
             return ["0"], [], True
         where, values = [*where, "host LIKE ? ESCAPE '!'"], [*values, _like(search)]
         if len(search) >= MIN_TRIGRAM:
-            phrase = f'"{search.replace(chr(34), chr(34) * 2)}"'
-            named = f"SELECT rowid FROM names WHERE names MATCH ? LIMIT {MAX_MATCHES + 1}"
-            matches[named] = phrase
+            matches[NAMED] = _phrase(search)
     for rows, value in matches.items():
-        (count,) = db.execute(f"SELECT count(*) FROM ({rows})", (value,)).fetchone()
-        if count <= MAX_MATCHES:
+        if _are_few(db, rows, value):
             where, values, is_selective = [*where, f"id IN ({rows})"], [*values, value], True
     return where, values, is_selective
+
+
+def _site_conditions(db: sqlite3.Connection, search: str) -> tuple[list[str], list[Any], bool]:
+    """Return the SQL conditions for sites, their values, and whether they choose few sites."""
+    if not search:
+        return [], [], False
+    if not is_plain(search):
+        return ["0"], [], True
+    where, values = ["site LIKE ? ESCAPE '!'"], [_like(search)]
+    # The name of a site is a part of the names of its hosts.
+    if len(search) >= MIN_TRIGRAM and _are_few(db, NAMED, phrase := _phrase(search)):
+        where.append(f"site IN (SELECT site FROM hosts WHERE id IN ({NAMED}))")
+        return where, [*values, phrase], True
+    return where, values, False
+
+
+def _phrase(search: str) -> str:
+    """Return *search* as a phrase of the index of names."""
+    return f'"{search.replace(chr(34), chr(34) * 2)}"'
+
+
+def _are_few(db: sqlite3.Connection, rows: str, value: str) -> bool:
+    """Return whether the query *rows* with this *value* finds at most `MAX_MATCHES` rows."""
+    (count,) = db.execute(f"SELECT count(*) FROM ({rows})", (value,)).fetchone()
+    return int(count) <= MAX_MATCHES
 
 
 def is_plain(text: str) -> bool:
