@@ -10,16 +10,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from gossamer.erasures import is_about
 from gossamer.events import Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.store import Store
+from services.frontier.revisit import CrawlState
 from services.frontier.rows import (
     DailyTallyRow,
     Downloads,
+    FreshnessSums,
     HazardCount,
     HazardExample,
     HazardExamplesRow,
@@ -91,6 +93,7 @@ class DailyTally:
         self.statuses, self.types = dict(row.statuses), dict(row.types)
         self.requisites = row.requisites
         self.hazards, self.seconds = dict(row.hazards), dict(row.seconds)
+        self.freshness = row.freshness
 
     def open_day(self, now: float) -> None:
         """Count what follows on the day of *now*."""
@@ -185,6 +188,12 @@ class DailyTally:
             productive_links=before.productive_links + links * productive,
         )
 
+    def set_freshness(self, crawl: CrawlState, planned: int) -> None:
+        """Note the present state of the *crawl*, with *planned* URLs, for the next count."""
+        self.freshness = FreshnessSums(
+            planned, crawl.pages, crawl.unseen, crawl.weights, crawl.fresh, crawl.age
+        )
+
     def _add_seconds(self, stage: Stage, seconds: float) -> None:
         if seconds:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
@@ -235,6 +244,7 @@ class DailyTally:
                     new_texts=self.new_texts,
                     hazards=dict(self.hazards),
                     seconds=dict(self.seconds),
+                    freshness=self.freshness,
                 )
             )
 
@@ -292,7 +302,13 @@ def add_days(first: DailyTallyRow, second: DailyTallyRow) -> DailyTallyRow:
             stage: first.seconds.get(stage, 0.0) + second.seconds.get(stage, 0.0)
             for stage in {**first.seconds, **second.seconds}
         },
+        freshness=add_freshness(first.freshness, second.freshness),
     )
+
+
+def add_freshness(first: FreshnessSums, second: FreshnessSums) -> FreshnessSums:
+    """Return the sums of two partitions."""
+    return FreshnessSums(*map(sum, zip(astuple(first), astuple(second), strict=True)))
 
 
 def _add_downloads(

@@ -772,4 +772,5 @@ class Partition:
         """Put changed totals and cursors of the crawl into the store."""
         self.plans.write()
         self.parked.write()
+        self.tally.daily.set_freshness(self.plans.crawl, self.plans.planned)
         self.tally.write()

@@ -782,6 +782,23 @@ class TallyRow(Row, frozen=True):
     """The records of `pages.deduplicated` that are in the totals: verdicts and parked links."""
 
 
+class FreshnessSums(ColumnGroup, frozen=True):
+    """The sums from which the expected freshness of a crawl's copies is computed, at one time."""
+
+    planned: int = 0
+    """URLs with a plan."""
+    pages: float = 0.0
+    """Visited pages."""
+    unseen: float = 0.0
+    """Pages that were visited once, so that nothing is known about their changes."""
+    weights: float = 0.0
+    """The sum of the weights of pages with planned visits."""
+    fresh: float = 0.0
+    """The sum of weights times expected freshness."""
+    age: float = 0.0
+    """The sum of weights times expected age in days."""
+
+
 class DailyTallyRow(Row, frozen=True):
     """Totals of a crawl in a partition on one day, for `gossamer report`."""
 
@@ -820,6 +837,8 @@ class DailyTallyRow(Row, frozen=True):
     """Hazard → how often it was met."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Stage of a visit (`services.frontier.daily.Stage`) → seconds of all visits together."""
+    freshness: FreshnessSums = FreshnessSums()
+    """The sums after the last count of the day. They do not add up over days."""
 
 
 class HazardExamplesRow(Row, frozen=True):
