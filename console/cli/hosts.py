@@ -1,21 +1,29 @@
-"""`gossamer hosts`: the hosts of a crawl, the longest queue first."""
+"""`gossamer hosts`: the hosts of a crawl, the longest queue first, or the explanation of one."""
 
 import argparse
 from collections.abc import Iterator
 
 import msgspec
 
-from console.cli.options import add_listing, add_place, open_from
-from console.output import RED, YELLOW, say
+from console.cli.options import add_crawl, add_listing, open_from
+from console.output import GREEN, RED, YELLOW, say
 from gossamer import clock
+from gossamer.errors import BadSettings
 from gossamer.terminal import json_line
 from inspection.figures import about, moment, plural
+from inspection.host_details import HostExplanation, explain_host
 from inspection.hosts import Host, read_hosts
 from services.frontier.conditions import Condition
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
+    command.add_argument(
+        "host",
+        nargs="?",
+        metavar="HOST",
+        help="explain this host: what it waits for and until when, and what is next",
+    )
     command.add_argument("--site", default="", metavar="SITE", help="only the hosts of this site")
     command.add_argument(
         "--condition",
@@ -23,11 +31,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="only hosts in this condition",
     )
     add_listing(command, "hosts")
-    add_place(command)
+    add_crawl(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the hosts. Return 1 if the list is empty."""
+    """List the hosts, or explain one. Return 1 if the list is empty."""
+    if options.host:
+        return _explain(options)
     condition = Condition(options.condition) if options.condition else None
     with open_from(options) as crawl:
         hosts = read_hosts(crawl, condition, options.site, options.limit)
@@ -43,6 +53,34 @@ def run(options: argparse.Namespace) -> int:
     if not hosts and not options.json:
         say("No host matches.", YELLOW)
     return 0 if hosts else 1
+
+
+def _explain(options: argparse.Namespace) -> int:
+    if options.site or options.condition:
+        raise BadSettings("--site and --condition choose hosts of a list: leave out HOST")
+    with open_from(options) as crawl:
+        found = explain_host(crawl, options.host)
+    if options.json:
+        print(json_line(msgspec.json.encode(found)))
+        return 0
+    say(found.answer, RED if found.blocked_by or found.host.backoff_reason else GREEN)
+    for title, text in _details(found):
+        say(f"  {title:<9} {text}")
+    return 0
+
+
+def _details(found: HostExplanation) -> Iterator[tuple[str, str]]:
+    yield "host", f"{found.host.host}  {', '.join(_parts(found.host, found.at))}"
+    for gate in found.closed_gates:
+        until = f" until {moment(gate.until, found.at)}" if gate.until else ""
+        yield "waits", f"{gate.gate}{until}: {gate.reason}"
+    if found.original:
+        yield "mirror", f"of {found.original}, which is visited instead"
+    if robots := found.robots:
+        rules = robots.forbidden or plural(robots.rules, "rule")
+        yield "robots", f"{rules}, fetched {moment(robots.fetched_at, found.at)}"
+    for item in found.queue:
+        yield "next", item.url
 
 
 def _parts(host: Host, now: float) -> Iterator[str]:
