@@ -10,12 +10,11 @@ from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from changes.commit import Committed
-from changes.crawls import plan_apply, plan_state
+from changes.crawls import MAX_CRAWLS, plan_apply, plan_state
 from console.api.changing import OF_CRAWL, OF_NEW_CRAWL, Change, FromRequest
 from console.api.gate import ROLE, actor_in
 from console.api.lags import LagSampler
 from console.api.parameters import BY_QUERY, SHARED_READER, CrawlInPath, Cursor, FromCrawl, Limit
-from console.cli.crawls import MAX_CRAWLS
 from console.cli.options import DEFAULT_FLEET_POLICY
 from gossamer.crawl import seeds_applied
 from gossamer.crawl_file import CrawlFile, parse_crawl_file, write_crawl_file
