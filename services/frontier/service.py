@@ -67,6 +67,16 @@ from services.frontier.rows import DueRow, OffsetAndTime, PlanRow, RequisiteRow,
 from services.frontier.shares import Shares
 from services.frontier.workbench import servable_crawls
 
+OF_A_CRAWL_ALONE = (
+    UrlsAdmitted,
+    PageDeduplicated,
+    LinksParked,
+    RetryRequested,
+    RefetchRequested,
+    ReleaseRequested,
+    ChangesHinted,
+)
+"""Events that concern no other crawl than theirs. They are dropped if it is removed."""
 Place = tuple[str, str, str | None]
 """A crawl, a site, and a host key; None without one."""
 PartitionHandler = Callable[[Partition, Any, float], Output | None]
@@ -228,7 +238,8 @@ class Frontier(Processor):
     def handle(self, event: Event, now: float) -> Output:
         """Apply one event; `wake` makes the orders that follow.
 
-        Raise Poison if the event is of a site of another partition.
+        Events that concern only a removed crawl are dropped. Raise Poison if the event is of a site
+        of another partition.
         """
         if control := self._controls.get(type(event)):
             self._control_rows.put(control_row(event))
@@ -242,6 +253,9 @@ class Frontier(Processor):
                 f"{site} belongs to another partition than the record: its producer must choose "
                 "partitions by murmur2"
             )
+        definition = self._crawl_of(partition)
+        if definition and definition.removed and isinstance(event, OF_A_CRAWL_ALONE):
+            return ()
         partition.tally.daily.open_day(now)
         return handler(partition, event, now) or ()
 

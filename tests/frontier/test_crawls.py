@@ -125,6 +125,19 @@ def test_paused_crawl_leaves_its_share_to_the_other() -> None:
     assert visits_by_crawl(sim) == {DEFAULT_CRAWL: 40, "b": 40}
 
 
+def test_removed_crawl_is_not_visited_and_the_other_goes_on() -> None:
+    sim = two_crawls()
+    admit_to_both(sim, 20)
+    run_until_visits(sim, 10)
+    sim.define("b", removed=True)
+    sim.admit(f"{HOST}/late", crawl="b")
+    sim.run()
+    assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 20
+    assert visits_by_crawl(sim)["b"] <= 10 + BATCH
+    assert f"{HOST}/late" not in sim.pages()
+    assert min(gap for _, gap in sim.gaps()) >= DELAY
+
+
 def test_crawl_that_was_idle_saves_no_credit() -> None:
     sim = two_crawls()
     sim.admit(*urls(DEFAULT_CRAWL, 200))
