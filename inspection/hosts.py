@@ -1,5 +1,6 @@
 """Hosts and sites as data: conditions, queues, delays, settings and refused URLs."""
 
+from collections import Counter
 from collections.abc import Sequence
 from heapq import nlargest
 
@@ -234,7 +235,7 @@ def _site(
     return Site(
         site=row.site,
         hosts=row.hosts,
-        refused=row.refused,
+        refused=dict(sum((Counter(own.refused) for own in row.crawls.values()), Counter[str]())),
         has_wildcard=row.wildcard,
         distrusted={
             host: trust.distrust_reason

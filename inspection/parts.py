@@ -172,7 +172,9 @@ def _budgets(
 
     settings = crawl.settings.frontier if crawl.settings else FrontierSettings()
     totals = worth.totals
-    usage = Usage(row.hosts, totals.admitted, totals.new_depth + 1, totals, row.has_seed)
+    usage = Usage(
+        row.hosts, totals.admitted, totals.new_depth + 1, totals, row.of(crawl.id).has_seed
+    )
     for hazard, budget in BUDGETS.items():
         waiting = parts.get(hazard)
         yield SiteBudget(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gossamer.blocklist import Blocklist
 from gossamer.crawl import are_all_paused, blocklist_of, host_overrides_of, overrides_of, speed_of
 from gossamer.erasures import ErasureRow, is_about
-from gossamer.events import FLEET, CrawlDefined, HostOverridden, SiteOverridden
+from gossamer.events import DEFAULT_CRAWL, FLEET, CrawlDefined, HostOverridden, SiteOverridden
 from gossamer.log import partition_of
 from gossamer.speed import Speeds
 from gossamer.store import Store
@@ -81,6 +81,7 @@ class UrlFacts:
     """The facts about a URL; a fact that is not known is None or empty."""
 
     url: str
+    crawl: str = DEFAULT_CRAWL
     fleet: bool = False
     """Whether the crawl is a fleet, whose URL-seen set cannot be read from here."""
     definition: CrawlDefined | None = None
@@ -127,7 +128,7 @@ class UrlFacts:
         """The state that the revisit policies use."""
         return States(
             unpack_page(self.plan.statistics if self.plan else b""),
-            unpack_site(self.site.statistics if self.site else b""),
+            unpack_site(self.site.of(self.crawl).statistics if self.site else b""),
             unpack_crawl(self.shared.statistics if self.shared else b""),
         )
 
@@ -141,7 +142,8 @@ class UrlFacts:
         """Rule → refused URLs of its site, if the URL may be one of those without a row."""
         if self.site is None or self.visit or self.ahead is not None:
             return {}
-        return {rule: n for rule, n in self.site.refused.items() if n > MAX_REFUSED_ROWS}
+        refused = self.site.of(self.crawl).refused
+        return {rule: n for rule, n in refused.items() if n > MAX_REFUSED_ROWS}
 
     @property
     def closed_gates(self) -> list[tuple[Gate[Any], Closure]]:
@@ -214,6 +216,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
     overridden = overrides_of(crawl.log).get(site), host_overrides_of(crawl.log).get(host_name(url))
     return UrlFacts(
         url=url,
+        crawl=crawl.id,
         erased=next((row for row in reversed(erasures) if is_about(url, row.target)), None),
         fleet=crawl.fleet,
         definition=crawl.definition(),

@@ -105,7 +105,7 @@ class SharedPartition:
         self._written: PartitionRow | None = None
         self._caches, self.caches = caches, caches.open_partition()
         self.bench = Workbench()
-        self.sites = Sites(store, settings.site_at_once, overrides, self.caches.sites)
+        self.overrides = overrides
         self.directory = Directory(stored.directory, store.table(ListedHost))
         self.calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
         self.tally = SharedTally(self.key, store)
@@ -161,13 +161,15 @@ class Partition:
         store, key = shared.store, shared.key
         self.number, self.epoch, self.claimed_at = shared.number, shared.epoch, shared.claimed_at
         self.opened_at, self._total = shared.opened_at, shared.total
-        self.bench, self.sites, self.erasures = shared.bench, shared.sites, shared.erasures
+        self.bench, self.erasures = shared.bench, shared.erasures
         self._directory, self._calendar, self._caches = (
             shared.directory,
             shared.calendar,
             shared.caches,
         )
         self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
+        at_once, cache = self._settings.site_at_once, shared.caches.sites
+        self.sites = Sites(store, crawl, at_once, shared.overrides, cache)
         self.queues = HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads)
         self.parts = Parts(crawl, key, store, caches, self._schedule_site)
         self.slow_start = SlowStart()

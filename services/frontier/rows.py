@@ -433,15 +433,9 @@ class HostRow(Row, frozen=True):
         return sum(one.queued_urls for one in self.crawls.values())
 
 
-class SiteRow(Row, frozen=True):
-    """A site: the number of its hosts, its refused URLs, and the state that its hosts share."""
+class SiteCrawl(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What one crawl has met at a site."""
 
-    table = "sites"
-    partition_key = "site"
-    decides = True
-
-    site: str
-    hosts: int = 0
     refused: dict[str, int] = field(default_factory=dict)
     """Rule → the number of URLs that it has refused permanently; the first hundred are in `urls`.
     """
@@ -450,24 +444,49 @@ class SiteRow(Row, frozen=True):
     latest_new: tuple[bool, ...] = ()
     """Whether each of the last few pages of the site had a new text, in the order of their
     verdicts."""
-    unreadable: dict[str, UnreadablePages] = field(default_factory=dict)
-    """Host → its last pages, if all of them are unreadable."""
-    validators: dict[str, Trust] = field(default_factory=dict)
-    """Host → the trust in its ETags and Last-Modified; a host without an entry is trusted."""
     statistics: bytes = b""
     """The revisit policies' state of the site, as `services.frontier.revisit` packs it."""
     requisites: int = 0
     """Requisites of the site that were admitted on the day `requisites_day`."""
     requisites_day: int | None = None
     """In days since 1970, UTC; null before the first requisite."""
-    wildcard: bool = False
-    """Whether any name below the site resolves, as a made-up name showed."""
     has_seed: bool = False
     """Whether a seed of the site was admitted."""
+
+
+NEW_SITE = SiteCrawl()
+"""What a crawl without URLs has met at a site."""
+
+
+class SiteRow(Row, frozen=True):
+    """A site: the number of its hosts, the state that they share, and what each crawl has there."""
+
+    table = "sites"
+    partition_key = "site"
+    decides = True
+
+    site: str
+    hosts: int = 0
+    crawls: dict[str, SiteCrawl] = field(default_factory=dict)
+    """Crawl → what it has met at the site."""
+    unreadable: dict[str, UnreadablePages] = field(default_factory=dict)
+    """Host → its last pages, if all of them are unreadable."""
+    validators: dict[str, Trust] = field(default_factory=dict)
+    """Host → the trust in its ETags and Last-Modified; a host without an entry is trusted."""
+    wildcard: bool = False
+    """Whether any name below the site resolves, as a made-up name showed."""
     cookies: tuple[Cookie, ...] = ()
     """Cookies that go to all hosts of the site, or of a domain in it."""
     applied: AppliedRecords = AppliedRecords()
-    """The records of `urls.admitted` that are in `hosts` and `refused`."""
+    """The records of `urls.admitted` that are in `hosts`, and in the counts of each crawl."""
+
+    def of(self, crawl: str) -> SiteCrawl:
+        """Return what *crawl* has met at the site."""
+        return self.crawls.get(crawl, NEW_SITE)
+
+    def with_crawl(self, crawl: str, own: SiteCrawl) -> "SiteRow":
+        """Return the row with *own* as what *crawl* has met at the site."""
+        return replace(self, crawls={**self.crawls, crawl: own})
 
 
 class SiteWorthRow(Row, frozen=True):

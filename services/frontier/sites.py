@@ -7,6 +7,7 @@ before. The others are only counted.
 
 from collections.abc import Collection, Iterable, Sequence
 from math import inf
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,7 +21,13 @@ from services.frontier.daily import is_productive, note_page
 from services.frontier.politeness import Overrides
 from services.frontier.revisit import SiteState, pack, unpack_site
 from services.frontier.revisit.planning import quiet_time
-from services.frontier.rows import AppliedRecords, OffsetAndTime, SiteRow, UnreadablePages
+from services.frontier.rows import (
+    AppliedRecords,
+    OffsetAndTime,
+    SiteCrawl,
+    SiteRow,
+    UnreadablePages,
+)
 from services.frontier.workbench import CachePart
 
 MAX_REFUSED_ROWS = 100
@@ -35,13 +42,18 @@ DISCOVERY_WEIGHT = 0.1
 
 
 class Sites:
-    """All sites of one partition."""
+    """All sites of one partition, as *crawl* sees them."""
 
     def __init__(
-        self, store: Store, at_once: int, overrides: Overrides, cache: CachePart[str, SiteRow]
+        self,
+        store: Store,
+        crawl: str,
+        at_once: int,
+        overrides: Overrides,
+        cache: CachePart[str, SiteRow],
     ) -> None:
         """*at_once*: hosts of a site that are visited at once."""
-        self._rows, self._at_once = store.table(SiteRow), at_once
+        self._rows, self._crawl, self._at_once = store.table(SiteRow), crawl, at_once
         self._cache = cache
         self._record: OffsetAndTime | None = None
         """The record of `urls.admitted` that is being applied."""
@@ -70,17 +82,16 @@ class Sites:
 
     def has_seed(self, site: str) -> bool:
         """Return whether a seed of *site* was admitted."""
-        return self._row(site).has_seed
+        return self._own(site).has_seed
 
     def record_seed(self, site: str) -> None:
         """Record that a seed of *site* was admitted."""
-        if not (row := self._row(site)).has_seed:
-            self._put(replace(row, has_seed=True))
+        if not self._own(site).has_seed:
+            self._change(site, has_seed=True)
 
     def is_new(self, site: str) -> bool:
-        """Return whether no host was admitted and no hazard met on *site* so far."""
-        row = self._row(site)
-        return not row.hosts and not row.hazards
+        """Return whether no host was admitted and the crawl met no hazard on *site* so far."""
+        return not self._row(site).hosts and not self._own(site).hazards
 
     def count_host(self, site: str) -> bool:
         """Count one more host of *site*; return whether the site was new."""
@@ -94,22 +105,22 @@ class Sites:
     def add_hazards(self, site: str, hazards: Sequence[str]) -> list[str]:
         """Add *hazards* that a URL of *site* met; return those that the site met for the first
         time."""
-        row = self._row(site)
-        first = [name for name in hazards if name not in row.hazards]
+        before = self._own(site).hazards
+        first = [name for name in hazards if name not in before]
         if first:
-            self._put(replace(row, hazards=(*row.hazards, *first)))
+            self._change(site, hazards=(*before, *first))
         return first
 
     def note_page(self, event: PageDeduplicated) -> None:
         """Note whether a page had a new text."""
-        row = self._row(event.site)
-        latest = note_page(row.latest_new, event)
-        if latest != row.latest_new:
-            self._put(replace(row, latest_new=latest))
+        before = self._own(event.site).latest_new
+        latest = note_page(before, event)
+        if latest != before:
+            self._change(event.site, latest_new=latest)
 
     def is_productive(self, site: str) -> bool:
         """Return whether most of the last pages of *site* had new texts."""
-        return is_productive(self._row(site).latest_new)
+        return is_productive(self._own(site).latest_new)
 
     def erase_host(self, site: str, host: str) -> None:
         """Erase a host from the site's row; erase the row if this was the last host."""
@@ -133,23 +144,25 @@ class Sites:
 
     def requisites(self, site: str, now: float) -> int:
         """Return the number of requisites of *site* that were admitted on the day of *now*."""
-        row = self._row(site)
-        return row.requisites if row.requisites_day == int(now // DAY) else 0
+        own = self._own(site)
+        return own.requisites if own.requisites_day == int(now // DAY) else 0
 
     def count_requisites(self, site: str, urls: int, now: float) -> None:
         """Count *urls*, requisites of *site* that were admitted."""
-        row, before = self._row(site), self.requisites(site, now)
         if not self.is_counted:
-            applied, day = self._including_record(row), int(now // DAY)
-            counted = replace(row, requisites=before + urls, requisites_day=day, applied=applied)
-            self._put(counted)
+            admitted = self.requisites(site, now) + urls
+            self._change(site, requisites=admitted, requisites_day=int(now // DAY))
+            row = self._row(site)
+            self._put(replace(row, applied=self._including_record(row)))
 
     def count_refusal(self, site: str, rule: Hazard) -> bool:
         """Count a URL of *site* that *rule* refuses; return whether the URL gets a row."""
+        refused = self._own(site).refused
+        count = refused.get(rule, 0) + 1 if rule in PERMANENT_RULES else 0
+        if count:
+            self._change(site, refused={**refused, rule: count})
         row = self._row(site)
-        count = row.refused.get(rule, 0) + 1 if rule in PERMANENT_RULES else 0
-        refused = {**row.refused, rule: count} if count else row.refused
-        if (counted := replace(row, refused=refused, applied=self._including_record(row))) != row:
+        if (counted := replace(row, applied=self._including_record(row))) != row:
             self._put(counted)
         return count <= MAX_REFUSED_ROWS
 
@@ -158,13 +171,13 @@ class Sites:
 
     def revisit_state(self, site: str) -> SiteState:
         """Return the state of *site* for the revisit policies."""
-        return self.overrides.apply_quiet_hours(site, unpack_site(self._row(site).statistics))
+        return self.overrides.apply_quiet_hours(site, unpack_site(self._own(site).statistics))
 
     def store_revisit_state(self, site: str, state: SiteState) -> None:
         """Store the state of *site* for the revisit policies."""
-        row, statistics = self._row(site), pack(state)
-        if row.statistics != statistics:
-            self._put(replace(row, statistics=statistics))
+        statistics = pack(state)
+        if self._own(site).statistics != statistics:
+            self._change(site, statistics=statistics)
 
     def update_visit_limit(self, site: str, delay: float) -> None:
         """Update the visits per day to *site* that politeness allows, for the revisit policies.
@@ -226,6 +239,14 @@ class Sites:
             row = self._rows.get(site) or SiteRow(site)
             self._cache.put(site, row, site)
         return row
+
+    def _own(self, site: str) -> SiteCrawl:
+        """Return what the crawl has met at *site*."""
+        return self._row(site).of(self._crawl)
+
+    def _change(self, site: str, **changes: Any) -> None:
+        """Change what the crawl has met at *site*."""
+        self._put(self._row(site).with_crawl(self._crawl, replace(self._own(site), **changes)))
 
     def _put(self, row: SiteRow) -> None:
         self._cache.put(row.site, row, row.site)

@@ -160,7 +160,8 @@ def size_of_site(row: SiteRow) -> int:
     """Estimate the bytes of *row* in memory."""
     hosts = [*row.unreadable, *row.validators]
     names = sum(ENTRY_BYTES + len(host) for host in hosts)
-    return 2 * ENTRY_BYTES + len(row.statistics) + names + size_of_cookies(row.cookies)
+    crawls = sum(2 * ENTRY_BYTES + len(own.statistics) for own in row.crawls.values())
+    return ENTRY_BYTES + crawls + names + size_of_cookies(row.cookies)
 
 
 def size_of_urls(urls: list[QueuedUrl]) -> int:

@@ -33,6 +33,7 @@ from services.frontier.rows import (
     NewQueues,
     PartitionTallyRow,
     Politeness,
+    SiteCrawl,
     SiteRow,
     TallyRow,
     UrlRow,
@@ -64,7 +65,7 @@ def data(tmp_path: Path) -> Path:
             crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=7))},
             politeness=Politeness(delay=9.0),
         ),
-        SiteRow(SITE, hosts=2, refused={"trap_urls": 3}),
+        SiteRow(SITE, 2, {DEFAULT_CRAWL: SiteCrawl(refused={"trap_urls": 3})}),
         TallyRow(DEFAULT_CRAWL, "0/4", admitted=9, queued=7, outcomes={"gone": 1}),
         PartitionTallyRow("0/4", conditions={"idle": 1, "delayed": 1}),
         *(

@@ -32,6 +32,7 @@ from services.frontier.rows import (
     PartitionPlansRow,
     PlanRow,
     QueuedUrl,
+    SiteCrawl,
     SiteRow,
     partition_key,
 )
@@ -61,7 +62,7 @@ def page_facts(policy: str, *changes: bool, every: float = DAY, budget: float = 
     return UrlFacts(
         url=URL,
         plan=row,
-        site=SiteRow(SITE, statistics=pack(states.site)),
+        site=SiteRow(SITE, crawls={DEFAULT_CRAWL: SiteCrawl(statistics=pack(states.site))}),
         shared=PartitionPlansRow(DEFAULT_CRAWL, "0", statistics=pack(states.crawl)),
         is_seen=True,
     )
@@ -102,7 +103,7 @@ def test_price_of_a_visit_is_shown_for_the_optimal_policy() -> None:
     assert "weight: 0.5 (a seed has 1); price of a visit: " in shown
     bound = page_facts("optimal", False)
     site = SiteState(surcharge=2.5, demand=900.0, limit=360.0)
-    shown = why(bound, site=SiteRow(SITE, statistics=pack(site)))
+    shown = why(bound, site=SiteRow(SITE, crawls={DEFAULT_CRAWL: SiteCrawl(statistics=pack(site))}))
     assert "2.5 times the usual price" in shown and "politeness allows 360" in shown
     assert "price of a visit" not in why(page_facts("fixed:1d", False))
 
@@ -110,7 +111,10 @@ def test_price_of_a_visit_is_shown_for_the_optimal_policy() -> None:
 def test_evidence_is_shown_with_its_likelihood_ratio() -> None:
     trust = {"sitemap": (9.0, 1.0, 0.0, 40.0), "last_modified": (20.0, 60.0, 1.0, 2.0)}
     site = changed(SiteState(), trust=trust)
-    shown = why(page_facts("optimal", True), site=SiteRow(SITE, statistics=pack(site)))
+    shown = why(
+        page_facts("optimal", True),
+        site=SiteRow(SITE, crawls={DEFAULT_CRAWL: SiteCrawl(statistics=pack(site))}),
+    )
     assert "evidence: at a.example last_modified is ignored, sitemap makes a change 26" in shown
 
 

@@ -47,6 +47,7 @@ from services.frontier.rows import (
     Politeness,
     QueuedUrl,
     RobotsRow,
+    SiteCrawl,
     SiteRow,
     UrlRow,
     VerdictRow,
@@ -148,9 +149,8 @@ def test_refusal_is_not_shown_as_a_visit() -> None:
 
 
 def test_refusals_without_a_row_are_explained_by_their_rule() -> None:
-    trapped = SiteRow(
-        "a.example", refused={"robots_excluded": MAX_REFUSED_ROWS + 1, "redirect": MAX_REFUSED_ROWS}
-    )
+    refused = {"robots_excluded": MAX_REFUSED_ROWS + 1, "redirect": MAX_REFUSED_ROWS}
+    trapped = SiteRow("a.example", crawls={DEFAULT_CRAWL: SiteCrawl(refused=refused)})
     shown = why(site=trapped, via="seed", is_seen=True)
     assert (
         f"\nrefused: by robots_excluded, which refused {MAX_REFUSED_ROWS + 1} URLs of a.example"
@@ -160,7 +160,8 @@ def test_refusals_without_a_row_are_explained_by_their_rule() -> None:
     assert "perhaps refused: by robots_excluded" in why(
         site=trapped, definition=DEFINED, fleet=True
     )
-    two = SiteRow("a.example", refused={"redirect": 5000, "robots_excluded": 7000})
+    refused = {"redirect": 5000, "robots_excluded": 7000}
+    two = SiteRow("a.example", crawls={DEFAULT_CRAWL: SiteCrawl(refused=refused)})
     assert why(site=two, is_seen=True).count("perhaps refused: by") == 2
     assert "refused" not in why(site=trapped, queued=behind(1), host=host(), is_seen=True)
     assert "robots_excluded" not in why(site=trapped, visit=visit(), is_seen=True)

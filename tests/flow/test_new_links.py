@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from gossamer.events import EvidenceKind
+from gossamer.events import DEFAULT_CRAWL, EvidenceKind
 from services.fetcher.outcome import Failure, Reply
 from services.frontier import revisit
 from services.frontier.rows import PartitionPlansRow, SiteRow
@@ -67,7 +67,8 @@ def test_new_links_are_hints_only_on_a_site_where_they_lead_to_changed_pages(
     def link_likelihood(site: str) -> float:
         row = store.table(SiteRow).get(site)
         assert row
-        return revisit.likelihood_ratio(revisit.unpack_site(row.statistics), EvidenceKind.LINK)
+        state = revisit.unpack_site(row.of(DEFAULT_CRAWL).statistics)
+        return revisit.likelihood_ratio(state, EvidenceKind.LINK)
 
     ratios = link_likelihood("true.test"), link_likelihood("false.test")
     assert ratios[0] > 2 and ratios[1] < 1.5

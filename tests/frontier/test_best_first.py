@@ -198,8 +198,9 @@ def test_seeds_first_visits_sites_of_seeds_before_others() -> None:
     admit(sim, *(Discovery(f"http://b.test/{n}", 1) for n in range(5)), via="1.1.0@http://a.test/")
     sim.admit(f"{HOST}/")
     admit(sim, *links(12))
-    sites = SqliteStore(sim.database).table(SiteRow)
-    assert [sites.get(site).has_seed for site in ("a.test", "b.test")] == [True, False]  # type: ignore[union-attr]
+    rows = SqliteStore(sim.database).table(SiteRow).everything()
+    seeds = {row.site: row.of(DEFAULT_CRAWL).has_seed for row in rows}
+    assert seeds == {"a.test": True, "b.test": False}
     ranks = {rank_of_number(row(sim, host).number) for host in (HOST, "http://b.test")}
     assert ranks == {0, 20}
 

@@ -172,11 +172,11 @@ def test_trap_has_bounded_rows(rule: Hazard) -> None:
     taken = len(sim.pages())
     assert taken <= 3
     site = sim.store.table(SiteRow).get("a.test")
-    assert site and site.refused == {rule: len(found) + 1 - taken}
+    assert site and site.of(DEFAULT_CRAWL).refused == {rule: len(found) + 1 - taken}
     assert count_rows(sim, "urls") == taken + MAX_REFUSED_ROWS
     assert count_rows(sim, "hosts") == site.hosts <= 2
     tallies = [one.tally.refused for one in sim.partitions]
-    assert sum(refused[rule] for refused in tallies) == site.refused[rule]
+    assert sum(refused[rule] for refused in tallies) == site.of(DEFAULT_CRAWL).refused[rule]
 
 
 def test_each_url_beyond_depth_has_a_row() -> None:

@@ -62,7 +62,7 @@ def read_totals(sim: Simulation) -> tuple[object, ...]:
         (row.host, row.totals.admitted, row.queued, row.totals.visits, row.crawls)
         for row in sim.store.table(HostRow).scan("a.test")
     ]
-    sites = [(row.site, row.hosts, row.refused) for row in sim.store.table(SiteRow).everything()]
+    sites = [(row.site, row.hosts, row.crawls) for row in sim.store.table(SiteRow).everything()]
     tallies = [
         (row.partition, row.admitted, row.queued, row.refused, row.verdicts, row.hazards, row.hours)
         for row in sim.store.table(TallyRow).everything()
