@@ -259,6 +259,54 @@ def test_seed_that_follows_the_definition_of_its_crawl_is_accepted(
         assert not any("'news-" in letter["reason"] for letter in letters.read())
 
 
+def test_removed_crawl_loses_its_documents_and_the_other_keeps_its_own(
+    brokers: Brokers, instance: Instance
+) -> None:
+    url, new = "http://two.example.org/", "http://two.example.org/new"
+
+    def discover(crawl: str, via: str, *urls: str) -> None:
+        found = [{"url": one} for one in urls]
+        value = event(event="urls_discovered", crawl=crawl, site=SITE, via=via, urls=found)
+        brokers.put("urls.discovered", value, SITE)
+
+    with brokers.topic("urls.admitted") as admitted, brokers.topic("pages") as pages:
+
+        def admissions() -> list[tuple[str, str]]:
+            events = [e for e in admitted.read() if e["event"] == "urls_admitted"]
+            return [(e["crawl"], found["url"]) for e in events for found in e["urls"]]
+
+        def published() -> dict[str, bytes | None]:
+            pages.read()
+            return {key.decode(): value for _, key, value in pages.records}
+
+        for crawl in ("removed", "kept"):
+            definition = event(event="crawl_defined", crawl=crawl, scope="any()", max_depth=9)
+            brokers.put("control", definition, key=f"crawl_defined/{crawl}")
+            discover(crawl, "one", url)
+            brokers.put("pages.parsed", parsed_page(url, SITE, crawl=crawl), SITE)
+        until(lambda: {("removed", url), ("kept", url)} <= {*admissions()}, "both admissions")
+        until(lambda: {f"removed/{url}", f"kept/{url}"} <= published().keys(), "both documents")
+        erasure = {
+            "target": SITE,
+            "requested_at": 2.0,
+            "requested_by": "me",
+            "key_group": 0,
+            "orders": 0,
+        }
+        begun = {"event": "erasure_begun", "crawl": "removed", "site": SITE, "erasure": erasure}
+        brokers.put("urls.discovered", event(**begun, urls=[url], removal=True), SITE)
+        until(lambda: any(e.get("removal") for e in admitted.read()), "the reply")
+        until(lambda: published()[f"removed/{url}"] is None, "the tombstone")
+        assert published()[f"kept/{url}"]
+        discover("removed", "two", url, new)
+        discover("kept", "two", url, new)
+        until(lambda: ("kept", new) in admissions(), "a new URL of the other crawl")
+        later = [found for found in admissions() if found[1] in (url, new)]
+        assert sorted(set(later)) == [("kept", url), ("kept", new), ("removed", url)]
+    table = instance.other_store().table(DocumentRow)
+    assert table.get(("removed", url)) is None and table.get(("kept", url))
+
+
 def test_definitions_are_read_before_other_records(
     kafka: str, tmp_path: Path, engine: Engine
 ) -> None:
