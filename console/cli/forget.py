@@ -18,14 +18,14 @@ from changes.blocking import plan_block
 from changes.commit import commit, record_change
 from changes.plan import Effect, Plan
 from console.cli.changing import add_change, request_of, user_name
-from console.cli.options import add_crawl, open_from
+from console.cli.options import add_place, open_from
 from console.output import BOLD, MAX_LINE_LENGTH, YELLOW, say
 from gossamer import clock
 from gossamer.blocklist import parse_rule
 from gossamer.crawl import canonical_of_typed
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.errors import BadSettings, Poison
-from gossamer.events import DeadLetter, ErasureRequested
+from gossamer.events import DEFAULT_CRAWL, DeadLetter, ErasureRequested
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Message
 from gossamer.log.codec import decode, encode, value_of_letter
@@ -55,7 +55,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     command.add_argument("--list", action="store_true", help="list earlier erasures")
     add_change(command)
-    add_crawl(command)
+    add_place(command)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -89,8 +89,14 @@ def _record(crawl: OpenCrawl, event: ErasureRequested, options: argparse.Namespa
         commit(crawl.log, plan_block(crawl, [rule], event.at), request, event.at)
         say(f"{rule} is blocked.")
     effect = Effect(text=f"{event.target} is erased.")
-    plan = Plan(action="forget", subject=event.target, crawl=crawl.id, effect=effect)
+    plan = Plan(action="forget", subject=event.target, effect=effect)
     record_change(crawl.log, plan, request, event.at)
+
+
+def _any_crawl(crawl: OpenCrawl) -> str:
+    """Return the id of one of the crawls. The frontier erases the target in all of them."""
+    crawls = crawl.crawls()
+    return next((name for name, one in crawls.items() if not one.removed), DEFAULT_CRAWL)
 
 
 def _request(crawl: OpenCrawl, text: str) -> ErasureRequested:
@@ -100,7 +106,7 @@ def _request(crawl: OpenCrawl, text: str) -> ErasureRequested:
     except BadUrl as error:
         raise BadSettings(str(error)) from error
     site, key, by = site_of(url), host_key(url), user_name()
-    fields = {"crawl": crawl.id, "at": clock.now(), "site": site, "requested_by": by}
+    fields = {"crawl": _any_crawl(crawl), "at": clock.now(), "site": site, "requested_by": by}
     if "/" in text.partition("://")[2 if "://" in text else 0]:
         return ErasureRequested(**fields, url=canonicalize(url))  # type: ignore[arg-type]
     if "://" not in text and text.lower() == site:

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console.cli.main import main
 from gossamer.erasures import ErasureRow
-from gossamer.events import Discovery, ErasureRequested
-from gossamer.events.topics import CONTROL, DEAD_LETTERS, SEEDS, TOPICS, URLS_ADMITTED
+from gossamer.events import FLEET, CrawlDefined, Discovery, ErasureRequested
+from gossamer.events.topics import AUDIT, CONTROL, DEAD_LETTERS, SEEDS, TOPICS, URLS_ADMITTED
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, decode, encode
 from inspection.folder import Folder, Opened
@@ -46,6 +47,21 @@ def test_request_names_site_host_and_url(
     assert isinstance(event, ErasureRequested)
     assert (event.site, event.host, event.url) == ("a.example", host, url)
     assert event.requested_by
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_request_concerns_all_crawls_and_names_one_that_exists(
+    crawl_folder: Opened, tmp_path: Path, is_removed: bool
+) -> None:
+    news = CrawlDefined(at=1.0, crawl="news", scope="any()", max_depth=1, removed=is_removed)
+    shops = replace(news, crawl="shops", removed=False)
+    crawl_folder.log.append(map(encode, (news, shops)))
+    assert forget(tmp_path, URL, "--forever") == 0
+    (event,) = map(decode, drain(crawl_folder.log.tail([URLS_ADMITTED.name])))
+    assert event.crawl == ("shops" if is_removed else "news")
+    changes = [decode(record) for record in drain(crawl_folder.log.tail([AUDIT.name]))]
+    assert [one.crawl for one in changes] == [FLEET] * 2
+    assert main(["forget", "--list", "--data", str(tmp_path)]) == 0
 
 
 def test_forever_also_blocks_the_target(crawl_folder: Opened, tmp_path: Path) -> None:
