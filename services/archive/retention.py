@@ -253,7 +253,9 @@ class Retention:
             self._progress = f"erasing: {number} of {len(places)} WARC files read"
             yield from self._erase_from(place, targets, found)
         for job in jobs:
-            self._done.add(job.erasure, found[job.erasure.target], job.part)
+            # A target has one part for each crawl or more. Its records are counted once.
+            counted = found.pop(job.erasure.target, Counter())
+            self._done.add(job.erasure, counted, job.part)
 
     def _places(self) -> list[Place]:
         """Return the complete files of this writer, oldest first."""

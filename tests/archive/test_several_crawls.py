@@ -119,8 +119,11 @@ def test_erased_page_is_in_the_files_of_no_crawl(tmp_path: Path) -> None:
     urls = {page(number).visit.url for number in range(6)} - {page(SECRET).visit.url}
     for part, name in enumerate(CRAWLS):
         crawl.log.append([encode(replace(erasure(), crawl=name, part=part))])
-        crawl.work()
+    crawl.work()
     assert_erased(tmp_path / "warc")
+    entries = crawl.store.table(ErasureRow).everything()
+    found = [one.rows.get("warc_records", 0) for one in entries if one.service == "archive/archive"]
+    assert sorted(found) == [0, 3 * len(CRAWLS)]
     assert {(one.crawl, one.url) for one in rows(crawl)} == {
         (name, url) for name in CRAWLS for url in urls
     }
