@@ -12,6 +12,7 @@ from prometheus_client import REGISTRY
 from gossamer.errors import Locked
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import partition_of
+from gossamer.log.kafka.topics import Topics
 from services.dedup.listings import ListingRow
 from services.dedup.rows import DocumentRow
 from tests.support.waiting import until
@@ -236,6 +237,31 @@ def test_new_definition_is_active_within_seconds(brokers: Brokers, instance: Ins
             return any("http://foreign.example/" in str(e) for e in admitted.read()[-3:])
 
         until(is_accepted, "the seed in scope")
+
+
+def test_crawl_with_a_topic_of_its_own_publishes_there_alone(
+    brokers: Brokers, instance: Instance
+) -> None:
+    own, url = "pages.apart", "http://apart.example.org/"
+    list(Topics(brokers.settings, [own]).create())
+    definition = event(
+        event="crawl_defined", crawl="apart", scope="any()", max_depth=9, own_topic=True
+    )
+    with brokers.topic(own) as apart, brokers.topic("pages") as pages:
+        brokers.put("control", definition, key="crawl_defined/apart")
+        for crawl, status in (("apart", 200), ("default", 200), ("apart", 410)):
+            page = parsed_page(url, SITE, crawl=crawl, status=status, fetched_at=status / 100)
+            brokers.put("pages.parsed", page, SITE)
+        until(lambda: any(key == f"default/{url}".encode() for key in keys(pages)), "one document")
+        until(lambda: {} in apart.read(), "a document and a tombstone")
+        assert set(keys(apart)) == {f"apart/{url}".encode()}
+        assert apart.headers[f"apart/{url}".encode()]["crawl"] == b"apart"
+        assert f"apart/{url}".encode() not in keys(pages)
+
+
+def keys(topic: Topic) -> list[bytes]:
+    topic.read()
+    return [key for _, key, _ in topic.records]
 
 
 def test_seed_that_follows_the_definition_of_its_crawl_is_accepted(
