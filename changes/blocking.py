@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from changes.effects import estimate_block
 from changes.plan import Effect, Plan, setting_plan
 from gossamer.blocklist import describe_rule
 from gossamer.crawl import blocklist_of
@@ -35,7 +36,15 @@ def plan_block(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:
         current.get(rule) or BlocklistChanged(at=0.0, rule=rule, lifted=True) for rule in added
     ]
     after = [BlocklistChanged(at=now, rule=rule) for rule in added]
-    return setting_plan(crawl.log, "block", subjects(added), before, after, effect)
+    return setting_plan(
+        crawl.log,
+        "block",
+        subjects(added),
+        before,
+        after,
+        effect,
+        lambda: estimate_block(crawl, added),
+    )
 
 
 def plan_unblock(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:

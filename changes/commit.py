@@ -29,7 +29,8 @@ class Committed(Struct, frozen=True, kw_only=True):
 
 def preview(plan: Plan) -> Effect:
     """Return the effect of *plan*, counted, without carrying it out: a dry run."""
-    return _counted(plan.effect, sum(map(units_in, plan.items)))
+    effect = _counted(plan.effect, sum(map(units_in, plan.items)))
+    return replace(effect, estimate=tuple(plan.estimate()))
 
 
 def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committed:

@@ -1,6 +1,6 @@
 """A change before it is made: its events, its effect, and the settings that it replaces."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -42,6 +42,8 @@ class Effect(Struct, frozen=True, kw_only=True):
     """The effect on each subject."""
     refused: tuple[str, ...] = ()
     """The subjects that do not change, each with the reason."""
+    estimate: tuple[str, ...] = ()
+    """What the change concerns, as a dry run found it in the store."""
     count: int | None = None
     """Number of changed rules, URLs or other subjects. None means that it was not counted yet."""
 
@@ -63,6 +65,8 @@ class Plan:
     """The events to append after the settings. They may be read from the store while they are
     appended, so they can be iterated once."""
     effect: Effect
+    estimate: Callable[[], Iterable[str]] = tuple
+    """Reads what the change concerns, for a dry run."""
 
     @property
     def items(self) -> Iterator[Item]:
@@ -77,6 +81,7 @@ def setting_plan(
     before: Iterable[Event],
     after: Iterable[Event],
     effect: Effect,
+    estimate: Callable[[], Iterable[str]] = tuple,
 ) -> Plan:
     """Return the plan that replaces the settings *before* by *after*, pairs with equal keys.
 
@@ -89,7 +94,14 @@ def setting_plan(
         if replace(old, at=new.at) != new or key_of(new) in expiring
     )
     crawl = pairs[0][1].crawl if pairs else FLEET
-    return Plan(action=action, subject=subject, crawl=crawl, settings=pairs, effect=effect)
+    return Plan(
+        action=action,
+        subject=subject,
+        crawl=crawl,
+        settings=pairs,
+        effect=effect,
+        estimate=estimate if pairs else tuple,
+    )
 
 
 def reverse(plan: Plan, now: float) -> tuple[Event, ...]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from changes.effects import estimate_override
 from changes.plan import Effect, Plan, setting_plan
 from gossamer.crawl import host_overrides_of, overrides_of
 from gossamer.errors import BadSettings
@@ -30,7 +31,7 @@ def plan_site(crawl: OpenCrawl, site: str, values: Mapping[str, Any], now: float
     All other settings of the site stay. Raise BadSettings for an invalid value.
     """
     before = overrides_of(crawl.log).get(site) or SiteOverridden(at=0.0, site=site)
-    return _plan(crawl.log, "site", site, before, _changed(before, values, now))
+    return _plan(crawl, "site", site, before, _changed(before, values, now))
 
 
 def plan_host(
@@ -46,7 +47,7 @@ def plan_host(
     start = HostOverridden(at=0.0, host=host) if as_site else before
     if values.get("delay", 0.0) is None:
         values = {**values, "ours": False}
-    return _plan(crawl.log, "host", host, before, _changed(start, values, now))
+    return _plan(crawl, "host", host, before, _changed(start, values, now))
 
 
 def _changed(before: Override, values: Mapping[str, Any], now: float) -> Override:
@@ -70,9 +71,17 @@ def check_certificate(certificate: str) -> None:
         raise BadSettings(str(error)) from error
 
 
-def _plan(log: Log, action: str, subject: str, before: Override, after: Override) -> Plan:
+def _plan(crawl: OpenCrawl, action: str, subject: str, before: Override, after: Override) -> Plan:
     text = f"{subject}: {override_text(after)} (before: {override_text(before)})."
-    return setting_plan(log, action, subject, [before], [after], Effect(text=text))
+    return setting_plan(
+        crawl.log,
+        action,
+        subject,
+        [before],
+        [after],
+        Effect(text=text),
+        lambda: estimate_override(crawl, before, after),
+    )
 
 
 def override_lines(log: Log, site: str) -> Iterator[str]:

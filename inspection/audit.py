@@ -86,7 +86,9 @@ def _change_in(record: Record) -> ChangeRecorded | None:
 def setting_lines(change: ChangeRecorded) -> Iterator[str]:
     """Yield each replaced setting with its values before and after, for people."""
     for setting in change.settings:
-        before = setting.before or {}
+        if (before := setting.before) is None:
+            yield f"{setting.key}: new"
+            continue
         names = [
             name
             for name, value in setting.after.items()

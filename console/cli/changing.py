@@ -67,6 +67,8 @@ def carry_out(crawl: OpenCrawl, plan: Plan, options: argparse.Namespace) -> Effe
         say(line, GREEN)
     for line in effect.refused:
         say(line, YELLOW)
+    for line in effect.estimate:
+        say(line)
     if request.expires_at is not None and effect.count:
         say(f"This ends at {instant(request.expires_at)}: then the earlier setting returns.")
     return effect
