@@ -46,7 +46,8 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
     change = record_change(log, plan, request, now)
     count = 0
     # Before the settings, so that none stays for ever after a crash.
-    log.append(map(encode, _expiries(log, plan, request, change)))
+    for expiries in _batches(_expiries(log, plan, request, change)):
+        log.append(map(_message, expiries))
     for batch in _batches(chain((first,), items)):
         for item in batch:
             if isinstance(item, CrawlDefined):

@@ -28,9 +28,12 @@ class Expiries:
         self._pending: dict[str, ChangeExpires] = {}
         self._newest: dict[str, float] = {}
         """The time of the newest event of each key of `control`."""
+        self._due: float | None = None
+        self._is_due_known = True
 
     def apply(self, event: Event) -> None:
         """Note *event*, of `control`."""
+        self._is_due_known = False
         if not isinstance(event, ChangeExpires):
             self._newest[key_of(event)] = event.at
         elif event.expires_at is None:
@@ -40,6 +43,11 @@ class Expiries:
 
     def due(self) -> float | None:
         """Return when the next expiry is due; None without any."""
+        if not self._is_due_known:
+            self._due, self._is_due_known = self._find_due(), True
+        return self._due
+
+    def _find_due(self) -> float | None:
         ends = (
             0.0 if self._is_void(one) else one.expires_at
             for one in self._pending.values()
@@ -52,6 +60,9 @@ class Expiries:
 
         If they are appended twice, the second time changes nothing.
         """
+        if (due := self.due()) is None or due > now:
+            return
+        self._is_due_known = False
         for one in [*self._pending.values()]:
             is_due = self._is_active(one) and (one.expires_at or 0.0) <= now
             if not is_due and not self._is_void(one):
