@@ -230,7 +230,7 @@ def make_group(
     whole = decided if is_refusal else visits
     settings = tuple(dict.fromkeys(name for one in hazards for name in HAZARDS[one].settings))
     text = OUTCOMES[outcomes[0]].text if outcomes else HAZARDS[hazards[0]].text if hazards else ""
-    remedy = REMEDIES[outcomes[0]] if outcomes else _remedy_of_refusal(settings)
+    remedy = REMEDIES[outcomes[0]] if outcomes else _remedy_of_refusal(hazards, settings)
     return FailureGroup(
         label=label,
         names=(*map(str, outcomes), *(str(one) for one in hazards if str(one) not in outcomes)),
@@ -246,7 +246,11 @@ def make_group(
     )
 
 
-def _remedy_of_refusal(settings: tuple[str, ...]) -> Remedy:
+def _remedy_of_refusal(hazards: Iterable[Hazard], settings: tuple[str, ...]) -> Remedy:
+    """Return the remedy of the outcome that one of *hazards* is named after, or else *settings*."""
+    for hazard in hazards:
+        if (outcome := Outcome(hazard.value)) is not Outcome.OTHER:
+            return REMEDIES[outcome]
     if not settings:
         return Remedy(Action.NOTHING, "Gossamer handles it.")
     names = " or ".join(settings)

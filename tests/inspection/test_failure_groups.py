@@ -62,6 +62,13 @@ def test_group_of_a_refusal_names_its_settings() -> None:
     assert group.action is Action.CHANGE_SETTING and group.settings[0] in group.remedy
 
 
+def test_refusal_that_is_named_after_an_outcome_has_its_action() -> None:
+    progress = Progress(hazards=Counter(robots_excluded=2), refused=Counter(robots_excluded=2))
+    group = make_group("excluded by robots.txt", 2, progress)
+    assert group.is_refusal and group.action is Action.NOTHING
+    assert "Only the site can allow them." in group.remedy
+
+
 class Web:
     """A web in which `/gone` is 404, and `/broken` fails until it is repaired."""
 
