@@ -30,9 +30,9 @@ from console.output import say
 from console.preconditions import FLEET_REMEDY, FOLDER_REMEDY, check_drained, check_stopped
 from console.tables import TABLES
 from gossamer import clock
-from gossamer.crawl import definitions_of, last_definition
+from gossamer.crawl import are_all_paused, definitions_of, seeds_applied
 from gossamer.errors import BadSettings, GossamerError, Newer, Poison
-from gossamer.events import FleetBegun, UrlsSeen
+from gossamer.events import Event, FleetBegun, FleetPaused, UrlsSeen
 from gossamer.events.topics import (
     CONTROL,
     DEAD_LETTERS,
@@ -379,9 +379,20 @@ def _copy_records(source: Log, target: Log) -> Iterator[str]:
             tail.close()
         if count:
             yield f"{topic.name}: {plural(count, 'record')}"
-    if (crawl := last_definition(source)) is not None:
-        # A run of `gossamer crawl` may have a page limit, and pauses the crawl at its end.
-        target.append([encode(replace(crawl, paused=False, max_pages=0, pages_before=0))])
+    target.append([encode(event) for event in _settings_of_crawls(source)])
+
+
+def _settings_of_crawls(source: Log) -> Iterator[Event]:
+    """Yield the settings that the crawls of *source* have only in the new place.
+
+    A run of `gossamer crawl` pauses all crawls at its end, and may have limited its own pages.
+    Limits of a crawl's file stay.
+    """
+    if are_all_paused(source):
+        yield FleetPaused(at=clock.now(), paused=False)
+    for name, crawl in definitions_of(source).items():
+        if crawl.max_pages and not seeds_applied(source, name):
+            yield replace(crawl, max_pages=0, pages_before=0)
 
 
 def _moved_record(record: Record) -> Message:

@@ -13,7 +13,7 @@ from console.cli.options import DEFAULT_FLEET_POLICY, add_config, positive, sett
 from console.output import print_error, say
 from console.preconditions import FLEET_REMEDY, check_drained, check_stopped
 from gossamer import clock
-from gossamer.crawl import CHOICES, definitions_of, last_definition
+from gossamer.crawl import CHOICES, definitions_of
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events import CrawlDefined
 from gossamer.events.topics import SITE_KEYED, own_topics, topic_of_pages
@@ -100,7 +100,7 @@ def define_crawl(settings: Settings) -> Iterator[str]:
         return
     log = KafkaLog(settings.kafka)
     try:
-        if last_definition(log) is None:
+        if not definitions_of(log):
             crawl = settings.crawl
             defined = CrawlDefined(
                 at=clock.now(),

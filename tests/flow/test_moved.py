@@ -11,9 +11,9 @@ import pytest
 
 from console.cli.move import Side, move
 from gossamer.blocklist import parse_rule
-from gossamer.crawl import blocklist_of
+from gossamer.crawl import blocklist_of, definitions_of
 from gossamer.errors import GossamerError
-from gossamer.events import BlocklistChanged, DeadLetter
+from gossamer.events import BlocklistChanged, CrawlDefined, DeadLetter, FleetPaused, SeedAdded
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log import Ends, Message, Record
 from gossamer.log.codec import dead_letter, decode, encode, split_key
@@ -85,7 +85,7 @@ def crawl_pages(crawl: VirtualCrawl, count: int) -> None:
     wanted = len(crawl.requests) + count
     while len(crawl.requests) < wanted:
         assert not crawl.run(1)
-    crawl.define(paused=True)
+    crawl.log.append([encode(FleetPaused(at=crawl.now, paused=True))])
     crawl.run(until=crawl.now + 60.0)
     assert crawl.lag() == 0
 
@@ -135,6 +135,25 @@ def test_crawl_moves_to_a_fleet_and_back_without_a_lost_or_repeated_request(
     assert {row.url for row in outcomes} == ALL
 
 
+def test_all_crawls_of_a_folder_move_and_continue(tmp_path: Path) -> None:
+    web = Web()
+    laptop, fleet = start_crawl(tmp_path / "laptop", web), crawl_in(tmp_path / "fleet", web, 12)
+    other = CrawlDefined(crawl="b", at=laptop.now, scope="any()", max_depth=16)
+    paused = CrawlDefined(crawl="c", at=laptop.now, scope="any()", max_depth=16, paused=True)
+    seeds = (SeedAdded(crawl=name, url=url(0, 0)) for name in ("b", "c"))
+    laptop.log.append([encode(event) for event in (other, paused, *seeds)])
+    crawl_pages(laptop, 30)
+    move_crawl(laptop, fleet, "the fleet")
+    fleet.run()
+    requested = request_counts(laptop, fleet)
+    assert {address for address, count in requested.items() if count == 2} >= ALL - {BUSY}
+    found = definitions_of(fleet.log)
+    assert (found["b"], found["c"]) == (other, paused), "an operator has paused the other one"
+    _check_delays([*laptop.requests, *fleet.requests])
+    rows = SqliteStore(fleet.database).table(UrlRow).everything()
+    assert {row.url for row in rows if row.crawl == "b"} == ALL - {BUSY}
+
+
 def _check_delays(requests: list[tuple[float, float, str]]) -> None:
     last = dict[str, float]()
     for start, end, address in sorted(requests):
@@ -173,7 +192,7 @@ def test_failed_move_is_repeated_and_the_target_does_not_start_before(tmp_path: 
         identify(fleet.log, SqliteStore(fleet.database), fleet.now)
 
     # The crawl may continue in the folder after a failed move.
-    laptop.define()
+    laptop.log.append([encode(FleetPaused(at=laptop.now, paused=False))])
     crawl_pages(laptop, 10)
     move_crawl(laptop, fleet, "the fleet")
     assert fleet.run()
