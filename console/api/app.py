@@ -15,6 +15,7 @@ from litestar.types import Message, Scope
 from console.api.gate import OPEN, ROLE, Gate
 from console.api.identity import Forbidden, Identities, Unidentified
 from console.api.lags import LagSampler
+from console.api.live import Live
 from console.api.parameters import provide_reader
 from console.api.readers import Busy, Opening, Readers
 from console.api.routes import ROUTES
@@ -55,7 +56,7 @@ def make_app(opening: Opening, settings: ApiSettings, tokens: Tokens, port: int)
     return Litestar(
         [*ROUTES],
         lifespan=[readers.running],
-        state=State({"gate": gate, "lags": LagSampler()}),
+        state=State({"gate": gate, "lags": LagSampler(), "live": Live()}),
         guards=[gate.check],
         dependencies={"reader": Provide(provide_reader)},
         exception_handlers={GossamerError: _error_response},

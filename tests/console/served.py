@@ -1,15 +1,18 @@
 """The HTTP API of a folder, and its clients."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from litestar import Litestar
 from litestar.testing import TestClient
 
 from console.api.app import make_app
 from console.api.tokens import Tokens
+from console.listening import listen
 from gossamer.settings import ApiSettings
 from inspection.crawl import open_crawl
 
@@ -36,3 +39,22 @@ def client_of(app: Litestar, token: str | None = TOKEN) -> Iterator[Client]:
         if token:
             client.headers["Authorization"] = f"Bearer {token}"
         yield client
+
+
+@contextmanager
+def serving(data: Path, **settings: Any) -> Iterator[str]:
+    """Serve the folder *data* to real connections in the block; return the URL."""
+    with listen(0) as listener:
+        port = listener.getsockname()[1]
+        app = make_api(data, port=port, **settings)
+        config = uvicorn.Config(
+            app, log_level="error", access_log=False, timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.should_exit = True
+            thread.join()

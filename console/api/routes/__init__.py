@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from console.api.routes import controls, crawls, hosts, pages, requests, session, urls
+from console.api.routes import controls, crawls, hosts, live, pages, requests, session, urls
 
 ROUTES: tuple[Any, ...] = (
     *session.ROUTES,
@@ -11,5 +11,6 @@ ROUTES: tuple[Any, ...] = (
     *hosts.ROUTES,
     *controls.ROUTES,
     *requests.ROUTES,
+    *live.ROUTES,
     *pages.ROUTES,
 )

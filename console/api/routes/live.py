@@ -1,0 +1,49 @@
+"""The stream of live data."""
+
+from typing import Annotated, Any, Literal
+
+from litestar import Request, get
+from litestar.datastructures import State
+from litestar.params import QueryParameter
+from litestar.response import ServerSentEvent
+from msgspec.structs import replace
+
+from console.api.gate import ROLE, actor_in
+from console.api.lags import LagSampler
+from console.api.live import FLEET_SECONDS, FOLDER_SECONDS, Live, encode
+from console.api.parameters import BY_QUERY, FromCrawl
+from inspection.crawl import OpenCrawl
+from inspection.overview import read_overview
+
+Topics = Annotated[
+    Literal["overview"], QueryParameter(description="The data that is sent when it changes.")
+]
+
+
+@get("/v1/live", summary="Live data", opt={ROLE: "view"}, dependencies=BY_QUERY)
+async def get_live(
+    request: Request[Any, Any, Any], state: State, reader: FromCrawl, topics: Topics = "overview"
+) -> ServerSentEvent:
+    """Server-sent events: the overview of a crawl whenever it changes, sampled each second in a
+    folder and each five seconds in a fleet."""
+    live: Live = state.live
+    lags: LagSampler = state.lags
+    actor = actor_in(request.scope)
+    live.check(actor)
+    is_fleet = await reader.read(lambda crawl: crawl.fleet)
+
+    def read(crawl: OpenCrawl) -> bytes:
+        overview = read_overview(crawl, lags.times)
+        # The time alone is no change.
+        return encode(replace(overview, at=0.0))
+
+    async def sample() -> bytes:
+        await lags.sample(reader)
+        return await reader.read(read)
+
+    interval = FLEET_SECONDS if is_fleet else FOLDER_SECONDS
+    key = f"{topics}/{reader.crawl or ''}"
+    return ServerSentEvent(live.follow(actor, key, topics, sample, interval))
+
+
+ROUTES = (get_live,)
