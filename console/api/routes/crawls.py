@@ -162,9 +162,6 @@ def _read_file(place: OpenCrawl, crawl: str, text: str) -> CrawlFile:
     file = parse_crawl_file(text, Path(f"{crawl}.toml"), policy)
     if file.definition.crawl != crawl:
         raise BadSettings(f"the definition has the id {file.definition.crawl}, and not {crawl}")
-    crawls = place.crawls()
-    if crawl not in crawls and len(crawls) >= MAX_CRAWLS:
-        raise BadSettings(f"{place.name} has {MAX_CRAWLS} crawls, and no more are possible")
     if file.definition.relevant:
         check_classifiers(file.definition.relevant)
     return file
