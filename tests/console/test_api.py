@@ -17,6 +17,7 @@ from gossamer.log.codec import encode
 from inspection.crawl import open_crawl
 from inspection.failures import read_failure_groups
 from inspection.folder import Folder, Opened
+from inspection.freshness import read_freshness
 from inspection.host_details import explain_host
 from inspection.overview import read_overview
 from services.frontier.conditions import Condition
@@ -293,3 +294,9 @@ def test_unknown_crawl_is_not_found(client: Client) -> None:
     unknown = client.get("/v1/crawls/shop/status")
     assert unknown.status_code == 404 and "no crawl 'shop'" in unknown.json()["detail"]
     assert client.get("/v1/crawls/No%20id/status").status_code == 400
+
+
+def test_freshness_is_that_of_the_read_model(client: Client, data: Path) -> None:
+    with open_crawl(None, data) as crawl:
+        days = as_json(read_freshness(crawl, 4))
+    assert client.get("/v1/crawls/default/freshness?weeks=4").json() == days

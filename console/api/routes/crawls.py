@@ -26,6 +26,7 @@ from inspection.audit import ChangeFilter, read_changes
 from inspection.crawl import NotFound, OpenCrawl
 from inspection.crawls import CrawlSummary, read_crawls
 from inspection.failures import FailureGroup, read_failure_groups
+from inspection.freshness import DayFreshness, read_freshness
 from inspection.lag_times import GroupLag
 from inspection.overview import Overview, read_overview
 from inspection.paging import Page
@@ -34,6 +35,7 @@ from inspection.status import CrawlReport, read_status
 
 OPERATE = {ROLE: "operate"}
 ADMIN = {ROLE: "admin"}
+Weeks = Annotated[int, QueryParameter(ge=1, le=520, description="Only the last weeks.")]
 OfActor = Annotated[str, QueryParameter(description="The whole actor, or the part before @.")]
 OfAction = Annotated[str, QueryParameter(description="Only this kind of change, such as block.")]
 OfSubject = Annotated[str, QueryParameter(description="Text that the subject contains.")]
@@ -69,6 +71,12 @@ async def get_failures(reader: FromCrawl) -> tuple[FailureGroup, ...]:
     """Failed visits and refused URLs by kind, with examples and the appropriate action; the most
     frequent kind first."""
     return await reader.scan(read_failure_groups)
+
+
+@get("/v1/crawls/{crawl:str}/freshness", summary="Freshness by day", opt={ROLE: "view"})
+async def get_freshness(reader: FromCrawl, weeks: Weeks = 8) -> tuple[DayFreshness, ...]:
+    """The expected freshness and age of the pages, by day, oldest first."""
+    return await reader.read(lambda crawl: read_freshness(crawl, weeks))
 
 
 @get("/v1/lags", summary="Lags of the services", opt={ROLE: "view"}, dependencies=SHARED_READER)
@@ -199,6 +207,7 @@ ROUTES = (
     get_status,
     get_overview,
     get_failures,
+    get_freshness,
     get_lags,
     get_report,
     get_audit,
