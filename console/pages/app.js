@@ -106,7 +106,7 @@ function showLogin(reason) {
     main,
     heading("Sign in"),
     h("p", {}, reason || "The console needs a token."),
-    h("form", { class: "narrow", on: { submit: login } },
+    h("form", { class: "login", on: { submit: login } },
       field("Token", token, "The start of the console prints a link with it."),
       alert,
       h("button", { type: "submit", class: "primary" }, "Sign in")),

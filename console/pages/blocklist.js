@@ -56,7 +56,7 @@ function matching(signal) {
 function block() {
   const rules = h("textarea", { rows: 4, spellcheck: "false" });
   return {
-    title: "Block", danger: true, verb: "Block", method: "POST", path: "blocklist",
+    title: "Block", expires: true, danger: true, verb: "Block", method: "POST", path: "blocklist",
     fields: [field("Rules, one a line", rules, "A host, a URL, a prefix such as example.org/private/, or a network.")],
     body: () => ({ rules: rules.value.split("\n").map((line) => line.trim()).filter(Boolean) }),
   };

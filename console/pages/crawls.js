@@ -21,7 +21,7 @@ export async function show({ signal, reload }) {
 
 function card(one, run, signal) {
   const { crawl: name, state } = one;
-  const limit = one.max_pages && [` of at most ${number(one.max_pages)} `, meter(one.pages / one.max_pages, percent(one.pages / one.max_pages))];
+  const limit = one.max_pages > 0 && [` of at most ${number(one.max_pages)} `, meter(one.pages / one.max_pages, percent(one.pages / one.max_pages))];
   const edit = async () => run(applying(name, (await get(crawlPath(name, "definition"), {}, signal)).text));
   const remove = {
     title: `Remove the crawl ${name}`, text: "Its queues and rows are dropped. Other crawls are not affected.",

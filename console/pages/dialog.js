@@ -1,20 +1,22 @@
 /** The dialog in which a change is described, tried, and made. */
 
 import { send } from "./api.js";
-import { append, button, field, h, replace } from "./dom.js";
+import { append, button, field, h, replace, select } from "./dom.js";
 import { number } from "./format.js";
 
+const EXPIRIES = [["", "never"], ["3600", "in 1 hour"], ["86400", "in 1 day"], ["604800", "in 1 week"]];
 const SECONDS_BEFORE_PREVIEW = 0.4;
 const MAX_LINES = 20;
 
 /**
  * Ask for a change, show its effect, and make it. Return the answer, or null if it was cancelled.
  *
- * *change* is `{title, text, method, path, body(), fields?, danger?, verb?}`. The effect is
+ * *change* is `{title, text, method, path, body(), fields?, expires?, danger?, verb?}`. The effect is
  * the answer to the request with `dry_run`, whenever a field has changed.
  */
 export function askChange(change) {
   const reason = h("input", { type: "text", name: "reason", autocomplete: "off", maxlength: 500 });
+  let expiry = "";
   const effect = h("div", { class: "effect", role: "status" }, "Computing the effect…");
   const alert = h("p", { class: "alert", role: "alert", hidden: true });
   const title = h("h2", { id: "dialog-title" }, change.title);
@@ -25,6 +27,9 @@ export function askChange(change) {
     title,
     change.text && h("p", {}, change.text),
     change.fields,
+    change.expires &&
+      field("Expires", select(EXPIRIES, "", (value) => { expiry = value; }, { name: "expiry" }),
+        "Then the setting of before returns."),
     field("Reason", reason, "Kept in the audit log."),
     effect,
     alert,
@@ -36,7 +41,9 @@ export function askChange(change) {
   let timer = 0;
   let asked = 0;
 
-  const body = () => ({ ...change.body(), reason: reason.value });
+  const body = () => ({
+    ...change.body(), reason: reason.value, ...(expiry ? { expires_in: Number(expiry) } : {}),
+  });
 
   async function preview() {
     asked += 1;
@@ -44,8 +51,11 @@ export function askChange(change) {
     try {
       const found = await send(change.method, change.path, body(), { ...change.query, dry_run: true }, change.headers);
       if (own === asked) replace(effect, effectOf(found));
+      if (own === asked) apply.disabled = false;
     } catch (error) {
       if (own === asked) replace(effect, h("p", { class: "bad" }, error.message));
+      // An invalid change cannot be made. Other errors may be over by now.
+      if (own === asked) apply.disabled = error.status === 400;
     }
   }
 

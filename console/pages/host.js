@@ -128,7 +128,7 @@ function actions(host, crawl, reload) {
     })),
     button("Slow down", () => run(slowDown(host))),
     button("Block", () => run({
-      title: "Block the host", text: "It is not visited, and its queued URLs are skipped.", danger: true,
+      title: "Block the host", text: "It is not visited, and its queued URLs are skipped.", danger: true, expires: true,
       method: "POST", path: "blocklist", body: () => ({ rules: [host.host] }), verb: "Block",
     }), { class: "danger" }),
   ];
@@ -137,7 +137,7 @@ function actions(host, crawl, reload) {
 function slowDown(host) {
   const delay = h("input", { type: "number", min: 0, step: "any", value: Math.max(1, 2 * (host.delay || 1)) });
   return {
-    title: "Slow the host down", fields: [field("Seconds between two visits", delay)],
+    title: "Slow the host down", fields: [field("Seconds between two visits", delay)], expires: true,
     method: "PUT", path: `overrides/hosts/${encodeURIComponent(host.host.replace(/^https?:\/\//, "").replace(/:\d+$/, ""))}`,
     body: () => ({ delay: Number(delay.value) }), verb: "Set the delay",
   };

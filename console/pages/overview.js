@@ -1,6 +1,6 @@
 /** The overview: the state of the crawl in a sentence, its figures, and recent problems. */
 
-import { crawlPath, get, getIfPresent } from "./api.js";
+import { crawlPath, get } from "./api.js";
 import { bars, lines, meter } from "./chart.js";
 import { h, hostLink, link, replace, urlLink } from "./dom.js";
 import { bytes, distance, duration, number, percent, plural, words } from "./format.js";
@@ -12,14 +12,16 @@ import { facts, table } from "./table.js";
 export async function show({ crawl, signal }) {
   const read = () => Promise.all([
     get(crawlPath(crawl, "status"), {}, signal),
-    getIfPresent(crawlPath(crawl, "overview"), {}, signal),
+    get(crawlPath(crawl, "overview"), {}, signal),
   ]);
   const [status, overview] = await read();
   const live = h("div", { class: "stack" });
-  const draw = (found, more) => replace(live, summary(found, more), figures(found, more));
+  const draw = (found, more) => replace(live, summary(more), figures(found, more));
   draw(status, overview);
+  // Figures that are replaced under the focus would take it away.
+  const redraw = (...found) => live.contains(document.activeElement) || draw(...found);
   follow(
-    crawl, "overview", (changed) => draw(status, changed), async () => draw(...await read()), signal,
+    crawl, "overview", (changed) => redraw(status, changed), async () => redraw(...await read()), signal,
   );
   return [
     heading("Overview"),
@@ -29,47 +31,38 @@ export async function show({ crawl, signal }) {
       loaded("Freshness", () => get(crawlPath(crawl, "freshness"), { weeks: 8 }, signal), freshness),
       section("Failures", failures(status)),
       section("Hosts", conditions(status)),
-      overview && section("Politeness", manners(overview.manners)),
-      overview && section("Lag of the services", lags(overview.lags)),
-      section("Budgets and limits", overview && budgetUse(overview.budgets), budgets(status)),
+      section("Politeness", manners(overview.manners)),
+      section("Lag of the services", lags(overview.lags)),
+      section("Budgets and limits", budgetUse(overview.budgets), budgets(status)),
       section("Slowest and largest hosts", extremes(status)),
       section("Last visits", latest(status)),
     ),
   ];
 }
 
-function summary(status, overview) {
-  const problems = (overview?.problems ?? []).filter((one) => one.text !== overview.answer);
+function summary(overview) {
+  const problems = overview.problems.filter((one) => one.text !== overview.answer);
   return [
-    sentence(overview?.answer ?? describe(status)),
+    sentence(overview.answer),
     problems.length > 0 &&
       section("Needs attention", h("ul", { class: "steps" }, problems.map((one) =>
         h("li", {}, badge(one.kind, "warn"), " ", one.text)))),
   ];
 }
 
-/** Return the state of the crawl in a sentence. */
-function describe(status) {
-  const state = status.definition === null ? "No crawl is defined."
-    : status.definition.paused ? "The crawl is paused or has ended." : status.is_running ? "The crawl runs." : "";
-  const busy = ["ready", "delayed", "checked out"].reduce((sum, name) => sum + (status.conditions[name] ?? 0), 0);
-  const due = status.next_due_at ? ` The next waiting host or URL is due ${distance(status.next_due_at)}.` : "";
-  return `${state} ${plural(status.pages, "page")} fetched, ${plural(status.queued, "URL")} queued on ` +
-    `${plural(busy, "host")}.${due}`;
-}
-
 function figures(status, overview) {
-  const visits = Object.values(status.outcomes).reduce((sum, count) => sum + count, 0);
+  const visits = Object.values(overview.outcomes).reduce((sum, count) => sum + count, 0);
   const failed = status.failures.reduce((sum, one) => sum + one.count, 0);
   const found = status.completeness;
   return tiles([
-    overview && ["Pages a second", number(overview.rate), overview.limit.text],
-    ["Pages", number(status.pages), plural(visits, "visit")],
-    ["Queued", number(status.queued), overview?.seconds_left ? `about ${duration(overview.seconds_left)}` : `${number(status.admitted)} admitted`],
-    ["Received", bytes(status.received)],
-    ["Failures", percent(visits ? failed / visits : null), `${number(failed)} of ${number(visits)} visits`],
+    ["Pages a second", number(overview.rate), overview.limit.text],
+    ["Pages", number(overview.pages), plural(visits, "visit")],
+    ["Queued", number(overview.queued),
+      overview.seconds_left ? `about ${duration(overview.seconds_left)}` : `${number(overview.admitted)} admitted`],
+    ["Received", bytes(overview.received)],
+    ["Failures", percent(visits ? failed / visits : null), h("a", { href: link("failures") }, `${number(failed)} URLs`)],
     found && ["Found", percent(found.found.value), `of about ${number(found.total)} URLs`],
-    ["Freshness", percent(status.revisiting.expected_freshness), "of copies, expected"],
+    ["Freshness", percent(overview.expected_freshness), "of copies, expected"],
     ["Dead letters", h("a", { href: link("dead-letters") }, number(status.dead_letters))],
   ].filter(Boolean));
 }
@@ -132,7 +125,7 @@ function manners(found) {
   return facts([
     ["Courtesy delay", found.shortest_delay !== null && found.shortest_delay !== found.longest_delay
       ? `${duration(found.shortest_delay)} to ${duration(found.longest_delay)}` : duration(found.shortest_delay)],
-    ["Delay doubled", `for ${plural(found.strained, "host")} that seem overloaded`],
+    ["Delay doubled", `for ${plural(found.strained, "overloaded host")}`],
     ["429 or Retry-After", plural(found.busy, "response")],
     ["Backing off", h("a", { href: link("hosts", { condition: "backing off" }) }, plural(found.backing_off, "host"))],
     ["robots.txt", `${plural(found.robots_excluded, "URL")} excluded`],

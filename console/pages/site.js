@@ -93,7 +93,7 @@ function settings(name, site) {
   const budget = h("input", { type: "number", min: 0, step: 1, value: found.budget || "" });
   const off = h("input", { type: "checkbox", checked: Boolean(found.off) });
   return {
-    title: `Settings of ${name}`, verb: "Set",
+    title: `Settings of ${name}`, expires: true, verb: "Set",
     method: "PUT", path: `overrides/sites/${encodeURIComponent(name)}`,
     fields: [
       field("Seconds between two visits to a host", delay, "Empty for the usual delay."),

@@ -18,7 +18,7 @@ export async function show({ signal, reload }) {
   const editor = new Editor(gridOf(speeds));
   const save = async () => {
     const change = {
-      title: "Set the speed", method: "PUT", path: "speed", verb: "Set",
+      title: "Set the speed", method: "PUT", path: "speed", expires: true, verb: "Set",
       text: "The limits hold for all crawls and all fetchers together.", body: () => ({ speeds: speedsOf(editor.grid) }),
     };
     if (await askChange(change)) reload();

@@ -215,7 +215,7 @@ function actions(found, crawl, reload) {
       method: "POST", path: crawlPath(crawl, again.path), body: () => ({ urls: [url] }),
     })),
     button("Block", () => run({
-      title: "Block the URL", danger: true, method: "POST", path: "blocklist",
+      title: "Block the URL", danger: true, expires: true, method: "POST", path: "blocklist",
       body: () => ({ rules: [url] }), verb: "Block",
     }), { class: "danger" }),
   ];

@@ -20,6 +20,8 @@ PAGES = {
     "failures": "failed or were refused",
     "speed": "No limit now",
     "blocklist": "Unblock",
+    "dead-letters": "parser",
+    "audit": "All changes",
     "report": "Limits, traps and hazards",
 }
 """Page of the navigation → text that it shows about the crawl."""

@@ -1,0 +1,173 @@
+"""Changes that an operator makes in the browser, by mouse or keyboard alone."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from playwright.async_api import Browser, Locator, Page
+
+from tests.support.commands import run_command
+
+from .console import Console, Tab, tab
+from .hostile import HostileSite
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
+
+COMMAND = [sys.executable, "-m", "console.cli.main"]
+REASON = "<img src=x onerror=alert(1)> complaint 4711"
+
+
+def status(data: Path) -> dict[str, Any]:
+    """Return what `gossamer status` prints."""
+    done = run_command([*COMMAND, "status", "--data", str(data), "--json"])
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+async def confirm(page: Page) -> str:
+    """Give a reason in the dialog and confirm it by keyboard; return the effect that was shown."""
+    dialog = page.get_by_role("dialog")
+    await dialog.locator(".effect strong").wait_for()
+    effect: str = await dialog.locator(".effect").inner_text()
+    await dialog.get_by_label("Reason").focus()
+    await page.keyboard.type(REASON)
+    await page.keyboard.press("Enter")
+    await dialog.wait_for(state="detached")
+    return effect
+
+
+async def press(button: Locator) -> None:
+    """Use a button by keyboard."""
+    await button.focus()
+    await button.press("Enter")
+
+
+async def test_block_and_unblock(browser: Browser, console: Console) -> None:
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await opened.open("blocklist")
+        await press(page.get_by_role("button", name="Block…"))
+        await page.get_by_label("Rules, one a line").focus()
+        await page.keyboard.type("blocked.example")
+        await page.locator(".effect", has_text="blocked.example is blocked").wait_for()
+        assert not is_blocked(console, "blocked.example"), "a dry run changes nothing"
+        assert "1 rule added" in await confirm(page)
+        await page.get_by_role("button", name="Unblock blocked.example").wait_for()
+        assert is_blocked(console, "blocked.example")
+        await press(page.get_by_role("button", name="Unblock blocked.example"))
+        await confirm(page)
+        await page.get_by_role("button", name="Unblock blocked.example").wait_for(state="detached")
+        assert not is_blocked(console, "blocked.example")
+        await assert_audited(opened, "unblock")
+
+
+def is_blocked(console: Console, rule: str) -> bool:
+    done = run_command([*COMMAND, "blocklist", "--data", str(console.data)])
+    return rule in done.out
+
+
+async def assert_audited(opened: Tab, action: str) -> None:
+    """Assert that the audit page shows the change with its reason as text."""
+    await opened.open(f"audit?action={action}")
+    assert REASON in await opened.text()
+    assert "console" in await opened.text()
+    assert opened.faults == []
+
+
+async def test_dialog_is_left_without_a_change(browser: Browser, console: Console) -> None:
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await opened.open("blocklist")
+        for leave in ("Escape", "back"):
+            await press(page.get_by_role("button", name="Block…"))
+            await page.get_by_label("Rules, one a line").fill("left.example")
+            if leave == "back":
+                await page.go_back()
+            else:
+                await page.keyboard.press("Escape")
+            await page.get_by_role("dialog").wait_for(state="detached")
+            await opened.open("blocklist")
+        assert not is_blocked(console, "left.example")
+
+
+async def test_speed_is_set_from_the_grid(browser: Browser, console: Console) -> None:
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await opened.open("speed")
+        await page.get_by_label("Pages a second").fill("7")
+        await press(page.get_by_role("button", name="Add this limit"))
+        await page.get_by_role("gridcell", name="Sunday 03:00").focus()
+        await page.keyboard.press("Space")
+        await press(page.get_by_role("button", name="Apply…"))
+        await confirm(page)
+        await opened.settle()
+        assert status(console.data)["speeds"] == [
+            {"when": "sun 03:00-04:00", "pages": 7.0, "bytes": None}
+        ]
+        await page.get_by_role("radio", name="no limit").check()
+        await page.get_by_role("gridcell", name="Sunday 03:00").focus()
+        await page.keyboard.press("Space")
+        await press(page.get_by_role("button", name="Apply…"))
+        await confirm(page)
+        await opened.settle()
+        assert status(console.data)["speeds"] == []
+        await assert_audited(opened, "speed")
+
+
+async def test_host_is_slowed_down(browser: Browser, console: Console, site: HostileSite) -> None:
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await opened.open(f"host?host={quote(site.address)}")
+        await press(page.get_by_role("button", name="Slow down"))
+        await page.get_by_label("Seconds between two visits").fill("33")
+        await confirm(page)
+        await page.get_by_text("one request each 33 s").first.wait_for()
+        await assert_audited(opened, "host")
+
+
+async def test_url_is_fetched_again(browser: Browser, console: Console, site: HostileSite) -> None:
+    async with tab(browser, console) as opened:
+        await opened.open(f"url?url={quote(site.urls[0])}")
+        await press(opened.page.get_by_role("button", name="Fetch again"))
+        await confirm(opened.page)
+        await assert_audited(opened, "refetch")
+
+
+async def test_dead_letters_are_discarded(browser: Browser, console: Console) -> None:
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await opened.open("dead-letters")
+        boxes = page.get_by_role("checkbox", name="Choose")
+        before = await boxes.count()
+        await boxes.first.focus()
+        await page.keyboard.press("Space")
+        await press(page.get_by_role("button", name="Discard…"))
+        await confirm(page)
+        await page.wait_for_function(
+            "(count) => document.querySelectorAll('main input[type=checkbox]').length === count",
+            arg=before - 1,
+        )
+        await assert_audited(opened, "discard")
+
+
+async def test_crawl_is_resumed_and_paused(browser: Browser, console: Console) -> None:
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await opened.open("crawls")
+        await press(page.get_by_role("button", name="Resume"))
+        await confirm(page)
+        await page.get_by_role("button", name="Pause").wait_for()
+        await press(page.get_by_role("button", name="Pause"))
+        await confirm(page)
+        await page.get_by_role("button", name="Resume").wait_for()
+        await press(page.get_by_role("button", name="Edit…"))
+        definition = page.get_by_label("Definition, as TOML")
+        text = await definition.input_value()
+        await definition.fill(f"weight = 2.5\n{text}")
+        await page.locator(".effect", has_text="weight").wait_for()
+        await confirm(page)
+        assert status(console.data)["definition"]["weight"] == 2.5
