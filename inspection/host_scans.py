@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MIN_INTERVAL = 60.0
 """Seconds from the end of a scan to the next one."""
 MAX_SHARE = 20
-"""The next scan begins at least so many times the duration of the last one after it."""
+"""The next scan begins at least that number of times the duration of the last one after it."""
 
 
 class HostScans:

@@ -10,7 +10,7 @@ from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from changes.commit import Committed
-from changes.crawls import MAX_CRAWLS, plan_apply, plan_state
+from changes.crawls import plan_apply, plan_state
 from console.api.changing import OF_CRAWL, OF_NEW_CRAWL, Change, FromRequest
 from console.api.gate import ROLE, actor_in
 from console.api.lags import LagSampler
