@@ -14,7 +14,6 @@ from gossamer.events import (
     DEFAULT_CRAWL,
     FLEET,
     CrawlDefined,
-    Event,
     FleetPaused,
     HostOverridden,
     SeedAdded,
@@ -249,15 +248,6 @@ def check_not_removed(crawl: CrawlDefined | None) -> None:
     if crawl and crawl.removed:
         raise BadSettings(
             f"crawl {crawl.crawl} was removed, and an id is used only once: choose another id"
-        )
-
-
-def check_crawl(event: Event) -> None:
-    """Raise Poison if *event* belongs to another crawl than the only supported one."""
-    if event.crawl != DEFAULT_CRAWL:
-        raise Poison(
-            f"unknown crawl {event.crawl!r}: a fleet or a folder has only the crawl "
-            f"{DEFAULT_CRAWL!r}; use another folder or fleet for another crawl"
         )
 
 
