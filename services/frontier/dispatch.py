@@ -25,7 +25,7 @@ archive lag in its partition, because throttling works by partition.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -42,7 +42,7 @@ from services.frontier.ordering import (
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.rows import HostRow, ListedHost, PartitionTallyRow, partition_key
-from services.frontier.workbench import Host
+from services.frontier.workbench import Host, servable_crawls
 
 MAX_LOADED_PER_STEP = 500
 """Hosts that are loaded in one step of the loop: the member has to poll between steps."""
@@ -184,25 +184,25 @@ class HostLoader:
             default=None,
         )
 
-    def is_preceded(self, ready: Mapping[str, ReadyHost]) -> bool:
+    def is_preceded(self, ready: Mapping[str, ReadyHost], crawls: Collection[str]) -> bool:
         """Return whether a host that waits for memory should be ordered before all that are *ready*
-        first, by their crawls."""
+        first, by their crawls. *crawls*: those that may get orders."""
         if len(self) < self._limit:
             return False
         hosts = [one.host for one in ready.values()]
         waiting = _first_listed(self._with_slots())
         host = min(hosts, key=lambda one: one.row.number, default=None)
-        if host is None and (late := self._late_ready()) and late.host.waits_for:
-            # No host may be ordered, and the late one waits for a name or a site. A host in its
-            # place may have to wait as well, so only a host with a lower number replaces it.
+        if host is None and (late := self._late_ready()) and _must_wait(late.host, crawls):
+            # No host may be ordered, and the late one waits for a name, a site, or a paused crawl.
+            # A host in its place may have to wait as well, so only one with a lower number replaces
+            # it: else the two would replace each other without end.
             host = late.host
         return waiting is not None and (host is None or waiting.entry.number < host.row.number)
 
-    @property
-    def blocks_waiting_hosts(self) -> bool:
-        """Whether a host waits for the memory of ready hosts whose partitions have no free
-        slots."""
-        return self._late_ready() is not None and self.is_preceded({})
+    def blocks_waiting_hosts(self, crawls: Collection[str]) -> bool:
+        """Return whether a host waits for the memory of ready hosts whose partitions have no free
+        slots. *crawls*: those that may get orders."""
+        return self._late_ready() is not None and self.is_preceded({}, crawls)
 
     def unload_one(self) -> bool:
         """Unload a ready host, so that a waiting one can be loaded; return False if no host is
@@ -217,6 +217,12 @@ class HostLoader:
         used = [partition.bench.checked_out for partition in partitions]
         have_slots = check_slots(used, self._slots)
         return [one for one, has_slot in zip(partitions, have_slots, strict=True) if has_slot]
+
+
+def _must_wait(host: Host, crawls: Collection[str]) -> bool:
+    """Return whether a ready *host* waits for another host, or has no URLs of *crawls*."""
+    row = host.row
+    return host.waits_for is not None or servable_crawls(row, row.ready_at).isdisjoint(crawls)
 
 
 def _first_listed(partitions: Iterable[Partition]) -> ListedEntry | None:

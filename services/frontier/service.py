@@ -467,8 +467,10 @@ class Frontier(Processor):
         the host. At a host, the crawl with the least of its share there gets the order.
         """
         loading = self._loading
-        while loading.is_preceded(first := loading.first_ready(crawls)) and loading.unload_one():
+        first = loading.first_ready(crawls)
+        while loading.is_preceded(first, crawls) and loading.unload_one():
             self._load_hosts(now)
+            first = loading.first_ready(crawls)
         self._shares.keep(first)
         if not first:
             return None
@@ -487,7 +489,8 @@ class Frontier(Processor):
         ]
         if not may_order:
             return False
-        return bool(self._loading.first_ready(may_order)) or self._loading.blocks_waiting_hosts
+        loading = self._loading
+        return bool(loading.first_ready(may_order)) or loading.blocks_waiting_hosts(may_order)
 
     def note(self) -> str:
         """Return the reason why no orders are made, if it is not a fault."""

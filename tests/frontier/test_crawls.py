@@ -125,6 +125,18 @@ def test_paused_crawl_leaves_its_share_to_the_other() -> None:
     assert visits_by_crawl(sim) == {DEFAULT_CRAWL: 40, "b": 40}
 
 
+def test_hosts_of_a_paused_crawl_beyond_memory_end_no_step() -> None:
+    sim = two_crawls(loaded_limit=2)
+    sim.define("b", paused=True)
+    for number in range(6):
+        sim.admit(f"http://b{number}.test/", crawl="b")
+    sim.admit(f"{HOST}/")
+    sim.run()
+    sim.define("b")
+    sim.run()
+    assert len(sim.pages()) == 7
+
+
 def test_removed_crawl_is_not_visited_and_the_other_goes_on() -> None:
     sim = two_crawls()
     admit_to_both(sim, 20)
