@@ -13,6 +13,7 @@ from litestar.openapi.spec import Components, Reference, SecurityScheme
 from litestar.types import Message, Scope
 
 from console.api.gate import OPEN, ROLE, Gate
+from console.api.hosts_index import Hosts, Place
 from console.api.identity import Forbidden, Identities, Unidentified
 from console.api.lags import LagSampler
 from console.api.live import Live
@@ -49,13 +50,16 @@ STATUSES: tuple[tuple[type[GossamerError], int], ...] = (
 """Error → status of the response; the first class that matches."""
 
 
-def make_app(opening: Opening, settings: ApiSettings, tokens: Tokens, port: int) -> Litestar:
-    """Return the application for the crawl that *opening* opens, to be served at *port*."""
+def make_app(
+    opening: Opening, place: Place, settings: ApiSettings, tokens: Tokens, port: int
+) -> Litestar:
+    """Return the application for the crawls of *place*, which *opening* opens, to be served at
+    *port*."""
     readers = Readers(opening, settings.scans, settings.timeout)
     gate = Gate(settings, Identities(settings, tokens), port)
     return Litestar(
         [*ROUTES],
-        lifespan=[readers.running],
+        lifespan=[readers.running, Hosts(place).running],
         state=State({"gate": gate, "lags": LagSampler(), "live": Live()}),
         guards=[gate.check],
         dependencies={"reader": Provide(provide_reader)},

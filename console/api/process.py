@@ -10,6 +10,7 @@ from typing import NamedTuple
 import uvicorn
 
 from console.api.app import make_app
+from console.api.hosts_index import Place
 from console.api.readers import Opening
 from console.api.tokens import Tokens, new_secret, write_private
 from console.listening import listen
@@ -64,12 +65,12 @@ def listening(settings: ApiSettings, port: int, token_file: Path | None) -> Iter
                 token_file.unlink(missing_ok=True)
 
 
-def serve(site: Site, opening: Opening) -> None:
-    """Serve the crawl that *opening* opens until the process is interrupted."""
+def serve(site: Site, opening: Opening, place: Place) -> None:
+    """Serve the crawls of *place*, which *opening* opens, until the process is interrupted."""
     settings = site.settings
     tokens = Tokens(settings.tokens_file, site.token)
     config = uvicorn.Config(
-        make_app(opening, settings, tokens, site.port),
+        make_app(opening, place, settings, tokens, site.port),
         log_level="warning",
         access_log=False,
         proxy_headers=False,

@@ -30,6 +30,7 @@ def run(options: argparse.Namespace) -> int:
         # A crawl that cannot be opened is reported here, and not by the server.
         folder = None if crawl.fleet else Path(options.data or DEFAULT_FOLDER)
     # Imported here, because it needs an optional extra.
+    from console.api.hosts_index import Place
     from console.api.process import listening, serve
 
     # The server ends by the signal that stopped it; the file with the token must be removed then.
@@ -40,5 +41,5 @@ def run(options: argparse.Namespace) -> int:
         if site.token and token_file:
             say(f"The link logs you in. Programs find its token in {token_file}.")
         say(f"API: {site.address}/schema/openapi.json describes it. Ctrl-C stops.")
-        serve(site, lambda: open_from(options))
+        serve(site, lambda: open_from(options), Place(folder, settings))
     return 0

@@ -11,6 +11,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from console.api.app import make_app
+from console.api.hosts_index import Place
 from console.api.tokens import Tokens
 from console.listening import listen
 from gossamer.settings import ApiSettings
@@ -29,7 +30,9 @@ def make_api(
 ) -> Litestar:
     """Return the application for the folder *data*, with TOKEN for an admin."""
     given = ApiSettings(**{"reads": MANY, "changes": MANY, **settings})
-    return make_app(lambda: open_crawl(None, data), given, tokens or Tokens(generated=TOKEN), port)
+    return make_app(
+        lambda: open_crawl(None, data), Place(data), given, tokens or Tokens(generated=TOKEN), port
+    )
 
 
 @contextmanager

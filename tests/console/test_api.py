@@ -148,9 +148,9 @@ def test_history_hosts_and_sites_are_those_of_the_commands(
     ):
         lines = printed(data, capsys, command, *words).splitlines()
         found = client.get(path).json()
-        items = found["items"] if command == "history" else found
+        items = found if command == "sites" else found["items"]
         assert items == [json.loads(line) for line in lines] != []
-    longest, _ = client.get("/v1/hosts").json()
+    longest, _ = client.get("/v1/hosts").json()["items"]
     assert (longest["host"], longest["queued"]) == ("http://b.a.example", 7)
     assert longest["delay_reason"] == "set with gossamer site"
 
@@ -189,6 +189,17 @@ def test_settings_of_a_site_are_served_at_once(
     assert main(["site", SITE, "--data", str(data), "--delay", "20"]) == 0
     (site,) = client.get("/v1/sites").json()
     assert site["override"]["delay"] == 20.0
+
+
+def test_hosts_are_searched_sorted_and_paged(client: Client) -> None:
+    first = client.get("/v1/hosts", params={"sort": "host", "ascending": True, "limit": 1}).json()
+    assert [one["host"] for one in first["items"]] == [HOST] and first["total"] == 2
+    rest = {"sort": "host", "ascending": True, "cursor": first["next"]}
+    last = client.get("/v1/hosts", params=rest).json()
+    assert [one["host"] for one in last["items"]] == ["http://b.a.example"] and not last["next"]
+    assert client.get("/v1/hosts?search=B.A").json()["total"] == 1
+    assert client.get("/v1/hosts?search=nothing").json()["items"] == []
+    assert client.get("/v1/hosts?cursor=odd").status_code == 400
 
 
 def test_every_path_is_described(client: Client) -> None:

@@ -3,9 +3,12 @@
 from typing import Annotated
 
 from litestar import get
+from litestar.datastructures import State
 from litestar.params import QueryParameter
+from msgspec import Struct
 
 from console.api.gate import ROLE
+from console.api.hosts_index import Hosts
 from console.api.parameters import BY_QUERY, SHARED_READER, Cursor, FromCrawl, Limit, OfHost, OfSite
 from inspection.failures import read_outcomes
 from inspection.host_details import (
@@ -16,13 +19,18 @@ from inspection.host_details import (
     read_queue,
     read_timeline,
 )
-from inspection.hosts import Host, Site, read_hosts, read_sites
+from inspection.host_index import HostQuery, HostSort
+from inspection.hosts import Host, Site, read_sites
 from inspection.paging import Page
 from inspection.parts import SiteParts, read_parts
 from inspection.robots import RobotsView, read_robots
 from inspection.visits import LastOutcome, parse_outcome
 from services.frontier.conditions import Condition
 
+Search = Annotated[str, QueryParameter(description="A part of the name.", max_length=300)]
+Cause = Annotated[str, QueryParameter(description="Only hosts that back off for this outcome.")]
+Sorting = Annotated[HostSort, QueryParameter(description="The column that sorts the hosts.")]
+Ascending = Annotated[bool, QueryParameter(description="Whether small values come first.")]
 OfOutcome = Annotated[
     str, QueryParameter(description="Only URLs with this outcome or status, as in gossamer retry.")
 ]
@@ -30,12 +38,52 @@ ForUrl = Annotated[str, QueryParameter(description="The URL whose deciding line 
 Chosen = Annotated[Condition | None, QueryParameter(description="Only hosts in this condition.")]
 
 
+class HostItems(Struct, frozen=True, kw_only=True):
+    """Some hosts of a list."""
+
+    items: tuple[Host, ...]
+    next: str | None
+    """The cursor of the next page; null after the last host."""
+    total: int | None
+    """Hosts in the whole list; null if they are not counted."""
+    is_total_least: bool = False
+    """Whether the list has more than `total` hosts."""
+    as_of: float | None = None
+    """When the order was read, in epoch seconds; null for now. The hosts are current."""
+
+
 @get("/v1/hosts", summary="Hosts", opt={ROLE: "view"}, dependencies=SHARED_READER)
 async def get_hosts(
-    reader: FromCrawl, condition: Chosen = None, site: OfSite = "", limit: Limit = 100
-) -> list[Host]:
-    """Hosts with the longest queues first. Without a site the whole table of hosts is read."""
-    return await reader.scan(lambda crawl: read_hosts(crawl, condition, site, limit))
+    reader: FromCrawl,
+    state: State,
+    search: Search = "",
+    condition: Chosen = None,
+    cause: Cause = "",
+    site: OfSite = "",
+    sort: Sorting = HostSort.QUEUED,
+    ascending: Ascending = False,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> HostItems:
+    """All hosts, searched and sorted, with the longest queues first unless `sort` is given. The
+    order comes from an index, which may be a minute old."""
+    hosts: Hosts = state.hosts
+    query = HostQuery(
+        search=search.strip().lower(),
+        condition=condition,
+        cause=cause or None,
+        site=site,
+        sort=sort,
+        is_ascending=ascending,
+    )
+    page = await hosts.search(reader, query, cursor, limit)
+    return HostItems(
+        items=page.hosts,
+        next=page.next,
+        total=page.total,
+        is_total_least=page.is_total_least,
+        as_of=page.as_of,
+    )
 
 
 @get("/v1/sites", summary="Sites", opt={ROLE: "view"}, dependencies=SHARED_READER)
@@ -92,4 +140,13 @@ async def get_urls(
     return await reader.read(lambda crawl: read_outcomes(crawl, host, chosen, cursor, limit))
 
 
-ROUTES = (get_host, get_timeline, get_robots, get_queue, get_urls, get_hosts, get_sites, get_parts)
+ROUTES = (
+    get_host,
+    get_timeline,
+    get_robots,
+    get_queue,
+    get_urls,
+    get_hosts,
+    get_sites,
+    get_parts,
+)

@@ -1,0 +1,80 @@
+"""Searches the index of all hosts, which a process of its own makes while somebody looks."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from litestar import Litestar
+from msgspec.structs import replace
+
+from console.api.readers import Busy, CrawlReader
+from gossamer import clock
+from gossamer.errors import Unavailable
+from inspection.host_index import HostPage, HostQuery
+from inspection.host_scans import HostScans
+from inspection.hosts import read_some_hosts
+
+if TYPE_CHECKING:
+    from gossamer.settings import Settings
+
+MAX_WAIT = 20.0
+"""Seconds that a request waits for the first scan."""
+Found = tuple[list[tuple[str, str]], HostPage]
+
+
+class Place(NamedTuple):
+    """Where the crawls are."""
+
+    data: Path | None
+    """The folder; None for a fleet."""
+    settings: "Settings | None" = None
+
+
+class Hosts:
+    """Searches all hosts of *place*."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._thread = ThreadPoolExecutor(1, "hosts")
+        self._scans: HostScans | None = None
+
+    @asynccontextmanager
+    async def running(self, app: Litestar) -> AsyncIterator[None]:
+        """Search in the block; delete the index at its end."""
+        app.state.hosts = self
+        try:
+            yield
+        finally:
+            self._thread.submit(self._close)
+            self._thread.shutdown()
+
+    async def search(
+        self, reader: CrawlReader, query: HostQuery, after: str | None, limit: int
+    ) -> HostPage:
+        """Return hosts in the order of *query*. Raise Busy if the first scan takes too long."""
+        loop = asyncio.get_running_loop()
+        found = loop.run_in_executor(self._thread, self._find, query, after, limit)
+        try:
+            async with asyncio.timeout(MAX_WAIT):
+                keys, page = await asyncio.shield(found)
+        except TimeoutError as error:
+            raise Busy("the list of hosts is being read: try again later") from error
+        hosts = await reader.read(lambda crawl: [*read_some_hosts(crawl, keys)])
+        return replace(page, hosts=tuple(hosts))
+
+    def _find(self, query: HostQuery, after: str | None, limit: int) -> Found:
+        if self._scans is None:
+            self._scans = HostScans(self._place.data, self._place.settings)
+        index = self._scans.look(clock.steady())
+        try:
+            return index.find_hosts(query, after, limit)
+        except Unavailable:
+            self._scans.wait()
+            return self._scans.look(clock.steady()).find_hosts(query, after, limit)
+
+    def _close(self) -> None:
+        if self._scans:
+            self._scans.close()
