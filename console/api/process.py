@@ -37,7 +37,8 @@ class Site(NamedTuple):
         scheme = "https" if self.settings.cert_file else "http"
         host = self.settings.address
         if ip_address(host).is_unspecified:
-            host = socket.gethostname()
+            # Requests for a name that the settings do not have would be refused.
+            host = self.settings.names[0] if self.settings.names else "localhost"
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     @property

@@ -278,6 +278,15 @@ def test_generated_token_is_private_and_removed(tmp_path: Path) -> None:
     assert not file.exists()
 
 
+def test_link_of_a_team_has_a_name_that_is_accepted(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    add_token(file, "ann", Grant("view"), None)
+    given: dict[str, Any] = {"address": "0.0.0.0", "tokens_file": file, "plain_http": True}
+    for names, host in (((), "localhost"), (("crawler.example.org",), "crawler.example.org")):
+        with listening(ApiSettings(**given, names=names), free_port(), None) as site:
+            assert site.link == f"http://{host}:{site.port}/"
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])

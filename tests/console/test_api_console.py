@@ -37,7 +37,9 @@ def client(data: Path) -> Iterator[Client]:
 def test_files_of_the_console_need_no_token_and_allow_no_other_server(data: Path) -> None:
     with client_of(make_api(data), token=None) as client:
         page = client.get("/")
-        assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
+        assert (
+            page.status_code == 200 and page.headers["content-type"] == "text/html; charset=utf-8"
+        )
         policy = page.headers["content-security-policy"]
         assert "default-src 'none'" in policy and "script-src 'self';" in policy
         assert "unsafe" not in policy and "http" not in policy

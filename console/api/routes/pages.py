@@ -13,12 +13,12 @@ from console.api.gate import OPEN, ROLE
 
 FOLDER = files("console") / "pages"
 TYPES = {
-    "css": "text/css; charset=utf-8",
-    "html": "text/html; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
+    "css": "text/css",
+    "html": "text/html",
+    "js": "text/javascript",
     "svg": "image/svg+xml",
 }
-"""Extension → media type."""
+"""Extension → media type, to which the charset is added."""
 POLICY = "; ".join(
     (
         "default-src 'none'",
