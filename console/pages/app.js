@@ -40,8 +40,6 @@ async function show() {
   const { signal } = shown;
   const [path, title] = PAGES[name] ?? [];
   closeMenu();
-  // A dialog belongs to the page that was left by "back".
-  document.querySelector("dialog[open]")?.close();
   markNavigation(name);
   if (!path) {
     replace(main, heading("Not found"), h("p", {}, "The console has no such page."));
@@ -189,4 +187,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 document.addEventListener("session-ended", () => showLogin("The session has ended."));
 window.addEventListener("hashchange", show);
+// "Back" leaves a dialog, as it leaves a page.
+window.addEventListener("popstate", () => document.querySelector("dialog[open]")?.close());
 takeToken().then(begin, (error) => showLogin(error.message));

@@ -158,12 +158,13 @@ async def test_crawl_is_resumed_and_paused(browser: Browser, console: Console) -
     async with tab(browser, console) as opened:
         page = opened.page
         await opened.open("crawls")
-        await press(page.get_by_role("button", name="Resume"))
-        await confirm(page)
-        await page.get_by_role("button", name="Pause").wait_for()
-        await press(page.get_by_role("button", name="Pause"))
-        await confirm(page)
-        await page.get_by_role("button", name="Resume").wait_for()
+        for verb, other in (("Pause", "Resume"), ("Resume", "Pause")):
+            # The run of the fixture has ended, so that the crawl may be in either state.
+            if await page.get_by_role("button", name=verb).count():
+                await press(page.get_by_role("button", name=verb))
+                await confirm(page)
+                await page.get_by_role("button", name=other).wait_for()
+                assert status(console.data)["definition"]["paused"] is (verb == "Pause")
         await press(page.get_by_role("button", name="Edit…"))
         definition = page.get_by_label("Definition, as TOML")
         text = await definition.input_value()
