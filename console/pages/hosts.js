@@ -11,7 +11,8 @@ const CONDITIONS = ["", "ready", "delayed", "checked out", "backing off", "idle"
 /** Return the page. */
 export async function show({ params, crawl, signal, go }) {
   const { search = "", condition = "", site = "", sort = "" } = params;
-  const query = { crawl, search, condition, site, sort };
+  // Names are sorted from A, figures from the largest.
+  const query = { crawl, search, condition, site, sort, ascending: sort === "host" ? true : "" };
   const list = new VirtualTable({
     label: "Hosts",
     sort: sort || "queued",

@@ -7,6 +7,9 @@ import { override } from "./host.js";
 import { badge, filters, heading } from "./parts.js";
 import { VirtualTable } from "./table.js";
 
+/** The most sites that the API returns: those with the most hosts. */
+const MAX_SITES = 1000;
+
 /** Return the page. */
 export async function show({ params, crawl, signal, go }) {
   const { search = "" } = params;
@@ -19,7 +22,11 @@ export async function show({ params, crawl, signal, go }) {
       { name: "Settings", minor: true, cell: (site) => override(site.override) },
       { name: "Notes", minor: true, cell: (site) => site.has_wildcard && badge("any name resolves", "warn") },
     ],
-    load: (cursor) => getPage("sites", { crawl, search }, cursor, signal),
+    load: async (cursor) => {
+      const page = await getPage("sites", { crawl, limit: MAX_SITES }, cursor, signal);
+      const items = page.items.filter((site) => site.site.includes(search.toLowerCase()));
+      return { ...page, items, total: items.length, isPartial: page.items.length === MAX_SITES };
+    },
     empty: "No site matches.",
   });
   await list.loadMore();

@@ -115,6 +115,7 @@ class Editor {
         role: "gridcell", tabindex: number || hour ? -1 : 0,
         on: {
           pointerdown: (event) => this.press(event, number, hour),
+          click: () => this.touch(number, hour),
           pointerenter: () => this.isPainting && this.paint(number, hour),
           keydown: (event) => this.key(event, number, hour),
         },
@@ -147,10 +148,14 @@ class Editor {
   }
 
   press(event, day, hour) {
+    // A finger that moves scrolls the grid; a tap ends in a click.
+    if (event.pointerType === "touch") return;
     event.preventDefault();
-    // A touch would capture the pointer, and no other cell would be entered.
-    event.target.releasePointerCapture?.(event.pointerId);
     this.isPainting = true;
+    this.touch(day, hour);
+  }
+
+  touch(day, hour) {
     this.paint(day, hour);
     this.focus(day, hour);
   }
