@@ -1,6 +1,8 @@
 /** Requests to the HTTP API. The cookie of the session is sent by the browser. */
 
 const PAGE_SIZE = 200;
+const MAX_ATTEMPTS = 30;
+const RETRY_MILLISECONDS = 1000;
 
 /** An answer that is not a success. */
 export class ApiError extends Error {
@@ -51,9 +53,17 @@ async function request(method, path, query, body, signal, headers = {}) {
   return found;
 }
 
-/** Return the resource at *path*. */
-export function get(path, query = {}, signal = undefined) {
-  return request("GET", path, query, undefined, signal);
+/** Return the resource at *path*. The server may be busy, or may still read all hosts: ask it again. */
+export async function get(path, query = {}, signal = undefined) {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await request("GET", path, query, undefined, signal);
+    } catch (error) {
+      if (error.status !== 503 || attempt === MAX_ATTEMPTS) throw error;
+    }
+    await new Promise((resolve) => { setTimeout(resolve, RETRY_MILLISECONDS); });
+    signal?.throwIfAborted();
+  }
 }
 
 /** Make a change: POST, PUT or DELETE. Return the answer. */

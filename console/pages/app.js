@@ -88,6 +88,8 @@ async function openSession(token) {
 }
 
 function showLogin(reason) {
+  // Several requests may be refused at once. A form that is being filled in stays.
+  if (main.querySelector("form.login")) return;
   const token = h("input", { type: "password", name: "token", autocomplete: "current-password", required: true });
   const alert = h("p", { class: "alert", role: "alert", hidden: true });
   const login = async (event) => {

@@ -34,7 +34,7 @@ def routes(site: HostileSite) -> dict[str, str]:
         **PAGES,
         f"host?host={quote(site.address)}": "queued",
         "site?site=127.0.0.1": "first visit",
-        f"url?url={quote(first)}": "Fetched",
+        f"url?url={quote(first)}": "Last visit",
         f"url?url={quote(failed)}": "500",
     }
 
