@@ -87,6 +87,7 @@ def test_apply_creates_missing_topics_and_then_prints_nothing(
     assert cluster.partition_counts() == {
         **dict.fromkeys(TOPICS, 48),
         "control": 1,
+        "audit": 1,
         "dead.letters": 1,
     }
     week = str(7 * 86400 * 1000)
