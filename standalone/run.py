@@ -10,8 +10,10 @@ from gossamer import clock
 from gossamer.crawl import (
     CrawlRequest,
     active_crawls,
+    active_of,
     are_all_paused,
     define,
+    definitions_of,
     last_definition,
 )
 from gossamer.errors import GossamerError
@@ -34,6 +36,8 @@ INTERVAL = 0.25
 """Seconds between two checks of the progress."""
 WORKLOAD_INTERVAL = 2.0
 """Seconds between two readings of the workload."""
+MAX_DUE_DELAY = 10.0
+"""Seconds after which a visit that is still due is one of a crawl that is not visited."""
 STOP_LIMIT = 30.0
 """Seconds for all children to stop by themselves."""
 JOIN_TIMEOUT = 0.05
@@ -53,6 +57,8 @@ class Run:
     """The active crawls by id. Others may pause, change or add crawls during the run."""
     max_time: float
     started_at: float
+    has_stopped_crawls: bool = False
+    """Whether the folder has crawls that are paused or removed."""
     interrupts: int = 0
     ending: End | None = None
     progress: Progress = field(default_factory=Progress)
@@ -70,7 +76,9 @@ class Run:
     def update(self, now: float) -> End | None:
         """Update `progress`; return why the crawl has ended, or None if it goes on."""
         if version := self.opened.database.changed_since(self.version):
-            self.version, self.crawls = version, active_crawls(self.opened.log)
+            self.version, definitions = version, definitions_of(self.opened.log)
+            self.crawls = active_of(definitions)
+            self.has_stopped_crawls = len(definitions) > len(self.crawls)
             self.progress = read_progress(self.opened, self.crawls)
             self.has_more = not self.progress.drained or any(
                 has_parked_to_evaluate(self.opened, crawl) for crawl in self.crawls.values()
@@ -109,13 +117,17 @@ class Run:
         unlimited = [crawl for crawl in self.crawls.values() if not self._is_at_limit(crawl)]
         if any(map(self._has_revisits, unlimited)):
             return None
-        if len(unlimited) < len(self.crawls):
-            # Hosts and due visits may be those of a crawl that has reached its limit.
-            queued = any(progress.crawls[crawl.crawl].queued for crawl in unlimited)
-            return None if queued else End.PAGES
         due_at, until = progress.next_due_at, now + self.settings.standalone.patience
-        if progress.active or (due_at is not None and due_at <= until):
+        is_limited = len(unlimited) < len(self.crawls)
+        active, since = progress.active, float("-inf")
+        if is_limited or self.has_stopped_crawls:
+            # Ready hosts, and visits that stay due, may be those of a crawl that is not visited.
+            active = sum(progress.crawls[crawl.crawl].queued for crawl in unlimited)
+            since = now - MAX_DUE_DELAY
+        if active or (due_at is not None and since <= due_at <= until):
             return None
+        if is_limited:
+            return End.PAGES
         return End.WAITING if progress.due_count else End.DONE
 
     def _is_at_limit(self, crawl: CrawlDefined) -> bool:

@@ -62,6 +62,30 @@ def test_crawl_at_its_page_limit_waits_for_the_others(opened: Opened) -> None:
     assert run.update(NOW) is End.PAGES
 
 
+@pytest.mark.parametrize("how", [{"paused": True}, {"removed": True, "paused": True}])
+def test_queue_of_a_stopped_crawl_does_not_keep_the_run_going(
+    opened: Opened, how: dict[str, bool]
+) -> None:
+    run = begin(opened, NEWS, BLOGS)
+    store_totals(opened, "news", 3)
+    store_totals(opened, "blogs", 1, queued=5)
+    assert run.update(NOW) is None
+    opened.log.append([encode(replace(BLOGS, **how))])
+    assert run.update(NOW) is End.DONE
+
+
+@pytest.mark.parametrize(("seconds", "ends"), [(30.0, False), (-5.0, False), (-60.0, True)])
+def test_due_retry_is_awaited_unless_it_stays_due(
+    opened: Opened, seconds: float, ends: bool
+) -> None:
+    run = begin(opened, NEWS, replace(BLOGS, paused=True))
+    key = partition_key(0, opened.log.partitions)
+    due = PartitionTallyRow(key, due_count=1, next_due_at=NOW + seconds)
+    opened.store.table(PartitionTallyRow).put(due)
+    opened.store.flush()
+    assert run.update(NOW) is (End.WAITING if ends else None)
+
+
 def test_planned_revisits_of_one_crawl_keep_the_run_going(opened: Opened) -> None:
     run = begin(opened, NEWS, replace(BLOGS, revisit="optimal"))
     key = partition_key(0, opened.log.partitions)
