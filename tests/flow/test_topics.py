@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gossamer.events import ErasureRequested
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from gossamer.events import BlocklistChanged, ChangeExpires, ErasureRequested, Event
 from gossamer.events.topics import DEAD_LETTERS, TOPICS, URLS_SEEN
 from gossamer.log import Message, Record
-from gossamer.log.codec import encode
+from gossamer.log.codec import encode, key_of
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.store import Store
 from services.fetcher.outcome import Failure, Reply
@@ -45,6 +48,22 @@ def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.1, WEB.get(url, Reply(status=404, headers=HTML))
 
 
+def _block_for_a_minute(rule: str, now: float) -> list[Event]:
+    """Return the events of a rule that expires, which the frontier then lifts."""
+    block = BlocklistChanged(at=now, rule=rule)
+    expiry = ChangeExpires(
+        at=now,
+        setting=key_of(block),
+        set_at=now,
+        expires_at=now + 60,
+        before=to_builtins(replace(block, lifted=True)),
+        after=to_builtins(block),
+        actor="ann@laptop",
+        change="1",
+    )
+    return [expiry, block]
+
+
 def test_each_service_appends_only_to_topics_that_list_it_as_a_producer(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, answer, delay=1.0)
     recording_log = RecordingLog(crawl.database)
@@ -60,6 +79,7 @@ def test_each_service_appends_only_to_topics_that_list_it_as_a_producer(tmp_path
     crawl.define("http://c.test/")  # Its robots.txt redirects to a.test, whose rules are stored.
     assert crawl.run()
     crawl.log.append([encode(ErasureRequested(at=crawl.now, site="c.test"))])
+    crawl.log.append(map(encode, _block_for_a_minute("b.test", crawl.now)))
     assert crawl.run()
     crawl.archive.close()
     assert recording_log.pairs == {
