@@ -49,7 +49,7 @@ from gossamer.crawl import (
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, Event, Party, SeedAdded, SeedsApplied
 from gossamer.events.records import Priority
-from gossamer.policies import duration_of, parse_policy, parse_strategy
+from gossamer.policies import parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl
@@ -111,7 +111,6 @@ class CrawlTable(_Table, frozen=True, kw_only=True):
     seeds_file: str = ""
     priority: Priority = 0
     weight: Annotated[float, Meta(gt=0)] = 1.0
-    share_for: Annotated[float, Meta(ge=0)] | str = 3600.0
     scope: str = ""
     strategy: str = ""
     external_links: ExternalLinks = "deep"
@@ -124,7 +123,6 @@ class CrawlTable(_Table, frozen=True, kw_only=True):
 
 KEYS = {
     "weight": "weight",
-    "share_for": "share_for",
     "scope": "scope",
     "strategy": "strategy",
     "external_links": "external_links",
@@ -264,7 +262,6 @@ class _Reader:
             max_depth=found.limits.max_depth,
             max_pages=found.limits.max_pages,
             weight=found.weight,
-            share_for=self._check("share_for", _seconds, found.share_for),
             own_topic=output.topic == "own",
             revisit=revisit.policy or default_policy,
             budget=revisit.budget,
@@ -408,10 +405,6 @@ def _in_words(problem: str) -> str:
     for code, word in _WORDS.items():
         problem = problem.replace(code, word)
     return problem[:1].lower() + problem[1:].replace("`", "")
-
-
-def _seconds(value: float | str) -> float:
-    return duration_of(value) if isinstance(value, str) else float(value)
 
 
 def _check_immutable(crawl: CrawlDefined, before: CrawlDefined | None) -> None:

@@ -38,9 +38,6 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     """Whether the crawl is removed: its queues and rows are dropped, and it cannot be resumed."""
     weight: Annotated[float, Meta(gt=0)] = 1.0
     """The share of the crawl in the visits for which crawls compete, relative to other crawls."""
-    share_for: Annotated[float, Meta(ge=0)] = 3600.0
-    """Seconds for which the crawl takes a page that another crawl has fetched, instead of a visit.
-    0 means that it makes all visits itself."""
     own_topic: bool = False
     """Whether the pages of the crawl are on the topic `pages.CRAWL` instead of `pages`. It cannot
     change during a crawl."""

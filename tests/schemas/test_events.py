@@ -35,6 +35,7 @@ NARROWED = (
 """Limits without effect on old records, because the frontier crashed on such values."""
 UNRELEASED = (
     ".usage: the field was removed",
+    ".share_for: the field was removed",
     ".usage: additionalProperties changed from {'type': 'string'} to {'$ref': '#/$defs/Judgement'}",
     ".usage: an older process accepts additionalProperties {'type': 'string'}, and not "
     "{'$ref': '#/$defs/Judgement'} as written now",
