@@ -17,6 +17,7 @@ from tests.simulation.kernel import Process, Sim
 
 At = tuple[str, int]
 """Topic and partition."""
+Headers = tuple[tuple[str, bytes], ...]
 
 
 class Client(Protocol):
@@ -142,6 +143,7 @@ class Backup:
 
     logs: dict[At, list[tuple[bytes | None, bytes | None]]]
     appended_at: dict[At, list[float]]
+    headers: dict[At, list[Headers]]
     starts: dict[At, int]
     offsets: dict[str, dict[At, int]]
     """Committed offsets by group."""
@@ -169,6 +171,8 @@ class Broker:
         }
         self.counts = counts
         self.appended_at: dict[At, list[float]] = defaultdict(list)
+        self.headers: dict[At, list[Headers]] = defaultdict(list)
+        """The headers of each record."""
         self.starts: dict[At, int] = defaultdict(int)
         """The first offset of each partition after records were deleted."""
         self.delivered: dict[tuple[str, At], set[int]] = defaultdict(set)
@@ -192,6 +196,7 @@ class Broker:
         return Backup(
             {at: [*records] for at, records in self.logs.items()},
             {at: [*times] for at, times in self.appended_at.items()},
+            {at: [*headers] for at, headers in self.headers.items()},
             dict(self.starts),
             {name: dict(group.offsets) for name, group in self.groups.items()},
         )
@@ -200,6 +205,7 @@ class Broker:
         """Restore *backup*. No group has a member then."""
         self.logs = {at: [*records] for at, records in backup.logs.items()}
         self.appended_at = defaultdict(list, {at: [*t] for at, t in backup.appended_at.items()})
+        self.headers = defaultdict(list, {at: [*all_of] for at, all_of in backup.headers.items()})
         self.starts = defaultdict(int, backup.starts)
         for name, group in self.groups.items():
             group.offsets = dict(backup.offsets.get(name, {}))
@@ -210,6 +216,7 @@ class Broker:
             del self.logs[at]
             self.starts.pop(at, None)
             self.appended_at.pop(at, None)
+            self.headers.pop(at, None)
             for group in self.groups.values():
                 group.offsets.pop(at, None)
 
@@ -244,11 +251,12 @@ class Broker:
             self.sim.wait(1.0)
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
 
-    def append(self, at: At, key: bytes | None, value: bytes | None) -> int:
+    def append(self, at: At, key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
         """Add a record; return its offset."""
         log = self.logs[at]
         log.append((key, value))
         self.appended_at[at].append(self.sim.now)
+        self.headers[at].append(headers)
         for hear in self.on_append:
             hear(at[0], at[1], value)
         for consumer in self.waiting:

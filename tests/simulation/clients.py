@@ -22,9 +22,11 @@ from confluent_kafka import (
 from confluent_kafka.admin import NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from gossamer.events.topics import CONTROL
-from tests.simulation.broker import At, Broker
+from tests.simulation.broker import At, Broker, Headers
 from tests.simulation.kernel import Process, Strand
 
+Sent = tuple[bytes | None, bytes | None, Headers]
+"""Key, value and headers of a message."""
 LATEST, EARLIEST = -1, -2
 CALL = 0.0005
 """Seconds of a poll that finds nothing and does not wait."""
@@ -34,9 +36,16 @@ class SimMessage:
     """A record as a consumer's poll returns it, or an error."""
 
     def __init__(
-        self, at: At, offset: int, key: bytes | None, value: bytes | None, code: int | None = None
+        self,
+        at: At,
+        offset: int,
+        key: bytes | None,
+        value: bytes | None,
+        code: int | None = None,
+        headers: Headers = (),
     ) -> None:
         self._at, self._offset, self._key, self._value = at, offset, key, value
+        self._headers = headers
         self._error = None if code is None else KafkaError(code)
 
     def topic(self) -> str:
@@ -57,8 +66,8 @@ class SimMessage:
     def error(self) -> KafkaError | None:
         return self._error
 
-    def headers(self) -> None:
-        return None
+    def headers(self) -> list[tuple[str, bytes]] | None:
+        return [*self._headers] or None
 
 
 class SimConsumer:
@@ -261,7 +270,8 @@ class SimConsumer:
             if self._leaves_out(at, offset):
                 self._positions[at] = offset + 1
                 continue
-            self._buffer.append(SimMessage(at, offset, *log[offset]))
+            headers = self._broker.headers[at][offset]
+            self._buffer.append(SimMessage(at, offset, *log[offset], headers=headers))
             self._broker.delivered[self._group.name, at].add(offset)
             self._positions[at] = offset + 1
             self._at_end.discard(at)
@@ -349,7 +359,7 @@ class SimProducer:
         self._process = self._sim.process
         self._timeout = configuration["message.timeout.ms"] / 1000
         self._on_delivery = configuration["on_delivery"]
-        self._queue: list[tuple[At, bytes | None, bytes | None]] = []
+        self._queue: list[tuple[At, Sent]] = []
 
     def produce(
         self,
@@ -357,10 +367,11 @@ class SimProducer:
         value: bytes | None,
         key: bytes | None,
         partition: int,
+        headers: list[tuple[str, bytes]] | None = None,
         **others: Any,
     ) -> None:
-        """Queue a message, which `flush` sends. Headers are ignored."""
-        self._queue.append(((topic, partition), key, value))
+        """Queue a message, which `flush` sends."""
+        self._queue.append(((topic, partition), (key, value, (*(headers or ()),))))
 
     def poll(self, timeout: float = 0) -> int:
         """Do nothing: all happens in `flush`."""
@@ -370,9 +381,9 @@ class SimProducer:
         """Wait until each message is acknowledged or has timed out."""
         if not self._queue:
             return 0
-        by_partition: dict[At, list[tuple[bytes | None, bytes | None]]] = defaultdict(list)
-        for at, key, value in self._queue:
-            by_partition[at].append((key, value))
+        by_partition: dict[At, list[Sent]] = defaultdict(list)
+        for at, sent in self._queue:
+            by_partition[at].append(sent)
         self._queue = []
         until = self._sim.now + self._timeout
         self._sim.effect(0.0)
@@ -382,7 +393,7 @@ class SimProducer:
         given_up = {*send.wait(), *(() if in_time else by_partition)}
         for at in sorted(given_up):
             error = KafkaError(KafkaError._MSG_TIMED_OUT)
-            for key, value in by_partition[at]:
+            for key, value, _ in by_partition[at]:
                 self._on_delivery(error, SimMessage(at, -1, key, value))
         for at, offset in send.ends.items():
             if at not in given_up:
@@ -474,7 +485,7 @@ class _Sending:
         self,
         broker: Broker,
         process: Process,
-        batches: dict[At, list[tuple[bytes | None, bytes | None]]],
+        batches: dict[At, list[Sent]],
         until: float,
     ) -> None:
         self._broker, self._sim, self._process = broker, broker.sim, process
@@ -501,8 +512,8 @@ class _Sending:
             return
         if at not in self._appended:
             self._appended.add(at)
-            for key, value in self._batches[at]:
-                self.ends[at] = self._broker.append(at, key, value)
+            for sent in self._batches[at]:
+                self.ends[at] = self._broker.append(at, *sent)
         self._sim.later(self._sim.between(0.0005, 0.005) * self._broker.slow, self._acknowledge, at)
 
     def _acknowledge(self, at: At) -> None:

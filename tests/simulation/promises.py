@@ -6,7 +6,7 @@ disks.
 
 import json
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,6 +19,7 @@ from gossamer.web.url import host_key, host_name, site_of
 from services.frontier.parked import SITE_RULES
 from services.frontier.workbench import Schedule, Workbench
 from tests.simulation.broker import Broker
+from tests.simulation.crawls import Crawl, Key
 from tests.simulation.kernel import START
 from tests.simulation.nodes import Nodes
 from tests.simulation.web import Request, Sites
@@ -43,12 +44,12 @@ class Story:
     fetched: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
     result: set[str] = field(default_factory=set)
     archived: list[dict[str, Any]] = field(default_factory=list)
-    admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
-    admitted_at: dict[str, float] = field(default_factory=dict)
-    """URL → time of its last admission."""
+    admitted: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    admitted_at: dict[Key, float] = field(default_factory=dict)
+    """Crawl and URL → time of its last admission."""
     letters: list[dict[str, Any]] = field(default_factory=list)
-    published: dict[str, float] = field(default_factory=dict)
-    """URL → time of the fetch of its newest document on `pages`."""
+    published: dict[Key, float] = field(default_factory=dict)
+    """Crawl and URL → time of the fetch of its newest document."""
     went_back: list[str] = field(default_factory=list)
 
     def copy(self) -> "Story":
@@ -65,8 +66,9 @@ class Story:
         """Record events that are appended from now on."""
 
         def handle(topic: str, partition: int, value: bytes | None) -> None:
-            if topic in HANDLERS and value:
-                getattr(self, HANDLERS[topic])(broker.sim.now, json.loads(value))
+            name = HANDLERS.get("pages" if is_of_documents(topic) else topic)
+            if name and value:
+                getattr(self, name)(broker.sim.now, json.loads(value))
 
         broker.on_append.append(handle)
 
@@ -91,14 +93,15 @@ class Story:
 
     def admission(self, now: float, event: dict[str, Any]) -> None:
         if event["event"] == "urls_admitted":
-            self.admitted.update((found["url"], event) for found in event["urls"])
-            self.admitted_at.update((found["url"], now) for found in event["urls"])
+            keys = [(event["crawl"], found["url"]) for found in event["urls"]]
+            self.admitted.update((key, event) for key in keys)
+            self.admitted_at.update((key, now) for key in keys)
 
     def document(self, now: float, event: dict[str, Any]) -> None:
-        url, at = event["url"], event["fetched_at"]
-        if at < (newest := self.published.get(url, 0.0)):
-            self.went_back.append(f"{url} on `pages` goes back by {newest - at:.1f} s")
-        self.published[url] = max(at, newest)
+        key, at = (event["crawl"], event["url"]), event["fetched_at"]
+        if at < (newest := self.published.get(key, 0.0)):
+            self.went_back.append(f"{event['url']} on `pages` goes back by {newest - at:.1f} s")
+        self.published[key] = max(at, newest)
 
     def letter(self, now: float, event: dict[str, Any]) -> None:
         self.letters.append(event)
@@ -147,7 +150,7 @@ def check_erased(
 ) -> Iterator[str]:
     """Yield each row and document of an erased host, except of URLs that were admitted later."""
     for host in hosts:
-        since = {url for url, at in story.admitted_at.items() if at > hosts[host]}
+        since = {url for (_, url), at in story.admitted_at.items() if at > hosts[host]}
         for table, columns in ABOUT.items():
             rows = [row for rows in nodes.all_named(table).values() for row in rows]
             # Visits on behalf of another host belong to that host.
@@ -224,22 +227,27 @@ def check_retry_after(story: Story, skew: float) -> Iterator[str]:
 
 
 def check_complete(
-    story: Story, nodes: Nodes, sites: Sites, hosts: Container[str] = ()
+    story: Story,
+    nodes: Nodes,
+    sites: Sites,
+    crawls: Mapping[str, Crawl],
+    hosts: Container[str] = (),
 ) -> Iterator[str]:
-    """Yield lost URLs and pages, except those of erased *hosts*.
+    """Yield the lost URLs and pages of each crawl, except those of erased *hosts*.
 
-    Only some of the URLs that robots.txt excludes have a row of their own.
+    Only some of the URLs that robots.txt or the scope exclude have a row of their own.
     """
-    outcomes = {row["url"]: row for rows in nodes.all_named("urls").values() for row in rows}
-    for url in story.admitted:
-        if host_key(url) in hosts:
+    rows = [row for found in nodes.all_named("urls").values() for row in found]
+    outcomes = {(row["crawl"], row["url"]) for row in rows}
+    for crawl, url in story.admitted:
+        if host_key(url) in hosts or sites.forbids(url) or not crawls[crawl].includes(url):
             continue
-        if url not in outcomes and not sites.forbids(url):
-            yield f"{url} was admitted and has no outcome"
+        if (crawl, url) not in outcomes:
+            yield f"{url} was admitted and has no outcome in {crawl}"
     # A page may be fetched twice; each copy has a verdict of its own.
     poison = " ".join(str(letter) for letter in story.letters)
     result = story.result
-    captured = {one["url"] for one in story.archived}
+    captured = {(one["crawl"], one["url"]) for one in story.archived}
     for _, page in story.fetched:
         visit = page["visit"]
         if visit.get("purpose", "page") != "page" or host_key(visit["url"]) in hosts:
@@ -250,7 +258,7 @@ def check_complete(
             and visit["url"] not in poison
         ):
             yield f"{visit['url']} was fetched and has no verdict"
-        if visit["url"] not in captured:
+        if (page["crawl"], visit["url"]) not in captured:
             yield f"{visit['url']} was fetched and was not archived"
 
 
@@ -263,9 +271,10 @@ def check_parked(nodes: Nodes) -> Iterator[str]:
     kept = "".join(
         str(row["urls"]) for found in nodes.all_named("parked").values() for row in found
     )
-    queued = {row["url"] for found in nodes.all_named("queues").values() for row in found}
+    queues = [row for found in nodes.all_named("queues").values() for row in found]
+    queued = {(row["crawl"], row["url"]) for row in queues}
     for row in parked:
-        if row["url"] not in queued and row["url"] not in kept:
+        if (row["crawl"], row["url"]) not in queued and row["url"] not in kept:
             yield f"{row['url']} was parked by {row['outcome']} and is lost"
 
 
@@ -282,18 +291,30 @@ def check_archived(story: Story, folder: Path) -> Iterator[str]:
             yield f"the capture of {one['url']} is not in {file}"
 
 
-def check_crawl_of_page(broker: Broker) -> Iterator[str]:
-    """Yield each public record with a key that names another crawl or URL than its value, or on the
-    topic of another crawl."""
-    for (topic, _), logged in broker.logs.items():
-        if topic in ("pages", "pages.archived") or topic not in TOPICS:
-            for key, value in logged:
-                event = json.loads(value) if value else {}
-                found = (key or b"").decode()
-                if event and found != public_key(event["crawl"], event["url"]):
-                    yield f"the key {found} on {topic} is of {event['crawl']}, {event['url']}"
-                if topic not in TOPICS and topic != f"pages.{split_key(found)[0]}":
-                    yield f"{found} is on {topic}"
+def is_of_documents(topic: str) -> bool:
+    """Return whether *topic* has the documents of all crawls, or of one."""
+    return topic == "pages" or topic not in TOPICS
+
+
+def check_crawl_of_page(broker: Broker, crawls: Mapping[str, Crawl]) -> Iterator[str]:
+    """Yield each public record whose key, header and value disagree about its crawl or URL, on the
+    topic of another crawl, or of a URL that is out of the scope of its crawl."""
+    for at, logged in broker.logs.items():
+        topic, is_document = at[0], is_of_documents(at[0])
+        if not is_document and topic != "pages.archived":
+            continue
+        for (key, value), headers in zip(logged, broker.headers[at], strict=True):
+            event = json.loads(value) if value else {}
+            found = (key or b"").decode()
+            crawl, url = split_key(found)
+            if event and found != public_key(event["crawl"], event["url"]):
+                yield f"the key {found} on {topic} is of {event['crawl']}, {event['url']}"
+            if (header := dict(headers).get("crawl", b"").decode()) != crawl:
+                yield f"{found} on {topic} has the header crawl: {header}"
+            if is_document and topic != crawls[crawl].topic:
+                yield f"{found} is on {topic}"
+            if is_document and not crawls[crawl].includes(url):
+                yield f"{found} is published, and out of the scope of {crawl}"
 
 
 def check_fruitless_orders(story: Story, sites: Sites) -> Iterator[str]:
@@ -339,20 +360,24 @@ def check_answered(story: Story) -> Iterator[str]:
             yield f"an order of {order['host']} was never answered: its lease expired"
 
 
-def check_repeats(sites: Sites, allowed: int, interval: float = 0.0) -> Iterator[str]:
+def check_repeats(
+    sites: Sites, allowed: int, interval: float, crawls: Mapping[str, int]
+) -> Iterator[str]:
     """Yield a report if more answered URLs were requested again than the harms excuse.
 
-    With an *interval* between visits, only requests within half of it count.
+    *crawls* has the number of crawls by URL: each of them may request it once. With an *interval*
+    between visits, only requests within half of it count.
     """
-    answered: dict[str, float] = {}
+    answered: dict[str, list[float]] = defaultdict(list)
     again = []
     for request in sorted(sites.requests, key=lambda request: request.start):
-        if request.url in answered:
-            lately = request.start < answered[request.url] + interval / 2
-            again += [request.url] if lately or not interval else []
+        url, allowed_once = request.url, max(1, crawls.get(request.url, 1))
+        if len(answers := answered[url]) >= allowed_once:
+            lately = request.start < answers[-allowed_once] + interval / 2
+            again += [url] if lately or not interval else []
         if request.is_received and request.status in (200, 301, 304, 404):
-            robots = request.url == f"{host_key(request.url)}/robots.txt"
-            answered |= {} if robots else {request.url: request.end}
+            robots = url == f"{host_key(url)}/robots.txt"
+            answers += [] if robots else [request.end]
     if len(again) > allowed:
         count = f"{len(again)} requests, {allowed} of them excused,"
         yield f"{count} for URLs that were answered before: {again}"

@@ -4,13 +4,14 @@ import gc
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gossamer.events import CrawlDefined, Event, SeedAdded
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Event, SeedAdded
 from gossamer.events.topics import TOPICS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
@@ -20,6 +21,7 @@ from gossamer.web.url import host_key
 from services.frontier.politeness import MAX_RETURNED_ORDER_DELAY
 from tests.simulation import promises
 from tests.simulation.broker import Broker
+from tests.simulation.crawls import Crawl, Key, make_crawls
 from tests.simulation.fleet import Fleet, log_to, replace_backends
 from tests.simulation.harms import HARMS, MILD, RESTORES, SKEW, SLOW_FOR, SLOWING
 from tests.simulation.kernel import START, Sim
@@ -91,6 +93,9 @@ class Run:
         self.sites = make_sites(sim, hosts, pages, self.delay, scenario.fan, scenario.mood)
         if scenario.interval:
             change(sim, self.sites)
+        self.crawls = make_crawls(self.sites, scenario.crawls, scenario.all_added)
+        for crawl in self.crawls.values():
+            self.broker.topic(crawl.topic, PARTITIONS)
         self.story = promises.Story()
         self.story.listen(self.broker)
         self.fleet = Fleet(sim, self.broker, self.nodes, self.sites, folder)
@@ -184,27 +189,26 @@ class Run:
         self.sim.later(MEMORY_CHECK_INTERVAL, self._check_memory)
 
     def _add_seeds(self) -> None:
-        urls = self.sites.all_urls() if self.scenario.all_added else self.sites.seeds()
-        events = [
-            self.definition(),
-            *(SeedAdded(url=url, priority=self._priority()) for url in urls),
-        ]
-        for event in events:
-            self.append(event)
+        for crawl in self.crawls.values():
+            self.append(self.definition(crawl))
+            for url in crawl.seeds:
+                self.append(SeedAdded(crawl=crawl.id, url=url, priority=self._priority()))
         if self.scenario.interval:
             self.sim.later(self.scenario.lasts, self._stop_revisits)
 
-    def definition(self, again: bool = True) -> CrawlDefined:
-        """Return the definition of the crawl; without *again* its policy never revisits."""
+    def definition(self, crawl: Crawl | None = None, again: bool = True) -> CrawlDefined:
+        """Return the definition of *crawl*, by default of the crawl `default`; without *again* its
+        policy never revisits."""
         interval = self.scenario.interval if again else 0.0
         policy = f"fixed:{interval:.0f}s" if interval else "none"
-        return CrawlDefined(at=self.sim.now, scope="any()", max_depth=64, revisit=policy)
+        return (crawl or self.crawls[DEFAULT_CRAWL]).definition(self.sim.now, policy)
 
     def append(self, event: Event) -> None:
         """Append *event* to its topic."""
         message = encode(event)
         number = partition_of(message.partition_key, self.broker.counts[message.topic])
-        self.broker.append((message.topic, number), message.key.encode(), message.value)
+        headers = tuple((name, value.encode()) for name, value in message.headers)
+        self.broker.append((message.topic, number), message.key.encode(), message.value, headers)
 
     def _stop_revisits(self) -> None:
         """Check that all pages are fresh, and stop revisits."""
@@ -215,7 +219,8 @@ class Run:
             self.result.broken += promises.check_fresh(
                 self._outcomes().values(), self.sites, latest
             )
-        self.append(self.definition(again=False))
+        for crawl in self.crawls.values():
+            self.append(self.definition(crawl, again=False))
 
     def _add_invalid_seeds(self) -> None:
         """Add seeds that no service can process. Each becomes a dead letter, without other
@@ -252,12 +257,13 @@ class Run:
         members = self.broker.group("archive").members.values()
         others = {n for m in members if m.consumer.process.name != slow for n in m.owned}
         done = self._outcomes()
-        for url, event in self.story.admitted.items():
+        for (crawl, url), event in self.story.admitted.items():
             if self.sites.sites[host_key(url)].robots[0] == 301:
                 continue  # Its robots.txt redirects to another host, which may have to wait.
             if event["at"] > self.sim.now - SLOW_FOR / 4:
                 continue  # It was discovered on a page that was fetched late.
-            if url not in done and partition_of(event["site"], PARTITIONS) in others:
+            is_done = (crawl, url) in done
+            if not is_done and partition_of(event["site"], PARTITIONS) in others:
                 self.result.broken.append(f"{url} waits for {slow}, which does not read its pages")
 
     def _check_memory(self) -> None:
@@ -286,25 +292,34 @@ class Run:
         outcomes = self._outcomes()
         done = outcomes.keys() - self._retries()
         admitted = {
-            url
-            for url in self.story.admitted
-            if not self.sites.forbids(url) and host_key(url) not in self.erased
+            (crawl, url)
+            for crawl, url in self.story.admitted
+            if self.crawls[crawl].includes(url)
+            and not self.sites.forbids(url)
+            and host_key(url) not in self.erased
         }
         return admitted <= done and (self.links_lost or self._required_urls(outcomes) <= done)
 
-    def _outcomes(self) -> dict[str, dict[str, Any]]:
+    def _outcomes(self) -> dict[Key, dict[str, Any]]:
         rows = self.nodes.all_named("urls").values()
-        return {row["url"]: row for found in rows for row in found}
+        return {(row["crawl"], row["url"]): row for found in rows for row in found}
 
-    def _retries(self) -> set[str]:
+    def _retries(self) -> set[Key]:
         """Return the URLs that failed and wait for their next attempt."""
         plans = [row for rows in self.nodes.all_named("plans").values() for row in rows]
-        return {one["url"] for one in plans if one["attempt"] and one["at"] and not one["queued"]}
+        waiting = [one for one in plans if one["attempt"] and one["at"] and not one["queued"]]
+        return {(one["crawl"], one["url"]) for one in waiting}
 
-    def _required_urls(self, outcomes: dict[str, dict[str, Any]]) -> set[str]:
-        read = {url for url, row in outcomes.items() if row["outcome"] in PAGE_OUTCOMES}
-        required = self.sites.required_urls(read)
-        return {url for url in required if host_key(url) not in self.erased}
+    def _required_urls(self, outcomes: dict[Key, dict[str, Any]]) -> set[Key]:
+        read = {key for key, row in outcomes.items() if row["outcome"] in PAGE_OUTCOMES}
+        return {
+            (crawl.id, url)
+            for crawl in self.crawls.values()
+            for url in self.sites.required_urls(
+                {url for found, url in read if found == crawl.id}, crawl.seeds, crawl.includes
+            )
+            if host_key(url) not in self.erased
+        }
 
     def execute(self) -> Result:
         """Simulate the run; return its result."""
@@ -345,19 +360,24 @@ class Run:
         result.broken += promises.check_erased(self.story, self.nodes, self.broker, self.erased)
         result.broken += promises.check_retry_after(self.story, skew)
         result.broken += promises.check_one_partition(self.story, skew)
-        result.broken += promises.check_complete(self.story, self.nodes, self.sites, self.erased)
+        result.broken += promises.check_complete(
+            self.story, self.nodes, sites, self.crawls, self.erased
+        )
         result.broken += promises.check_parked(self.nodes)
         result.broken += promises.check_archived(self.story, self.fleet.folder)
-        result.broken += promises.check_crawl_of_page(self.broker)
+        result.broken += promises.check_crawl_of_page(self.broker, self.crawls)
         result.broken += promises.check_fruitless_orders(self.story, sites)
         excused = self.excused + self.losses * self.batch * len(sites.sites)
         if self.far and self.scenario.interval:
             excused += sum(len(site.paths) for site in sites.sites.values())
-        result.broken += promises.check_repeats(sites, excused, self.scenario.interval)
+        crawls = Counter(url for _, url in self.story.admitted)
+        result.broken += promises.check_repeats(sites, excused, self.scenario.interval, crawls)
         result.broken += [f"{name} ended with status {code}" for _, name, code in self.fleet.exits]
         required = set() if self.links_lost else self._required_urls(self._outcomes())
         lost = required - set(self.story.admitted)
-        result.broken += [f"{url} is linked and was never admitted" for url in sorted(lost)]
+        result.broken += [
+            f"{url} is linked and was never admitted to {crawl}" for crawl, url in sorted(lost)
+        ]
         result.broken += self.story.went_back
         slow = not SLOWING.isdisjoint(self.kinds)
         limit = SERVICE.stuck_after if slow else SERVICE.step_limit

@@ -42,6 +42,8 @@ class Scenario:
     """Seconds that services wait for records; more than in production, so that a run is short."""
     interval: float = 0.0
     """Seconds between two visits to a page; 0: pages are not revisited."""
+    crawls: tuple[float, ...] = (1.0,)
+    """The weight of each crawl. Several crawls overlap: each lacks the hosts of one site."""
     lasts: float = 0.0
     """Seconds after which revisits stop."""
 
@@ -88,6 +90,19 @@ QUIESCED = Scenario(
 )
 UPGRADED = Scenario("upgraded", ("upgraded", "kill"), (1, 1), until=30.0, pages=(5, 15))
 RESIZED = Scenario("resized", ("resized", "kill"), (1, 2), until=60.0, hosts=(4, 12))
+TWO_CRAWLS = Scenario(
+    "two crawls",
+    ("kill", "frontier killed"),
+    (1, 2),
+    until=60.0,
+    hosts=(4, 6),
+    pages=(20, 40),
+    # Both crawls have queues at each host, long enough to compare their shares.
+    all_added=True,
+    delay=0.5,
+    settings={"frontier": {"worth_parking": False}},
+    crawls=(1.0, 3.0),
+)
 MOVED = Scenario("moved", ("moved", "kill"), (1, 1), until=60.0, hosts=(4, 12))
 SCENARIOS = (
     Scenario(
@@ -185,7 +200,7 @@ def scenario_of(seed: int) -> Scenario:
     turn, place = divmod(seed // 2, len(SCENARIOS))
     if seed % 2 and turn % SCENARIOS[place].rounds == 0:
         return SCENARIOS[place]
-    return RARE_SCENARIOS.get(seed % 32, ANYTHING)
+    return RARE_SCENARIOS.get(seed % 32, TWO_CRAWLS if seed % 64 == 32 else ANYTHING)
 
 
 def seeds_of(name: str, first: int = 0) -> Iterator[int]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.web.url import host_key
 from tests.simulation.kernel import Process
 from tests.simulation.run import Run, collect_at_end
@@ -35,9 +36,10 @@ def test_page_that_stops_its_fetcher_is_given_up_and_all_others_are_visited(
     with collect_at_end():
         result = run.execute()
     outcomes = run._outcomes()
-    assert outcomes[killer]["outcome"] == "internal_error", result.report()
-    assert "leases in a row expired" in outcomes[killer]["reason"]
-    others = run._required_urls(outcomes) - {killer}
+    row = outcomes[DEFAULT_CRAWL, killer]
+    assert row["outcome"] == "internal_error", result.report()
+    assert "leases in a row expired" in row["reason"]
+    others = run._required_urls(outcomes) - {(DEFAULT_CRAWL, killer)}
     assert others <= outcomes.keys() and "the crawl did not finish" not in result.broken
     assert stops
     # Requests to other hosts went on while the host backed off.

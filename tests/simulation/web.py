@@ -5,7 +5,7 @@ at all, and has a clock of its own.
 """
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -115,17 +115,23 @@ class Sites:
         forbidden = self.sites[host].forbidden
         return bool(forbidden) and url.removeprefix(host).startswith(forbidden)
 
-    def required_urls(self, read: Container[str]) -> set[str]:
-        """Return the URLs that a crawl from the seeds must visit: linked, and not forbidden.
+    def required_urls(
+        self,
+        read: Container[str],
+        seeds: Iterable[str] | None = None,
+        includes: Callable[[str], bool] = lambda url: True,
+    ) -> set[str]:
+        """Return the URLs that a crawl from *seeds* must visit: linked, in its scope, which
+        *includes* them, and not forbidden. None: from the seeds of all hosts.
 
         Only links of pages that were *read* count: some hosts are away for longer than the retries.
         """
-        found, coming = set[str](), self.seeds()
+        found, coming = set[str](), [*(self.seeds() if seeds is None else seeds)]
         while coming:
             url = coming.pop()
             host, path = host_key(url), url.removeprefix(host_key(url))
             site = self.sites.get(host)
-            if url in found or site is None or self.forbids(url):
+            if url in found or site is None or self.forbids(url) or not includes(url):
                 continue
             found.add(url)
             if url not in read:
