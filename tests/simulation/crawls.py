@@ -1,5 +1,6 @@
 """The crawls of a run: their scopes, seeds and weights."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,11 +49,12 @@ class Crawl:
 def make_crawls(sites: Sites, weights: Sequence[float], all_added: bool) -> dict[str, Crawl]:
     """Return a crawl for each of *weights*, by id.
 
-    A single crawl has all hosts. Several have all hosts but those of one site each, and the last
-    one a topic of its own. With *all_added* each page is a seed.
+    A single crawl has all hosts. Several have all hosts but those of one small site each, and the
+    last one has a topic of its own. With *all_added* each page is a seed.
     """
     urls = sites.all_urls() if all_added else sites.seeds()
-    names = sorted({site_of(f"{host}/") for host in sites.sites})
+    hosts = Counter(site_of(f"{host}/") for host in sorted(sites.sites))
+    names = sorted(hosts, key=lambda name: hosts[name])
     crawls = dict[str, Crawl]()
     for number, weight in enumerate(weights):
         excluded = names[number] if 1 < len(weights) < len(names) else ""

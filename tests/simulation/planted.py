@@ -20,9 +20,17 @@ import msgspec
 from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
 from gossamer.errors import GossamerError, Newer, Poison, Unavailable
-from gossamer.events import Event, SeedAdded, UrlsAdmitted, UrlsDiscovered
-from gossamer.log import At, GroupOffsets, Log, Record
-from gossamer.log.codec import E, decode, decode_valid
+from gossamer.events import (
+    DEFAULT_CRAWL,
+    Event,
+    HostCheckedOut,
+    Page,
+    SeedAdded,
+    UrlsAdmitted,
+    UrlsDiscovered,
+)
+from gossamer.log import At, GroupOffsets, Headers, Log, Record
+from gossamer.log.codec import E, _headers_of_page, decode, decode_valid
 from gossamer.log.kafka.retention import GapCheck
 from gossamer.log.throttling import far_behind
 from gossamer.runtime.checkpoints import Alignment, CheckpointRow, Checkpoints
@@ -33,6 +41,7 @@ from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore
 from services.dedup.rows import DocumentRow
 from services.fetcher.service import Fetcher, OrderRun
+from services.frontier.checkout import _charge
 from services.frontier.dispatch import Balance
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
@@ -231,6 +240,14 @@ def _noted_at_once(self: Loop, timeout: float = 0.0) -> Blocking[None]:
             yield partial(self._reader.advance, (), ())
 
 
+def _without_weight(row: HostRow, order: HostCheckedOut, weight: float) -> HostRow:
+    return _charge(row, order, 1.0)
+
+
+def _of_default_crawl(page: Page) -> Headers:
+    return _headers_of_page(msgspec.structs.replace(page, crawl=DEFAULT_CRAWL))
+
+
 FAULTS = (
     Fault(
         "priority",
@@ -419,5 +436,21 @@ FAULTS = (
         seeds=3,
         report="had orders at two partitions at once",
         seams={"services.frontier.dispatch.Balance._current_partition": _bound_after_a_visit},
+    ),
+    Fault(
+        "equal shares",
+        "A host is shared by crawls without their weights.",
+        scenario="two crawls",
+        seeds=3,
+        report="did not follow the weights",
+        seams={"services.frontier.checkout._charge": _without_weight},
+    ),
+    Fault(
+        "header of another crawl",
+        "A document has the header of the default crawl.",
+        scenario="two crawls",
+        seeds=1,
+        report="has the header crawl: default",
+        seams={"gossamer.log.codec._headers_of_page": _of_default_crawl},
     ),
 )

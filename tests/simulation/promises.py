@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ MAX_UNUSED_ORDERS = 20
 wait."""
 ORDER_INTERVAL = 10.0
 """Mean seconds between such orders that are too few; after a lease there are more."""
+MAX_UNFAIRNESS = 0.1
+"""The largest difference of two crawls' visits by weight, as a share of them."""
 GRACE = 5.0
 """Seconds in which a frontier reads records of the log."""
 
@@ -315,6 +318,54 @@ def check_crawl_of_page(broker: Broker, crawls: Mapping[str, Crawl]) -> Iterator
                 yield f"{found} is on {topic}"
             if is_document and not crawls[crawl].includes(url):
                 yield f"{found} is published, and out of the scope of {crawl}"
+
+
+def check_shares(story: Story, crawls: Mapping[str, Crawl], batch: int) -> Iterator[str]:
+    """Yield each host whose visits do not follow the weights of two crawls while both waited: those
+    of one, divided by its weight, differ from those of the other by more than a tenth and by more
+    than one order of each, of *batch* URLs."""
+    hosts: dict[str, list[tuple[float, dict[str, Any]]]] = defaultdict(list)
+    for at, order in story.orders:
+        hosts[order["host"]].append((at, order))
+    for host, orders in hosts.items():
+        waits = {crawl: _times_with_queue(story, crawl, orders) for crawl in crawls}
+        for one, other in combinations(crawls, 2):
+            begin = max(waits[one][0], waits[other][0])
+            end = min(waits[one][1], waits[other][1])
+            both = [order for at, order in orders if begin < at <= end]
+            used = {
+                crawl: sum(len(order["visits"]) for order in both if order["crawl"] == crawl)
+                / crawls[crawl].weight
+                for crawl in (one, other)
+            }
+            most = batch / crawls[one].weight + batch / crawls[other].weight
+            if abs(used[one] - used[other]) > max(most, MAX_UNFAIRNESS * max(used.values())):
+                yield (
+                    f"the visits of {host} did not follow the weights of crawls: "
+                    f"{used[one]:.1f} of {one} and {used[other]:.1f} of {other}, by weight"
+                )
+
+
+def _times_with_queue(
+    story: Story, crawl: str, orders: list[tuple[float, dict[str, Any]]]
+) -> tuple[float, float]:
+    """Return the times between which *crawl* certainly had queued URLs at the host of *orders*:
+    from its first order, when the frontier had read its first URLs, until the last of these was
+    ordered."""
+    ordered_at: dict[str, float] = {}
+    for at, order in orders:
+        if order["crawl"] == crawl:
+            ordered_at = {visit["url"]: at for visit in order["visits"]} | ordered_at
+    admitted_at = {
+        url: story.admitted_at[crawl, url]
+        for url in ordered_at
+        if (crawl, url) in story.admitted_at
+    }
+    if not admitted_at:
+        return inf, 0.0
+    begin = max(min(ordered_at.values()), min(admitted_at.values()) + 2 * GRACE)
+    waited = [ordered_at[url] for url, at in admitted_at.items() if at <= begin - GRACE]
+    return begin, max(waited)
 
 
 def check_fruitless_orders(story: Story, sites: Sites) -> Iterator[str]:
