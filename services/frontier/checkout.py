@@ -1,7 +1,7 @@
 """Check-out: makes an order for a ready host, with all data that its visits need."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
@@ -57,7 +57,7 @@ from services.frontier.rows import HostRow, Lease, QueuedUrl, RobotsRow, UrlRow
 from services.frontier.signing import is_signed_for
 from services.frontier.slow_start import PartKey
 from services.frontier.usage_files import carried_files, due_usage_urls, make_usage_visits
-from services.frontier.workbench import Host
+from services.frontier.workbench import Host, servable_crawls
 from services.frontier.worth import describe_part
 
 MAX_BATCH_SECONDS = 600.0
@@ -150,7 +150,7 @@ class CheckOut:
         limit: int,
         crawl: CrawlDefined,
         now: float,
-        has_others: bool = False,
+        open_crawls: Collection[str] = (),
     ) -> HostCheckedOut | None:
         """Check out *host* with at most *limit* of its URLs of *crawl*: put the lease into its row,
         and return the order.
@@ -159,12 +159,12 @@ class CheckOut:
         queued URL must be visited, because *crawl* excludes it or its answer is cached; the host is
         idle then, unless another crawl has URLs at it. Return None for a replica whose next URLs
         are sent to its original, and if the next URL waits for the verdicts on others; the host is
-        delayed then. If it *has_others*, crawls that it may be ordered for now, only *crawl* waits.
+        delayed then. If it may be ordered for others of the *open_crawls* now, only *crawl* waits.
         """
         slow_start, key = partition.slow_start, host.row.host
         slow_start.end_late(now)
         freed = *slow_start.end(_robots_url(key)), *slow_start.end_wait(key)
-        order = self._order(partition, host, limit, crawl, now, has_others)
+        order = self._order(partition, host, limit, crawl, now, open_crawls)
         partition.wake(freed, now)
         return order
 
@@ -175,7 +175,7 @@ class CheckOut:
         limit: int,
         crawl: CrawlDefined,
         now: float,
-        has_others: bool,
+        open_crawls: Collection[str],
     ) -> HostCheckedOut | None:
         self._replicas.end_if_expired(partition, host, now)
         if found := next(closed_host_gates(self._gate_inputs(partition, host, now)), None):
@@ -188,7 +188,7 @@ class CheckOut:
         if not is_probe:
             row, batch = self._next_batch(partition, host, size, crawl, now)
             if isinstance(batch, Trigger):
-                if has_others:
+                if {*open_crawls} & servable_crawls(host.row, now) - {crawl.crawl}:
                     partition.update(host, _let_wait(host.row, row, crawl.crawl))
                 else:
                     partition.update(host, row, batch)
@@ -204,7 +204,7 @@ class CheckOut:
         event = self._make_order(partition, row, queued, usage_urls, rules, crawl, now)
         self._await_verdicts(partition, event, queued)
         counts = self._balance.answers_since_expiry(row)
-        row = _charge(row, event, crawl.weight)
+        row = _charge(row, event, crawl.weight, open_crawls)
         partition.update(host, _with_lease(row, event, counts), Trigger.ORDERED)
         count("gossamer_orders_total")
         if host.row.lease.sent_to is not None:
@@ -594,9 +594,18 @@ def _let_wait(before: HostRow, row: HostRow, crawl: str) -> HostRow:
     return row.with_crawl(crawl, own)
 
 
-def _charge(row: HostRow, order: HostCheckedOut, weight: float) -> HostRow:
-    """Return *row* with the visits of *order* charged to its crawl, which has a *weight*."""
+def _charge(
+    row: HostRow, order: HostCheckedOut, weight: float, open_crawls: Collection[str]
+) -> HostRow:
+    """Return *row* with the visits of *order* charged to its crawl, which has a *weight*.
+
+    Crawls that are not open, such as paused ones, lend their shares: when they are open again, they
+    have not saved up the visits of the meantime.
+    """
     own = row.of(order.crawl)
+    for crawl, other in row.crawls.items():
+        if crawl not in open_crawls and other.queued and other.used < own.used:
+            row = row.with_crawl(crawl, replace(other, used=own.used))
     used = own.used + len(order.visits) / weight
     return row.with_crawl(order.crawl, replace(own, used=used, waits_until=0.0))
 

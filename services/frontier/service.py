@@ -440,8 +440,7 @@ class Frontier(Processor):
             left -= 1
             partition, host = ready
             crawl = self._definitions[partition.crawl]
-            has_others = bool(may.keys() & servable_crawls(host.row, now) - {crawl.crawl})
-            order = self._check_out.order(partition, host, may[crawl.crawl], crawl, now, has_others)
+            order = self._check_out.order(partition, host, may[crawl.crawl], crawl, now, may.keys())
             yield from self._check_out.pop_outputs()
             if order:
                 pacing.charge_visits(len(order.visits), now)

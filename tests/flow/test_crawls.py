@@ -122,6 +122,42 @@ def test_paused_crawl_leaves_the_other(tmp_path: Path) -> None:
     assert visited(crawl) == expected(40)
 
 
+def visits_of_shared_host(crawl: VirtualCrawl) -> Counter[str]:
+    """Return the number of pages of the shared host that each crawl has visited."""
+    found = visited(crawl).items()
+    return Counter({name: sum(url.startswith(SHARED) for url in urls) for name, urls in found})
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_paused_crawl_saves_no_visits_at_a_shared_host(tmp_path: Path, weight: float) -> None:
+    crawl = two_crawls(tmp_path, 150, weight)
+    crawl.run(until=crawl.now + 20.0)
+    crawl.define(scope=SCOPES[B], crawl=B, weight=weight, paused=True)
+    crawl.run(until=crawl.now + 50.0)
+    crawl.define(scope=SCOPES[B], crawl=B, weight=weight)
+    before = visits_of_shared_host(crawl)
+    crawl.run(until=crawl.now + 50.0)
+    after = visits_of_shared_host(crawl)
+    assert (after[A] + after[B]) - (before[A] + before[B]) > 30
+    of_a, of_b = ((after[name] - before[name]) for name in (A, B))
+    # One order of each crawl, of up to four URLs, is in flight at the ends of the time.
+    assert abs(of_b / weight - of_a) <= 4 + 4 / weight
+
+
+def test_crawl_that_begins_beside_a_paused_one_shares_with_the_others(tmp_path: Path) -> None:
+    crawl = two_crawls(tmp_path, 150)
+    crawl.run(until=crawl.now + 20.0)
+    crawl.define(scope=SCOPES[B], crawl=B, paused=True)
+    crawl.run(until=crawl.now + 50.0)
+    crawl.define(f"{SHARED}/0", scope="domain('shared.test')", crawl="c")
+    crawl.run(until=crawl.now + 10.0)
+    before = visits_of_shared_host(crawl)
+    crawl.run(until=crawl.now + 60.0)
+    after = visits_of_shared_host(crawl)
+    assert after["c"] - before["c"] > 10
+    assert abs((after["c"] - before["c"]) - (after[A] - before[A])) <= 8
+
+
 def test_forgotten_host_is_erased_in_all_crawls(tmp_path: Path) -> None:
     crawl = two_crawls(tmp_path, 8)
     assert crawl.run()

@@ -8,7 +8,7 @@ or has other parameters is an error, so that a refactoring cannot disable a faul
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -240,8 +240,10 @@ def _noted_at_once(self: Loop, timeout: float = 0.0) -> Blocking[None]:
             yield partial(self._reader.advance, (), ())
 
 
-def _without_weight(row: HostRow, order: HostCheckedOut, weight: float) -> HostRow:
-    return _charge(row, order, 1.0)
+def _without_weight(
+    row: HostRow, order: HostCheckedOut, weight: float, open_crawls: Collection[str]
+) -> HostRow:
+    return _charge(row, order, 1.0, open_crawls)
 
 
 def _of_default_crawl(page: Page) -> Headers:
