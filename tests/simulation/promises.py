@@ -281,8 +281,9 @@ def check_parked(nodes: Nodes) -> Iterator[str]:
             yield f"{row['url']} was parked by {row['outcome']} and is lost"
 
 
-def check_archived(story: Story, folder: Path) -> Iterator[str]:
-    """Yield each published capture that is not at its place in the archive."""
+def check_archived(story: Story, folder: Path, hosts: Mapping[str, float]) -> Iterator[str]:
+    """Yield each published capture that is not at its place in the archive, except those of *hosts*
+    before their erasure, which fillers replace."""
     sizes: dict[str, bytes] = {}
     for one in story.archived:
         file = one["file"]
@@ -290,6 +291,8 @@ def check_archived(story: Story, folder: Path) -> Iterator[str]:
             path = folder / file
             path = path if path.exists() else path.with_name(path.name + ".open")
             sizes[file] = path.read_bytes() if path.exists() else b""
+        if one["fetched_at"] < hosts.get(host_key(one["url"]), -inf) + GRACE:
+            continue
         if sizes[file][one["offset"] : one["offset"] + 2] != b"\x1f\x8b":
             yield f"the capture of {one['url']} is not in {file}"
 

@@ -364,7 +364,7 @@ class Run:
             self.story, self.nodes, sites, self.crawls, self.erased
         )
         result.broken += promises.check_parked(self.nodes)
-        result.broken += promises.check_archived(self.story, self.fleet.folder)
+        result.broken += promises.check_archived(self.story, self.fleet.folder, self.erased)
         result.broken += promises.check_crawl_of_page(self.broker, self.crawls)
         result.broken += promises.check_shares(self.story, self.crawls, self.batch)
         result.broken += promises.check_fruitless_orders(self.story, sites)
