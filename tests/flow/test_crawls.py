@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.events import DEFAULT_CRAWL, ErasureRequested
+from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Page
 from gossamer.events.topics import PAGES
-from gossamer.log.codec import encode, split_key
+from gossamer.log.codec import decode, encode, split_key
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import HostRow, UrlRow
@@ -73,6 +73,19 @@ def visited(crawl: VirtualCrawl) -> dict[str, set[str]]:
     for row in crawl._store().table(UrlRow).everything():
         if row.outcome == "page":
             found[row.crawl].add(row.url)
+    return found
+
+
+def published(crawl: VirtualCrawl) -> dict[str, set[str]]:
+    """Return the URLs of the documents of each crawl, whose keys, headers and values agree."""
+    found = defaultdict[str, set[str]](set)
+    records = crawl.log.tail([PAGES.name])
+    while some := records.poll(0):
+        for record in some:
+            page, key = decode(record), split_key(record.key)
+            assert isinstance(page, Page) and key == (page.crawl, page.url)
+            assert dict(record.headers)["crawl"] == page.crawl
+            found[page.crawl].add(page.url)
     return found
 
 
@@ -190,6 +203,6 @@ def test_crashes_lose_no_url_of_either_crawl(lives: list[int], weight: float, se
                 crawl.run(until=crawl.now + 30.0)
             crawl.crash()
         assert crawl.run()
-        assert visited(crawl) == expected(6)
+        assert visited(crawl) == published(crawl) == expected(6)
         assert all(row.queued == 0 for row in crawl._store().table(HostRow).everything())
         assert min(gaps(crawl)) >= DELAY - 1e-6
