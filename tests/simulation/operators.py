@@ -117,8 +117,17 @@ def _block_host(run: "Run") -> None:
 
 def _pause_crawl(run: "Run") -> None:
     _, now, ends = _draw_host_and_times(run)
-    going_on = run.definition()
-    instruction = Instruction("the crawl paused", now, ends, lambda url: True)
+    crawls = [*run.crawls.values()]
+    crawl = run.sim.random.choice(crawls) if len(crawls) > 1 else crawls[0]
+    going_on = run.definition(crawl)
+
+    def concerns(url: str) -> bool:
+        """Return whether no other crawl may request *url*, nor any robots.txt on its behalf."""
+        of_others = any(one.includes(url) for one in crawls if one != crawl)
+        return len(crawls) == 1 or not (of_others or url.endswith("/robots.txt"))
+
+    instruction = Instruction(f"{crawl.id} paused", now, ends, concerns)
+    run.pauses.append((now, ends + IN_FORCE))
     _instruct(run, instruction, replace(going_on, paused=True), going_on)
 
 

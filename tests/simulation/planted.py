@@ -246,6 +246,12 @@ def _without_weight(
     return _charge(row, order, 1.0, open_crawls)
 
 
+def _as_if_all_were_open(
+    row: HostRow, order: HostCheckedOut, weight: float, open_crawls: Collection[str]
+) -> HostRow:
+    return _charge(row, order, weight, row.crawls.keys())
+
+
 def _of_default_crawl(page: Page) -> Headers:
     return _headers_of_page(msgspec.structs.replace(page, crawl=DEFAULT_CRAWL))
 
@@ -446,6 +452,14 @@ FAULTS = (
         seeds=3,
         report="did not follow the weights",
         seams={"services.frontier.checkout._charge": _without_weight},
+    ),
+    Fault(
+        "saved visits",
+        "A paused crawl saves up its visits to a host.",
+        scenario="two crawls",
+        seeds=5,
+        report="did not follow the weights",
+        seams={"services.frontier.checkout._charge": _as_if_all_were_open},
     ),
     Fault(
         "header of another crawl",

@@ -323,30 +323,56 @@ def check_crawl_of_page(broker: Broker, crawls: Mapping[str, Crawl]) -> Iterator
                 yield f"{found} is published, and out of the scope of {crawl}"
 
 
-def check_shares(story: Story, crawls: Mapping[str, Crawl], batch: int) -> Iterator[str]:
+def check_shares(
+    story: Story,
+    crawls: Mapping[str, Crawl],
+    batch: int,
+    pauses: Iterable[tuple[float, float]] = (),
+) -> Iterator[str]:
     """Yield each host whose visits do not follow the weights of two crawls while both waited: those
     of one, divided by its weight, differ from those of the other by more than a tenth and by more
-    than one order of each, of *batch* URLs."""
+    than one order of each, of *batch* URLs. Before, between and after *pauses* they are compared
+    separately."""
     hosts: dict[str, list[tuple[float, dict[str, Any]]]] = defaultdict(list)
     for at, order in story.orders:
         hosts[order["host"]].append((at, order))
     for host, orders in hosts.items():
         waits = {crawl: _times_with_queue(story, crawl, orders) for crawl in crawls}
-        for one, other in combinations(crawls, 2):
-            begin = max(waits[one][0], waits[other][0])
-            end = min(waits[one][1], waits[other][1])
-            both = [order for at, order in orders if begin < at <= end]
-            used = {
-                crawl: sum(len(order["visits"]) for order in both if order["crawl"] == crawl)
-                / crawls[crawl].weight
-                for crawl in (one, other)
-            }
-            most = batch / crawls[one].weight + batch / crawls[other].weight
-            if abs(used[one] - used[other]) > max(most, MAX_UNFAIRNESS * max(used.values())):
-                yield (
-                    f"the visits of {host} did not follow the weights of crawls: "
-                    f"{used[one]:.1f} of {one} and {used[other]:.1f} of {other}, by weight"
-                )
+        for pair in combinations(crawls.values(), 2):
+            one, other = (waits[crawl.id] for crawl in pair)
+            both = max(one[0], other[0]), min(one[1], other[1])
+            for times in _without(pauses, *both):
+                if unfair := _unfairness(orders, times, pair, batch):
+                    yield f"the visits of {host} did not follow the weights of crawls: {unfair}"
+
+
+def _without(
+    pauses: Iterable[tuple[float, float]], begin: float, end: float
+) -> Iterator[tuple[float, float]]:
+    """Yield the times between *begin* and *end* without *pauses*."""
+    for start, stop in sorted(pauses):
+        if start < end and stop > begin:
+            yield begin, start
+            begin = stop
+    yield begin, end
+
+
+def _unfairness(
+    orders: list[tuple[float, dict[str, Any]]],
+    times: tuple[float, float],
+    crawls: tuple[Crawl, Crawl],
+    batch: int,
+) -> str:
+    """Return the visits by weight that were ordered in *times*, "" if they are as promised."""
+    used = dict.fromkeys((crawl.id for crawl in crawls), 0.0)
+    weights = {crawl.id: crawl.weight for crawl in crawls}
+    for at, order in orders:
+        if times[0] < at <= times[1] and (crawl := order["crawl"]) in used:
+            used[crawl] += len(order["visits"]) / weights[crawl]
+    most = sum(batch / weight for weight in weights.values())
+    if max(used.values()) - min(used.values()) <= max(most, MAX_UNFAIRNESS * max(used.values())):
+        return ""
+    return " and ".join(f"{visits:.1f} of {crawl}" for crawl, visits in used.items())
 
 
 def _times_with_queue(

@@ -124,6 +124,8 @@ class Run:
         self.far = self.right_at = 0.0
         """The largest error of a clock, and the time at which all clocks are right again."""
         self.over_at: float | None = None
+        self.pauses: list[tuple[float, float]] = []
+        """The times in which a crawl was paused."""
         self.erased: dict[str, float] = {}
         """Host → time at which an operator erased it."""
         self.deleted: list[Deleted] = []
@@ -366,7 +368,7 @@ class Run:
         result.broken += promises.check_parked(self.nodes)
         result.broken += promises.check_archived(self.story, self.fleet.folder, self.erased)
         result.broken += promises.check_crawl_of_page(self.broker, self.crawls)
-        result.broken += promises.check_shares(self.story, self.crawls, self.batch)
+        result.broken += promises.check_shares(self.story, self.crawls, self.batch, self.pauses)
         result.broken += promises.check_fruitless_orders(self.story, sites)
         excused = self.excused + self.losses * self.batch * len(sites.sites)
         if self.far and self.scenario.interval:

@@ -92,7 +92,7 @@ UPGRADED = Scenario("upgraded", ("upgraded", "kill"), (1, 1), until=30.0, pages=
 RESIZED = Scenario("resized", ("resized", "kill"), (1, 2), until=60.0, hosts=(4, 12))
 TWO_CRAWLS = Scenario(
     "two crawls",
-    ("kill", "frontier killed"),
+    ("paused", "kill", "frontier killed"),
     (1, 2),
     until=60.0,
     hosts=(4, 6),
