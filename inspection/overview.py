@@ -207,8 +207,10 @@ def _answer(status: CrawlStatus, limit: Limit, rate: float, left: float) -> str:
         return f"Nothing is fetched: {status.idle}."
     counted = f"{plural(progress.pages, 'page')}, {size(progress.received)}"
     if status.is_running is False:
-        queued = f", {plural(progress.queued, 'URL')} queued" if progress.queued else ""
-        return f"No crawl is running: {counted}{queued}."
+        if not progress.queued:
+            return f"No crawl runs in this folder: {counted}."
+        queued = f"{counted}, {plural(progress.queued, 'URL')} queued"
+        return f"No crawl runs in this folder: {queued}. Run gossamer crawl to continue it."
     if not progress.queued and not progress.active:
         return f"Nothing is queued: {counted}."
     remaining = f", {about(left)} left" if left else ""

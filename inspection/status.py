@@ -194,7 +194,9 @@ class CrawlStatus:
     @property
     def idle(self) -> str:
         """Why no page is fetched, and the remedy; "" if the crawl is active."""
-        return why_idle(self.definition, self.progress.queued, self.are_all_paused)
+        # The end of a run in a folder pauses all crawls, and the next run continues them.
+        are_all_paused = self.are_all_paused and self.is_running is not False
+        return why_idle(self.definition, self.progress.queued, are_all_paused)
 
     @property
     def due_at(self) -> float | None:

@@ -25,15 +25,14 @@ DEFINED = CrawlDefined(at=1.0, scope="any()", max_depth=3)
 
 def overview(times: LagTimes | None = None, **changes: object) -> Overview:
     """Return the overview of a running crawl whose progress has *changes*."""
-    of_status = ("definition", "buffers", "failures")
+    of_status = ("definition", "buffers", "failures", "is_running", "are_all_paused")
     fields: dict[str, Any] = {
         "definition": DEFINED,
+        "is_running": True,
         **{name: changes.pop(name) for name in of_status if name in changes},
     }
     progress = Progress(**{"pages": 900, "queued": 5, **changes})  # type: ignore[arg-type]
-    status = CrawlStatus(
-        crawl="data", fleet=False, is_running=True, progress=progress, waiting=Waiting(), **fields
-    )
+    status = CrawlStatus(crawl="data", fleet=False, progress=progress, waiting=Waiting(), **fields)
     return make_overview(status, Workload(), times, NOW)
 
 
@@ -67,6 +66,20 @@ def test_rate_is_that_of_the_present_hour_and_of_the_one_before_if_it_is_young()
     assert found.rate == 1.0
     assert [hour.new for hour in found.hours] == [9, 3600, 1700]
     assert overview(hours={str(HOUR - 1): (3600, 0, 0)}).rate == 0.0
+
+
+def test_folder_in_which_no_crawl_runs_says_how_to_continue_it() -> None:
+    # The end of a run pauses all crawls of the folder.
+    found = overview(is_running=False, are_all_paused=True)
+    assert found.answer == (
+        "No crawl runs in this folder: 900 pages, 0 B, 5 URLs queued. "
+        "Run gossamer crawl to continue it."
+    )
+    assert found.problems == ()
+    done = overview(is_running=False, are_all_paused=True, queued=0)
+    assert done.answer == "No crawl runs in this folder: 900 pages, 0 B."
+    running = overview(is_running=True, are_all_paused=True)
+    assert running.answer == "Nothing is fetched: all crawls are paused."
 
 
 def test_crawl_without_problems_has_none() -> None:
