@@ -16,4 +16,4 @@ def listen(port: int, address: str = LOOPBACK) -> socket.socket:
         return socket.create_server((address, port), family=family, backlog=BACKLOG)
     except OSError as error:
         reason = os.strerror(error.errno or 0)
-        raise BadSettings(f"--port {port}: {reason}; name another port") from error
+        raise BadSettings(f"port {port}: {reason}; name another port") from error

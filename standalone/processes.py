@@ -9,8 +9,9 @@ dedup, frontier and archive in turn, on one connection.
 import gc
 import os
 import signal
+import socket
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -88,21 +89,41 @@ def processors(config: ChildConfig, opened: Opened, stop: threading.Event) -> No
     run_processors(config.settings, opened, stop)
 
 
-KINDS = {"processors": processors, "fetcher": fetcher, "parser": parser}
+Work = Callable[[ChildConfig, Opened, threading.Event], None]
+"""The work of a child until the event is set."""
+KINDS: dict[str, Work] = {"processors": processors, "fetcher": fetcher, "parser": parser}
+CONTINUE = "run the same command again to continue; nothing is lost"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A server that runs beside the crawl: it ends with the crawl, and not the other way round."""
+
+    kind: str
+    work: Work
+    listener: socket.socket
+    """Where it listens. No other process keeps it open, or clients would wait for a dead server."""
 
 
 class Child:
     """The parent's side of a child process, which waits for its configuration."""
 
-    def __init__(self, kind: str, earlier: Sequence["Child"]) -> None:
-        self.kind = kind
+    def __init__(
+        self, kind: str, work: Work, earlier: Sequence["Child"], is_optional: bool = False
+    ) -> None:
+        """*is_optional*: whether the crawl goes on without the child."""
+        self.kind, self.is_optional = kind, is_optional
+        remedy = "the crawl goes on" if is_optional else CONTINUE
+        self._remedy = remedy
         self._pipe, theirs = _fork.Pipe()
         self._scraping, scraped = _fork.Pipe()
         self.scraped = ChildMetrics(self._scraping)
         # The inherited descriptors that the child must close.
         inherited = [pipe for child in (*earlier, self) for pipe in (child._pipe, child._scraping)]
         self._process: BaseProcess = _fork.Process(
-            target=_child, args=(kind, theirs, scraped, inherited), name=f"gossamer {kind}"
+            target=_child,
+            args=(kind, work, remedy, theirs, scraped, inherited),
+            name=f"gossamer {kind}",
         )
         with _signals_blocked():
             self._process.start()
@@ -127,10 +148,7 @@ class Child:
     def _exit_status(self) -> str:
         code = self._process.exitcode or 0
         how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-        return (
-            f"the {self.kind} process {how}: run the same command again to continue; nothing is "
-            "lost"
-        )
+        return f"the {self.kind} process {how}: {self._remedy}"
 
     def stop(self) -> None:
         """Ask the child to stop in good order."""
@@ -148,13 +166,17 @@ class Child:
         return not self._process.is_alive()
 
 
-def start_children() -> list[Child]:
-    """Start a child of each kind."""
+def start_children(beside: Beside | None = None) -> list[Child]:
+    """Start a child of each kind, and the server *beside* them."""
     # A garbage collection would write to all objects, so their memory would not be shared.
     gc.freeze()
     children: list[Child] = []
-    for kind in KINDS:
-        children.append(Child(kind, children))
+    if beside:
+        children.append(Child(beside.kind, beside.work, children, is_optional=True))
+        # Before the other children inherit it.
+        beside.listener.close()
+    for kind, work in KINDS.items():
+        children.append(Child(kind, work, children))
     return children
 
 
@@ -169,7 +191,12 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def _child(
-    kind: str, parent: Connection, scraped: Connection, inherited: Iterable[Connection]
+    kind: str,
+    work: Work,
+    remedy: str,
+    parent: Connection,
+    scraped: Connection,
+    inherited: Iterable[Connection],
 ) -> None:
     stop = threading.Event()
     # The terminal sends Ctrl-C to all processes; only the parent acts on it.
@@ -191,7 +218,7 @@ def _child(
     )
     try:
         config.folder.share()
-        KINDS[kind](config, config.folder.open(config.settings.standalone), stop)
+        work(config, config.folder.open(config.settings.standalone), stop)
     except GossamerError as error:
         _report(parent, str(error))
     except Exception as error:
@@ -199,8 +226,7 @@ def _child(
         _report(
             parent,
             f"the {kind} process failed with an unexpected error ({type(error).__name__}: "
-            f"{error}); the log has the details. Run the same command again to continue; nothing "
-            "is lost",
+            f"{error}), whose details are in the log: {remedy}",
         )
 
 

@@ -30,7 +30,7 @@ from inspection.folder import Folder, Opened
 from inspection.progress import End, Progress, has_parked_to_evaluate, last_epoch, read_progress
 from inspection.workload import Workload, read_workload
 from standalone.metrics import serve_metrics
-from standalone.processes import Child, ChildConfig, start_children
+from standalone.processes import Beside, Child, ChildConfig, start_children
 
 INTERVAL = 0.25
 """Seconds between two checks of the progress."""
@@ -40,6 +40,8 @@ MAX_DUE_DELAY = 10.0
 """Seconds after which a visit that is still due is one of a crawl that is not visited."""
 STOP_LIMIT = 30.0
 """Seconds for all children to stop by themselves."""
+OPTIONAL_STOP_LIMIT = 3.0
+"""Seconds for a child to stop that is not part of the crawl."""
 JOIN_TIMEOUT = 0.05
 """Seconds to wait for one child at a time."""
 
@@ -72,6 +74,8 @@ class Run:
     """When `workload` was read."""
     workload_version: tuple[int, int] | None = None
     """The version of the database that `workload` was read from."""
+    warning: str = ""
+    """Why the server beside the crawl has ended; "" if it runs, or if there is none."""
 
     def update(self, now: float) -> End | None:
         """Update `progress`; return why the crawl has ended, or None if it goes on."""
@@ -148,16 +152,17 @@ def run_crawl(
     max_time: float,
     show: Show,
     metrics_port: int | None = None,
+    beside: Beside | None = None,
 ) -> tuple[End, Progress]:
     """Run all active crawls of *folder* until the run ends; return why it ended, and the progress.
 
-    *request* defines or changes one of them, unless it is None. Raise GossamerError if the run
-    cannot start, or a child process fails.
+    *request* defines or changes one of them, unless it is None. *beside* is a server that runs with
+    the crawl. Raise GossamerError if the run cannot start, or a child process of the crawl fails.
     """
     if request and not folder.database.exists():
         # An invalid request is refused before any file is written.
         define(request, None, 0, clock.now())
-    children = start_children()
+    children = start_children(beside)
     try:
         with serve_metrics(metrics_port, children):
             folder.make()
@@ -218,7 +223,9 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
             return end
         for child in children:
             if reason := child.failure():
-                raise GossamerError(reason)
+                if not child.is_optional:
+                    raise GossamerError(reason)
+                run.warning = run.warning or reason
         for topic, records in run.progress.lag.items():
             set_gauge("gossamer_consumer_lag", records, topic=topic)
         show(run.progress, run.read_workload, _notice(run))
@@ -228,7 +235,7 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
 def _notice(run: Run) -> str:
     faults = [buffer.fault for buffer in read_buffers(run.opened.store) if buffer.fault]
     if run.ending is None:
-        return faults[0] if faults else ""
+        return faults[0] if faults else run.warning
     waiting = sum(run.progress.lag.values())
     return (
         f"{run.ending.value}: finishing visits and records in flight "
@@ -258,8 +265,12 @@ def _stop(run: Run, children: list[Child], end: End) -> End:
     if end is not End.KILLED:
         for child in children:
             child.stop()
-        until = clock.steady() + STOP_LIMIT
-        while not all([child.join(JOIN_TIMEOUT) for child in children]) and clock.steady() < until:
+        began_at = clock.steady()
+        while running := [child for child in children if not child.join(JOIN_TIMEOUT)]:
+            is_optional = all(child.is_optional for child in running)
+            limit = OPTIONAL_STOP_LIMIT if is_optional else STOP_LIMIT
+            if clock.steady() >= began_at + limit:
+                break
             if run.interrupts > 1:
                 end = End.KILLED
                 break

@@ -1,21 +1,34 @@
-"""Serves the API and the console in this process: socket, TLS, and the generated token."""
+"""Serves the API and the console in this process: socket, TLS, and the generated token.
 
+The server itself is imported when it starts, because that takes a quarter of a second and 35 MB.
+"""
+
+import select
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import uvicorn
-
-from console.api.app import make_app
-from console.api.hosts_index import Place
-from console.api.readers import Opening
 from console.api.tokens import Tokens, new_secret, write_private
 from console.listening import listen
 from gossamer.settings.api import ApiSettings
+from inspection.crawl import open_crawl
 
+if TYPE_CHECKING:
+    import uvicorn
+
+    from console.api.hosts_index import Place
+    from console.api.readers import Opening
+    from inspection.folder import Opened
+    from standalone.processes import ChildConfig
+
+TOKEN_FILE = "console-token"
+"""The file in the crawl's folder with the generated token, while the console runs."""
+STOP_INTERVAL = 0.2
+"""Seconds between two checks of the stop event beside a crawl."""
 STOP_SECONDS = 1
 """Seconds for requests in flight at the end. Streams of live data would last for ever."""
 MAX_CONNECTIONS = 500
@@ -66,8 +79,46 @@ def listening(settings: ApiSettings, port: int, token_file: Path | None) -> Iter
                 token_file.unlink(missing_ok=True)
 
 
-def serve(site: Site, opening: Opening, place: Place) -> None:
+def serve(site: Site, opening: "Opening", place: "Place") -> None:
     """Serve the crawls of *place*, which *opening* opens, until the process is interrupted."""
+    _server(site, opening, place).run(sockets=[site.listener])
+
+
+def serve_beside(
+    site: Site, config: "ChildConfig", opened: "Opened", stop: threading.Event
+) -> None:
+    """In a child of a crawl: serve the folder of *config* until *stop*.
+
+    The server starts with the first connection, so that it takes nothing from the crawl before.
+    """
+    folder = opened.folder.path
+    token_file = folder / TOKEN_FILE
+    if site.token:
+        write_private(token_file, site.token)
+    try:
+        while not select.select([site.listener], [], [], STOP_INTERVAL)[0]:
+            if stop.is_set():
+                return
+        from console.api.hosts_index import Place
+
+        place = Place(folder, config.settings)
+        server = _server(site, lambda: open_crawl(config.settings, folder), place)
+        # In the main thread the server would act on Ctrl-C, which is for the parent alone.
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [site.listener]})
+        thread.start()
+        while thread.is_alive():
+            server.should_exit = stop.is_set()
+            thread.join(STOP_INTERVAL)
+    finally:
+        if site.token:
+            token_file.unlink(missing_ok=True)
+
+
+def _server(site: Site, opening: "Opening", place: "Place") -> "uvicorn.Server":
+    import uvicorn
+
+    from console.api.app import make_app
+
     settings = site.settings
     tokens = Tokens(settings.tokens_file, site.token)
     config = uvicorn.Config(
@@ -82,4 +133,4 @@ def serve(site: Site, opening: Opening, place: Place) -> None:
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
-    uvicorn.Server(config).run(sockets=[site.listener])
+    return uvicorn.Server(config)

@@ -10,9 +10,6 @@ from console.output import say
 from gossamer.extras import require_extra
 from inspection.crawl import DEFAULT_FOLDER
 
-TOKEN_FILE = "console-token"
-"""The file in the crawl's folder with the generated token, while the console runs."""
-
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
@@ -31,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         folder = None if crawl.fleet else Path(options.data or DEFAULT_FOLDER)
     # Imported here, because it needs an optional extra.
     from console.api.hosts_index import Place
-    from console.api.process import listening, serve
+    from console.api.process import TOKEN_FILE, listening, serve
 
     # The server ends by the signal that stopped it; the file with the token must be removed then.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -1,11 +1,15 @@
 """`gossamer crawl`: all crawls of one folder, on this machine."""
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import structlog
 from rich.console import Console
 
+from console.api.process import listening, serve_beside
 from console.cli.options import (
     PAGE_OPTIONS,
     REVISIT_OPTIONS,
@@ -33,8 +37,9 @@ from gossamer.crawl import (
 )
 from gossamer.errors import BadSettings
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.extras import require_extra
 from gossamer.relevance import check_classifiers
-from gossamer.settings import CrawlSettings, Nested, load_settings
+from gossamer.settings import CrawlSettings, Nested, Settings, load_settings
 from gossamer.telemetry import configure_logs
 from inspection.folder import Folder, Opened
 from inspection.progress import End, Progress, read_progress
@@ -43,6 +48,7 @@ from inspection.visits import failed_seeds
 from inspection.workload import Waiting, read_waiting
 from services.fetcher.access import request_headers
 from services.frontier.conditions import Condition
+from standalone.processes import Beside
 from standalone.run import run_crawl
 
 INTO_SETTINGS = {
@@ -70,6 +76,12 @@ NO_PAGE_STATUS = 3
 INTERRUPTED = (End.INTERRUPTED, End.KILLED)
 CUT_SHORT = (*INTERRUPTED, End.PAGES, End.TIME)
 """The ends of runs that may not have visited all seeds."""
+
+
+def _port_or_seed(text: str) -> int | str:
+    """Read the port of `--console`, or the seed after `--console` without a port."""
+    return port(text) if text.isdecimal() else text
+
 
 OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
@@ -139,6 +151,16 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         "--metrics-port",
         {"type": port, "metavar": "N", "help": "serve Prometheus metrics at 127.0.0.1:N/metrics"},
     ),
+    (
+        "--console",
+        {
+            "nargs": "?",
+            "const": 0,
+            "type": _port_or_seed,
+            "metavar": "PORT",
+            "help": "serve the web console beside the crawl (default: api.port, 8080)",
+        },
+    ),
     ("--quiet", {"action": "store_true", "help": "print errors only"}),
     ("--verbose", {"action": "store_true", "help": "report every count and the slowest hosts"}),
     ("--json-logs", {"action": "store_true", "help": "progress and logs as JSON, on stderr"}),
@@ -161,13 +183,15 @@ def run(options: argparse.Namespace) -> int:
     configure_logs(settings.logs.json_lines, settings.logs.level)
     if settings.crawl.relevant:
         check_classifiers(settings.crawl.relevant)
+    if isinstance(options.console, str):
+        options.seeds.insert(0, options.console)
     folder, started_at = Folder(options.data), clock.now()
     before = folder.open() if folder.database.exists() else None
     request = _request(options, settings.crawl, before)
     pages_before = _pages_of_crawls(before, request) if before else 0
-    with _view(options) as show:
+    with _console(options, settings) as beside, _view(options) as show:
         end, progress = run_crawl(
-            settings, folder, request, options.max_time, show, options.metrics_port
+            settings, folder, request, options.max_time, show, options.metrics_port, beside
         )
     seconds_taken = clock.now() - started_at
     opened = folder.open()
@@ -195,6 +219,24 @@ def run(options: argparse.Namespace) -> int:
     if end in INTERRUPTED:
         return 130
     return NO_PAGE_STATUS if failed else 0
+
+
+@contextmanager
+def _console(options: argparse.Namespace, settings: Settings) -> Iterator[Beside | None]:
+    """Listen for `--console` within the block, and print the link; None without that option.
+
+    Raise GossamerError if the port is in use, or the server is not installed.
+    """
+    if options.console is None:
+        yield None
+        return
+    require_extra("api")
+    named = options.console if isinstance(options.console, int) else 0
+    # The child writes the file with the token: the folder may not exist yet.
+    with listening(settings.api, named or settings.api.port, None) as site:
+        if not options.quiet:
+            say(f"Console: {site.link}")
+        yield Beside("console", partial(serve_beside, site), site.listener)
 
 
 def _pages_of_crawls(opened: Opened, request: CrawlRequest | None) -> int:

@@ -180,7 +180,7 @@ def test_port_in_use_is_reported_with_the_remedy(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["console", "--data", str(data), "--port", str(port)]) == 2
-    assert f"--port {port}: Address already in use; name another port" in capsys.readouterr().err
+    assert f"port {port}: Address already in use; name another port" in capsys.readouterr().err
 
 
 def test_settings_of_a_site_are_served_at_once(
