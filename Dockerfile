@@ -1,11 +1,11 @@
-# One image for the five services and for the command line: `python -m services.fetcher`, `gossamer pages`.
+# One image for the five services, the console and the command line: `python -m services.fetcher`, `gossamer pages`.
 FROM python:3.13-slim-trixie AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/gossamer
-COPY requirements-fleet.lock requirements-parquet.lock requirements-s3.lock /app/
+COPY requirements-fleet.lock requirements-api.lock requirements-parquet.lock requirements-s3.lock /app/
 # Wheels only: no locked package needs compiling, and the image has no compiler.
 # A lock file is complete, hence --no-deps. Packages in both files have the same version.
-RUN for kind in fleet parquet s3; do \
+RUN for kind in fleet api parquet s3; do \
       /opt/gossamer/bin/pip install --no-deps --require-hashes --only-binary=:all: -r /app/requirements-$kind.lock || exit 1; \
     done
 COPY pyproject.toml README.md LICENSE /app/

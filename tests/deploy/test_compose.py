@@ -18,6 +18,7 @@ from tests.support.commands import Done, clean_environment, run_command
 from . import smallweb
 from .written import (
     COMPOSE,
+    CONSOLE,
     OUR_SCHEMAS,
     ROOT,
     SERVICES,
@@ -25,7 +26,8 @@ from .written import (
     compose,
 )
 
-OURS = (*SERVICES, "topics", "store")
+STARTED = (*SERVICES, "topics", "store")
+OURS = (*STARTED, CONSOLE)
 
 
 def has_compose() -> bool:
@@ -73,7 +75,7 @@ if has_compose():
         done = config(GOSSAMER_CONTACT="you@example.org")
         assert (done.code, done.err) == (0, "")
         filled = yaml.safe_load(done.out)["services"]
-        assert set(filled) == {*OURS, "kafka", "cassandra"}
+        assert set(filled) == {*STARTED, "kafka", "cassandra"}
         for name in SERVICES:
             environment = filled[name]["environment"]
             assert environment["GOSSAMER_FETCHER__CONTACT"] == "you@example.org"
@@ -100,11 +102,14 @@ def test_services_have_minimal_privileges(name: str) -> None:
     assert one["user"] == "10001:10001"
     assert one["tmpfs"] == ["/tmp"]
     assert set(one["deploy"]["resources"]["limits"]) == {"memory", "pids"}
-    assert not {"privileged", "cap_add", "ports", "container_name"} & set(one)
-    assert set(one["networks"]) == ({"servers", "web"} if name == "fetcher" else {"servers"})
+    assert not {"privileged", "cap_add", "container_name"} & set(one)
+    # Docker publishes no port of a container that is in internal networks alone.
+    leads_outside = name in ("fetcher", CONSOLE)
+    assert set(one["networks"]) == ({"servers", "web"} if leads_outside else {"servers"})
+    assert one.get("ports", []) == (["127.0.0.1:8080:8080"] if name == CONSOLE else [])
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", (*SERVICES, CONSOLE))
 def test_services_stop_gracefully_and_restart(name: str) -> None:
     one: Fields = compose()["services"][name]
     assert one["stop_grace_period"] == "40s"

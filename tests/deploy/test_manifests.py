@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from .written import (
+    CONSOLE,
     K8S,
     LOCAL,
     OUR_SCHEMAS,
@@ -184,7 +185,7 @@ def patched_objects(folder: Path, written: Fields) -> Iterator[str]:
 @pytest.mark.parametrize("folder", [LOCAL, PRODUCTION], ids=lambda folder: folder.name)
 def test_pods_have_minimal_privileges(folder: Path) -> None:
     for one in manifests(folder):
-        if one["kind"] not in ("StatefulSet", "Job"):
+        if one["kind"] not in ("StatefulSet", "Deployment", "Job"):
             continue
         spec, (only,) = pod(one), pod(one)["containers"]
         assert spec["automountServiceAccountToken"] is False, name_of(one)
@@ -209,7 +210,7 @@ def test_files_contain_no_secrets(objects: list[Fields]) -> None:
 
 def test_image_versions_are_pinned() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    for name in (*SERVICES, "topics", "store"):
+    for name in (*SERVICES, CONSOLE, "topics", "store"):
         assert container(name)["image"] == f"gossamer:{version}"
     (image,) = kustomization(PRODUCTION)["images"]
     assert image["newTag"] == version
@@ -228,6 +229,27 @@ def test_only_the_fetcher_may_reach_the_web() -> None:
     assert fetcher["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/name"] == "fetcher"
     (deny,) = (one for one in policies if one["metadata"]["name"] == "gossamer")
     assert deny["spec"]["policyTypes"] == ["Ingress", "Egress"]
+
+
+def test_only_an_ingress_reaches_the_console() -> None:
+    policies = [one for one in written_objects(PRODUCTION) if one["kind"] == "NetworkPolicy"]
+    (console,) = (one for one in policies if one["metadata"]["name"] == CONSOLE)
+    labels = pod_labels(workload(CONSOLE))
+    assert console["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    (rule,) = console["spec"]["ingress"]
+    (peer,) = rule["from"]
+    assert peer == {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress-nginx"}}
+    }
+    (service,) = (
+        one for one in written_objects(K8S / "base") if name_of(one) == f"Service {CONSOLE}"
+    )
+    assert service["spec"]["selector"] == labels
+
+
+def pod_labels(one: Fields) -> dict[str, str]:
+    labels: dict[str, str] = one["spec"]["template"]["metadata"]["labels"]
+    return labels
 
 
 def test_each_stateful_set_has_a_service_and_a_disruption_budget() -> None:

@@ -19,6 +19,7 @@ from tests.support.waiting import until
 
 from .written import (
     BASE,
+    CONSOLE,
     LOCAL,
     PRODUCTION,
     SERVICES,
@@ -56,7 +57,7 @@ OTHERWISE = {"GOSSAMER_FETCHER__CONTACT"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SERVICES + FIRST)
+@pytest.mark.parametrize("name", (*SERVICES, *FIRST, CONSOLE))
 def test_compose_and_kubernetes_have_the_same_settings(name: str) -> None:
     here, there = environment(name), cluster_environment(name)
     assert compose()["services"][name]["command"] == container(name)["command"]
@@ -105,6 +106,9 @@ class Deployment:
     def environment(self, name: str, port: int = 0) -> dict[str, str]:
         given = {**environment(name), **self._other, "GOSSAMER_SERVICE__PORT": str(port or 1)}
         folders = {it: str(self.folder) + given[it] for it in given if it.endswith("__FOLDER")}
+        if name == CONSOLE:
+            tokens = str(self.folder / "tokens.toml")
+            folders |= {"GOSSAMER_API__PORT": str(port or 1), "GOSSAMER_API__TOKENS_FILE": tokens}
         return {**clean_environment(), **given, **folders}
 
 
@@ -158,10 +162,21 @@ def test_each_service_starts_is_ready_and_stops(kafka: str, cassandra: int, tmp_
         }
         for name, process in running.items():
             await_health(name, process, target, services[name], ports[name])
+        ports[CONSOLE] = free_ports(1)
+        running[CONSOLE] = start_console(target, ports[CONSOLE], stack)
+        await_health(CONSOLE, running[CONSOLE], target, services[CONSOLE], ports[CONSOLE])
         for process in running.values():
             process.send_signal(signal.SIGTERM)
         ended = {name: process.wait(TIMEOUT) for name, process in running.items()}
-        assert ended == dict.fromkeys(SERVICES, 0), logs(target)
+        assert ended == dict.fromkeys((*SERVICES, CONSOLE), 0), logs(target)
+
+
+def start_console(target: Deployment, port: int, stack: ExitStack) -> "subprocess.Popen[bytes]":
+    """Create a token, as the documentation says, and start the console."""
+    command = target.command(["gossamer", "token", "ann", "--role", "admin"])
+    done = run_command(command, environment=target.environment(CONSOLE))
+    assert done.code == 0, done.err
+    return stack.enter_context(start_process(CONSOLE, target, port))
 
 
 def await_health(

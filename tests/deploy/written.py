@@ -16,6 +16,8 @@ OUR_SCHEMAS = Path(__file__).parent / "schemas"
 """Schemas of operators' objects and of Compose files, with the fields that we use."""
 BASE, LOCAL, PRODUCTION = K8S / "base", K8S / "overlays/local", K8S / "overlays/production"
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
+CONSOLE = "console"
+"""It is started on demand: it needs a token first."""
 
 Fields = dict[str, Any]
 
@@ -83,11 +85,11 @@ def settings(*folders: Path) -> dict[str, str]:
 
 
 def workload(name: str) -> Fields:
-    """Return the StatefulSet or Job of the base."""
+    """Return the StatefulSet, Deployment or Job of the base."""
     (found,) = (
         one
         for one in written_objects(BASE)
-        if one["kind"] in ("StatefulSet", "Job") and one["metadata"]["name"] == name
+        if one["kind"] in ("StatefulSet", "Deployment", "Job") and one["metadata"]["name"] == name
     )
     return found
 
