@@ -167,7 +167,8 @@ class Table(Protocol[R]):
         """
 
     def everything(self) -> Iterator[R]:
-        """Yield all flushed rows in any order. Tools use it, since it reads the whole table."""
+        """Yield all flushed rows in any order, while others may write. It reads the whole table, so
+        only tools and the removal of a crawl use it."""
 
 
 class Store(Protocol):

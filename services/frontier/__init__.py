@@ -114,6 +114,9 @@ crawl or a shorter blocklist admits them without fetching a page again (`parked.
 rule refuses permanently, the first hundred of a site have a row each, and the others are counted
 (`sites.py`).
 
+**Removed crawls.** The rows of a removed crawl are dropped site by site. Hosts stay, and so do the
+other crawls (`removal.py`).
+
 **Operators.** They set quiet hours, budgets and delays of sites, exclude sites, and set the speed
 of the crawl (`politeness.py`, `pacing.py`). A URL on the blocklist is neither admitted nor ordered,
 and is skipped in a queue. `gossamer retry` ends the backoff of a host and queues its failed URLs
@@ -144,6 +147,7 @@ messages; the log's commit.
       bucket that was not dropped
     a verdict whose record is not           plans the visit again; the entry of the first plan does
       committed                             not hold
+    a removed crawl in the row of a site    erases the rows of the crawl at the site again
     an admission without dedup's commit     searches plans, outcomes and queue for the URL, which
                                             dedup marks as repeated
 """

@@ -133,8 +133,9 @@ class CheckIn:
             row = update_strain(row, event)
         if event.outcome in OTHERS_WITH_RETRY_AFTER and event.retry_after:
             row = self._extend_busy(row, event, now)
+        is_erased = partition.is_removed or partition.erasures.covers(event.visit)
         partition.count_visit(event, row.totals.received)
-        if partition.erasures.covers(event.visit):
+        if is_erased:
             partition.tally.erase(event.visit.url)
         partition.sites.record_hazards(event.site, event.hazards)
         partition.parts.record_address(event.site, event.address)
@@ -142,7 +143,6 @@ class CheckIn:
             partition.parts.record_suffix(event.site)
         if event.started_at and event.visit.purpose is Purpose.PAGE:
             partition.parts.record_transfer(event.site, event.visit, event.received, event.took)
-        is_erased = partition.erasures.covers(event.visit)
         repeats_signed = begins_trial(self._sign, row, event) and not is_erased
         if not is_erased:
             row = record_signing(self._sign, row, event)
@@ -263,7 +263,7 @@ class CheckIn:
             return self.robots.apply
         if event.visit.purpose is Purpose.USAGE:
             return self._end_usage_visit
-        is_erased = partition.erasures.covers(event.visit)
+        is_erased = partition.is_removed or partition.erasures.covers(event.visit)
         return self._end_visit_on_behalf if is_erased else self._end_page_visit
 
     def _end_visit_on_behalf(
@@ -271,10 +271,11 @@ class CheckIn:
     ) -> tuple[HostRow, float | None]:
         """Return the row and until when the host backs off; None if it does not.
 
-        The visit was made on behalf of another host, or its URL was erased after the order.
+        The visit was made on behalf of another host, or its URL was erased after the order. The
+        queues of a removed crawl are empty.
         """
         meaning = OUTCOMES[event.outcome]
-        if meaning.fate is not Fate.STAY:
+        if meaning.fate is not Fate.STAY and not partition.is_removed:
             row = partition.queues.advance(row)
         if meaning.fate is not Fate.WAIT:
             return row, None
@@ -509,7 +510,8 @@ class CheckIn:
                 backoff_reason=reason_for_backoff(event),
                 backoff_cause=event.outcome,
             )
-        if not row.queued and row.has_copies and needs_probe(row, self._settings.probe_after):
+        may_probe = row.has_copies and not partition.is_removed
+        if not row.queued and may_probe and needs_probe(row, self._settings.probe_after):
             row = partition.queues.append(row, [_make_entry_for_probe(row, event.crawl)])
         if not row.queued:
             partition.unload(host, row, Trigger.EMPTIED)

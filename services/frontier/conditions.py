@@ -67,6 +67,7 @@ class Transition(NamedTuple):
     meaning: str
 
 
+ERASURE = "The host was erased on demand, or the crawl whose URLs waited there was removed."
 TRANSITIONS = (
     Transition(
         Condition.IDLE,
@@ -189,7 +190,7 @@ TRANSITIONS = (
         "verdicts on other visits to that part have not come yet.",
     ),
     *(
-        Transition(before, Trigger.ERASED, Condition.IDLE, "The host was erased on demand.")
+        Transition(before, Trigger.ERASED, Condition.IDLE, ERASURE)
         for before in (Condition.READY, Condition.DELAYED, Condition.BACKING_OFF)
     ),
     # The fetcher was slow and did not crash: its late outcomes count until the next order.

@@ -81,7 +81,8 @@ class DailyTally:
         self._rows, self._example_rows = store.table(DailyTallyRow), store.table(HazardExamplesRow)
         self._keys = crawl, partition
         self._examples = {row.hazard: row for row in self._example_rows.scan(self._keys)}
-        self._now = now
+        self._now, self.is_closed = now, False
+        """`is_closed`: whether nothing is stored any more, because the crawl is removed."""
         self._load(now // DAY * DAY)
 
     def _load(self, at: float) -> None:
@@ -214,7 +215,7 @@ class DailyTally:
             others.remove((repeated or others)[-1])
         row = HazardExamplesRow(*keys, self._now, (example, *others))
         self._examples[hazard] = row
-        self._example_rows.put(row)
+        self._put_example(row)
 
     def erase(self, target: str) -> None:
         """Erase the examples that are about the erased *target*."""
@@ -222,11 +223,20 @@ class DailyTally:
             urls = tuple(one for one in row.urls if not is_about(one.url, target))
             if len(urls) < len(row.urls):
                 self._examples[hazard] = row = replace(row, urls=urls)
-                self._example_rows.put(row)
+                self._put_example(row)
+
+    def _put_example(self, row: HazardExamplesRow) -> None:
+        if not self.is_closed:
+            self._example_rows.put(row)
+
+    def drop(self) -> None:
+        """Drop the rows of all days, and all examples."""
+        self._rows.drop(self._keys)
+        self._example_rows.drop(self._keys)
 
     def write(self) -> None:
         """Put the totals of the day into the store if they have changed."""
-        if self._is_changed:
+        if self._is_changed and not self.is_closed:
             self._is_changed = False
             self._rows.put(
                 DailyTallyRow(

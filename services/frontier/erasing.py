@@ -13,7 +13,7 @@ visited sooner.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -92,7 +92,7 @@ class ErasureHandler:
                 hosts.append(host.row.host)
                 files = archived_files(host.row.host, partition.robots(host))
                 for each in partition.all_crawls:
-                    urls[each.crawl] |= dict.fromkeys(self._iter_urls(each.crawl, host))
+                    urls[each.crawl] |= dict.fromkeys(self.iter_urls(each.crawl, host))
                     urls[each.crawl] |= dict.fromkeys(files)
                 partition.erase(host, now)
                 for each in partition.all_crawls:
@@ -110,7 +110,7 @@ class ErasureHandler:
             each.tally.erase(event.target)
         partition.erasures.add(erasure, rows, ended=False)
         found = {crawl: [*filter(None, of_crawl)] for crawl, of_crawl in urls.items()}
-        yield from self._make_events(event, erasure, hosts, found, now)
+        yield from self.make_events(event.crawl, event.site, erasure, hosts, found, now)
 
     def _target_hosts(self, partition: Partition, event: ErasureRequested) -> list[Host]:
         if not event.host:
@@ -118,7 +118,8 @@ class ErasureHandler:
         host = partition.find(event.site, event.host)
         return [host] if host.stored else []
 
-    def _iter_urls(self, crawl: str, host: Host) -> Iterator[str]:
+    def iter_urls(self, crawl: str, host: Host) -> Iterator[str]:
+        """Yield the URLs of *host* with rows of *crawl*. A URL may come several times."""
         key = crawl, host.row.host
         return (row.url for kind in URL_TABLES for row in self._iter_rows(kind, key))
 
@@ -128,40 +129,45 @@ class ErasureHandler:
             after = getattr(rows[-1], kind.sort_key)
             yield from rows
 
-    def _make_events(
+    def make_events(
         self,
-        event: ErasureRequested,
+        crawl: str,
+        site: str,
         erasure: Erasure,
         hosts: Sequence[str],
         urls: Mapping[str, Sequence[str]],
         now: float,
+        removal: bool = False,
     ) -> Iterator[Event]:
-        """Yield the events of an erasure; *urls*: crawl → its URLs to erase."""
+        """Yield the events of an erasure; *urls*: crawl → its URLs to erase.
+
+        Without URLs the event is of *crawl*. *removal*: the crawl is removed.
+        """
         parts = [
-            (crawl, *part)
-            for crawl, of_crawl in urls.items()
-            for part in self._split(crawl, of_crawl)
-        ] or [(event.crawl, list[str](), set[str]())]
-        for part, (crawl, urls_of_part, digests) in enumerate(parts):
+            (each, *part) for each, of_crawl in urls.items() for part in self._split(each, of_crawl)
+        ] or [(crawl, list[str](), set[str]())]
+        for part, (each, urls_of_part, digests) in enumerate(parts):
             last = part == len(parts) - 1
             yield ErasureBegun(
-                crawl=crawl,
+                crawl=each,
                 at=now,
-                site=event.site,
+                site=site,
                 erasure=erasure,
                 part=part,
                 last=last,
                 hosts=tuple(hosts) if last else (),
                 urls=tuple(urls_of_part),
                 digests=tuple(sorted(digests)),
+                removal=removal,
             )
             yield VisitsErased(
-                crawl=crawl,
+                crawl=each,
                 at=now,
-                site=event.site,
+                site=site,
                 erasure=erasure,
                 part=part,
                 urls=tuple(urls_of_part),
+                removal=removal,
             )
 
     def _split(self, crawl: str, urls: Sequence[str]) -> Iterator[tuple[list[str], set[str]]]:
@@ -211,15 +217,7 @@ class ErasureHandler:
     def finish(self, partition: Partition, event: UrlsErased) -> None:
         """Erase the rows of URLs that dedup has erased; with the last part, drop the queues of
         hosts."""
-        rows = Counter[str]()
-        for url in event.urls:
-            key = event.crawl, host_key(url)
-            for kind in URL_TABLES:
-                rows[kind.table] += self._erase(kind, key, url)
-            visits = sum(1 for _ in self._iter_rows(HistoryRow, (event.crawl, url)))
-            if visits:
-                self._history.drop((event.crawl, url))
-                rows["page_history"] += visits
+        rows = self.erase_urls(event.crawl, event.urls)
         for key_of_host in event.hosts:
             host = partition.find(event.site, key_of_host)
             if host.stored:
@@ -234,6 +232,18 @@ class ErasureHandler:
         partition.erasures.add(event.erasure, rows, event.part + 1)
         if event.last:
             partition.erasures.add(event.erasure, {})
+
+    def erase_urls(self, crawl: str, urls: Iterable[str]) -> Counter[str]:
+        """Erase the rows of *urls* of *crawl*; return the number of erased rows by table."""
+        rows = Counter[str]()
+        for url in urls:
+            key = crawl, host_key(url)
+            for kind in URL_TABLES:
+                rows[kind.table] += self._erase(kind, key, url)
+            if visits := sum(1 for _ in self._iter_rows(HistoryRow, (crawl, url))):
+                self._history.drop((crawl, url))
+                rows["page_history"] += visits
+        return rows
 
     def _erase(self, kind: type[Row], key: tuple[str, str], url: str) -> bool:
         table = self._store.table(kind)

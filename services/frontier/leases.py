@@ -53,7 +53,7 @@ class Leases:
             partition = partition.of(host.row.lease.crawl)
             count("gossamer_leases_expired_total")
             row, wait = host.row, 0.0
-            if row.is_erased or not self._settings.expired_wait:
+            if row.is_erased or partition.is_removed or not self._settings.expired_wait:
                 pass
             elif row.lease.counts_if_expired:
                 row = self._count_lease(partition, row, now)

@@ -226,6 +226,24 @@ class ParkedUrls:
                 self._add(limit.row.key_group, row.via, tuple(urls), name, state)
             yield from group_by_site(fitting, row.via, crawl.crawl, now)
 
+    def iter_urls(self) -> Iterator[list[str]]:
+        """Yield all parked URLs, those of a bucket at a time."""
+        for limit in self._limits.values():
+            for bucket in range(limit.row.ends.head, limit.row.ends.tail + 1):
+                rows = self._log(limit).page(bucket)
+                yield [found.url for row in rows for found in row.urls]
+
+    def drop_buckets(self) -> None:
+        """Drop all parked URLs. The rows of the limits stay until `drop_limits`."""
+        for limit in self._limits.values():
+            for bucket in range(limit.row.ends.head, limit.row.ends.tail + 1):
+                self._log(limit).drop(bucket)
+
+    def drop_limits(self) -> None:
+        """Drop the rows of all limits."""
+        for group in self._groups:
+            self._limit_rows.drop((self._crawl, str(group)))
+
     def write(self) -> None:
         """Put the limits that have changed into the store."""
         for limit in self._limits.values():

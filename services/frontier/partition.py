@@ -16,7 +16,7 @@ another.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -89,8 +89,10 @@ class SharedPartition:
         settings: FrontierSettings,
         overrides: Overrides,
         caches: FrontierCaches,
+        removed: Container[str],
         now: float,
     ) -> None:
+        """*removed*: the crawls that were removed so far."""
         self.store, self.settings = store, settings
         self.number, self.epoch, self.claimed_at = number, epoch, claimed_at
         self.opened_at, self.key, self.total = now, partition_key(number, total), total
@@ -109,6 +111,9 @@ class SharedPartition:
         self.directory = Directory(stored.directory, store.table(ListedHost))
         self.calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
         self.tally = SharedTally(self.key, store)
+        self.removed = removed
+        self.dropped = set[str]()
+        """Removed crawls without rows in this partition. Nothing is stored about them."""
         self.by_crawl = dict[str, Partition]()
         """Crawl → the partition as that crawl sees it."""
 
@@ -138,8 +143,9 @@ class SharedPartition:
         if row != self._written:
             self._written = row
             self._rows.put(row)
-        for partition in self.by_crawl.values():
-            partition.write()
+        for crawl, partition in self.by_crawl.items():
+            if crawl not in self.dropped:
+                partition.write()
         self.tally.next_due_at = self.calendar.next_entry()
         self.tally.write()
 
@@ -176,6 +182,8 @@ class Partition:
         self.parked = ParkedUrls(crawl, parked, store, self._settings.parked_limit)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store, now)
+        if self.is_removed:
+            self.close()
 
     def __repr__(self) -> str:
         return f"<Partition {self.number} of {self.crawl} {self.bench!r}>"
@@ -188,6 +196,16 @@ class Partition:
     def all_crawls(self) -> Collection["Partition"]:
         """The partition as each of its crawls sees it."""
         return self.shared.by_crawl.values()
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether the crawl is removed."""
+        return self.crawl in self.shared.removed
+
+    def close(self) -> None:
+        """Store nothing more about the sites of the crawl, which is removed. Outcomes of visits in
+        flight still change the hosts."""
+        self.sites.is_closed = self.parts.is_closed = self.tally.daily.is_closed = True
 
     # Hosts, in memory or in the store.
 
@@ -503,6 +521,27 @@ class Partition:
             self.update(host, erased)
         else:
             self.unload(host, erased, Trigger.ERASED)
+
+    def clear_queues(self, host: Host) -> None:
+        """Empty the queues of the crawl at *host*, whose buckets stay until they are dropped. A
+        host without URLs of other crawls becomes idle, or waits for the end of its order."""
+        before = host.row
+        row = self.queues.clear(before)
+        if row.queued or row.condition in (Condition.CHECKED_OUT, Condition.IDLE):
+            self.update(host, row)
+            return
+        if row.condition is Condition.BACKING_OFF:
+            self.count_wait_over()
+        self.unload(host, row, Trigger.ERASED)
+
+    def leave(self, site: str) -> None:
+        """Erase what the crawl has in the rows of *site* and its hosts. Its queues were dropped."""
+        for host in self.hosts_of(site):
+            if self.crawl in host.row.crawls:
+                self.update(host, host.row.without_crawl(self.crawl))
+                if host.row.is_removable:
+                    self._add_to_calendar(host.row)
+        self.sites.leave(site)
 
     def drop_erased(self, host: Host) -> None:
         """Drop the queues of an erased *host*. Its row is erased when its delay is over."""

@@ -46,6 +46,8 @@ class Partitions:
         self._crawls = [DEFAULT_CRAWL]
         """The crawls that a claim opens. There is always one."""
         self._claimed: dict[int, SharedPartition] = {}
+        self.removed = set[str]()
+        """The crawls that were removed."""
         self._opened_at = 0.0
         self._strategies = dict[str, Strategy]()
         self._claimant, self._caches = Claimant(store), FrontierCaches()
@@ -74,6 +76,8 @@ class Partitions:
     def define(self, crawl: CrawlDefined, now: float) -> None:
         """Open *crawl* in all claimed partitions, and with each later claim."""
         self._opened_at, self._strategies[crawl.crawl] = now, strategy_row(crawl)
+        if crawl.removed:
+            self.removed.add(crawl.crawl)
         if crawl.crawl not in self._crawls:
             self._crawls.append(crawl.crawl)
             for _ in self.of_crawl(crawl.crawl):
@@ -144,6 +148,7 @@ class Partitions:
             self._settings,
             self._overrides,
             self._caches,
+            self.removed,
             now,
         )
         partitions = [opened.of(crawl, now) for crawl in self._crawls]

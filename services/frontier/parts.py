@@ -117,6 +117,8 @@ class Parts:
         self._worth_rows, self._rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
         self._parked = store.table(ParkedRow)
         self._worth, self._parts = caches.worth, caches.parts
+        self.is_closed = False
+        """Whether nothing is stored any more, because the crawl is removed."""
         self._read = dict[tuple[str, str], int]()
         """Site and part → the bucket whose URLs were admitted in the last step."""
 
@@ -281,7 +283,7 @@ class Parts:
 
     def _store_worth(self, site: str, worth: SiteWorth) -> None:
         self._worth.put(site, worth, site)
-        if must_store(worth):
+        if must_store(worth) and not self.is_closed:
             self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
 
     # Parked URLs.
@@ -462,6 +464,12 @@ class Parts:
                 for row in self._log(site, name).rows(part.head, part.tail):
                     yield from (one.url for one in row.urls if is_about(one.url, target))
 
+    def erase_zones(self, site: str) -> None:
+        """Erase the counters of the suffix and the address of *site* in this partition."""
+        for name in {suffix_of(site), self.worth(site).totals.address} - {""}:
+            self._worth_rows.erase((self._crawl, self._zone(name)))
+            self._worth.remove(self._zone(name))
+
     def erase(self, site: str, target: str) -> int:
         """Erase the counters and the parked URLs of *target*, which is *site*, or a host or a URL
         of it. Return the number of erased URLs.
@@ -524,7 +532,8 @@ class Parts:
 
     def _put_row(self, row: ParkedPartsRow) -> None:
         self._parts.put(row.site, row, row.site)
-        self._rows.put(row)
+        if not self.is_closed:
+            self._rows.put(row)
 
 
 def new_texts_of(event: PageDeduplicated) -> float | None:

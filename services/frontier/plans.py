@@ -324,6 +324,19 @@ class Plans:
             self._moved_to = None
         return found
 
+    def drop_buckets(self, limit: int) -> bool:
+        """Drop at most *limit* buckets of the calendars; return whether no bucket is left."""
+        for log in (self._moving, self._calendar.log, self._first_visits.log):
+            while limit and log.first <= log.last:
+                log.drop(log.first)
+                log.skip_to(log.first + 1)
+                limit -= 1
+        return limit > 0
+
+    def drop_row(self) -> None:
+        """Drop the row of the crawl in the partition."""
+        self._rows.drop((self._crawl_id, self.partition))
+
     @property
     def row(self) -> PartitionPlansRow:
         """The totals at the last write."""

@@ -429,12 +429,17 @@ class HostQueues:
 
     def drop_cleared(self, host: HostRow) -> HostRow:
         """Drop the rows that `clear` removed from the queues."""
+        self.drop_cleared_buckets(host)
+        return self._replace(host, erased=ErasedQueues())
+
+    def drop_cleared_buckets(self, host: HostRow) -> None:
+        """Drop the rows that `clear` removed from the queues. The row of *host* still names
+        them."""
         for rank, first, last in _cleared_buckets(self.of(host)):
             log = self._log(host, rank)
             for number in range(first, last + 1):
                 log.drop(number)
                 self._heads.drop(log.bucket(number))
-        return self._replace(host, erased=ErasedQueues())
 
     def _iter_queued(self, host: HostRow, rank: int | None, first: int = 0) -> Iterator[QueuedUrl]:
         """Yield the URLs of a queue, from the bucket *first* on."""

@@ -309,17 +309,21 @@ class Revisits:
 
     def due(self) -> float | None:
         """Return when a visit is due that the budget allows; 0 if visits must be replanned."""
-        partitions = [*self._partitions.of_all_crawls()]
+        partitions = self._present_partitions()
         if any(one.plans.is_behind(self._policy_of(one.crawl).name) for one in partitions):
             return 0.0
         ends = [partition.plans.due() for partition in partitions]
         return min((end for end in ends if end is not None), default=None)
 
+    def _present_partitions(self) -> list[Partition]:
+        """Return the partitions as each crawl sees them that is not removed."""
+        return [one for one in self._partitions.of_all_crawls() if not one.is_removed]
+
     def follow(self, now: float, limit: int) -> None:
         """Allocate the budget, and replan at most *limit* visits that another policy planned."""
         for of_crawl in self._of_crawl.values():
             of_crawl.allocation.allocate(now)
-        for partition in self._partitions.of_all_crawls():
+        for partition in self._present_partitions():
             plans, name = partition.plans, self._policy_of(partition.crawl).name
             plans.follow(name, now)
             if limit > 0 and plans.is_behind(name):

@@ -415,6 +415,10 @@ class HostRow(Row, frozen=True):
         """Return the row with *own* as what *crawl* has at the host."""
         return replace(self, crawls={**self.crawls, crawl: own})
 
+    def without_crawl(self, crawl: str) -> "HostRow":
+        """Return the row without what *crawl* has at the host."""
+        return replace(self, crawls={one: own for one, own in self.crawls.items() if one != crawl})
+
     @property
     def number(self) -> int:
         """The least request number of the crawls with waiting URLs: the host's, in the directory
@@ -487,6 +491,10 @@ class SiteRow(Row, frozen=True):
     def with_crawl(self, crawl: str, own: SiteCrawl) -> "SiteRow":
         """Return the row with *own* as what *crawl* has met at the site."""
         return replace(self, crawls={**self.crawls, crawl: own})
+
+    def without_crawl(self, crawl: str) -> "SiteRow":
+        """Return the row without what *crawl* has met at the site."""
+        return replace(self, crawls={one: own for one, own in self.crawls.items() if one != crawl})
 
 
 class SiteWorthRow(Row, frozen=True):

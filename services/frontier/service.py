@@ -59,6 +59,7 @@ from services.frontier.partition import NO_HOST, Partition
 from services.frontier.partitions import Gauges, Partitions
 from services.frontier.politeness import Overrides
 from services.frontier.refusals import Refusals
+from services.frontier.removal import CrawlRemoval
 from services.frontier.replicas import Replicas
 from services.frontier.requisites import RequisiteAdmission, is_requisite
 from services.frontier.revisits import Revisits, is_late, plans_of
@@ -75,6 +76,7 @@ OF_A_CRAWL_ALONE = (
     RefetchRequested,
     ReleaseRequested,
     ChangesHinted,
+    RobotsRequested,
 )
 """Events that concern no other crawl than theirs. They are dropped if it is removed."""
 Place = tuple[str, str, str | None]
@@ -132,6 +134,7 @@ class Frontier(Processor):
         self._operator_requests = OperatorRequests(self._admission)
         self._robots = RobotsOnBehalf(self._partitions, self._check_in.robots)
         self._erasures = ErasureHandler(store)
+        self._removal = CrawlRemoval(store, self._partitions, self._erasures)
         self._gauges, self._pacing = Gauges(self._partitions), Pacing(self._partitions)
         self._control_rows = store.table(ControlRow)
         self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
@@ -154,6 +157,7 @@ class Frontier(Processor):
         """Claim *partitions*, drop all others, and load the hosts with work."""
         self._replicas.clear()
         self._partitions.assign(partitions, now)
+        self._removal.start()
         self._loading.load_hosts(now)
         self._unread_partitions &= partitions
 
@@ -164,6 +168,7 @@ class Frontier(Processor):
         self._alone = False
         self._replicas.clear()
         self._partitions.reload(now)
+        self._removal.start()
         self._loading.load_hosts(now)
         self._requested_at = self._read_until = 0.0
 
@@ -282,9 +287,7 @@ class Frontier(Processor):
             PageDeduplicated: self._record_verdict,
             MissingPageRead: lambda partition, event, now: add_signature_text(partition, event),
             LinksParked: self._park_links,
-            RobotsRequested: lambda partition, event, now: [
-                *self._robots.handle_request(partition, event, now)
-            ],
+            RobotsRequested: self._request_robots,
             RobotsAnswered: self._apply_robots_answer,
             RetryRequested: self._operator_requests.retry,
             RefetchRequested: self._operator_requests.refetch,
@@ -297,11 +300,15 @@ class Frontier(Processor):
             ErasureRequested: lambda partition, event, now: [
                 *self._erasures.begin(partition, event, now)
             ],
-            UrlsErased: lambda partition, event, now: self._erasures.finish(partition, event),
+            UrlsErased: lambda partition, event, now: (
+                self._removal if event.removal else self._erasures
+            ).finish(partition, event),
         }
 
     def _admit_urls(self, partition: Partition, event: UrlsAdmitted, now: float) -> Output:
         event, late = self._erasures.remove_erased_links(partition, event, now)
+        if event.urls:
+            partition.sites.enter(event.site)
         admit = self._admission.promote if event.promoted else self._admission.admit
         if event.urls and is_requisite(event.urls[0]):
             admit = self._requisites.admit
@@ -311,13 +318,18 @@ class Frontier(Processor):
     def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Output:
         self._check_in.apply_outcome(partition, event, now)
         self._pacing.charge_bytes(event.received)
-        if partition.erasures.covers(event.visit):
+        if partition.is_removed or partition.erasures.covers(event.visit):
             return ()
         return discover_sitemaps(event, self._crawl_of(partition), now)
+
+    def _request_robots(self, partition: Partition, event: RobotsRequested, now: float) -> Output:
+        partition.sites.enter(event.site)
+        return [*self._robots.handle_request(partition, event, now)]
 
     def _record_verdict(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
         if partition.erasures.covers(event.visit):
             return
+        partition.sites.enter(event.site)
         if event.visit.imported is not None:
             self._check_in.record_imported(partition, event)
             return
@@ -346,6 +358,7 @@ class Frontier(Processor):
         accept(event)
         self._revisits.define(event)
         self._partitions.define(event, now)
+        self._removal.define(event)
         self._definitions[event.crawl] = event
 
     def _crawl_of(self, partition: Partition) -> CrawlDefined | None:
@@ -354,9 +367,10 @@ class Frontier(Processor):
 
     def due(self) -> float | None:
         """Return when the next delay, lease or backoff ends; 0 if there is work now."""
-        if self._loading.unfinished or any(
-            map(self._refusals.must_evaluate, self._definitions.values())
-        ):
+        present = (crawl for crawl in self._definitions.values() if not crawl.removed)
+        if self._loading.unfinished or any(map(self._refusals.must_evaluate, present)):
+            return 0.0
+        if self._removal.has_work:
             return 0.0
         next_at = self._pacing.next_at if self._may_order() else None
         if next_at == 0:
@@ -380,7 +394,10 @@ class Frontier(Processor):
             self._leases.end(partition, read_until, now)
         self._queue_due(now, limit)
         self._load_hosts(now)
+        yield from self._removal.wake(now)
         for definition in self._definitions.values():
+            if definition.removed:
+                continue
             yield from self._refusals.evaluate_parked(definition, now)
         yield from self._make_orders(now, limit)
 
@@ -402,10 +419,11 @@ class Frontier(Processor):
             due = partition.pop_due(now, limit)
             sites = dict.fromkeys(entry.site for entry in due if entry.host == NO_HOST)
             due = [entry for entry in due if entry.host != NO_HOST]
-            woken += [(each, site) for site in sites for each in partition.all_crawls]
+            present = [each for each in partition.all_crawls if not each.is_removed]
+            woken += [(each, site) for site in sites for each in present]
             limit -= len(due)
             visits = list[DueRow]()
-            for each in partition.all_crawls:
+            for each in present:
                 visits += (more := each.plans.pop_due(now, limit))
                 limit -= len(more)
             if due or visits:
@@ -421,7 +439,7 @@ class Frontier(Processor):
         for partition, due, visits in popped:
             partition.end_backoffs([entry for entry in due if not entry.url])
             for entry in due:
-                if entry.url:
+                if entry.url and not partition.of(entry.crawl).is_removed:
                     self._admission.queue_due_retry(partition.of(entry.crawl), entry, now)
             for entry in visits:
                 self._admission.queue_due_plan(partition.of(entry.crawl), entry, now)
@@ -502,6 +520,7 @@ class Frontier(Processor):
         """Put totals and cursors of the partitions into the store, and set the gauges."""
         self._balance.report_orders()
         self._partitions.write()
+        self._removal.settle()
         self._gauges.update()
 
 

@@ -60,6 +60,8 @@ class Sites:
         self.is_counted = False
         """Whether the site has counted that record before."""
         self.overrides = overrides
+        self.is_closed = False
+        """Whether nothing is stored any more about what the crawl meets, because it is removed."""
 
     def reads_of(self, sites: Iterable[str]) -> list[Key]:
         """Return the keys of the rows of *sites* that are not cached."""
@@ -75,6 +77,20 @@ class Sites:
         counted *record* before. None: the hosts and refusals that follow are of no record."""
         self._record = record
         self.is_counted = record is not None and self._row(site).applied.covers(record)
+
+    def enter(self, site: str) -> None:
+        """Record that the crawl has rows about *site*. Its removal finds the site by that."""
+        if not self.has_entered(site):
+            self._change(site)
+
+    def has_entered(self, site: str) -> bool:
+        """Return whether the crawl may have rows about *site*."""
+        return self._crawl in self._row(site).crawls
+
+    def leave(self, site: str) -> None:
+        """Erase what the crawl has met at *site*."""
+        row = self._row(site)
+        self._put(row.without_crawl(self._crawl))
 
     def hosts(self, site: str) -> int:
         """Return the number of admitted hosts of *site*."""
@@ -246,6 +262,8 @@ class Sites:
 
     def _change(self, site: str, **changes: Any) -> None:
         """Change what the crawl has met at *site*."""
+        if self.is_closed:
+            return
         self._put(self._row(site).with_crawl(self._crawl, replace(self._own(site), **changes)))
 
     def _put(self, row: SiteRow) -> None:

@@ -203,6 +203,11 @@ class Tally:
         }
         self.daily.erase(target)
 
+    def drop(self) -> None:
+        """Drop the rows of the crawl in the partition."""
+        self._rows.drop((self._row.crawl, self._row.partition))
+        self.daily.drop()
+
     def count_refused(self, rule: Hazard) -> list[str]:
         """Count a URL that *rule* refuses; return the hazards that were counted."""
         hazards = counted_by("frontier", [rule])

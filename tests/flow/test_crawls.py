@@ -4,23 +4,26 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from console.tables import TABLES
 from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Page
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode, encode, split_key
+from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HostRow, UrlRow
+from services.frontier.rows import HostRow, PartitionTallyRow, SiteRow, UrlRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl, Web
 
 SHARED, OF_A, OF_B = "http://shared.test", "http://a.test", "http://b.test"
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
-DELAY, TOOK = 1.0, 0.1
+DELAY, TOOK, DAY = 1.0, 0.1, 86400.0
 A, B = DEFAULT_CRAWL, "b"
 SCOPES = {A: "domain('shared.test', 'a.test')", B: "domain('shared.test', 'b.test')"}
 OPTIONS = {"delay": DELAY, "delay_factor": 0.0, "batch": 4, "worth_parking": False}
@@ -35,13 +38,18 @@ def pages(count: int) -> dict[str, list[str]]:
     }
 
 
-def web(count: int) -> Web:
+def web(count: int, failing: str = "") -> Web:
+    """Return a web of *count* pages on each host, with links out of all scopes. URLs that end with
+    *failing* are answered by 500."""
     links = pages(count)
 
     def serve(url: str, now: float) -> tuple[float, Reply | Failure]:
         if url not in links:
             return TOOK, Reply(status=404, started_at=now, took=TOOK)
-        anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in links[url])
+        if failing and url.endswith(failing):
+            return TOOK, Reply(status=500, started_at=now, took=TOOK)
+        found = [*links[url], f"http://elsewhere{url.removeprefix('http://')[0]}.test/"]
+        anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in found)
         body = f"<html><title>{url}</title><body><h1>This is {url}</h1>{anchors}".encode()
         return TOOK, Reply(status=200, headers=HTML, body=body, started_at=now, took=TOOK)
 
@@ -205,4 +213,112 @@ def test_crashes_lose_no_url_of_either_crawl(lives: list[int], weight: float, se
         assert crawl.run()
         assert visited(crawl) == published(crawl) == expected(6)
         assert all(row.queued == 0 for row in crawl._store().table(HostRow).everything())
+        assert min(gaps(crawl)) >= DELAY - 1e-6
+
+
+ROWS_OF_CRAWLS: tuple[Any, ...] = tuple(
+    kind for kind in TABLES if "crawl" in kind.__annotations__ and kind is not ControlRow
+)
+
+
+def rows_of(crawl: VirtualCrawl, name: str) -> dict[str, list[Any]]:
+    """Return the rows of the crawl *name* by table."""
+    found = defaultdict[str, list[Any]](list)
+    for kind in ROWS_OF_CRAWLS:
+        for row in crawl._store().table(kind).everything():
+            if row.crawl == name:
+                found[kind.table].append(row)
+    return dict(found)
+
+
+def remove(crawl: VirtualCrawl, name: str) -> None:
+    crawl.define(scope=SCOPES[name], crawl=name, removed=True, paused=True)
+
+
+def assert_removed(crawl: VirtualCrawl, name: str) -> None:
+    """Assert that no row and no document of the crawl *name* is left."""
+    assert rows_of(crawl, name) == {}
+    for kind in (HostRow, SiteRow):
+        assert not [row for row in crawl._store().table(kind).everything() if name in row.crawls]
+    records = crawl.log.tail([PAGES.name]).poll(0)
+    assert not [one.key for one in records if split_key(one.key)[0] == name and one.value]
+
+
+@pytest.mark.parametrize("name", [A, B])
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 12.0, 500.0])
+def test_removed_crawl_leaves_no_rows_and_the_other_is_complete(
+    tmp_path: Path, seconds: float, name: str
+) -> None:
+    crawl = two_crawls(tmp_path, 20)
+    crawl.run(until=crawl.now + seconds)
+    remove(crawl, name)
+    assert crawl.run()
+    assert_removed(crawl, name)
+    other = B if name == A else A
+    assert visited(crawl) == {other: expected(20)[other]}
+    assert min(gaps(crawl)) >= DELAY - 1e-6
+    requests = Counter(url for _, _, url in crawl.requests)
+    assert requests[f"{SHARED}/robots.txt"] == 1
+    assert crawl.lag() == 0
+
+
+def results(crawl: VirtualCrawl, name: str) -> dict[str, tuple[str, str, int]]:
+    """Return outcome, verdict and the number of visits of each URL of the crawl *name*."""
+    rows = rows_of(crawl, name)
+    verdicts = {row.url: row.verdict for row in rows["verdicts"]}
+    return {row.url: (row.outcome, verdicts.get(row.url, ""), row.earlier) for row in rows["urls"]}
+
+
+def test_results_of_a_crawl_equal_those_of_a_run_without_removal(tmp_path: Path) -> None:
+    kept = two_crawls(tmp_path / "kept", 12)
+    assert kept.run()
+    assert {"urls", "verdicts", "page_history", "tallies", "documents"} <= rows_of(kept, B).keys()
+    crawl = two_crawls(tmp_path / "removed", 12)
+    crawl.run(until=crawl.now + 8.0)
+    remove(crawl, B)
+    assert crawl.run()
+    assert results(crawl, A) == results(kept, A)
+
+
+@pytest.mark.parametrize("seconds", [30.0, 300.0, 3 * DAY])
+def test_removed_crawl_leaves_no_plans(tmp_path: Path, seconds: float) -> None:
+    crawl = VirtualCrawl(tmp_path, web(12, failing="/7"), None, **OPTIONS)
+    plans = {"revisit": "fixed:1d", "budget": 10_000}
+    crawl.define(f"{SHARED}/0", f"{OF_A}/0", scope=SCOPES[A])
+    crawl.define(f"{SHARED}/0", f"{OF_B}/0", scope=SCOPES[B], crawl=B, **plans)
+    crawl.run(until=crawl.now + seconds)
+    before = rows_of(crawl, B)
+    assert {"plans", "due", "parked", "parked_limits", "partition_plans"} <= before.keys()
+    remove(crawl, B)
+    assert crawl.run()
+    assert_removed(crawl, B)
+    assert visited(crawl) == {A: {url for url in expected(12)[A] if not url.endswith("/7")}}
+    totals = [*crawl._store().table(PartitionTallyRow).everything()]
+    assert sum(row.due_count for row in totals) == 0
+
+
+@settings(deadline=None, max_examples=10)
+@given(
+    st.lists(st.integers(1, 300), max_size=5),
+    st.sampled_from([A, B]),
+    st.sampled_from([0.5, 6.0, 60.0]),
+    st.integers(0, 99),
+)
+def test_crashes_leave_no_rows_of_a_removed_crawl(
+    lives: list[int], name: str, seconds: float, seed: int
+) -> None:
+    with TemporaryDirectory() as folder:
+        fate = Fate(seed)
+        crawl = two_crawls(Path(folder), 6, 1.0, fate)
+        crawl.run(until=crawl.now + seconds)
+        remove(crawl, name)
+        for life in lives:
+            fate.left = life
+            with suppress(Died):
+                crawl.run(until=crawl.now + 30.0)
+            crawl.crash()
+        assert crawl.run()
+        assert_removed(crawl, name)
+        other = B if name == A else A
+        assert visited(crawl) == {other: expected(6)[other]}
         assert min(gaps(crawl)) >= DELAY - 1e-6

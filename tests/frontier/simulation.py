@@ -8,6 +8,7 @@ from gossamer.events import (
     DEFAULT_CRAWL,
     CrawlDefined,
     Discovery,
+    ErasureBegun,
     Event,
     HostCheckedOut,
     Outcome,
@@ -16,7 +17,9 @@ from gossamer.events import (
     RobotsAnswered,
     UrlsAdmitted,
     UrlsDiscovered,
+    UrlsErased,
     VisitEnded,
+    VisitsErased,
 )
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.settings import FrontierSettings
@@ -192,7 +195,12 @@ class Simulation:
                 self.frontier.handle(self.give_verdict(ended), self.now)
         if self.frontier.must_catch_up(self.now) and not self.unread:
             self.catch_up()
-        for event in self.frontier.wake(self.now):
+        for event in [*self.frontier.wake(self.now)]:
+            if isinstance(event, ErasureBegun):
+                self.frontier.handle(erase_at_once(event), self.now)
+                continue
+            if isinstance(event, VisitsErased):
+                continue
             if isinstance(event, RobotsAnswered):
                 self.answers.append(event)
                 continue
@@ -260,3 +268,18 @@ class Simulation:
                 gaps.append((host_key(url), start - ends[host_key(url)]))
             ends[host_key(url)] = end
         return gaps
+
+
+def erase_at_once(event: ErasureBegun) -> UrlsErased:
+    """Return the reply of dedup."""
+    return UrlsErased(
+        crawl=event.crawl,
+        at=event.at,
+        site=event.site,
+        erasure=event.erasure,
+        part=event.part,
+        last=event.last,
+        hosts=event.hosts,
+        urls=event.urls,
+        removal=event.removal,
+    )

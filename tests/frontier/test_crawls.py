@@ -150,6 +150,21 @@ def test_removed_crawl_is_not_visited_and_the_other_goes_on() -> None:
     assert min(gap for _, gap in sim.gaps()) >= DELAY
 
 
+def test_lease_of_a_removed_crawl_ends_without_an_answer() -> None:
+    sim = two_crawls()
+    sim.admit(*urls("b", 20), crawl="b")
+    run_until_visits(sim, 1)
+    row = sim.store.table(HostRow).get("a.test", HOST)
+    assert row and row.lease.crawl == "b" and row.condition is Condition.CHECKED_OUT
+    sim._coming.clear()
+    sim.admit(*urls(DEFAULT_CRAWL, 5))
+    sim.define("b", removed=True)
+    sim.run()
+    row = sim.store.table(HostRow).get("a.test", HOST)
+    assert row and row.crawls.keys() == {DEFAULT_CRAWL}
+    assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 5
+
+
 def test_crawl_that_was_idle_saves_no_credit() -> None:
     sim = two_crawls()
     sim.admit(*urls(DEFAULT_CRAWL, 200))
