@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.events import DEFAULT_CRAWL, Outcome, Speed, SpeedSet
+from gossamer.events import DEFAULT_CRAWL, ErasureBegun, Outcome, Speed, SpeedSet
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow
+from services.frontier.removal import MAX_SITES
+from services.frontier.rows import HostRow, PartitionPlansRow, QueuedUrl, SiteRow, TallyRow, UrlRow
 from services.frontier.tally import Tally
 from tests.frontier.simulation import START, Simulation, page
 
@@ -250,3 +252,23 @@ def test_restarts_lose_no_url_of_any_crawl_and_keep_delays(
     assert all(gap >= DELAY for _, gap in sim.gaps())
     rows = [row for row in sim.store.table(HostRow).everything()]
     assert all(row.queued == 0 for row in rows)
+
+
+def test_sites_of_a_removed_crawl_are_erased_a_few_at_a_time() -> None:
+    sim = two_crawls()
+    for number in range(50):
+        admit_to_both(sim, 2, f"http://a{number}.test")
+    run_until_visits(sim, 30)
+    sim.define("b", removed=True)
+    begun = [event for event in sim.frontier.wake(sim.now) if isinstance(event, ErasureBegun)]
+    assert 0 < len(begun) <= MAX_SITES
+    assert all(event.removal and event.crawl == "b" for event in begun)
+    # All processes crash before dedup has answered.
+    sim.start()
+    sim.define("b", removed=True)
+    sim.run()
+    assert not [row for row in sim.store.table(SiteRow).everything() if "b" in row.crawls]
+    of_crawl: tuple[Any, ...] = (QueuedUrl, UrlRow, TallyRow, PartitionPlansRow)
+    for kind in of_crawl:
+        assert not [row for row in sim.store.table(kind).everything() if row.crawl == "b"]
+    assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 100
