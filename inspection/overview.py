@@ -6,7 +6,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from gossamer import clock
-from gossamer.events import Outcome
+from gossamer.events import CrawlDefined, Outcome
 from gossamer.events.hazards import Hazard
 from inspection.archives import ArchiveBuffer
 from inspection.crawl import OpenCrawl
@@ -21,6 +21,8 @@ from services.frontier.conditions import Condition
 HOUR = 3600.0
 MIN_RATE_TIME = 600.0
 """Seconds of the present hour from which the rate is that of this hour alone."""
+MIN_NEW_TIME = 10.0
+"""Seconds that a crawl counts as working, however new its definition is."""
 MAX_LAG = 60.0
 """Seconds. An older unconsumed record is a problem."""
 MAX_FAILURES = 5
@@ -150,7 +152,7 @@ def make_overview(
 ) -> Overview:
     """Return the overview of a crawl with this *status* and *workload* at the time *now*."""
     progress, limit = status.progress, find_limit(status.progress, workload)
-    rate = _rate(progress, now)
+    rate = _rate(progress, status.definition, now)
     lags = times.lags() if times else _lags_of(progress)
     left = seconds_left(progress, workload, rate)
     budgets = tuple(_budgets(status, workload, rate))
@@ -182,13 +184,16 @@ def make_overview(
     )
 
 
-def _rate(progress: Progress, now: float) -> float:
-    """Return pages a second, of the present hour, and of the one before if this one is young."""
+def _rate(progress: Progress, definition: CrawlDefined | None, now: float) -> float:
+    """Return pages a second, of the present hour, and of the one before if this one is young. A
+    crawl whose first page is of these hours has worked since its definition."""
     hour, elapsed = divmod(now, HOUR)
     pages = sum(progress.hours.get(str(int(hour)), ()))
     before = sum(progress.hours.get(str(int(hour) - 1), ()))
     if elapsed < MIN_RATE_TIME and before:
         pages, elapsed = pages + before, elapsed + HOUR
+    if definition and pages == sum(map(sum, progress.hours.values())):
+        elapsed = min(elapsed, max(now - definition.at, MIN_NEW_TIME))
     return pages / max(elapsed, 1.0)
 
 

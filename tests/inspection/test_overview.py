@@ -68,6 +68,13 @@ def test_rate_is_that_of_the_present_hour_and_of_the_one_before_if_it_is_young()
     assert overview(hours={str(HOUR - 1): (3600, 0, 0)}).rate == 0.0
 
 
+def test_rate_of_a_new_crawl_is_that_since_its_definition() -> None:
+    new = replace(DEFINED, at=NOW - 20.0)
+    assert overview(hours={str(HOUR): (30, 6, 4)}, definition=new).rate == 2.0
+    older = {str(HOUR): (1700, 50, 50), str(HOUR - 1): (3600, 0, 0)}
+    assert overview(hours=older, definition=new).rate == 1.0
+
+
 def test_folder_in_which_no_crawl_runs_says_how_to_continue_it() -> None:
     # The end of a run pauses all crawls of the folder.
     found = overview(is_running=False, are_all_paused=True)
