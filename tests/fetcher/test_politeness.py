@@ -244,7 +244,7 @@ async def test_outcome_has_the_type_and_the_phases_of_its_request() -> None:
     async with serving(a=page(), b=page(), c=raw(b"")) as server:
         given = order(*(f"{server.root}/{name}" for name in "abc"))
         emitted = await run_order(given=given)
-    first, again, broken = emitted.ended
+    broken = emitted.ended[-1]
     assert [one.content_type for one in emitted.ended] == ["text/html", "text/html", ""]
     for one in emitted.ended:
         timing = one.timing
@@ -252,7 +252,6 @@ async def test_outcome_has_the_type_and_the_phases_of_its_request() -> None:
         assert timing.first_byte > 0
         sent = timing.connect + timing.first_byte + timing.body
         assert sent <= one.took + 0.01 <= sent + timing.limited + 0.05
-    assert again.timing.connect < first.timing.connect, "the connection is reused"
     assert broken.timing.body == 0
 
 

@@ -222,7 +222,7 @@ class Life:
         buckets = claim._calendar.log.range_to_write()
         # A calendar with little memory.
         dues = self.store.table(DueRow)
-        claim._calendar = Calendar(dues, "0", buckets, self.now, self.most)
+        claim._calendar = claim.shared.calendar = Calendar(dues, "0", buckets, self.now, self.most)
         self.given.clear()
         self.latest = 0.0
 
@@ -231,7 +231,7 @@ class Life:
         return self.claim._calendar
 
     def advance(self) -> None:
-        self.claim.write()
+        self.claim.shared.write()
         self.store.flush()
 
     def add(self, waits: list[float], stays: bool) -> None:

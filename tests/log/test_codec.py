@@ -17,6 +17,7 @@ from gossamer.errors import Newer, Poison
 from gossamer.events import (
     PRIORITY_LIMIT,
     Blob,
+    ChangedSetting,
     CrawlDefined,
     DeadLetter,
     Discovery,
@@ -86,6 +87,9 @@ def instances(kind: type[Any]) -> st.SearchStrategy[Any]:
         "priority": st.integers(-PRIORITY_LIMIT, PRIORITY_LIMIT),
         "every": st.floats(0, 1e9),
         "linked_at": st.floats(0, 1e9),
+        "weight": st.floats(0, 1e6, exclude_min=True),
+        "before": st.dictionaries(st.text(), st.text()),
+        "after": st.dictionaries(st.text(), st.text()),
     }
     if kind in (Discovery, Visit):
         narrow["score"] = st.none() | st.floats(0, 1)
@@ -96,6 +100,7 @@ def instances(kind: type[Any]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(fields).map(lambda drawn: kind(**drawn))
 
 
+st.register_type_strategy(ChangedSetting, instances(ChangedSetting))
 st.register_type_strategy(Discovery, instances(Discovery))
 st.register_type_strategy(Visit, instances(Visit))
 st.register_type_strategy(Speed, instances(Speed))
