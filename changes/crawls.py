@@ -63,7 +63,7 @@ def _difference_line(difference: Difference) -> str:
 
 
 def _seed_lines(before: SeedsApplied | None, after: SeedsApplied) -> Iterator[str]:
-    """Yield new seeds, and those of *before* that are gone, a line each."""
+    """Yield a line for each new seed, and for each seed of *before* that is gone."""
     yield from _listed("new seed", new_seeds(before, after))
     if before:
         gone = "seed no longer in the file (its pages stay)"

@@ -1,4 +1,4 @@
-"""What a change of a setting would concern, read from the store for a dry run.
+"""Effects of a change of a setting, read from the store for a dry run.
 
 A change itself needs the log alone: an urgent block does not wait for the store.
 """

@@ -21,7 +21,7 @@ Item = Event | Message
 
 
 class ChangeRequest(Struct, frozen=True, kw_only=True):
-    """Who requests a change, by which means, and why."""
+    """The person or program that requests a change, the means, and the reason."""
 
     actor: str
     """A person or a token, as in `ChangeRecorded`."""
@@ -43,7 +43,7 @@ class Effect(Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()
     """The subjects that do not change, each with the reason."""
     estimate: tuple[str, ...] = ()
-    """What the change concerns, as a dry run found it in the store."""
+    """Hosts and URLs that the change concerns, as a dry run found them in the store."""
     count: int | None = None
     """Number of changed rules, URLs or other subjects. None means that it was not counted yet."""
 

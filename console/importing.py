@@ -61,7 +61,7 @@ WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst")
 WACZ_SUFFIX = ".wacz"
 MAGIC_BYTES = 4
 MAX_PROBLEMS = 20
-"""Problems of which the text is kept."""
+"""Maximum number of problems whose text is kept."""
 
 _protocol = re.compile(rb"(?im)^warc-protocol: *([^\r\n]+)")
 

@@ -1,4 +1,4 @@
-"""Rate limits: how many requests a user, a token or an address may make. Logic is told the time."""
+"""Rate limits for the requests of a user, a token or an address. Logic is told the time."""
 
 from collections import OrderedDict
 from typing import NamedTuple

@@ -94,7 +94,7 @@ async def get_sites(reader: FromCrawl, site: OfSite = "", limit: Limit = 100) ->
 
 @get("/v1/crawls/{crawl:str}/parts", summary="The parts of a site", opt={ROLE: "view"})
 async def get_parts(reader: FromCrawl, site: OfSite) -> SiteParts:
-    """What the visits to the parts of a site brought, its budgets, and its parked URLs."""
+    """The worth of the parts of a site, its budgets, and its parked URLs."""
     return await reader.read(lambda crawl: read_parts(crawl, site))
 
 
