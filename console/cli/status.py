@@ -60,7 +60,8 @@ def print_crawls(place: OpenCrawl, as_json: bool) -> int:
         for crawl in crawls:
             print(json_line(msgspec.json.encode(crawl)))
         return 0
-    say(f"{place.name}: {plural(len(crawls), 'crawl')}; --crawl ID shows one of them.")
+    hint = "; --crawl ID shows one of them" if len(crawls) > 1 else ""
+    say(f"{place.name}: {plural(len(crawls), 'crawl')}{hint}.")
     print_lines(Line(crawl.crawl, summary_of(crawl), _STYLES[crawl.state]) for crawl in crawls)
     return 0
 
