@@ -445,7 +445,7 @@ class CheckIn:
         site, row = event.site, partition.find(event.site, event.host).row
         if event.in_links:
             partition.parts.record_page_in_links(site, event.in_links)
-        new = None if _is_other_session(row, event) else new_texts_of(event)
+        new = None if _is_other_session(row, event) else self._count_new_texts(event)
         if new is not None:
             partition.parts.count_harvest(site, HarvestPoint(event.at, links=event.links))
             partition.parts.record_visit(site, event.visit, new, event.size, now)
@@ -461,6 +461,15 @@ class CheckIn:
             self._note_copies(partition, event, now)
         self._verdicts.put(_verdict_row(event))
         self._history.put(_history_row_of_verdict(event))
+
+    def _count_new_texts(self, event: PageDeduplicated) -> float | None:
+        """Return how many new texts the visit brought; None if it does not count, as a first visit
+        that was made once more after a crash: its words are known from the one before."""
+        new = new_texts_of(event)
+        if new is None or new == 1.0:
+            return new
+        before = self._verdicts.get((event.crawl, event.host), event.visit.url)
+        return new if before is None else None
 
     def record_imported(self, partition: Partition, event: PageDeduplicated) -> None:
         """Add the capture of another crawl to the history of its page.

@@ -39,6 +39,7 @@ class TrapSite:
         """URL → the sketch of the sites that link to it, for its verdict."""
         self.copied = dict[str, str]()
         """URL without a new text → the URL whose text it has."""
+        self.verdicts: list[PageDeduplicated] = []
         self.sim = Simulation(self._answer, **settings)  # type: ignore[arg-type]
         self.sim.give_verdict = self._give_verdict
 
@@ -47,7 +48,7 @@ class TrapSite:
 
     def _give_verdict(self, ended: VisitEnded) -> PageDeduplicated:
         is_new = self.has_news or "/cal/" not in ended.visit.url
-        return PageDeduplicated(
+        verdict = PageDeduplicated(
             at=ended.started_at,
             site=ended.site,
             host=ended.host,
@@ -58,6 +59,8 @@ class TrapSite:
             size=1000,
             in_links=self.in_links.get(ended.visit.url, 0),
         )
+        self.verdicts.append(verdict)
+        return verdict
 
     def discover(self, *paths: str, repeated: bool = False) -> None:
         """Admit URLs that a page of the site links to."""
@@ -124,6 +127,21 @@ def test_copies_of_a_page_under_another_session_id_do_not_count() -> None:
     site.discover(*(f"{page}?visitor={kept}" for page in calendar(40, 8)))
     site.run(600.0)
     assert len(site.visited("/cal/")) == 48
+
+
+def test_repeated_visits_to_a_page_do_not_count() -> None:
+    site = TrapSite()
+    site.discover("/docs/start")
+    site.run(60.0)
+    (verdict,) = site.verdicts
+    for number in range(10):
+        # After a crash the visit is made again, and its words are known by then.
+        visit = replace(verdict.visit, id=f"{verdict.visit.id}-{number}")
+        site.sim.handle(replace(verdict, visit=visit, novelty=0.0))
+    site.discover("/docs/1", "/docs/2", "/docs/3")
+    site.run(60.0)
+    assert len(site.visited("/docs/")) == 4
+    assert site.parked() == {}
 
 
 def test_other_parts_are_visited_while_one_is_parked() -> None:
