@@ -9,8 +9,9 @@ The form of a rule determines its subject, whatever the scheme:
     example.org/a?b               one URL
     192.0.2.0/24, 2001:db8::/32   all hosts with an address in a network, or one address
 
-The addresses of a host are known only after its resolution, so only the fetcher checks rules of
-networks. Every service that passes a URL on checks all other rules.
+The addresses of a named host are known only after its resolution, so only the fetcher checks them
+against rules of networks. Every service that passes a URL on checks all other rules, and those of
+networks if the host is an address.
 """
 
 import re
@@ -103,9 +104,8 @@ class Blocklist:
         """Rule → the event that set it."""
         self._lifted: dict[str, int] = {}
         self.lifted = 0
-        """A number that changes when a rule about hosts or URLs is lifted, or a lifted one is set
-        again. It is 0 without lifted rules. Processes that have read the same events compute the
-        same number."""
+        """A number that changes when a rule is lifted, or a lifted one is set again. It is 0
+        without lifted rules. Processes that have read the same events compute the same number."""
         self._prefixes = defaultdict[str, set[str]](set)
         """Authority → forbidden prefixes of URLs."""
         self._networks = defaultdict[tuple[int, int], set[int]](set)
@@ -124,10 +124,9 @@ class Blocklist:
         self.lifted ^= self._lifted.pop(rule, 0)
         if event.lifted:
             self.rules.pop(rule, None)
-            if not network:
-                digest = blake2b(f"{rule} {event.at}".encode(), digest_size=8).digest()
-                self._lifted[rule] = int.from_bytes(digest)
-                self.lifted ^= self._lifted[rule]
+            digest = blake2b(f"{rule} {event.at}".encode(), digest_size=8).digest()
+            self._lifted[rule] = int.from_bytes(digest)
+            self.lifted ^= self._lifted[rule]
         else:
             self.rules[rule] = event
         if network:

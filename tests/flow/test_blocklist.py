@@ -106,6 +106,20 @@ def test_forbidden_seed_has_outcome_blacklisted_until_the_rule_is_lifted(tmp_pat
     assert request_counts(crawl) == Counter([f"{B}/3"])
 
 
+def test_url_with_an_address_is_visited_after_the_rule_of_its_network_is_lifted(
+    tmp_path: Path,
+) -> None:
+    start, address = "http://a.test/", "http://93.184.216.34/"
+    crawl = virtual_crawl(tmp_path, {start: [address], address: []}, 0.0)
+    change_blocklist(crawl, "93.184.216.0/24")
+    crawl.define(start)
+    assert crawl.run()
+    assert request_counts(crawl) == Counter([start])
+    change_blocklist(crawl, "93.184.216.0/24", lifted=True)
+    assert crawl.run()
+    assert request_counts(crawl) == Counter([start, address])
+
+
 def test_rest_of_an_order_in_flight_is_returned_and_does_not_count_against_the_budget(
     tmp_path: Path,
 ) -> None:
