@@ -12,7 +12,7 @@ from gossamer.overrides import Overridden, overridden_site
 from gossamer.web.url import host_name, site_of
 from inspection.crawl import OpenCrawl
 from inspection.figures import duration, plural
-from inspection.hosts import Host, read_hosts
+from inspection.hosts import Host, HostQuery, read_hosts
 
 MAX_RULES, MAX_HOSTS, MAX_LISTED_HOSTS = 20, 1000, 5
 """Rules of a change that are examined, hosts of a site that are read, and hosts that are listed."""
@@ -76,4 +76,4 @@ def _pace_text(host: Host, after: SiteOverridden | HostOverridden) -> str:
 
 
 def _hosts(crawl: OpenCrawl, site: str) -> list[Host]:
-    return read_hosts(crawl, site=site, limit=MAX_HOSTS)
+    return read_hosts(crawl, HostQuery(site=site), MAX_HOSTS)

@@ -11,11 +11,10 @@ value changes may therefore appear twice or be missed; all others appear once.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,9 +22,21 @@ from msgspec.structs import replace
 from gossamer import clock
 from gossamer.errors import BadSettings, Unavailable
 from inspection.crawl import OpenCrawl, open_crawl
-from inspection.hosts import Host, host_of, read_some_hosts
+from inspection.hosts import (
+    ALL_SITES,
+    Host,
+    HostQuery,
+    HostSort,
+    SiteQuery,
+    SiteSort,
+    SiteSums,
+    host_of,
+    iterate_sites,
+    read_some_hosts,
+    sums_of_site,
+)
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow
+from services.frontier.rows import HostRow, SiteRow
 
 if TYPE_CHECKING:
     from gossamer.settings import Settings
@@ -40,59 +51,6 @@ MAX_VALUE = 1e18
 """No sort value is as large."""
 MIN_TRIGRAM = 3
 """Characters of a search that the index of names can answer."""
-
-NAMED = f"SELECT rowid FROM names WHERE names MATCH ? LIMIT {MAX_MATCHES + 1}"
-
-
-class HostSort(StrEnum):
-    """The columns that hosts can be sorted by."""
-
-    HOST = "host"
-    QUEUED = "queued"
-    VISITS = "visits"
-    PAGES = "pages"
-    RECEIVED = "received"
-    DELAY = "delay"
-    READY_AT = "ready_at"
-    SECONDS_LEFT = "seconds_left"
-
-
-class SiteSort(StrEnum):
-    """The columns that sites can be sorted by."""
-
-    SITE = "site"
-    HOSTS = "hosts"
-    QUEUED = "queued"
-    VISITS = "visits"
-    PAGES = "pages"
-    RECEIVED = "received"
-
-
-class HostQuery(Struct, frozen=True, kw_only=True):
-    """Which hosts are listed, and in which order."""
-
-    search: str = ""
-    """A part of the host key, such as `example` or `https://`; "" for all hosts."""
-    condition: Condition | None = None
-    cause: str | None = None
-    """Only hosts that back off because of this outcome."""
-    site: str = ""
-    sort: HostSort = HostSort.QUEUED
-    is_ascending: bool = False
-
-
-class IndexedSite(Struct, frozen=True, kw_only=True):
-    """A site with the sums of its hosts, at the time of the scan."""
-
-    site: str
-    hosts: int
-    queued: int
-    visits: int
-    pages: int
-    received: int
-    """Bytes."""
-    backing_off: int
-    """Its hosts that back off."""
 
 
 class HostPage(Struct, frozen=True, kw_only=True):
@@ -112,11 +70,15 @@ class HostPage(Struct, frozen=True, kw_only=True):
 class SitePage(Struct, frozen=True, kw_only=True):
     """Some sites of a sorted list."""
 
-    sites: tuple[IndexedSite, ...]
+    sites: tuple[SiteSums, ...]
     next: str | None
+    """The cursor of the next page; null after the last site."""
     total: int
+    """Sites in the whole list."""
+    is_total_least: bool
+    """Whether the list has more than `total` sites."""
     as_of: float
-    """When the sites were read, in epoch seconds."""
+    """When the sums were read, in epoch seconds."""
 
 
 class IndexSummary(Struct, frozen=True, kw_only=True):
@@ -137,25 +99,55 @@ class IndexSummary(Struct, frozen=True, kw_only=True):
 _COLUMNS = (
     "host, site, condition, cause, queued, visits, pages, received, delay, ready_at, seconds_left"
 )
-_STAGED = f"CREATE TEMP TABLE staged ({_COLUMNS})"
-_INSERT = f"INSERT INTO staged VALUES ({', '.join('?' * len(_COLUMNS.split(',')))})"
+_SUMS = "site, hosts, queued, visits, pages, received, backing_off, refused_urls"
+_STAGED = f"""
+CREATE TEMP TABLE staged ({_COLUMNS}, crawls);
+CREATE TEMP TABLE staged_sites (site, refused_urls, crawls);
+"""
+_INSERT = f"INSERT INTO staged VALUES ({', '.join('?' * (len(_COLUMNS.split(',')) + 1))})"
+_INSERT_SITE = "INSERT INTO staged_sites VALUES (?, ?, ?)"
+_INDEXES = "".join(
+    f"CREATE INDEX {table}_by_{name} ON {table} ({name}, id);"
+    for table, sort in (("hosts", HostSort), ("sites", SiteSort))
+    for name in sort
+    if name not in ("host", "site")
+)
 _BUILD = f"""
 CREATE TABLE hosts (id INTEGER PRIMARY KEY, {_COLUMNS.replace("host,", "host TEXT UNIQUE,", 1)});
 INSERT INTO hosts ({_COLUMNS}) SELECT {_COLUMNS} FROM staged ORDER BY host;
-DROP TABLE staged;
-{"".join(f"CREATE INDEX by_{name} ON hosts ({name}, id);" for name in HostSort if name != "host")}
 CREATE INDEX by_condition ON hosts (condition);
 CREATE INDEX by_cause ON hosts (cause) WHERE cause IS NOT NULL;
 CREATE INDEX by_site ON hosts (site);
-CREATE VIRTUAL TABLE names USING fts5(
+CREATE TABLE hosts_crawls (crawl, id, PRIMARY KEY (crawl, id)) WITHOUT ROWID;
+INSERT INTO hosts_crawls SELECT one.value, hosts.id
+    FROM staged CROSS JOIN hosts USING (host), json_each(staged.crawls) one;
+CREATE VIRTUAL TABLE hosts_names USING fts5(
     host, content='hosts', content_rowid='id', tokenize='trigram'
 );
-INSERT INTO names (names) VALUES ('rebuild');
-CREATE TABLE sites AS
-    SELECT site, count(*) hosts, sum(queued) queued, sum(visits) visits, sum(pages) pages,
-        sum(received) received, sum(condition = '{Condition.BACKING_OFF}') backing_off
-    FROM hosts GROUP BY site;
-{"".join(f"CREATE INDEX sites_by_{name} ON sites ({name}, site);" for name in SiteSort)}
+INSERT INTO hosts_names (hosts_names) VALUES ('rebuild');
+CREATE TABLE sites (id INTEGER PRIMARY KEY, {_SUMS.replace("site,", "site TEXT UNIQUE,", 1)});
+INSERT INTO sites ({_SUMS})
+    SELECT site, sum(hosts), sum(queued), sum(visits), sum(pages), sum(received),
+        sum(backing_off), sum(refused_urls)
+    FROM (
+        SELECT site, 1 hosts, queued, visits, pages, received,
+            condition = '{Condition.BACKING_OFF}' backing_off, 0 refused_urls FROM hosts
+        UNION ALL SELECT site, 0, 0, 0, 0, 0, 0, refused_urls FROM staged_sites
+    ) GROUP BY site ORDER BY site;
+{_INDEXES}
+CREATE TABLE sites_crawls (crawl, id, PRIMARY KEY (crawl, id)) WITHOUT ROWID;
+INSERT INTO sites_crawls SELECT one.value, sites.id
+    FROM staged CROSS JOIN sites USING (site), json_each(staged.crawls) one WHERE true
+    ON CONFLICT DO NOTHING;
+INSERT INTO sites_crawls SELECT one.value, sites.id
+    FROM staged_sites CROSS JOIN sites USING (site), json_each(staged_sites.crawls) one WHERE true
+    ON CONFLICT DO NOTHING;
+CREATE VIRTUAL TABLE sites_names USING fts5(
+    site, content='sites', content_rowid='id', tokenize='trigram'
+);
+INSERT INTO sites_names (sites_names) VALUES ('rebuild');
+DROP TABLE staged;
+DROP TABLE staged_sites;
 CREATE TABLE counts AS
     SELECT 'condition' kind, condition name, count(*) hosts FROM hosts GROUP BY condition
     UNION ALL SELECT 'cause', cause, count(*) FROM hosts WHERE cause IS NOT NULL GROUP BY cause;
@@ -171,11 +163,14 @@ def fill_index(path: Path, data: Path | None, settings: "Settings | None") -> No
     """
     with open_crawl(settings, data) as crawl:
         table, began = crawl.store().table(HostRow), clock.now()
-        write_index(path, table.everything(), began)
+        write_index(path, table.everything(), began, iterate_sites(crawl))
 
 
-def write_index(path: Path, rows: Iterable[HostRow], began: float) -> None:
-    """Write the index of *rows*, of a scan that *began* at this time, in place of the file *path*.
+def write_index(
+    path: Path, rows: Iterable[HostRow], began: float, sites: Iterable[SiteRow] = ()
+) -> None:
+    """Write the index of hosts and *sites*, of a scan that *began* at this time, in place of the
+    file *path*.
 
     Readers of the file before keep it until their next search.
     """
@@ -184,9 +179,10 @@ def write_index(path: Path, rows: Iterable[HostRow], began: float) -> None:
     with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
         # The file is temporary: after a crash it is made again.
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
-        db.execute(_STAGED)
+        db.executescript(_STAGED)
         db.execute("BEGIN")
         db.executemany(_INSERT, map(_values, rows))
+        db.executemany(_INSERT_SITE, map(_site_values, sites))
         db.execute("COMMIT")
         db.executescript(_BUILD)
         db.execute(
@@ -211,7 +207,27 @@ def _values(row: HostRow) -> tuple[Any, ...]:
         host.delay,
         host.ready_at,
         host.seconds_left,
+        json.dumps([*row.crawls]),
     )
+
+
+def _site_values(row: SiteRow) -> tuple[Any, ...]:
+    return row.site, sums_of_site(row).refused_urls, json.dumps([*row.crawls])
+
+
+class _List(NamedTuple):
+    """A list that is searched: a table, the column of its names, and the order."""
+
+    table: str
+    name: str
+    sort: str
+    is_ascending: bool
+
+    @property
+    def named(self) -> str:
+        """The ids of at most one item more than `MAX_MATCHES` whose names match."""
+        names = f"{self.table}_names"
+        return f"SELECT rowid FROM {names} WHERE {names} MATCH ? LIMIT {MAX_MATCHES + 1}"
 
 
 class HostIndex:
@@ -261,24 +277,14 @@ class HostIndex:
         *after*: the cursor of the page before. Raise BadSettings for an invalid cursor, and
         Unavailable before the first scan has ended.
         """
-        db = self._open()
-        where, values, is_selective = _conditions(db, query)
-        total = _count(db, "hosts", where, values)
-        name = "id" if query.sort is HostSort.HOST else query.sort.value
-        column = f"+{name}" if is_selective else name  # The sign keeps SQLite from its index.
-        if after is not None:
-            clause, more = _after_host(db, query, column, after)
-            where, values = [*where, clause], [*values, *more]
-        direction = "ASC" if query.is_ascending else "DESC"
-        rows = db.execute(
-            f"SELECT site, host, {column} FROM hosts {_where(where)}"
-            f" ORDER BY {column} {direction}, id {direction} LIMIT ?",
-            (*values, limit + 1),
-        ).fetchall()
-        shown, cursor = rows[:limit], None
-        if len(rows) > limit:
-            cursor = json.dumps([shown[-1][2] if name != "id" else None, shown[-1][1]])
-        (as_of,) = db.execute("SELECT as_of FROM about").fetchone()
+        db, chosen = self._open(), _List("hosts", "host", query.sort.value, query.is_ascending)
+        conditions = {
+            "condition": query.condition,
+            "cause": query.cause,
+            "site": query.site or None,
+        }
+        searched = _conditions(db, chosen, query.search, query.crawl, conditions)
+        rows, cursor, total, as_of = _find(db, chosen, "site, host", searched, after, limit)
         page = HostPage(
             hosts=(),
             next=cursor,
@@ -286,40 +292,24 @@ class HostIndex:
             is_total_least=total > MAX_COUNT,
             as_of=as_of,
         )
-        return [(site, host) for site, host, _ in shown], page
+        return [(site, host) for site, host, _ in rows], page
 
     def find_sites(
-        self,
-        search: str = "",
-        sort: SiteSort = SiteSort.HOSTS,
-        is_ascending: bool = False,
-        after: str | None = None,
-        limit: int = 100,
+        self, query: SiteQuery = ALL_SITES, after: str | None = None, limit: int = 100
     ) -> SitePage:
-        """Return *limit* sites whose names contain *search*, sorted.
+        """Return *limit* sites in the order of *query*.
 
         Raise BadSettings for an invalid cursor, and Unavailable before the first scan has ended.
         """
-        db = self._open()
-        where, values, is_selective = _site_conditions(db, search.strip().lower())
-        total = _count(db, "sites", where, values)
-        comparison, direction = (">", "ASC") if is_ascending else ("<", "DESC")
-        column = f"+{sort.value}" if is_selective else sort.value
-        if after is not None:
-            where = [*where, f"({column}, site) {comparison} (?, ?)"]
-            values = [*values, *_parse_cursor(after)]
-        rows = db.execute(
-            "SELECT site, hosts, queued, visits, pages, received, backing_off, "
-            f"{sort.value} FROM sites {_where(where)}"
-            f" ORDER BY {column} {direction}, site {direction} LIMIT ?",
-            (*values, limit + 1),
-        ).fetchall()
-        names = IndexedSite.__struct_fields__
-        (as_of,) = db.execute("SELECT as_of FROM about").fetchone()
+        db, chosen = self._open(), _List("sites", "site", query.sort.value, query.is_ascending)
+        searched = _conditions(db, chosen, query.search, query.crawl, {})
+        rows, cursor, total, as_of = _find(db, chosen, _SUMS, searched, after, limit)
+        names = SiteSums.__struct_fields__
         return SitePage(
-            sites=tuple(IndexedSite(**dict(zip(names, row, strict=False))) for row in rows[:limit]),
-            next=json.dumps([rows[limit - 1][-1], rows[limit - 1][0]]) if rows[limit:] else None,
-            total=total,
+            sites=tuple(SiteSums(**dict(zip(names, row, strict=False))) for row in rows),
+            next=cursor,
+            total=min(total, MAX_COUNT),
+            is_total_least=total > MAX_COUNT,
             as_of=as_of,
         )
 
@@ -341,42 +331,77 @@ def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
 
 
-def _conditions(db: sqlite3.Connection, query: HostQuery) -> tuple[list[str], list[Any], bool]:
-    """Return the SQL conditions of *query*, their values, and whether one of them chooses few
-    hosts, so that these are sorted and the sorted index is not searched."""
+class _Conditions(NamedTuple):
+    """The SQL conditions of a search."""
+
+    where: list[str]
+    values: list[Any]
+    is_selective: bool
+    """Whether one of them chooses few items, so that these are sorted and the sorted index is not
+    searched."""
+
+
+def _conditions(
+    db: sqlite3.Connection,
+    chosen: _List,
+    search: str,
+    crawl: str | None,
+    columns: Mapping[str, str | None],
+) -> _Conditions:
+    """Return the conditions for a part of the name, a crawl, and the values of *columns*."""
     where, values, is_selective = list[str](), list[Any](), False
-    chosen = {"condition": query.condition, "cause": query.cause, "site": query.site or None}
-    matches = {
-        f"SELECT id FROM hosts WHERE {name} = ? LIMIT {MAX_MATCHES + 1}": str(value)
-        for name, value in chosen.items()
-        if value is not None
-    }
-    where += [f"{name} = ?" for name, value in chosen.items() if value is not None]
-    values += matches.values()
-    if search := query.search.strip().lower():
+    table, matches = chosen.table, list[tuple[str, str]]()
+    for name, value in columns.items():
+        if value is not None:
+            where, values = [*where, f"{name} = ?"], [*values, str(value)]
+            ids = f"SELECT id FROM {table} WHERE {name} = ? LIMIT {MAX_MATCHES + 1}"
+            matches.append((ids, str(value)))
+    if crawl is not None:
+        of_crawl = f"SELECT id FROM {table}_crawls WHERE crawl = ?"
+        where.append(f"EXISTS ({of_crawl} AND {table}_crawls.id = {table}.id)")
+        values.append(crawl)
+        matches.append((f"{of_crawl} LIMIT {MAX_MATCHES + 1}", crawl))
+    if search := search.strip().lower():
         if not is_plain(search):
-            return ["0"], [], True
-        where, values = [*where, "host LIKE ? ESCAPE '!'"], [*values, _like(search)]
+            return _Conditions(["0"], [], True)
+        where, values = [*where, f"{chosen.name} LIKE ? ESCAPE '!'"], [*values, _like(search)]
         if len(search) >= MIN_TRIGRAM:
-            matches[NAMED] = _phrase(search)
-    for rows, value in matches.items():
+            matches.append((chosen.named, _phrase(search)))
+    for rows, value in matches:
         if _are_few(db, rows, value):
             where, values, is_selective = [*where, f"id IN ({rows})"], [*values, value], True
-    return where, values, is_selective
+    return _Conditions(where, values, is_selective)
 
 
-def _site_conditions(db: sqlite3.Connection, search: str) -> tuple[list[str], list[Any], bool]:
-    """Return the SQL conditions for sites, their values, and whether they choose few sites."""
-    if not search:
-        return [], [], False
-    if not is_plain(search):
-        return ["0"], [], True
-    where, values = ["site LIKE ? ESCAPE '!'"], [_like(search)]
-    # The name of a site is a part of the names of its hosts.
-    if len(search) >= MIN_TRIGRAM and _are_few(db, NAMED, phrase := _phrase(search)):
-        where.append(f"site IN (SELECT site FROM hosts WHERE id IN ({NAMED}))")
-        return where, [*values, phrase], True
-    return where, values, False
+def _find(
+    db: sqlite3.Connection,
+    chosen: _List,
+    columns: str,
+    searched: _Conditions,
+    after: str | None,
+    limit: int,
+) -> tuple[list[Any], str | None, int, float]:
+    """Return the *columns* and the sort values of *limit* items beyond the cursor *after*, the
+    cursor of the next page, the total, and the time of the scan."""
+    where, values, is_selective = searched
+    total = _count(db, chosen.table, where, values)
+    name = "id" if chosen.sort == chosen.name else chosen.sort
+    column = f"+{name}" if is_selective else name  # The sign keeps SQLite from its index.
+    if after is not None:
+        clause, more = _beyond(db, chosen, column, after)
+        where, values = [*where, clause], [*values, *more]
+    direction = "ASC" if chosen.is_ascending else "DESC"
+    rows = db.execute(
+        f"SELECT {columns}, {column}, {chosen.name} FROM {chosen.table} {_where(where)}"
+        f" ORDER BY {column} {direction}, id {direction} LIMIT ?",
+        (*values, limit + 1),
+    ).fetchall()
+    cursor = None
+    if len(rows) > limit:
+        *_, value, last = rows[limit - 1]
+        cursor = json.dumps([value if name != "id" else None, last])
+    (as_of,) = db.execute("SELECT as_of FROM about").fetchone()
+    return [row[:-1] for row in rows[:limit]], cursor, total, as_of
 
 
 def _phrase(search: str) -> str:
@@ -417,17 +442,19 @@ def _counts(db: sqlite3.Connection, kind: str) -> dict[str, int]:
     return dict(db.execute("SELECT name, hosts FROM counts WHERE kind = ?", (kind,)))
 
 
-def _after_host(
-    db: sqlite3.Connection, query: HostQuery, column: str, after: str
+def _beyond(
+    db: sqlite3.Connection, chosen: _List, column: str, after: str
 ) -> tuple[str, list[Any]]:
-    """Return the SQL condition for the hosts beyond the cursor *after*, and its values."""
-    value, host = _parse_cursor(after)
-    beyond = ">" if query.is_ascending else "<"
-    # Ids are in the order of names. The host itself may be missing in a newer index.
-    nearest = "<= ? ORDER BY host DESC" if query.is_ascending else ">= ? ORDER BY host"
-    found = db.execute(f"SELECT id FROM hosts WHERE host {nearest} LIMIT 1", (host,)).fetchone()
-    id_ = found[0] if found else 0 if query.is_ascending else MAX_ID
-    if query.sort is HostSort.HOST:
+    """Return the SQL condition for the items beyond the cursor *after*, and its values."""
+    value, last = _parse_cursor(after)
+    beyond = ">" if chosen.is_ascending else "<"
+    # Ids are in the order of names. The item itself may be missing in a newer index.
+    name = chosen.name
+    nearest = f"<= ? ORDER BY {name} DESC" if chosen.is_ascending else f">= ? ORDER BY {name}"
+    ids = f"SELECT id FROM {chosen.table} WHERE {name} {nearest} LIMIT 1"
+    found = db.execute(ids, (last,)).fetchone()
+    id_ = found[0] if found else 0 if chosen.is_ascending else MAX_ID
+    if chosen.sort == name:
         return f"{column} {beyond} ?", [id_]
     return f"({column}, id) {beyond} (?, ?)", [value, id_]
 

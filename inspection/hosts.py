@@ -1,14 +1,19 @@
 """Hosts and sites as data: conditions, queues, delays, settings and refused URLs."""
 
 from collections import Counter
-from collections.abc import Sequence
-from heapq import nlargest
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from heapq import nlargest, nsmallest
+from itertools import chain
+from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gossamer.crawl import host_overrides_of, overrides_of
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.overrides import merge_overrides, site_of_host
+from gossamer.store import Table
 from gossamer.web.url import host_name, site_of
 from inspection.crawl import OpenCrawl
 from inspection.figures import times
@@ -19,6 +24,8 @@ from services.frontier.rows import HostRow, RobotsRow, SigningState, SiteRow
 
 EQUAL = 1e-6
 """Delays are equal if they differ by at most this many seconds."""
+
+T = TypeVar("T")
 
 SIGNING_TEXTS = {
     SigningState.TRIED: "asks for signatures; signed requests are tried",
@@ -78,12 +85,90 @@ class Host(Struct, frozen=True, kw_only=True):
         return f"one request each {self.delay:.3g} s{reason}"
 
 
+class HostSort(StrEnum):
+    """The columns that hosts can be sorted by."""
+
+    HOST = "host"
+    QUEUED = "queued"
+    VISITS = "visits"
+    PAGES = "pages"
+    RECEIVED = "received"
+    DELAY = "delay"
+    READY_AT = "ready_at"
+    SECONDS_LEFT = "seconds_left"
+
+
+class SiteSort(StrEnum):
+    """The columns that sites can be sorted by."""
+
+    SITE = "site"
+    HOSTS = "hosts"
+    QUEUED = "queued"
+    VISITS = "visits"
+    PAGES = "pages"
+    RECEIVED = "received"
+    BACKING_OFF = "backing_off"
+    REFUSED = "refused_urls"
+
+
+class HostQuery(Struct, frozen=True, kw_only=True):
+    """Which hosts are listed, and in which order."""
+
+    search: str = ""
+    """A part of the host key, such as `example` or `https://`; "" for all hosts."""
+    condition: Condition | None = None
+    cause: str | None = None
+    """Only hosts that back off because of this outcome."""
+    site: str = ""
+    crawl: str | None = None
+    """Only hosts where this crawl has had URLs."""
+    sort: HostSort = HostSort.QUEUED
+    is_ascending: bool = False
+
+
+class SiteQuery(Struct, frozen=True, kw_only=True):
+    """Which sites are listed, and in which order."""
+
+    search: str = ""
+    """A part of the name; "" for all sites."""
+    crawl: str | None = None
+    """Only sites where this crawl has had URLs."""
+    sort: SiteSort = SiteSort.HOSTS
+    is_ascending: bool = False
+
+
+ALL_HOSTS, ALL_SITES = HostQuery(), SiteQuery()
+
+
+class SiteSums(Struct, frozen=True, kw_only=True):
+    """A site with the sums of its hosts."""
+
+    site: str
+    hosts: int = 0
+    queued: int = 0
+    visits: int = 0
+    pages: int = 0
+    received: int = 0
+    backing_off: int = 0
+    refused_urls: int = 0
+
+
 class Site(Struct, frozen=True, kw_only=True):
-    """A site of a crawl, with the settings that an operator gave it."""
+    """A site, with the settings that an operator gave it."""
 
     site: str
     hosts: int = 0
     """Admitted hosts of the site."""
+    queued: int = 0
+    """URLs that wait at its hosts."""
+    visits: int = 0
+    """Visits that sent a request."""
+    pages: int = 0
+    """Visits that ended with a page."""
+    received: int = 0
+    """Bytes received from its hosts."""
+    backing_off: int = 0
+    """Its hosts that back off."""
     refused: dict[str, int]
     """Rule → URLs that it refused."""
     has_wildcard: bool = False
@@ -172,20 +257,40 @@ def read_host(crawl: OpenCrawl, key: str) -> Host | None:
     return host_of(row) if row else None
 
 
-def read_hosts(
-    crawl: OpenCrawl, condition: Condition | None = None, site: str = "", limit: int = 100
-) -> list[Host]:
-    """Return the hosts with the longest queues first, at most *limit*.
+def read_hosts(crawl: OpenCrawl, query: HostQuery = ALL_HOSTS, limit: int = 100) -> list[Host]:
+    """Return the hosts that *query* chooses, in its order, at most *limit*.
 
-    *condition* and *site* choose hosts. Without *site* the whole table of hosts is read.
+    Without a site the whole table of hosts is read.
     """
     store = crawl.store()
-    hosts, robots = store.table(HostRow), store.table(RobotsRow)
+    table, robots = store.table(HostRow), store.table(RobotsRow)
     with crawl.reading():
-        rows = hosts.scan(site) if site else hosts.everything()
-        chosen = (row for row in rows if condition in (None, row.condition))
-        longest = nlargest(limit, chosen, key=lambda row: (row.queued_urls, row.totals.admitted))
-        return _hosts_of(crawl, longest, robots.get_all([(row.host, "") for row in longest]))
+        rows = iterate_hosts(crawl, query.site) if query.site else table.everything()
+        chosen = (row for row in rows if is_chosen(row, query))
+        value: Callable[[HostRow], Any] = lambda row: (  # noqa: E731
+            getattr(host_of(row), query.sort.value),
+            row.host,
+        )
+        found = _first(limit, chosen, value, query.is_ascending)
+        return _hosts_of(crawl, found, robots.get_all([(row.host, "") for row in found]))
+
+
+def is_chosen(row: HostRow, query: HostQuery) -> bool:
+    """Return whether *query* chooses the host of *row*."""
+    is_backing_off = row.condition is Condition.BACKING_OFF
+    return (
+        query.search.strip().lower() in row.host
+        and query.condition in (None, row.condition)
+        and (query.cause is None or (is_backing_off and query.cause == row.backoff_cause))
+        and query.site in ("", row.site)
+        and (query.crawl is None or query.crawl in row.crawls)
+    )
+
+
+def _first(
+    limit: int, items: Iterable[T], value: Callable[[T], Any], is_ascending: bool
+) -> list[T]:
+    return (nsmallest if is_ascending else nlargest)(limit, items, key=value)
 
 
 def read_some_hosts(crawl: OpenCrawl, keys: Sequence[tuple[str, str]]) -> list[Host]:
@@ -212,29 +317,108 @@ def _hosts_of(crawl: OpenCrawl, rows: list[HostRow], robots: list[RobotsRow]) ->
     ]
 
 
-def read_sites(crawl: OpenCrawl, site: str = "", limit: int = 100) -> list[Site]:
-    """Return the sites with the most hosts first, at most *limit*; with *site*, only that one.
+def read_sites(crawl: OpenCrawl, query: SiteQuery = ALL_SITES, limit: int = 100) -> list[Site]:
+    """Return the sites that *query* chooses, in its order, at most *limit*.
 
-    A site that has settings and no host yet is included.
+    A site that has settings and no host yet is included. The tables of hosts and sites are read.
     """
+    store, sums, visited = crawl.store(), dict[str, SiteSums](), set[str]()
+    hosts, sites = store.table(HostRow), store.table(SiteRow)
+    with crawl.reading():
+        found: Iterator[tuple[SiteSums, Iterable[str]]] = chain(
+            ((sums_of_host(row), row.crawls) for row in hosts.everything()),
+            ((sums_of_site(row), row.crawls) for row in iterate_sites(crawl)),
+        )
+        for one, its_crawls in found:
+            if query.search.strip().lower() not in one.site:
+                continue
+            sums[one.site] = _add(sums[one.site], one) if one.site in sums else one
+            if query.crawl is None or query.crawl in its_crawls:
+                visited.add(one.site)
+        chosen = (one for one in sums.values() if one.site in visited)
+        value: Callable[[SiteSums], Any] = lambda one: (getattr(one, query.sort.value), one.site)  # noqa: E731
+        return _sites_of(crawl, sites, _first(limit, chosen, value, query.is_ascending))
+
+
+def read_site(crawl: OpenCrawl, site: str) -> Site:
+    """Return one site, which may have no host."""
+    sums = SiteSums(site=site)
+    for row in iterate_hosts(crawl, site):
+        sums = _add(sums, sums_of_host(row))
+    return read_some_sites(crawl, [sums])[0]
+
+
+def iterate_hosts(crawl: OpenCrawl, site: str) -> Iterator[HostRow]:
+    """Yield the rows of the hosts of *site*, by name."""
+    table, after = crawl.store().table(HostRow), None
+    while rows := table.scan(site, after):
+        yield from rows
+        after = rows[-1].host
+
+
+def iterate_sites(crawl: OpenCrawl) -> Iterator[SiteRow]:
+    """Yield the rows of all sites, and of sites that have settings alone."""
+    without_row = {
+        *overrides_of(crawl.log),
+        *map(site_of_host, host_overrides_of(crawl.log)),
+    }
+    for row in crawl.store().table(SiteRow).everything():
+        without_row.discard(row.site)
+        yield row
+    yield from map(SiteRow, sorted(without_row))
+
+
+def sums_of_host(row: HostRow) -> SiteSums:
+    """Return the part of a site's sums that the host of *row* is."""
+    return SiteSums(
+        site=row.site,
+        hosts=1,
+        queued=row.queued_urls,
+        visits=row.totals.visits,
+        pages=row.totals.pages,
+        received=row.totals.received,
+        backing_off=int(row.condition is Condition.BACKING_OFF),
+    )
+
+
+def sums_of_site(row: SiteRow) -> SiteSums:
+    """Return the part of a site's sums that is in its own row."""
+    refused = sum(sum(own.refused.values()) for own in row.crawls.values())
+    return SiteSums(site=row.site, refused_urls=refused)
+
+
+def _add(one: SiteSums, other: SiteSums) -> SiteSums:
+    names = [name for name in SiteSums.__struct_fields__ if name != "site"]
+    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in names})
+
+
+def read_some_sites(crawl: OpenCrawl, sums: Sequence[SiteSums]) -> list[Site]:
+    """Return the sites with these *sums*, in their order."""
     table = crawl.store().table(SiteRow)
     with crawl.reading():
-        of_sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
-        if site:
-            return [_site(table.get(site) or SiteRow(site), of_sites, of_hosts)]
-        names = {*of_sites, *map(site_of_host, of_hosts)}
-        rows = nlargest(limit, table.everything(), key=lambda row: row.hosts)
-        rows += [table.get(name) or SiteRow(name) for name in names - {row.site for row in rows}]
-        sites = [_site(row, of_sites, of_hosts) for row in rows]
-    return nlargest(limit, sites, key=lambda found: found.hosts)
+        return _sites_of(crawl, table, sums)
+
+
+def _sites_of(crawl: OpenCrawl, table: Table[SiteRow], sums: Sequence[SiteSums]) -> list[Site]:
+    of_sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
+    rows = {row.site: row for row in table.get_all([(one.site, "") for one in sums])}
+    return [_site(rows.get(one.site) or SiteRow(one.site), one, of_sites, of_hosts) for one in sums]
 
 
 def _site(
-    row: SiteRow, of_sites: dict[str, SiteOverridden], of_hosts: dict[str, HostOverridden]
+    row: SiteRow,
+    sums: SiteSums,
+    of_sites: dict[str, SiteOverridden],
+    of_hosts: dict[str, HostOverridden],
 ) -> Site:
     return Site(
         site=row.site,
-        hosts=row.hosts,
+        hosts=sums.hosts,
+        queued=sums.queued,
+        visits=sums.visits,
+        pages=sums.pages,
+        received=sums.received,
+        backing_off=sums.backing_off,
         refused=dict(sum((Counter(own.refused) for own in row.crawls.values()), Counter[str]())),
         has_wildcard=row.wildcard,
         distrusted={

@@ -1,11 +1,11 @@
-"""Searches the index of all hosts, which a process of its own makes while somebody looks."""
+"""Searches the index of hosts and sites, which a process of its own makes while somebody looks."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from litestar import Litestar
 from msgspec.structs import replace
@@ -13,16 +13,16 @@ from msgspec.structs import replace
 from console.api.readers import Busy, CrawlReader
 from gossamer import clock
 from gossamer.errors import Unavailable
-from inspection.host_index import HostPage, HostQuery
+from inspection.host_index import HostIndex, HostPage, SitePage
 from inspection.host_scans import HostScans
-from inspection.hosts import read_some_hosts
+from inspection.hosts import HostQuery, Site, SiteQuery, read_some_hosts, read_some_sites
 
 if TYPE_CHECKING:
     from gossamer.settings import Settings
 
 MAX_WAIT = 20.0
 """Seconds that a request waits for the first scan."""
-Found = tuple[list[tuple[str, str]], HostPage]
+Found = TypeVar("Found")
 
 
 class Place(NamedTuple):
@@ -55,25 +55,36 @@ class Hosts:
         self, reader: CrawlReader, query: HostQuery, after: str | None, limit: int
     ) -> HostPage:
         """Return hosts in the order of *query*. Raise Busy if the first scan takes too long."""
-        loop = asyncio.get_running_loop()
-        found = loop.run_in_executor(self._thread, self._find, query, after, limit)
-        try:
-            async with asyncio.timeout(MAX_WAIT):
-                keys, page = await asyncio.shield(found)
-        except TimeoutError as error:
-            raise Busy("the list of hosts is being read: try again later") from error
+        keys, page = await self._find(lambda index: index.find_hosts(query, after, limit))
         hosts = await reader.read(lambda crawl: [*read_some_hosts(crawl, keys)])
         return replace(page, hosts=tuple(hosts))
 
-    def _find(self, query: HostQuery, after: str | None, limit: int) -> Found:
+    async def search_sites(
+        self, reader: CrawlReader, query: SiteQuery, after: str | None, limit: int
+    ) -> tuple[list[Site], SitePage]:
+        """Return sites in the order of *query*, and their page. Raise Busy if the first scan takes
+        too long."""
+        page = await self._find(lambda index: index.find_sites(query, after, limit))
+        return await reader.read(lambda crawl: read_some_sites(crawl, page.sites)), page
+
+    async def _find(self, find: Callable[[HostIndex], Found]) -> Found:
+        loop = asyncio.get_running_loop()
+        found = loop.run_in_executor(self._thread, self._search, find)
+        try:
+            async with asyncio.timeout(MAX_WAIT):
+                return await asyncio.shield(found)
+        except TimeoutError as error:
+            raise Busy("the list of hosts is being read: try again later") from error
+
+    def _search(self, find: Callable[[HostIndex], Found]) -> Found:
         if self._scans is None:
             self._scans = HostScans(self._place.data, self._place.settings)
         index = self._scans.look(clock.steady())
         try:
-            return index.find_hosts(query, after, limit)
+            return find(index)
         except Unavailable:
             self._scans.wait()
-            return self._scans.look(clock.steady()).find_hosts(query, after, limit)
+            return find(self._scans.look(clock.steady()))
 
     def _close(self) -> None:
         if self._scans:

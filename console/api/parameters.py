@@ -36,6 +36,10 @@ OfCrawl = Annotated[
     str | None,
     QueryParameter(description="The id of the crawl, if there are several.", max_length=40),
 ]
+OfFilter = Annotated[
+    str | None,
+    QueryParameter(description="Only those where this crawl has had URLs.", max_length=40),
+]
 CrawlInPath = Annotated[str, PathParameter(description="The id of the crawl.", max_length=40)]
 
 
@@ -72,3 +76,13 @@ async def _provide_shared(state: State) -> CrawlReader:
 
 SHARED_READER = {"reader": Provide(_provide_shared)}
 """The dependencies of routes that read what all crawls share."""
+
+
+async def _provide_filtered(
+    request: Request[Any, Any, Any], state: State, crawl: OfFilter = None
+) -> CrawlReader:
+    return CrawlReader(state.readers, None) if crawl is None else _reader(request, state, crawl)
+
+
+FILTERED_READER = {"reader": Provide(_provide_filtered)}
+"""The dependencies of lists that all crawls share, and that the parameter `crawl` shortens."""

@@ -1,18 +1,18 @@
-"""`gossamer hosts`: the hosts of a crawl, the longest queue first, or the explanation of one."""
+"""`gossamer hosts`: the hosts, the longest queue first, or the explanation of one."""
 
 import argparse
 from collections.abc import Iterator
 
 import msgspec
 
-from console.cli.options import add_crawl, add_listing, open_from
+from console.cli.options import add_crawl, add_listing, add_search, open_from
 from console.output import GREEN, RED, YELLOW, say
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.terminal import json_line
 from inspection.figures import about, moment, plural
 from inspection.host_details import HostExplanation, explain_host
-from inspection.hosts import Host, read_hosts
+from inspection.hosts import Host, HostQuery, HostSort, read_hosts
 from services.frontier.conditions import Condition
 
 
@@ -30,6 +30,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         choices=[condition.value for condition in Condition],
         help="only hosts in this condition",
     )
+    add_search(command, HostSort, HostSort.QUEUED)
     add_listing(command, "hosts")
     add_crawl(command)
 
@@ -38,9 +39,16 @@ def run(options: argparse.Namespace) -> int:
     """List the hosts, or explain one. Return 1 if the list is empty."""
     if options.host:
         return _explain(options)
-    condition = Condition(options.condition) if options.condition else None
+    query = HostQuery(
+        search=options.search,
+        condition=Condition(options.condition) if options.condition else None,
+        site=options.site,
+        crawl=options.crawl,
+        sort=HostSort(options.sort),
+        is_ascending=options.ascending,
+    )
     with open_from(options) as crawl:
-        hosts = read_hosts(crawl, condition, options.site, options.limit)
+        hosts = read_hosts(crawl, query, options.limit)
     now = clock.now()
     for host in hosts:
         if options.json:
@@ -56,8 +64,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    if options.site or options.condition:
-        raise BadSettings("--site and --condition choose hosts of a list: leave out HOST")
+    if options.site or options.condition or options.search:
+        raise BadSettings("--site, --condition and --search choose from a list: leave out HOST")
     with open_from(options) as crawl:
         found = explain_host(crawl, options.host)
     if options.json:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,6 +153,20 @@ def add_listing(command: argparse.ArgumentParser, items: str) -> None:
         help=f"at most N {items} (default: {LISTED_ITEMS})",
     )
     command.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def add_search(command: argparse.ArgumentParser, columns: type[StrEnum], usual: StrEnum) -> None:
+    """Add the options that choose and sort the items of a list by one of *columns*."""
+    command.add_argument(
+        "--search", default="", metavar="TEXT", help="only those whose names contain TEXT"
+    )
+    command.add_argument(
+        "--sort",
+        choices=[column.value for column in columns],
+        default=usual.value,
+        help=f"the column that sorts the list, large values first (default: {usual})",
+    )
+    command.add_argument("--ascending", action="store_true", help="small values come first")
 
 
 def open_from(

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 import msgspec
 
 from changes.sites import override_text
-from console.cli.options import add_crawl, add_listing, open_from
+from console.cli.options import add_crawl, add_listing, add_search, open_from
 from console.cli.progress import completeness_text
 from console.output import YELLOW, say
+from gossamer.errors import BadSettings
 from gossamer.terminal import json_line
 from inspection.figures import plural, size
-from inspection.hosts import Site, read_sites
+from inspection.hosts import Site, SiteQuery, SiteSort, read_sites
 from inspection.labels import LABELS
 from inspection.parts import SiteBudget, SiteParts, read_parts, site_of_typed
 
@@ -24,6 +25,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="SITE",
         help="show the parts of this site: what their visits brought, and what is parked",
     )
+    add_search(command, SiteSort, SiteSort.HOSTS)
     add_listing(command, "sites")
     add_crawl(command)
 
@@ -32,15 +34,24 @@ def run(options: argparse.Namespace) -> int:
     """List the sites, or the parts of one. Return 1 if the list is empty."""
     with open_from(options) as crawl:
         if options.site:
+            if options.search:
+                raise BadSettings("--search chooses from a list: leave out SITE")
             return _show_parts(read_parts(crawl, site_of_typed(options.site)), options)
-        sites = read_sites(crawl, limit=options.limit)
+        query = SiteQuery(
+            search=options.search,
+            crawl=options.crawl,
+            sort=SiteSort(options.sort),
+            is_ascending=options.ascending,
+        )
+        sites = read_sites(crawl, query, options.limit)
     for site in sites:
         if options.json:
             print(json_line(msgspec.json.encode(site)))
         else:
             say(f"{site.site}  {'; '.join(_parts(site))}")
     if not sites and not options.json:
-        say("No URL has been admitted.", YELLOW)
+        is_chosen = options.search or options.crawl
+        say("No site matches." if is_chosen else "No URL has been admitted.", YELLOW)
     return 0 if sites else 1
 
 
@@ -93,6 +104,10 @@ def _use(budget: SiteBudget) -> str:
 
 def _parts(site: Site) -> Iterator[str]:
     yield plural(site.hosts, "host")
+    if site.queued:
+        yield f"{plural(site.queued, 'URL')} queued"
+    if site.backing_off:
+        yield f"{plural(site.backing_off, 'host')} backing off"
     for rule, count in sorted(site.refused.items()):
         yield f"{plural(count, 'URL')} refused: {LABELS.get(rule, rule)}"
     if site.has_wildcard:

@@ -1,4 +1,4 @@
-/** Sites: their hosts, refused URLs and settings. */
+/** Sites: searched and sorted by the server. */
 
 import { getPage } from "./api.js";
 import { field, h, siteLink } from "./dom.js";
@@ -7,26 +7,24 @@ import { override } from "./host.js";
 import { badge, filters, heading } from "./parts.js";
 import { VirtualTable } from "./table.js";
 
-/** The most sites that the API returns: those with the most hosts. */
-const MAX_SITES = 1000;
-
 /** Return the page. */
 export async function show({ params, crawl, signal, go }) {
-  const { search = "" } = params;
+  const { search = "", sort = "" } = params;
+  const query = { crawl, search, sort, ascending: sort === "site" ? true : "" };
   const list = new VirtualTable({
     label: "Sites",
+    sort: sort || "hosts",
+    sorted: (name) => go({ sort: name }),
     columns: [
-      { name: "Site", cell: (site) => siteLink(site.site) },
-      { name: "Hosts", numeric: true, cell: (site) => number(site.hosts) },
-      { name: "Refused URLs", minor: true, cell: (site) => refusals(site.refused) },
+      { name: "Site", sort: "site", cell: (site) => siteLink(site.site) },
+      { name: "Hosts", sort: "hosts", numeric: true, cell: (site) => number(site.hosts) },
+      { name: "Queued", sort: "queued", numeric: true, cell: (site) => number(site.queued) },
+      { name: "Pages", sort: "pages", numeric: true, minor: true, cell: (site) => number(site.pages) },
+      { name: "Refused URLs", sort: "refused_urls", minor: true, cell: (site) => refusals(site.refused) },
       { name: "Settings", minor: true, cell: (site) => override(site.override) },
       { name: "Notes", minor: true, cell: (site) => site.has_wildcard && badge("any name resolves", "warn") },
     ],
-    load: async (cursor) => {
-      const page = await getPage("sites", { crawl, limit: MAX_SITES }, cursor, signal);
-      const items = page.items.filter((site) => site.site.includes(search.toLowerCase()));
-      return { ...page, items, total: items.length, isPartial: page.items.length === MAX_SITES };
-    },
+    load: (cursor) => getPage("sites", query, cursor, signal),
     empty: "No site matches.",
   });
   await list.loadMore();

@@ -143,12 +143,15 @@ def test_history_hosts_and_sites_are_those_of_the_commands(
     for path, command, words in (
         ("/v1/hosts", "hosts", ()),
         ("/v1/hosts?condition=delayed", "hosts", ("--condition", "delayed")),
+        ("/v1/hosts?search=b.A&sort=pages", "hosts", ("--search", "b.A", "--sort", "pages")),
+        ("/v1/hosts?crawl=default", "hosts", ("--crawl", "default")),
         ("/v1/sites", "sites", ()),
+        ("/v1/sites?search=A.E", "sites", ("--search", "A.E")),
+        ("/v1/sites?site=a.example", "sites", ()),
         (f"/v1/crawls/default/history?url={URL}&limit=2", "history", (URL, "--limit", "2")),
     ):
         lines = printed(data, capsys, command, *words).splitlines()
-        found = client.get(path).json()
-        items = found if command == "sites" else found["items"]
+        items = client.get(path).json()["items"]
         assert items == [json.loads(line) for line in lines] != []
     longest, _ = client.get("/v1/hosts").json()["items"]
     assert (longest["host"], longest["queued"]) == ("http://b.a.example", 7)
@@ -187,7 +190,7 @@ def test_settings_of_a_site_are_served_at_once(
     client: Client, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["site", SITE, "--data", str(data), "--delay", "20"]) == 0
-    (site,) = client.get("/v1/sites").json()
+    (site,) = client.get("/v1/sites").json()["items"]
     assert site["override"]["delay"] == 20.0
 
 
@@ -200,6 +203,20 @@ def test_hosts_are_searched_sorted_and_paged(client: Client) -> None:
     assert client.get("/v1/hosts?search=B.A").json()["total"] == 1
     assert client.get("/v1/hosts?search=nothing").json()["items"] == []
     assert client.get("/v1/hosts?cursor=odd").status_code == 400
+
+
+def test_sites_are_searched_sorted_and_paged(client: Client, data: Path) -> None:
+    assert main(["site", "c.example", "--data", str(data), "--delay", "20"]) == 0
+    first = client.get("/v1/sites", params={"sort": "queued", "limit": 1}).json()
+    (site,) = first["items"]
+    assert (site["site"], site["queued"], site["pages"], site["hosts"]) == (SITE, 7, 1, 2)
+    rest = {"sort": "queued", "cursor": first["next"]}
+    last = client.get("/v1/sites", params=rest).json()
+    assert [one["override"]["delay"] for one in last["items"]] == [20.0] and not last["next"]
+    assert client.get("/v1/sites?search=C.EX").json()["total"] == 1
+    assert client.get("/v1/sites?search=nothing").json()["items"] == []
+    assert client.get("/v1/sites?cursor=odd").status_code == 400
+    assert client.get("/v1/sites?crawl=other").status_code == 404
 
 
 def test_every_path_is_described(client: Client) -> None:
@@ -221,7 +238,7 @@ def test_hosts_and_sites_are_listed_for_people(
     ]
     assert main(["sites", "--data", str(data)]) == 0
     assert capsys.readouterr().out == (
-        "a.example  2 hosts; 3 URLs refused: parked, over the URL budget of a site; "
+        "a.example  2 hosts; 7 URLs queued; 3 URLs refused: parked, over the URL budget of a site; "
         "at least 9 s between two visits to a host\n"
     )
     assert main(["hosts", "--data", str(data), "--condition", "ready"]) == 1

@@ -1,8 +1,7 @@
 """The index of hosts: pages of a sorted, filtered list, over several scans."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,31 +16,44 @@ from gossamer.web.url import site_of
 from inspection import host_index
 from inspection.crawl import OpenCrawl
 from inspection.folder import Folder, Opened
-from inspection.host_index import (
-    HostIndex,
+from inspection.host_index import HostIndex, fill_index, search_hosts, write_index
+from inspection.hosts import (
     HostQuery,
     HostSort,
-    IndexedSite,
+    SiteQuery,
     SiteSort,
-    fill_index,
-    search_hosts,
-    write_index,
+    SiteSums,
+    read_hosts,
+    read_sites,
 )
-from inspection.hosts import Host, host_of
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostCrawl, HostRow, HostTotals, NewQueues, Politeness
+from services.frontier.rows import (
+    HostCrawl,
+    HostRow,
+    HostTotals,
+    NewQueues,
+    Politeness,
+    SiteCrawl,
+    SiteRow,
+)
 
 BUSY, IDLE, BACKING_OFF = Condition.DELAYED, Condition.IDLE, Condition.BACKING_OFF
 
 
-def host(name: str, queued: int = 0, condition: Condition = IDLE, pages: int = 0) -> HostRow:
+def host(
+    name: str,
+    queued: int = 0,
+    condition: Condition = IDLE,
+    pages: int = 0,
+    crawls: Iterable[str] = (DEFAULT_CRAWL,),
+) -> HostRow:
     key = f"https://{name}"
     return HostRow(
         site_of(f"{key}/"),
         key,
         condition,
         backoff_cause="host_down" if condition is BACKING_OFF else None,
-        crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=queued))},
+        crawls=dict.fromkeys(crawls, HostCrawl(NewQueues(queued=queued))),
         totals=HostTotals(pages=pages, visits=2 * pages),
         politeness=Politeness(delay=1.0 + pages),
     )
@@ -54,6 +66,7 @@ rows_of_hosts = st.lists(
         st.integers(0, 3),
         st.sampled_from([BUSY, IDLE, BACKING_OFF]),
         st.integers(0, 2),
+        st.sets(st.sampled_from([DEFAULT_CRAWL, "news"]), min_size=1),
     ),
     max_size=25,
     unique_by=lambda row: row.host,
@@ -67,7 +80,27 @@ queries = st.builds(
     condition=st.sampled_from([None, BUSY, BACKING_OFF]),
     cause=st.sampled_from([None, "host_down"]),
     site=st.sampled_from(["", "a.example"]),
+    crawl=st.sampled_from([None, "news", "other"]),
     sort=st.sampled_from(HostSort),
+    is_ascending=st.booleans(),
+)
+rows_of_sites = st.lists(
+    st.builds(
+        lambda name, refused, crawls: SiteRow(
+            name, crawls=dict.fromkeys(crawls, SiteCrawl(refused={"trap_urls": refused}))
+        ),
+        st.sampled_from(["a.example", "b.example", "c.example"]),
+        st.integers(0, 2),
+        st.sets(st.sampled_from([DEFAULT_CRAWL, "news"])),
+    ),
+    max_size=3,
+    unique_by=lambda row: row.site,
+)
+site_queries = st.builds(
+    SiteQuery,
+    search=st.one_of(st.sampled_from(["", "a", "B.", "a.example", "%", "_"]), st.text(max_size=5)),
+    crawl=st.sampled_from([None, "news", "other"]),
+    sort=st.sampled_from(SiteSort),
     is_ascending=st.booleans(),
 )
 
@@ -83,18 +116,9 @@ def walk(index: HostIndex, query: HostQuery, limit: int) -> list[str]:
             return found
 
 
-def is_chosen(one: Host, query: HostQuery) -> bool:
-    return (
-        query.search.strip().lower() in one.host
-        and query.condition in (None, one.condition)
-        and query.cause in (None, one.backoff_cause)
-        and query.site in ("", one.site)
-    )
-
-
 @given(rows_of_hosts, queries, st.integers(1, 9), st.sampled_from([0, 5, 20_000]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-def test_pages_together_are_the_sorted_list(
+def test_pages_together_are_the_list_that_the_store_has(
     tmp_path: Path, rows: list[HostRow], query: HostQuery, limit: int, matches: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -103,41 +127,92 @@ def test_pages_together_are_the_sorted_list(
         index = HostIndex(tmp_path / "hosts")
         found = walk(index, query, limit)
         index.close()
-    chosen = [one for one in map(host_of, rows) if is_chosen(one, query)]
-    by: Callable[[Host], Any] = lambda one: (getattr(one, query.sort.value), one.host)  # noqa: E731
-    assert found == [one.host for one in sorted(chosen, key=by, reverse=not query.is_ascending)]
+    assert found == [one.host for one in read_hosts(make_crawl(rows), query)]
 
 
-@pytest.mark.parametrize("sort", SiteSort)
-@pytest.mark.parametrize("is_ascending", [True, False])
-def test_pages_of_sites_together_are_the_sorted_list(
-    tmp_path: Path, sort: SiteSort, is_ascending: bool
+def test_listed_hosts_are_searched_chosen_and_sorted() -> None:
+    rows = [
+        host("b.example", 3, crawls=["news"]),
+        host("a.example", 5, BACKING_OFF),
+        host("www.a.example", 5),
+    ]
+    crawl = make_crawl(rows)
+    for query, names in (
+        (HostQuery(), ["www.a", "a", "b"]),
+        (HostQuery(is_ascending=True), ["b", "a", "www.a"]),
+        (HostQuery(search="WWW."), ["www.a"]),
+        (HostQuery(site="a.example"), ["www.a", "a"]),
+        (HostQuery(crawl="news"), ["b"]),
+        (HostQuery(condition=BACKING_OFF), ["a"]),
+        (HostQuery(cause="host_down"), ["a"]),
+        (HostQuery(sort=HostSort.HOST), ["www.a", "b", "a"]),
+    ):
+        found = [one.host for one in read_hosts(crawl, query)]
+        assert found == [f"https://{name}.example" for name in names], query
+
+
+def test_all_hosts_of_a_large_site_are_listed() -> None:
+    rows = [host(f"{n}.a.example", n) for n in range(1500)]
+    (longest,) = read_hosts(make_crawl(rows), HostQuery(site="a.example"), 1)
+    assert longest.queued == 1499
+
+
+@given(rows_of_hosts, rows_of_sites, site_queries, st.sampled_from([0, 20_000]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+def test_pages_of_sites_together_are_the_list_that_the_store_has(
+    tmp_path: Path, rows: list[HostRow], sites: list[SiteRow], query: SiteQuery, matches: int
 ) -> None:
-    names = [f"{n % 3}.{n % 7}site.example" for n in range(40)]
-    rows = {
-        name: host(name, n % 4, BACKING_OFF if n % 5 else IDLE, n) for n, name in enumerate(names)
-    }
-    write_index(tmp_path / "hosts", rows.values(), 5.0)
-    index, found, after = HostIndex(tmp_path / "hosts"), list[IndexedSite](), None
-    while True:
-        page = index.find_sites("", sort, is_ascending, after, 2)
-        found += page.sites
-        if (after := page.next) is None:
-            break
-    assert sum(site.hosts for site in found) == len(rows)
-    assert len({site.site for site in found}) == len(found) == page.total
-    keys = [(getattr(site, sort.value), site.site) for site in found]
-    assert keys == sorted(keys, reverse=not is_ascending)
-    assert [site.site for site in index.find_sites("3SITE").sites] == ["3site.example"]
-    for search in ("%", "\0", "\ud800", "nothing"):
-        assert index.find_sites(search).sites == ()
+    found, after = list[SiteSums](), None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host_index, "MAX_MATCHES", matches)
+        write_index(tmp_path / "hosts", rows, 5.0, sites)
+        index = HostIndex(tmp_path / "hosts")
+        while True:
+            page = index.find_sites(query, after, 2)
+            found += page.sites
+            if (after := page.next) is None:
+                break
+        index.close()
+    assert len(found) == page.total
+    listed = read_sites(make_crawl([*rows, *sites]), query)
+    assert [
+        (one.site, one.hosts, one.queued, one.pages, one.backing_off, one.refused_urls)
+        for one in found
+    ] == [
+        (one.site, one.hosts, one.queued, one.pages, one.backing_off, sum(one.refused.values()))
+        for one in listed
+    ]
 
 
-def make_crawl(rows: Iterable[HostRow]) -> OpenCrawl:
+def test_listed_sites_are_searched_chosen_and_sorted() -> None:
+    refused = SiteCrawl(refused={"trap_urls": 7})
+    rows: list[HostRow | SiteRow] = [
+        host("b.example", 9, crawls=["news"]),
+        host("a.example", 2, BACKING_OFF),
+        host("www.a.example", 3),
+        SiteRow("c.example", crawls={"news": refused}),
+    ]
+    crawl = make_crawl(rows)
+    for query, names in (
+        (SiteQuery(), ["a", "b", "c"]),
+        (SiteQuery(sort=SiteSort.QUEUED), ["b", "a", "c"]),
+        (SiteQuery(sort=SiteSort.REFUSED), ["c", "b", "a"]),
+        (SiteQuery(sort=SiteSort.SITE, is_ascending=True), ["a", "b", "c"]),
+        (SiteQuery(search="B.EX"), ["b"]),
+        (SiteQuery(crawl="news"), ["b", "c"]),
+        (SiteQuery(search="%"), []),
+    ):
+        found = [one.site for one in read_sites(crawl, query)]
+        assert found == [f"{name}.example" for name in names], query
+    (first, *_) = read_sites(crawl)
+    assert (first.hosts, first.queued, first.backing_off) == (2, 5, 1)
+
+
+def make_crawl(rows: Iterable[HostRow | SiteRow]) -> OpenCrawl:
     database = Database(":memory:")
     store = SqliteStore(database)
     for row in rows:
-        store.table(HostRow).put(row)
+        store.table(type(row)).put(row)
     store.flush()
     return OpenCrawl("hosts", SqliteLog(database), lambda: store)
 

@@ -8,8 +8,8 @@ import pytest
 from gossamer.errors import Unavailable
 from inspection import host_scans
 from inspection.folder import Folder, Opened
-from inspection.host_index import HostQuery
 from inspection.host_scans import MIN_INTERVAL, HostScans
+from inspection.hosts import HostQuery
 from services.frontier.rows import HostRow
 
 LATER = 1000 * MIN_INTERVAL

@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from console.api.gate import ROLE
 from console.api.hosts_index import Hosts
-from console.api.parameters import BY_QUERY, SHARED_READER, Cursor, FromCrawl, Limit, OfHost, OfSite
+from console.api.parameters import (
+    BY_QUERY,
+    FILTERED_READER,
+    Cursor,
+    FromCrawl,
+    Limit,
+    OfHost,
+    OfSite,
+)
 from inspection.failures import read_outcomes
 from inspection.host_details import (
     HostExplanation,
@@ -19,8 +27,7 @@ from inspection.host_details import (
     read_queue,
     read_timeline,
 )
-from inspection.host_index import HostQuery, HostSort
-from inspection.hosts import Host, Site, read_sites
+from inspection.hosts import Host, HostQuery, HostSort, Site, SiteQuery, SiteSort, read_site
 from inspection.paging import Page
 from inspection.parts import SiteParts, read_parts
 from inspection.robots import RobotsView, read_robots
@@ -30,6 +37,7 @@ from services.frontier.conditions import Condition
 Search = Annotated[str, QueryParameter(description="A part of the name.", max_length=300)]
 Cause = Annotated[str, QueryParameter(description="Only hosts that back off for this outcome.")]
 Sorting = Annotated[HostSort, QueryParameter(description="The column that sorts the hosts.")]
+SiteSorting = Annotated[SiteSort, QueryParameter(description="The column that sorts the sites.")]
 Ascending = Annotated[bool, QueryParameter(description="Whether small values come first.")]
 OfOutcome = Annotated[
     str, QueryParameter(description="Only URLs with this outcome or status, as in gossamer retry.")
@@ -52,7 +60,22 @@ class HostItems(Struct, frozen=True, kw_only=True):
     """When the order was read, in epoch seconds; null for now. The hosts are current."""
 
 
-@get("/v1/hosts", summary="Hosts", opt={ROLE: "view"}, dependencies=SHARED_READER)
+class SiteItems(Struct, frozen=True, kw_only=True):
+    """Some sites of a list."""
+
+    items: tuple[Site, ...]
+    next: str | None
+    """The cursor of the next page; null after the last site."""
+    total: int | None
+    """Sites in the whole list; null if they are not counted."""
+    is_total_least: bool = False
+    """Whether the list has more than `total` sites."""
+    as_of: float | None = None
+    """When the order and the sums of the hosts were read, in epoch seconds; null for now. Settings
+    and refused URLs are current."""
+
+
+@get("/v1/hosts", summary="Hosts", opt={ROLE: "view"}, dependencies=FILTERED_READER)
 async def get_hosts(
     reader: FromCrawl,
     state: State,
@@ -65,14 +88,15 @@ async def get_hosts(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> HostItems:
-    """All hosts, searched and sorted, with the longest queues first unless `sort` is given. The
-    order comes from an index, which may be a minute old."""
+    """Hosts, or those where a crawl has had URLs, searched and sorted, with the longest queues
+    first unless `sort` is given. The order comes from an index, which may be a minute old."""
     hosts: Hosts = state.hosts
     query = HostQuery(
         search=search.strip().lower(),
         condition=condition,
         cause=cause or None,
         site=site,
+        crawl=reader.crawl,
         sort=sort,
         is_ascending=ascending,
     )
@@ -86,10 +110,33 @@ async def get_hosts(
     )
 
 
-@get("/v1/sites", summary="Sites", opt={ROLE: "view"}, dependencies=SHARED_READER)
-async def get_sites(reader: FromCrawl, site: OfSite = "", limit: Limit = 100) -> list[Site]:
-    """Sites with the most hosts first. Without a site the whole table of sites is read."""
-    return await reader.scan(lambda crawl: read_sites(crawl, site, limit))
+@get("/v1/sites", summary="Sites", opt={ROLE: "view"}, dependencies=FILTERED_READER)
+async def get_sites(
+    reader: FromCrawl,
+    state: State,
+    search: Search = "",
+    site: OfSite = "",
+    sort: SiteSorting = SiteSort.HOSTS,
+    ascending: Ascending = False,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> SiteItems:
+    """Sites, or those where a crawl has had URLs, searched and sorted, with the most hosts first
+    unless `sort` is given. The order comes from an index, which may be a minute old. With `site`
+    only this one, as it is now."""
+    if site:
+        found = await reader.read(lambda crawl: read_site(crawl, site))
+        return SiteItems(items=(found,), next=None, total=1)
+    hosts: Hosts = state.hosts
+    query = SiteQuery(search=search, crawl=reader.crawl, sort=sort, is_ascending=ascending)
+    sites, page = await hosts.search_sites(reader, query, cursor, limit)
+    return SiteItems(
+        items=tuple(sites),
+        next=page.next,
+        total=page.total,
+        is_total_least=page.is_total_least,
+        as_of=page.as_of,
+    )
 
 
 @get("/v1/crawls/{crawl:str}/parts", summary="The parts of a site", opt={ROLE: "view"})
