@@ -145,6 +145,9 @@ from gossamer.events.records import (
     SeedAdded as SeedAdded,
 )
 from gossamer.events.records import (
+    SharedCapture as SharedCapture,
+)
+from gossamer.events.records import (
     Timing as Timing,
 )
 from gossamer.events.records import (

@@ -12,6 +12,7 @@ durations are seconds, sizes are bytes.
 """
 
 import re
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, NewType
 
@@ -183,6 +184,23 @@ class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):
     rank. A URL that waits no longer is ignored."""
 
 
+class SharedCapture(Struct, frozen=True, gc=False):
+    """The capture of a page by one crawl, which other crawls take as their own visit."""
+
+    crawl: str
+    """The crawl that made the visit."""
+    at: float
+    """Epoch seconds of the request."""
+    blob: str
+    """The name of the capture in the volume `blobs.volume`."""
+
+    @property
+    def reason(self) -> str:
+        """A sentence for people about a visit that takes the capture."""
+        at = datetime.fromtimestamp(self.at, UTC)
+        return f"taken from the capture of crawl {self.crawl} at {at:%Y-%m-%d %H:%M:%S} UTC"
+
+
 class Visit(Struct, frozen=True, gc=False):
     """One URL of an order."""
 
@@ -215,6 +233,9 @@ class Visit(Struct, frozen=True, gc=False):
     position: str = ""
     imported: Imported | None = None
     """How the capture of another crawl counts. None means that this crawl makes the visit."""
+    shared: SharedCapture | None = None
+    """The capture of another crawl, in an order: to be taken instead of a request, if it can be
+    read; in other events: that was taken. None means that the visit makes a request."""
 
     @property
     def conditions(self) -> Headers:
@@ -273,7 +294,14 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
     """The signature of the host's response for a page that does not exist."""
     sign: bool = False
     """Whether the requests are signed, because the host asked for signatures."""
+    keep: bool = False
+    """Whether other crawls may take the pages, so that the fetcher stores their captures."""
     visits: tuple[Visit, ...]
+
+    @property
+    def requests(self) -> int:
+        """Number of visits that make a request, if all shared captures can be read."""
+        return sum(visit.shared is None for visit in self.visits)
 
 
 class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
@@ -325,6 +353,14 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """The names of the hazards that the visit met."""
     signed: bool = False
     """Whether the request was signed."""
+    kept: str = ""
+    """The name of the capture in the volume `blobs.volume`, if other crawls may take it. "" means
+    that it is not stored."""
+
+    @property
+    def captured_at(self) -> float:
+        """Epoch seconds of the request, also of a shared capture. 0 means that there is none."""
+        return self.visit.shared.at if self.visit.shared else self.started_at
 
 
 class Blob(Struct, frozen=True, gc=False):

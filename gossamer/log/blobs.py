@@ -8,6 +8,10 @@ Each blob belongs to one record, and the log deletes both together, when all gro
 have consumed the record. The name contains the digest and the visit, so that two pages with equal
 bodies have two blobs. *Leftovers* are blobs without a record, which a crash left behind:
 `remove_leftovers` finds them.
+
+The same volume has the *kept captures*: whole PageFetched that other crawls may take (`keep`). They
+belong to no record, and are removed by age (`remove_kept`). Nothing depends on them: a crawl that
+does not find one makes a request.
 """
 
 from collections.abc import Sequence
@@ -40,8 +44,13 @@ LEFTOVER_AGE = 7 * DAY
 """Seconds after which a blob without a record is a leftover. A fetcher may have stored it and wait
 for Kafka to append the record."""
 
+KEPT = "shared"
+"""The folder of the kept captures in the volume."""
+HOUR = 3600.0
+
 _encode = msgspec.json.Encoder().encode
 _decode_parsed = msgspec.json.Decoder(PageParsed).decode
+_decode_fetched = msgspec.json.Decoder(PageFetched).decode
 logger = structlog.get_logger()
 
 
@@ -163,3 +172,45 @@ def _referenced(log: Log) -> set[str]:
     finally:
         tail.close()
     return found
+
+
+def keep(page: PageFetched, volume: Volume) -> str:
+    """Store *page* as a whole, for other crawls; return the name of its blob.
+
+    Raise VolumeUnavailable if it cannot be stored.
+    """
+    identity = f"{page.crawl} {page.visit.id} {page.started_at!r}".encode("utf-8", "replace")
+    key = blake2b(identity, digest_size=16).hexdigest()
+    name = f"{KEPT}/{_hour(page.started_at)}-{key}"
+    volume.put_bytes(name, _encode(page))
+    return name
+
+
+def read_kept(name: str, url: str, volume: Volume) -> PageFetched | None:
+    """Return the kept capture of *url*; None if it is missing or unreadable.
+
+    Raise VolumeUnavailable if the volume does not answer.
+    """
+    try:
+        page = _decode_fetched(volume.read(name))
+    except (Missing, *UNREADABLE):
+        return None
+    return page if page.visit.url == url else None
+
+
+def remove_kept(volume: Volume, before: float) -> int:
+    """Remove the kept captures of hours that ended before *before*, in epoch seconds.
+
+    Return their number.
+    """
+    last = f"{KEPT}/{_hour(before - HOUR)}"
+    old = [name for name in volume.names(KEPT) if name.rpartition("-")[0] <= last]
+    volume.remove_all(old)
+    if old:
+        logger.info("removed captures that no crawl may take any more", count=len(old))
+    return len(old)
+
+
+def _hour(at: float) -> str:
+    """Return the hour of *at* as the beginning of a name. Names of one day are in one folder."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d/%H}"

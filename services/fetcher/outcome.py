@@ -7,7 +7,7 @@
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -92,6 +92,7 @@ def is_readable_cut(kind: str) -> bool:
     return is_textual(kind) or kind in (PACKED_XML, *GZIP)
 
 
+OK = 200
 YEAR_SECONDS = 31536000.0
 CUT_HAZARDS = {
     "length": Hazard.INFINITE_BODY,
@@ -312,6 +313,8 @@ class VisitResult(Struct, frozen=True, kw_only=True):
     """The redirects that were followed; each becomes a `PageFetched`."""
     last: Reply | Failure | None = None
     """The response to the last request of the visit, if that is not *response*."""
+    shared: bool = False
+    """Whether *response* is from the capture of another crawl, so that no request was made."""
 
 
 def failed_result(failure: Failure) -> VisitResult:
@@ -353,6 +356,9 @@ def make_events(
     A robots.txt of another host adds `RobotsRequested` or `RobotsAnswered`.
     """
     visit = order.visits[index]
+    if visit.shared and not result.shared:
+        visit = replace(visit, shared=None)
+        order = replace(order, visits=(*order.visits[:index], visit, *order.visits[index + 1 :]))
     emitted: list[Event] = [
         _make_page(order, visit, *redirect, now) for redirect in result.redirects
     ]
@@ -402,6 +408,35 @@ def _make_robots_answered(
     )
 
 
+def reply_of(page: PageFetched) -> Reply:
+    """Return the response in *page*, which is complete."""
+    return Reply(
+        status=page.status,
+        reason=page.reason,
+        http_version=page.http_version,
+        headers=page.headers,
+        body=page.body,
+        address=page.address,
+        tls=Tls(page.tls_version, page.cipher_suite),
+        request_headers=page.request_headers,
+        started_at=page.started_at,
+        took=page.took,
+    )
+
+
+def kept_page(events: Iterable[Event]) -> PageFetched | None:
+    """Return the page among the *events* of a visit that other crawls may take: a whole document
+    that was requested. None if there is none."""
+    pages = [event for event in events if isinstance(event, PageFetched)]
+    ended = [event for event in events if isinstance(event, VisitEnded)]
+    if len(pages) != 1 or not ended or ended[0].outcome is not Outcome.PAGE:
+        return None
+    page = pages[0]
+    is_whole = page.status == OK and not page.truncated and page.wall is None
+    is_page = page.visit.purpose is Purpose.PAGE and page.visit.shared is None
+    return page if is_whole and is_page else None
+
+
 def count_visit(event: VisitEnded) -> None:
     """Count *event* in the metrics, after it was appended to the log."""
     count("gossamer_outcomes_total", outcome=event.outcome, crawl=event.crawl)
@@ -416,7 +451,8 @@ def _make_ended(
 ) -> VisitEnded:
     assessment, response = result.assessment, result.response
     reply = response if isinstance(response, Reply) else Reply(status=0)
-    latest = result.last or response
+    # A shared capture has no request of this visit.
+    latest = None if result.shared else result.last or response
     return VisitEnded(
         crawl=order.crawl,
         at=now,
@@ -435,7 +471,7 @@ def _make_ended(
         started_at=latest.started_at if latest else 0.0,
         took=latest.took if latest else 0.0,
         timing=latest.timing if latest else NO_TIMING,
-        received=len(reply.body),
+        received=0 if result.shared else len(reply.body),
         content_type=_type_of(reply),
         retry_after=assessment.retry_after,
         wall=assessment.wall,
@@ -445,7 +481,7 @@ def _make_ended(
         cookies=result.cookies,
         validators=_validators_of(order.visits[index], reply),
         hazards=assessment.hazards,
-        signed=is_signed(reply.request_headers),
+        signed=latest is not None and is_signed(reply.request_headers),
     )
 
 

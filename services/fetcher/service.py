@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
 
 import structlog
 from msgspec.structs import replace
@@ -17,12 +19,13 @@ from gossamer.events import (
     HostCheckedOut,
     HostOverridden,
     Outcome,
+    PageFetched,
     SiteOverridden,
     SpeedSet,
     VisitEnded,
 )
 from gossamer.events.topics import VISITS_ORDERED, Topic
-from gossamer.log.blobs import may_refer, refer
+from gossamer.log.blobs import keep, may_refer, read_kept, refer
 from gossamer.runtime.processor import Emitter
 from gossamer.telemetry import set_gauge
 from gossamer.volumes import Volume, VolumeUnavailable
@@ -41,15 +44,20 @@ from services.fetcher.outcome import (
     make_events,
 )
 from services.fetcher.rate_limits import Denied
-from services.fetcher.steps import Delay, Emit, Fetch, Step, StepResult, VisitLimits
+from services.fetcher.steps import Delay, Emit, Fetch, Keep, ReadKept, Step, StepResult, VisitLimits
 from services.fetcher.visit import converse, refusal
 
 logger = structlog.get_logger()
+T = TypeVar("T")
 
 LARGE_BODIES = "blobs"
 """The kind of the limitation that large bodies cannot be stored."""
 MAX_STORE_WAIT = 2.0
 """The last wait in seconds before a body that cannot be stored is given up."""
+KEPT_TIMEOUT = 2.0
+"""Seconds for which a visit waits until a capture for other crawls is stored or read."""
+KEPT_PAUSE = 60.0
+"""Seconds without kept captures after the volume did not answer."""
 BLOB_WAIT = 60.0
 """Seconds until a URL whose body could not be stored is visited again."""
 
@@ -65,6 +73,8 @@ class BlobStore:
 
     def __init__(self, volume: Volume, inline_limit: int, limitations: Limitations) -> None:
         self._volume, self._inline_limit, self._limitations = volume, inline_limit, limitations
+        self._kept_from = 0.0
+        """When kept captures are stored and read again, by the clock of the event loop."""
 
     async def refer(
         self, events: tuple[Event, ...], remaining_seconds: Callable[[], float]
@@ -90,6 +100,29 @@ class BlobStore:
                 self._limitations.report(LARGE_BODIES, "")
                 return found
         raise AssertionError("waits never end")
+
+    async def keep(self, page: PageFetched) -> str:
+        """Store the capture *page* for other crawls; return the name of its blob, or "" if it
+        cannot be stored now. Nothing is lost then: other crawls make a request."""
+        return await self._use_kept(partial(keep, page, self._volume)) or ""
+
+    async def read_kept(self, step: ReadKept) -> PageFetched | None:
+        """Return a capture of another crawl; None if it cannot be read now."""
+        return await self._use_kept(partial(read_kept, step.name, step.url, self._volume))
+
+    async def _use_kept(self, use: Callable[[], T]) -> T | None:
+        """Return the result of *use* in a thread; None if the volume does not answer soon, or did
+        not answer a short time ago."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._kept_from:
+            return None
+        try:
+            return await asyncio.wait_for(asyncio.to_thread(use), KEPT_TIMEOUT)
+        except (VolumeUnavailable, TimeoutError) as error:
+            reason = str(error) or f"no answer in {KEPT_TIMEOUT:g} s"
+            logger.warning("captures are not shared for now", reason=reason, seconds=KEPT_PAUSE)
+            self._kept_from = loop.time() + KEPT_PAUSE
+            return None
 
 
 class Fetcher:
@@ -267,7 +300,7 @@ class Fetcher:
 
     async def _carry_out_step(self, step: Step, host: HostClient, run: "OrderRun") -> StepResult:
         paused = self._pauses.of(run.order.crawl)
-        response = None
+        response, page, kept = None, None, ""
         match step:
             case Delay(seconds=seconds):
                 await _wait(seconds, paused)
@@ -278,12 +311,16 @@ class Fetcher:
                     self.backoff.record_request()
                 else:
                     run.requested_at = 0.0
+            case ReadKept():
+                page = await self._blobs.read_kept(step) if self._blobs else None
+            case Keep():
+                kept = await self._blobs.keep(step.page) if self._blobs else ""
             case Emit(events=emitted):
                 emitted = self._add_hazards(run.order, emitted)
                 if self._blobs:
                     emitted = await self._blobs.refer(emitted, run.remaining_seconds)
                 run.emit(emitted)
-        return StepResult(run.now(), paused.is_set(), response)
+        return StepResult(run.now(), paused.is_set(), response, page, kept)
 
 
 class Pauses:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist, forbidden_by
-from gossamer.events import Event, HostCheckedOut, Outcome
+from gossamer.events import Event, HostCheckedOut, Outcome, PageFetched, SharedCapture
 from gossamer.speed import PROPAGATION_SECONDS, Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
@@ -44,6 +44,19 @@ class Fetch(Struct, frozen=True):
     """Whether the request is signed, because the host asked for signatures."""
 
 
+class ReadKept(Struct, frozen=True):
+    """Read the capture of *url* that another crawl has made, from the blob *name*."""
+
+    name: str
+    url: str
+
+
+class Keep(Struct, frozen=True):
+    """Store *page* as a blob, so that other crawls may take it."""
+
+    page: PageFetched
+
+
 class Emit(Struct, frozen=True):
     """Append *events* to the log, all or none."""
 
@@ -57,9 +70,13 @@ class StepResult(Struct, frozen=True):
     now: float
     paused: bool
     response: Reply | Failure | None = None
+    page: PageFetched | None = None
+    """The capture that was read; None if it is missing."""
+    kept: str = ""
+    """The name of the blob that was stored; "" if it could not be stored."""
 
 
-Step = Delay | Fetch | Emit
+Step = Delay | Fetch | ReadKept | Keep | Emit
 Conversation: TypeAlias = Generator[Step, StepResult, T]
 
 
@@ -146,6 +163,14 @@ class Pace:
         if isinstance(response, Reply):
             self._jar.take(request.url, response.headers, self.now)
         return response
+
+    def read_capture(self, shared: SharedCapture, url: str) -> Conversation[PageFetched | None]:
+        """Return the *shared* capture of *url*; None if it is missing, or if a request for the URL
+        would end the order now."""
+        result = yield ReadKept(shared.blob, url)
+        self.now = result.now
+        ends = result.paused or self._must_stop(url) or self._outlasts_lease(0.0)
+        return None if ends else result.page
 
     def cookie(self, url: str) -> Headers:
         """Return the Cookie header of a request for *url*; () if there is no cookie."""

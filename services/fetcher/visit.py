@@ -27,7 +27,7 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gossamer.events import HostCheckedOut, Outcome, Purpose, Visit
+from gossamer.events import HostCheckedOut, Outcome, Purpose, SharedCapture, Visit, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.web.coding import GZIP_MAGIC, Body, decode
@@ -56,11 +56,13 @@ from services.fetcher.outcome import (
     assess,
     assess_wall,
     failed_result,
+    kept_page,
     make_events,
+    reply_of,
     skipped_result,
     unvisited_result,
 )
-from services.fetcher.steps import Conversation, Emit, Fetch, Pace, VisitLimits
+from services.fetcher.steps import Conversation, Emit, Fetch, Keep, Pace, VisitLimits
 
 UNKNOWN_ROBOTS = "the order has no rules of robots.txt"
 PASSED_WALL = "redirects set a cookie and led back; the response is the one with the cookie"
@@ -100,7 +102,14 @@ def converse(order: HostCheckedOut, limits: VisitLimits, now: float) -> Conversa
             result = replace(result, cookies=cookies)
         ends_order = OUTCOMES[result.assessment.outcome].ends_order
         last = ends_order or index == len(order.visits) - 1
-        emitted = yield Emit(make_events(order, index, result, last, pace.now))
+        events = make_events(order, index, result, last, pace.now)
+        if order.keep and (page := kept_page(events)):
+            stored = yield Keep(page)
+            events = tuple(
+                replace(event, kept=stored.kept) if isinstance(event, VisitEnded) else event
+                for event in events
+            )
+        emitted = yield Emit(events)
         pace.now = emitted.now
         if last:
             return
@@ -118,6 +127,8 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     stated = _statements_before(pace.order, robots, visit.url)
     if reason := _usage_exclusion(pace, visit, stated):
         return skipped_result(Outcome.USAGE_EXCLUDED, reason, Hazard.USAGE_EXCLUDED)
+    if visit.shared and (taken := (yield from _take_shared(pace, visit, visit.shared, stated))):
+        return taken
     request = _make_request(pace.limits, visit)
     walk = yield from _pass_wall(pace, request)
     if walk.response is None:
@@ -146,6 +157,26 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
         response=response,
         usage_statements=limit_statements(statements),
         last=walk.last,
+    )
+
+
+def _take_shared(
+    pace: Pace, visit: Visit, shared: SharedCapture, stated: tuple[Statement, ...]
+) -> Conversation[VisitResult | None]:
+    """Return the result of *visit* with the *shared* capture; None if a request has to be made."""
+    page = yield from pace.read_capture(shared, visit.url)
+    if page is None:
+        return None
+    reply = reply_of(page)
+    assessment = assess(reply, visit.url, pace.now, accepts=pace.limits.accepts)
+    if assessment.outcome is not Outcome.PAGE:
+        return None
+    statements = (*stated, *read_headers(reply.headers, pace.limits.product))
+    return VisitResult(
+        assessment=replace(assessment, reason=shared.reason),
+        response=reply,
+        usage_statements=limit_statements(statements),
+        shared=True,
     )
 
 

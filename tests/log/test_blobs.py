@@ -11,7 +11,16 @@ from msgspec.structs import replace
 from gossamer.errors import Poison
 from gossamer.events import Event, Link, PageFetched, PageParsed, Visit
 from gossamer.log import Record
-from gossamer.log.blobs import DAY, load, refer, remove_leftovers
+from gossamer.log.blobs import (
+    DAY,
+    HOUR,
+    keep,
+    load,
+    read_kept,
+    refer,
+    remove_kept,
+    remove_leftovers,
+)
 from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
@@ -173,3 +182,23 @@ def test_body_that_fits_is_stored_if_the_headers_leave_no_room(volume: Volume) -
     assert refer(large, volume, 700_000) == replace(
         large, body=b"", blob=referred(large, volume).blob
     )
+
+
+def test_kept_capture_is_read_as_it_was(volume: Volume) -> None:
+    fetched = page()
+    assert read_kept(keep(fetched, volume), fetched.visit.url, volume) == fetched
+
+
+def test_kept_captures_are_removed_by_their_hour_alone(log: SqliteLog, volume: Volume) -> None:
+    old, new = keep(page(1), volume), keep(replace(page(2), started_at=NOW + HOUR), volume)
+    blob = referred(page(), volume).blob.name
+    remove_leftovers(log, NOW)
+    assert remove_kept(volume, NOW) == 0
+    assert remove_kept(volume, NOW + HOUR) == 1
+    assert volume.size(old) is None and volume.size(new) and volume.size(blob)
+    assert remove_kept(volume, NOW + 2 * HOUR) == 1
+
+
+def test_kept_captures_of_an_unused_volume(volume: Volume) -> None:
+    assert remove_kept(volume, NOW) == 0
+    assert read_kept("shared/2026-01-01/00-00", "https://example.org/1", volume) is None
