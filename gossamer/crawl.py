@@ -142,6 +142,7 @@ def apply_request(
         **_merge_choices(request.choices, old),
         parties=old.parties,
         weight=old.weight,
+        share_for=old.share_for,
         own_topic=old.own_topic,
         revisit=request.revisit or old.revisit,
         budget=old.budget if request.budget is None else request.budget,

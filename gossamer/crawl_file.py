@@ -48,8 +48,9 @@ from gossamer.crawl import (
 )
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, Event, Party, SeedAdded, SeedsApplied
+from gossamer.events.control import MAX_SHARE_SECONDS
 from gossamer.events.records import Priority
-from gossamer.policies import parse_policy, parse_strategy
+from gossamer.policies import duration_of, duration_text, parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl
@@ -111,6 +112,8 @@ class CrawlTable(_Table, frozen=True, kw_only=True):
     seeds_file: str = ""
     priority: Priority = 0
     weight: Annotated[float, Meta(gt=0)] = 1.0
+    share_for: int | str = "1h"
+    """Maximum age of a capture of another crawl that is taken, up to a day. 0: none is taken."""
     scope: str = ""
     strategy: str = ""
     external_links: ExternalLinks = "deep"
@@ -123,6 +126,7 @@ class CrawlTable(_Table, frozen=True, kw_only=True):
 
 KEYS = {
     "weight": "weight",
+    "share_for": "share_for",
     "scope": "scope",
     "strategy": "strategy",
     "external_links": "external_links",
@@ -262,6 +266,7 @@ class _Reader:
             max_depth=found.limits.max_depth,
             max_pages=found.limits.max_pages,
             weight=found.weight,
+            share_for=self._check("share_for", _parse_share_for, found.share_for),
             own_topic=output.topic == "own",
             revisit=revisit.policy or default_policy,
             budget=revisit.budget,
@@ -407,6 +412,16 @@ def _in_words(problem: str) -> str:
     return problem[:1].lower() + problem[1:].replace("`", "")
 
 
+def _parse_share_for(given: int | str) -> float:
+    """Return the seconds of `share_for`. Raise ValueError if it is invalid."""
+    if isinstance(given, int) and given:
+        raise ValueError(f"{given} has no unit: write a duration such as 1h, or 0")
+    seconds = duration_of(given) if isinstance(given, str) else 0.0
+    if seconds > MAX_SHARE_SECONDS:
+        raise ValueError(f"{given} is longer than a day")
+    return seconds
+
+
 def _check_immutable(crawl: CrawlDefined, before: CrawlDefined | None) -> None:
     for difference in compare(before, crawl) if before else ():
         if difference.key in [KEYS[field] for field in IMMUTABLE]:
@@ -439,6 +454,8 @@ def _value(crawl: CrawlDefined, field: str) -> Any:
     """Return a field as the file has it."""
     if field == "own_topic":
         return "own" if crawl.own_topic else "shared"
+    if field == "share_for":
+        return duration_text(crawl.share_for) if crawl.share_for else 0
     if field == "max_pages" and crawl.max_pages:
         return crawl.pages_before + crawl.max_pages
     if field == "url_steps":

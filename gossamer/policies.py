@@ -69,3 +69,11 @@ def duration_of(text: str) -> float:
     if not found or not float(found[1]):
         raise ValueError(f"{text!r} is not a duration such as 90m, 12h, 1.5d or 2w")
     return float(found[1]) * UNITS[found[2]]
+
+
+def duration_text(seconds: float) -> str:
+    """Return *seconds* as `duration_of` reads them, in the largest unit without a fraction."""
+    for unit, size in reversed(UNITS.items()):
+        if seconds >= size and not seconds % size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{seconds:f}s"

@@ -7,6 +7,9 @@ from msgspec import Meta, Struct, field
 from gossamer.events.records import FLEET, Event, Priority
 from gossamer.web.usage import Action
 
+MAX_SHARE_SECONDS = 86400.0
+"""Maximum age in seconds of a capture that another crawl takes."""
+
 
 class Party(Struct, frozen=True):
     """Limits of the URLs that are found from one group of seeds (SCrawler's parties)."""
@@ -38,6 +41,9 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     """Whether the crawl is removed: its queues and rows are dropped, and it cannot be resumed."""
     weight: Annotated[float, Meta(gt=0)] = 1.0
     """The share of the crawl in the visits for which crawls compete, relative to other crawls."""
+    share_for: Annotated[float, Meta(ge=0, le=MAX_SHARE_SECONDS)] = 3600.0
+    """Maximum age in seconds of the capture of another crawl that the crawl takes instead of a
+    request. 0 means that it makes all requests itself."""
     own_topic: bool = False
     """Whether the pages of the crawl are on the topic `pages.CRAWL` instead of `pages`. It cannot
     change during a crawl."""

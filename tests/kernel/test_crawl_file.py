@@ -34,6 +34,7 @@ id = "news"
 seeds = ["a.example", "https://b.example/x"]
 priority = -5
 weight = 2
+share_for = "90m"
 scope = 'domain("a.example", "b.example", "c.example")'
 strategy = "seeds_first"
 external_links = "none"
@@ -86,7 +87,7 @@ def test_file_states_the_whole_crawl() -> None:
     file = parse(FULL)
     assert file.definition == CrawlDefined(
         crawl="news", at=0.0, scope="domain(\"a.example\", \"b.example\", \"c.example\")",
-        max_depth=4, max_pages=1000, weight=2.0, own_topic=True,
+        max_depth=4, max_pages=1000, weight=2.0, share_for=5400.0, own_topic=True,
         revisit="fixed:1d", budget=500.0, discovery_share=0.2, url_steps=("session_id",),
         external_links="none", relevant='language("pt")', follow_irrelevant=False,
         strategy="seeds-first", purposes=("search", "archive"),
@@ -110,6 +111,8 @@ def test_smallest_file_needs_a_seed_only() -> None:
     found = parse('seeds = ["a.example"]', "blogs.toml", "optimal").definition
     assert (found.crawl, found.scope, found.revisit) == ("blogs", "domain('a.example')", "optimal")
     assert (found.max_depth, found.url_steps) == (16, ALL_STEPS)
+    assert found.share_for == 3600.0
+    assert parse('seeds = ["a.example"]\nshare_for = 0').definition.share_for == 0.0
 
 
 def test_seeds_of_a_file_beside_it_are_read(tmp_path: Path) -> None:
@@ -142,6 +145,9 @@ SEED = 'seeds = ["a.example"]\n'
         (f"{SEED}[limits]\nmax_depth = -1", "line 3: limits.max_depth: expected a whole number >="),
         (f'{SEED}weight = "big"', "line 2: weight: expected a number, got text"),
         (f"{SEED}weight = 0", "line 2: weight: expected a number > 0"),
+        (f'{SEED}share_for = "long"', "line 2: share_for: 'long' is not a duration such as 90m"),
+        (f'{SEED}share_for = "2d"', "line 2: share_for: 2d is longer than a day"),
+        (f"{SEED}share_for = 60", "line 2: share_for: 60 has no unit: write a duration"),
         (f"{SEED}priority = 101", "line 2: priority: expected a whole number <= 100"),
         (f'{SEED}id = "My News"', "line 2: id: 'My News' is not the id of a crawl"),
         (f'{SEED}scope = "domain("', "line 2: scope: "),
@@ -242,6 +248,7 @@ definitions = st.builds(
     max_depth=st.integers(0, 99),
     max_pages=st.integers(0, 10**9),
     weight=numbers.filter(bool),
+    share_for=st.integers(0, 86400).map(float),
     own_topic=st.booleans(),
     revisit=st.sampled_from(["none", "fixed:1d", "optimal"]),
     budget=numbers,
