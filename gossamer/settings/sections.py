@@ -208,6 +208,9 @@ class FrontierSettings(Section):
     history_age: Annotated[SecondsOrZero, min_retention(DAY)] = 365 * DAY
     """Retention of a visit in the history of its page (table `page_history`). 0 means no expiry.
     See [limits of growth](operations/sizing.md#limits-of-growth)."""
+    shared_age: Annotated[SecondsOrZero, min_retention(DAY)] = DAY
+    """Retention of the captures that other crawls may take (table `shared_captures`). 0 means no
+    expiry. `share_for` of a crawl says how old a capture may be that it takes."""
     report_age: Annotated[SecondsOrZero, min_retention(DAY)] = 365 * DAY
     """Retention of the totals of a day for `gossamer report` (table `daily_tallies`). 0 means no
     expiry. See [limits of growth](operations/sizing.md#limits-of-growth)."""

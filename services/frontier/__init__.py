@@ -15,7 +15,7 @@ Reading order
    `partitions.py` claims partitions under epochs.
 4. `admission.py`, `checkout.py`, `checkin.py`: the three steps of a URL. They use `refusals.py`
    (rules that refuse a URL), `robots.py` (robots.txt, and probes for soft 404) and `politeness.py`
-   (settings of sites, delays and backoffs).
+   (settings of sites, delays and backoffs), and `shared.py` (captures of other crawls).
 5. `ordering.py`: the strategies of a crawl, and the rank of a URL. `dispatch.py`, `pacing.py`:
    choices over all partitions. Which host is ordered next, and which fetcher gets its order; the
    speed of the crawl and the budget of its revisits.

@@ -71,6 +71,7 @@ from services.frontier.rows import (
     UrlRow,
     VerdictRow,
 )
+from services.frontier.shared import SharedCaptures
 from services.frontier.signing import begins_trial, record_signing
 from services.frontier.usage_files import give_up_usage_files, record_usage_file
 from services.frontier.workbench import Host
@@ -98,11 +99,12 @@ class CheckIn:
         settings: FrontierSettings,
         balance: Balance,
         revisits: Revisits,
+        shared: SharedCaptures,
         store: Store,
         sign: SignMode,
     ) -> None:
         self._settings, self._balance, self._revisits = settings, balance, revisits
-        self._sign = sign
+        self._shared, self._sign = shared, sign
         self.robots = RobotsOutcomes(settings, revisits, store)
         self._urls, self._requisites = store.table(UrlRow), store.table(RequisiteRow)
         self._history, self._verdicts = store.table(HistoryRow), store.table(VerdictRow)
@@ -146,6 +148,7 @@ class CheckIn:
         repeats_signed = begins_trial(self._sign, row, event) and not is_erased
         if not is_erased:
             row = record_signing(self._sign, row, event)
+            self._shared.record(event)
         handler = self._repeat_signed if repeats_signed else self._choose_handler(partition, event)
         row, backoff_until = handler(partition, host, row, event, now)
         if backoff_until is not None or _has_no_verdict(event):
@@ -402,7 +405,7 @@ class CheckIn:
                 host=event.host,
                 url=event.visit.url,
                 outcome=event.outcome,
-                at=event.started_at or now,
+                at=event.captured_at or now,
                 status=event.status,
                 reason=event.reason,
                 location=event.location,
@@ -600,13 +603,14 @@ def _url_row_of_imported(event: PageDeduplicated) -> UrlRow:
 
 
 def _history_row_of_verdict(event: PageDeduplicated) -> HistoryRow:
+    shared = event.visit.shared
     return HistoryRow(
         crawl=event.crawl,
         url=event.visit.url,
         at=event.fetched_at or event.at,
         outcome=_outcome_of(event),
         status=event.status,
-        reason=event.reason,
+        reason="; ".join(filter(None, (shared.reason if shared else "", event.reason))),
         size=event.size,
         verdict=event.verdict,
         digest=event.digest,

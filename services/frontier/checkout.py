@@ -54,6 +54,7 @@ from services.frontier.robots import (
     needs_probe,
 )
 from services.frontier.rows import HostRow, Lease, QueuedUrl, RobotsRow, UrlRow
+from services.frontier.shared import SharedCaptures
 from services.frontier.signing import is_signed_for
 from services.frontier.slow_start import PartKey
 from services.frontier.usage_files import carried_files, due_usage_urls, make_usage_visits
@@ -129,12 +130,13 @@ class CheckOut:
         refusals: Refusals,
         revisits: Revisits,
         replicas: Replicas,
+        shared: SharedCaptures,
         store: Store,
         sign: SignMode,
     ) -> None:
         self._settings, self._visit_limit, self._sign = settings, visit_limit, sign
         self._balance, self._refusals, self._revisits = balance, refusals, revisits
-        self._replicas, self._outputs = replicas, list[Event]()
+        self._replicas, self._shared, self._outputs = replicas, shared, list[Event]()
         self._urls = store.table(UrlRow)
 
     def pop_outputs(self) -> Iterator[Event]:
@@ -513,6 +515,7 @@ class CheckOut:
         overrides, order = partition.sites.overrides, partition.next_order()
         sent_to = self._balance.choose(partition, row.site, now)
         visits = self._choose_visits(partition, order, row, queued, usage_urls, bool(rules.robots))
+        visits = self._share(row, visits, queued, crawl, now)
         urls = [visit.url for visit in visits]
         max_seconds = sum(map(_max_requests, visits)) * (rules.delay + self._visit_limit)
         return HostCheckedOut(
@@ -535,7 +538,25 @@ class CheckOut:
             usage_files=carried_files(rules.stored, urls)
             if rules.stored and not usage_urls
             else (),
+            keep=self._shared.is_wanted(row, crawl.crawl),
             visits=visits,
+        )
+
+    def _share(
+        self,
+        row: HostRow,
+        visits: tuple[Visit, ...],
+        queued: list[QueuedUrl],
+        crawl: CrawlDefined,
+        now: float,
+    ) -> tuple[Visit, ...]:
+        """Return *visits* with the captures of other crawls that they take instead of requests."""
+        if not visits[0].purpose.is_queued or not queued:
+            return visits
+        found = self._shared.find(row, crawl, queued, now)
+        return tuple(
+            replace(visit, shared=found[visit.url]) if visit.url in found else visit
+            for visit in visits
         )
 
     def _choose_visits(
@@ -597,7 +618,7 @@ def _let_wait(before: HostRow, row: HostRow, crawl: str) -> HostRow:
 def _charge(
     row: HostRow, order: HostCheckedOut, weight: float, open_crawls: Collection[str]
 ) -> HostRow:
-    """Return *row* with the visits of *order* charged to its crawl, which has a *weight*.
+    """Return *row* with the requests of *order* charged to its crawl, which has a *weight*.
 
     Crawls that are not open, such as paused ones, lend their shares: when they are open again, they
     have not saved up the visits of the meantime.
@@ -606,7 +627,7 @@ def _charge(
     for crawl, other in row.crawls.items():
         if crawl not in open_crawls and other.queued and other.used < own.used:
             row = row.with_crawl(crawl, replace(other, used=own.used))
-    used = own.used + len(order.visits) / weight
+    used = own.used + order.requests / weight
     return row.with_crawl(order.crawl, replace(own, used=used, waits_until=0.0))
 
 

@@ -39,6 +39,7 @@ from services.frontier.rows import (
     UrlRow,
     VerdictRow,
 )
+from services.frontier.shared import SharedCaptures
 from services.frontier.usage_files import archived_files
 from services.frontier.workbench import Host
 
@@ -59,8 +60,9 @@ URL_TABLES: tuple[type[UrlRow | VerdictRow | PlanRow | RequisiteRow], ...] = (
 class ErasureHandler:
     """Applies the requests of `gossamer forget`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, shared: SharedCaptures) -> None:
         self._store, self._history = store, store.table(HistoryRow)
+        self.shared = shared
 
     def begin(self, partition: Partition, event: ErasureRequested, now: float) -> Iterator[Event]:
         """Stop all visits of all crawls to the target of *event*; yield the erasures for other
@@ -79,6 +81,7 @@ class ErasureHandler:
         rows, hosts = Counter[str](), list[str]()
         urls: dict[str, dict[str, None]] = {each.crawl: {} for each in partition.all_crawls}
         if event.url:
+            self.shared.erase(event.url)
             host = partition.find(event.site, host_key(event.url))
             for each in partition.all_crawls:
                 urls[each.crawl][event.url] = None
@@ -90,6 +93,7 @@ class ErasureHandler:
         else:
             for host in self._target_hosts(partition, event):
                 hosts.append(host.row.host)
+                self.shared.drop_host(host.row.host)
                 files = archived_files(host.row.host, partition.robots(host))
                 for each in partition.all_crawls:
                     urls[each.crawl] |= dict.fromkeys(self.iter_urls(each.crawl, host))

@@ -142,6 +142,7 @@ class CrawlRemoval:
         for host in partition.hosts_of(site):
             urls |= dict.fromkeys(self._erasures.iter_urls(crawl, host))
             urls |= dict.fromkeys(archived_files(host.row.host, partition.robots(host)))
+            self._erasures.shared.drop_crawl(host.row.host, crawl)
             if crawl in host.row.crawls:
                 partition.clear_queues(host)
                 urls |= dict.fromkeys(one.url for one in partition.queues.iter_cleared(host.row))

@@ -631,6 +631,24 @@ class UrlRow(Row, frozen=True):
     """
 
 
+class SharedCaptureRow(Row, frozen=True):
+    """The last capture of a page at a host of several crawls, which other crawls may take."""
+
+    table = "shared_captures"
+    partition_key, sort_key = "host", "url"
+    buckets = BUCKETS
+    kept_for, aged_by = "frontier.shared_age", "at"
+
+    host: str
+    url: str
+    crawl: str
+    """The crawl that made the visit."""
+    at: float
+    """When the request was made."""
+    blob: str
+    """The name of the capture in the volume `blobs.volume`."""
+
+
 class RequisiteRow(Row, frozen=True):
     """The last visit to a requisite, or the reason why it was refused.
 

@@ -65,6 +65,7 @@ from services.frontier.requisites import RequisiteAdmission, is_requisite
 from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
 from services.frontier.rows import DueRow, OffsetAndTime, PlanRow, RequisiteRow, UrlRow, VerdictRow
+from services.frontier.shared import SharedCaptures
 from services.frontier.shares import Shares
 from services.frontier.workbench import servable_crawls
 
@@ -114,7 +115,7 @@ class Frontier(Processor):
         self._loading = HostLoader(self._partitions, settings, store)
         self._revisits = Revisits(self._partitions, store)
         self._refusals = Refusals(self._partitions, store, settings)
-        self._replicas = Replicas()
+        self._replicas, self._shared = Replicas(), SharedCaptures(store)
         self._admission = Admission(
             settings, self._partitions, self._refusals, self._revisits, store
         )
@@ -126,14 +127,15 @@ class Frontier(Processor):
             self._refusals,
             self._revisits,
             self._replicas,
+            self._shared,
             store,
             sign,
         )
-        self._check_in = CheckIn(settings, self._balance, self._revisits, store, sign)
+        self._check_in = CheckIn(settings, self._balance, self._revisits, self._shared, store, sign)
         self._leases = Leases(settings, self._check_in)
         self._operator_requests = OperatorRequests(self._admission)
         self._robots = RobotsOnBehalf(self._partitions, self._check_in.robots)
-        self._erasures = ErasureHandler(store)
+        self._erasures = ErasureHandler(store, self._shared)
         self._removal = CrawlRemoval(store, self._partitions, self._erasures)
         self._gauges, self._pacing = Gauges(self._partitions), Pacing(self._partitions)
         self._control_rows = store.table(ControlRow)
@@ -317,7 +319,8 @@ class Frontier(Processor):
 
     def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Output:
         self._check_in.apply_outcome(partition, event, now)
-        self._pacing.charge_bytes(event.received)
+        if not event.visit.shared:
+            self._pacing.charge_bytes(event.received)
         if partition.is_removed or partition.erasures.covers(event.visit):
             return ()
         return discover_sitemaps(event, self._crawl_of(partition), now)
@@ -360,6 +363,7 @@ class Frontier(Processor):
         self._partitions.define(event, now)
         self._removal.define(event)
         self._definitions[event.crawl] = event
+        self._shared.define(event)
 
     def _crawl_of(self, partition: Partition) -> CrawlDefined | None:
         """Return the definition of the crawl that sees *partition*; None before it is defined."""
@@ -461,8 +465,8 @@ class Frontier(Processor):
             order = self._check_out.order(partition, host, may[crawl.crawl], crawl, now, may.keys())
             yield from self._check_out.pop_outputs()
             if order:
-                pacing.charge_visits(len(order.visits), now)
-                self._shares.charge(crawl.crawl, len(order.visits), crawl.weight)
+                pacing.charge_visits(order.requests, now)
+                self._shares.charge(crawl.crawl, order.requests, crawl.weight)
                 self._gauges.record_order(order)
                 yield order
             elif host.row.host not in partition.bench.hosts:

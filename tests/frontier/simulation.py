@@ -63,6 +63,8 @@ class Simulation:
     ) -> None:
         self.sign = SignMode(str(settings.pop("sign", SignMode.NEVER)))
         self.give_verdict: GiveVerdict | None = None
+        self.keeps = False
+        """Whether the fetchers keep captures for other crawls."""
         self.definition = crawl(strategy=strategy)
         self.others = dict[str, CrawlDefined]()
         """The definitions of further crawls, by their ids."""
@@ -229,7 +231,9 @@ class Simulation:
             if robots and fields["outcome"] is Outcome.PAGE:
                 fields["robots"] = RobotsRules(fetched_at=at, expires_at=at + 86400.0)
             end = at + float(str(fields["took"]))
-            asked = fields["outcome"] is not Outcome.UNVISITED
+            asked = fields["outcome"] is not Outcome.UNVISITED and visit.shared is None
+            if asked and self.keeps and order.keep and visit.purpose is Purpose.PAGE:
+                fields["kept"] = f"shared/{order.crawl}@{visit.url}"
             if asked:
                 self.visits.append((at, end, visit.url))
             ends_here = OUTCOMES[Outcome(str(fields["outcome"]))].ends_order
@@ -253,7 +257,8 @@ class Simulation:
             )
             if last:
                 return
-            at = end + max(order.pause, order.pause_factor * (end - at))
+            if asked:
+                at = end + max(order.pause, order.pause_factor * (end - at))
 
     def pages(self) -> list[str]:
         """Visited URLs in order, without robots.txt."""
