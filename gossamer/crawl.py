@@ -360,6 +360,13 @@ def active_of(crawls: Mapping[str, CrawlDefined]) -> dict[str, CrawlDefined]:
     return {name: crawl for name, crawl in crawls.items() if not (crawl.paused or crawl.removed)}
 
 
+def longest_share(log: Log) -> float:
+    """Return the age in seconds up to which some crawl takes captures of another."""
+    return max(
+        (one.share_for for one in definitions_of(log).values() if not one.removed), default=0
+    )
+
+
 def are_all_paused(log: Log) -> bool:
     """Return whether all crawls are paused together."""
     event = newest_events(log).get(f"fleet_paused/{FLEET}")

@@ -15,10 +15,11 @@ from gossamer.crawl import (
     define,
     definitions_of,
     last_definition,
+    longest_share,
 )
 from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, Event, FleetPaused, SeedAdded
-from gossamer.log.blobs import DAY, remove_leftovers
+from gossamer.log.blobs import DAY, HOUR, KEPT, remove_kept, remove_leftovers
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.policies import NEVER
@@ -74,6 +75,8 @@ class Run:
     """When `workload` was read."""
     workload_version: tuple[int, int] | None = None
     """The version of the database that `workload` was read from."""
+    kept_removed_at: float = 0.0
+    """When the captures were last removed that no crawl may take any more."""
     warning: str = ""
     """Why the server beside the crawl has ended; "" if it runs, or if there is none."""
 
@@ -105,6 +108,15 @@ class Run:
         self.ending = reason
         # Not each crawl: the next run could not tell which of them an operator has paused.
         self.opened.log.append([encode(FleetPaused(at=now, paused=True))])
+
+    def remove_kept(self, now: float) -> None:
+        """Remove the captures that no crawl may take any more, once an hour."""
+        if abs(now - self.kept_removed_at) < HOUR:
+            return
+        self.kept_removed_at = now
+        if (self.opened.folder.blobs / KEPT).exists():
+            log = self.opened.log
+            remove_kept(self.opened.folder.open_blobs(), now - longest_share(log))
 
     def read_workload(self) -> Workload:
         """Return the workload, read again after WORKLOAD_INTERVAL if the database has changed."""
@@ -219,8 +231,9 @@ def _prepare(
 
 def _watch(run: Run, children: list[Child], show: Show) -> End:
     while True:
-        if end := run.update(clock.now()):
+        if end := run.update(now := clock.now()):
             return end
+        run.remove_kept(now)
         for child in children:
             if reason := child.failure():
                 if not child.is_optional:

@@ -150,7 +150,8 @@ def _copy(database: sqlite3.Connection, path: Path) -> None:
 
 def _copy_blobs(folder: Folder, target: Path) -> None:
     """Copy the blobs of *folder* that *target* lacks, as far as the crawl does not remove them."""
-    for path in sorted(folder.blobs.glob("*/*")):
+    # Captures that crawls share are not copied: a crawl that does not find one makes a request.
+    for path in sorted(folder.blobs.glob("[0-9]*/*")):
         copy = target / BLOBS / path.parent.name / path.name
         if copy.exists() or path.name.endswith(PARTIAL_SUFFIX):
             continue

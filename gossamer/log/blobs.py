@@ -181,7 +181,8 @@ def keep(page: PageFetched, volume: Volume) -> str:
     """
     identity = f"{page.crawl} {page.visit.id} {page.started_at!r}".encode("utf-8", "replace")
     key = blake2b(identity, digest_size=16).hexdigest()
-    name = f"{KEPT}/{_hour(page.started_at)}-{key}"
+    # In 256 folders, since a write to a local folder lists its files.
+    name = f"{KEPT}/{key[:2]}/{_hour(page.started_at)}-{key[2:]}"
     volume.put_bytes(name, _encode(page))
     return name
 
@@ -203,8 +204,10 @@ def remove_kept(volume: Volume, before: float) -> int:
 
     Return their number.
     """
-    last = f"{KEPT}/{_hour(before - HOUR)}"
-    old = [name for name in volume.names(KEPT) if name.rpartition("-")[0] <= last]
+    last = _hour(before - HOUR)
+    old = [
+        name for name in volume.names(KEPT) if name.rpartition("/")[2].rpartition("-")[0] <= last
+    ]
     volume.remove_all(old)
     if old:
         logger.info("removed captures that no crawl may take any more", count=len(old))
@@ -212,5 +215,4 @@ def remove_kept(volume: Volume, before: float) -> int:
 
 
 def _hour(at: float) -> str:
-    """Return the hour of *at* as the beginning of a name. Names of one day are in one folder."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d/%H}"
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H}"

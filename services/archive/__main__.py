@@ -6,8 +6,9 @@ import threading
 import structlog
 
 from gossamer import clock
+from gossamer.crawl import longest_share
 from gossamer.errors import GossamerError, NoSpace, Unavailable
-from gossamer.log.blobs import DAY, LEFTOVER_AGE, remove_leftovers
+from gossamer.log.blobs import DAY, HOUR, LEFTOVER_AGE, remove_kept, remove_leftovers
 from gossamer.runtime.identity import check_folder
 from gossamer.runtime.process import Backends, run, run_processor
 from services.archive.service import Archive
@@ -38,8 +39,9 @@ def work(backends: Backends) -> None:
 
 
 def serve(backends: Backends) -> None:
-    """Archive pages, and remove blobs without a record beside."""
-    threading.Thread(target=remove_leftovers_daily, args=(backends,), daemon=True).start()
+    """Archive pages, and remove blobs that nobody reads beside."""
+    for target in (remove_leftovers_daily, remove_kept_hourly):
+        threading.Thread(target=target, args=(backends,), daemon=True).start()
     work(backends)
 
 
@@ -55,6 +57,18 @@ def remove_leftovers_daily(backends: Backends) -> None:
         except GossamerError as error:
             logger.warning("blobs without a record not removed", reason=str(error))
         if backends.stop.wait(DAY):
+            return
+
+
+def remove_kept_hourly(backends: Backends) -> None:
+    """Remove the captures that no crawl may take any more, at the start and then once an hour."""
+    while True:
+        try:
+            if volume := backends.log.blobs:
+                remove_kept(volume, clock.now() - longest_share(backends.log))
+        except GossamerError as error:
+            logger.warning("captures of crawls not removed", reason=str(error))
+        if backends.stop.wait(HOUR):
             return
 
 

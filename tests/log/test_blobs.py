@@ -201,4 +201,4 @@ def test_kept_captures_are_removed_by_their_hour_alone(log: SqliteLog, volume: V
 
 def test_kept_captures_of_an_unused_volume(volume: Volume) -> None:
     assert remove_kept(volume, NOW) == 0
-    assert read_kept("shared/2026-01-01/00-00", "https://example.org/1", volume) is None
+    assert read_kept("shared/ab/2026-01-01T00-00", "https://example.org/1", volume) is None

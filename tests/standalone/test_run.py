@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from gossamer.crawl import active_crawls, are_all_paused, definitions_of
 from gossamer.events import CrawlDefined
+from gossamer.log.blobs import HOUR, keep
 from gossamer.log.codec import encode
 from gossamer.settings import load_settings
 from inspection.folder import Folder, Opened
@@ -14,6 +15,7 @@ from inspection.progress import End
 from services.frontier.conditions import Condition
 from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow, partition_key
 from standalone.run import Run
+from tests.archive.harness import page
 
 NOW = 2_000_000_000.0
 NEWS = CrawlDefined(crawl="news", at=1.0, scope="any()", max_depth=3)
@@ -115,3 +117,18 @@ def test_stopped_run_pauses_no_definition(opened: Opened, is_interrupted: bool) 
     assert end is (End.INTERRUPTED if is_interrupted else End.TIME)
     assert are_all_paused(opened.log)
     assert definitions_of(opened.log) == before
+
+
+def test_run_removes_captures_that_no_crawl_may_take(opened: Opened) -> None:
+    volume = opened.folder.open_blobs()
+    run = begin(opened, replace(NEWS, share_for=2 * HOUR), replace(BLOGS, share_for=0.0))
+    old, new = (
+        keep(replace(page(number), started_at=NOW - age), volume)
+        for number, age in enumerate((4 * HOUR, HOUR))
+    )
+    run.remove_kept(NOW)
+    assert volume.size(old) is None and volume.size(new)
+    run.remove_kept(NOW + HOUR)
+    assert volume.size(new), "a crawl may take it for two hours"
+    run.remove_kept(NOW + 3 * HOUR)
+    assert volume.size(new) is None

@@ -3,7 +3,7 @@
 from contextlib import closing
 from pathlib import Path
 
-from gossamer.log.blobs import load, refer
+from gossamer.log.blobs import keep, load, refer
 from gossamer.log.codec import decode, encode
 from gossamer.settings.sections import StandaloneSettings
 from inspection.folder import Folder
@@ -19,10 +19,14 @@ def test_restored_folder_has_the_blobs_of_waiting_records(tmp_path: Path) -> Non
     with closing((opened := folder.open(StandaloneSettings())).database):
         assert opened.log.blobs is not None
         opened.log.append([encode(refer(large, opened.log.blobs, 1000))])
+        kept = keep(page(2), opened.log.blobs)
     take_snapshot(folder, tmp_path / "snapshot")
-    for path in folder.blobs.glob("*/*"):
+    for path in folder.blobs.glob("[0-9]*/*"):
         path.unlink()
     restore_snapshot(tmp_path / "snapshot", restored, may_replace=False)
     with closing((opened := restored.open(StandaloneSettings())).database):
         (record,) = opened.log.tail(["pages.fetched"]).poll(0)
         assert load(decode(record), opened.log.blobs) == large
+        assert opened.log.blobs and opened.log.blobs.size(kept) is None, (
+            "crawls request such a page again"
+        )
