@@ -5,18 +5,22 @@ archive. The body of a revisit record is that of the earlier capture that its ro
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from gossamer.captures import BadCapture, Capture, read_capture
-from gossamer.errors import GossamerError
+from gossamer.errors import BadSettings, GossamerError
 from gossamer.volumes import Missing, Volume, find_file
 from gossamer.web.coding import GZIP_MAGIC, decode
 from inspection.captures import FOREVER, NotArchived, iterate_captures
-from inspection.crawl import OpenCrawl
-from inspection.figures import instant
+from inspection.crawl import NotFound, OpenCrawl
+from inspection.figures import instant, size
 from inspection.url_forms import crawl_form
 from services.archive.rows import CaptureRow
+
+MAX_BODY_BYTES = 64 << 20
+"""Bytes of a body that is read as a whole."""
 
 
 class Version(Struct, frozen=True):
@@ -89,6 +93,33 @@ def _locate(crawl: OpenCrawl, row: CaptureRow) -> str:
     """Return the URI of the file of a capture. Raise Missing if no place has it."""
     volume, name = find_file(crawl.warc, [Volume(url) for url in crawl.volumes], row.file)
     return volume.uri(name)
+
+
+class Body(NamedTuple):
+    """The body of a version, without its content codings."""
+
+    url: str
+    at: float
+    """When the request was made, in epoch seconds."""
+    data: bytes
+
+
+def read_body(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Body:
+    """Return the body of the newest capture until *at* of the URL *text*.
+
+    Raise NotFound if the capture has no body, BadSettings if it has more than MAX_BODY_BYTES, and
+    the errors of `read_version`.
+    """
+    version = read_version(crawl, text, at)
+    if version.capture.refers_to is not None:
+        raise NotFound(f"{version.row.url}: the body of this capture was not stored")
+    data = version.capture.decoded(MAX_BODY_BYTES + 1)
+    if len(data) > MAX_BODY_BYTES:
+        raise BadSettings(
+            f"{version.row.url}: the body has more than {size(MAX_BODY_BYTES)}; gossamer show "
+            "prints it"
+        )
+    return Body(version.row.url, version.at, data)
 
 
 def decode_file(capture: Capture, limit: int) -> bytes:

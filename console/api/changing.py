@@ -30,6 +30,8 @@ DryRun = Annotated[
     bool, QueryParameter(description="Whether only the effect is returned, and nothing changed.")
 ]
 MakePlan = Callable[[OpenCrawl, float], Plan]
+CarryOut = Callable[[OpenCrawl, ChangeRequest, float, bool], Committed]
+"""Carries out a change at this time, or reports its effect if it is a dry run."""
 
 
 class Change(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -53,10 +55,23 @@ class Changer:
         self, readers: Readers, actor: Actor, address: str, crawl: str | None, is_dry_run: bool
     ) -> None:
         self._readers, self._actor, self._address = readers, actor, address
-        self._crawl, self._is_dry_run = crawl, is_dry_run
+        self._crawl, self.is_dry_run = crawl, is_dry_run
 
     async def carry_out(self, change: Change, make_plan: MakePlan) -> Committed:
         """Make the plan for the crawl at the present time; report or commit it."""
+
+        def run(
+            crawl: OpenCrawl, request: ChangeRequest, now: float, is_dry_run: bool
+        ) -> Committed:
+            plan = make_plan(crawl, now)
+            if is_dry_run:
+                return Committed(id=None, effect=preview(plan))
+            return commit(crawl.log, plan, request, now)
+
+        return await self.run(change, run)
+
+    async def run(self, change: Change, carry_out: CarryOut) -> Committed:
+        """Carry out a change that is more than a plan, at the present time."""
         expires_in = change.expires_in if isinstance(change, SettingChange) else None
         request = ChangeRequest(
             actor=self._actor.name,
@@ -67,15 +82,10 @@ class Changer:
             expires_at=clock.now() + expires_in if expires_in else None,
         )
 
-        def run(crawl: OpenCrawl) -> Committed:
-            now = clock.now()
-            plan = make_plan(crawl, now)
-            if self._is_dry_run:
-                return Committed(id=None, effect=preview(plan))
-            return commit(crawl.log, plan, request, now)
-
         # In the lane for whole tables: some plans search all URLs while they are counted.
-        return await CrawlReader(self._readers, self._crawl).scan(run)
+        return await CrawlReader(self._readers, self._crawl).scan(
+            lambda crawl: carry_out(crawl, request, clock.now(), self.is_dry_run)
+        )
 
 
 async def _provide_changer(

@@ -29,6 +29,10 @@ class Busy(Unavailable):
     """Too many requests wait, or a request took too long: repeat it later."""
 
 
+class TookTooLong(Busy):
+    """A request took too long. Its thread goes on until it has ended."""
+
+
 class Reader:
     """A thread that reads the crawl that *opening* opens."""
 
@@ -81,7 +85,7 @@ class Lane:
             async with asyncio.timeout(self._timeout):
                 return await self._read(read)
         except TimeoutError as error:
-            raise Busy(f"the request took longer than {self._timeout:g} s") from error
+            raise TookTooLong(f"the request took longer than {self._timeout:g} s") from error
 
     async def _read(self, read: Callable[[OpenCrawl], Answer]) -> Answer:
         self._waiting += 1

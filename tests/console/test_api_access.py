@@ -162,7 +162,8 @@ def test_session_of_a_browser_begins_with_a_token_and_ends(client: Client) -> No
     assert client.delete("/v1/session", headers=form).status_code == 403
     json_type = {**SAME_ORIGIN, "Content-Type": "application/json"}
     session = client.cookies["gossamer_session"]
-    assert client.delete("/v1/session", headers=json_type).status_code == 204
+    ended = client.delete("/v1/session", headers=json_type)
+    assert ended.status_code == 204 and "Max-Age=0" in ended.headers["set-cookie"]
     client.cookies.set("gossamer_session", session)
     assert client.get(STATUS).status_code == 401
 

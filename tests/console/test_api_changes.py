@@ -1,19 +1,23 @@
 """Changes through the HTTP API: the same plans as the commands, with actor, reason and dry run."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from changes import erasures
 from console.api.tokens import Tokens, add_token
 from console.cli.main import main
 from gossamer import clock
 from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
-from gossamer.events import DEFAULT_CRAWL, Outcome, SeedAdded
+from gossamer.erasures import ErasureRow
+from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Outcome, SeedAdded
 from gossamer.settings.api import Grant
 from inspection.crawl import OpenCrawl, open_crawl
 from inspection.folder import Folder
+from services.dedup.content import DigestRow
 from services.frontier.rows import UrlRow
 from tests.console.served import Client, client_of, make_api
 from tests.runtime.processors import events
@@ -68,6 +72,7 @@ CHANGES: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     ("POST", f"{CRAWL}/retry", {"outcome": "404"}, "retry"),
     ("POST", f"{CRAWL}/refetch", {"urls": [URL]}, "refetch"),
     ("POST", f"{CRAWL}/pause", {}, "pause"),
+    ("POST", "/v1/erasures", {"target": URL}, "forget"),
     ("DELETE", CRAWL, {}, "remove"),
 )
 
@@ -206,3 +211,64 @@ def test_definition_cannot_read_files_of_the_server(client: Client) -> None:
     ):
         refused = client.put("/v1/crawls/shop", json={"definition": text})
         assert refused.status_code == 400 and reason in refused.text
+
+
+def test_erasure_is_requested_for_all_crawls_and_listed_when_it_has_begun(
+    client: Client, data: Path
+) -> None:
+    store = Folder(data).open().store
+    store.table(DigestRow).put(DigestRow(DEFAULT_CRAWL, "1", URL))
+    store.flush()
+    path, body = "/v1/erasures", {"target": URL, "forever": True, "reason": "letter of May 3"}
+    tried = send(client, "POST", path, body, dry_run=True)
+    made = send(client, "POST", path, body)
+    assert tried["effect"]["lines"] == made["effect"]["lines"]
+    assert "1 row of digests erased." in made["effect"]["lines"]
+    assert not [*store.table(DigestRow).everything()]
+    (event,) = (
+        one
+        for one in events(Folder(data).open().log, "urls.admitted")
+        if isinstance(one, ErasureRequested)
+    )
+    assert (event.url, event.requested_by) == (URL, "token:generated")
+    assert [one["rule"] for one in client.get("/v1/blocklist").json()["items"]] == [
+        "a.example/page"
+    ]
+    assert client.get("/v1/erasures").json() == []
+    key = f"{event.at:017.6f} frontier 0000 {URL}"
+    store.table(ErasureRow).put(
+        ErasureRow("-", key, "frontier", URL, 0, event.at, event.requested_by, 7, True, {"urls": 1})
+    )
+    store.flush()
+    (listed,) = client.get("/v1/erasures").json()
+    assert (listed["target"], listed["rows"]) == (URL, {"urls": 1})
+    assert listed["waiting_for"] == ["dedup", "archive"]
+
+
+def test_only_an_admin_of_all_crawls_may_erase(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    grants = (Grant("operate"), Grant("admin", frozenset({DEFAULT_CRAWL})))
+    tokens = [add_token(file, f"t{n}", grant, None) for n, grant in enumerate(grants)]
+    with client_of(make_api(data, Tokens(file)), token=None) as client:
+        for token in tokens:
+            client.headers["Authorization"] = f"Bearer {token}"
+            assert client.post("/v1/erasures", json={"target": URL}).status_code == 403
+            assert client.get("/v1/erasures").status_code == 403
+
+
+def test_erasure_of_a_large_store_goes_on_after_the_time_of_a_request(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on, sweep = threading.Event(), erasures._sweep
+
+    def slow(*arguments: Any) -> Any:
+        may_go_on.wait()
+        return sweep(*arguments)
+
+    monkeypatch.setattr(erasures, "_sweep", slow)
+    with client_of(make_api(data, timeout=0.2)) as client:
+        made = send(client, "POST", "/v1/erasures", {"target": URL})
+        assert "is being erased" in made["effect"]["text"]
+        may_go_on.set()
+    found = events(Folder(data).open().log, "urls.admitted")
+    assert [one.url for one in found if isinstance(one, ErasureRequested)] == [URL]

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from console.api.routes.pages import FOLDER
+from console.api.routes.urls import file_name
+from inspection import versions
 from tests.console.archived import PAGE, Archived
 from tests.console.served import Client, client_of, make_api
 
@@ -78,3 +82,34 @@ def test_page_that_is_not_archived_is_not_found(client: Client) -> None:
     for path in ("archived", "capture", "url/path"):
         missing = client.get(f"/v1/crawls/default/{path}", params={"url": f"{PAGE}-other"})
         assert missing.status_code == 404, path
+
+
+def test_body_of_a_version_is_a_file_that_no_browser_opens(client: Client) -> None:
+    found = client.get("/v1/crawls/default/body", params={"url": PAGE})
+    assert (found.status_code, found.content) == (200, HOSTILE)
+    headers = found.headers
+    assert headers["content-type"] == "application/octet-stream"
+    assert headers["content-disposition"] == 'attachment; filename="p"'
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    for query in ({"url": f"{PAGE}/other"}, {"url": PAGE, "at": 1.0}):
+        assert client.get("/v1/crawls/default/body", params=query).status_code == 404
+
+
+def test_body_that_is_too_large_is_refused_with_the_remedy(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "MAX_BODY_BYTES", 20)
+    found = client.get("/v1/crawls/default/body", params={"url": PAGE})
+    assert found.status_code == 400 and "gossamer show" in found.json()["detail"]
+
+
+@given(st.text())
+def test_name_of_a_saved_body_is_safe(text: str) -> None:
+    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", file_name(f"https://a.example/{text}"))
+
+
+def test_name_of_a_saved_body_is_the_end_of_its_path() -> None:
+    assert file_name("https://a.example:8080/x/report%20.pdf?v=1") == "report_20.pdf"
+    assert file_name("https://a.example:8080/") == "a.example_8080"
+    assert file_name("https://a.example/..") == "a.example"

@@ -1,4 +1,4 @@
-"""Requests to a crawl: seeds, retries, refetches, releases, and dead letters."""
+"""Requests to a crawl: seeds, retries, refetches, releases, dead letters, and erasures."""
 
 from typing import Annotated
 
@@ -7,17 +7,22 @@ from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta
 
 from changes.commit import Committed
+from changes.erasures import erase, make_request
 from changes.letters import plan_discard, plan_replay
+from changes.plan import ChangeRequest, Effect
 from changes.releases import plan_release
 from changes.retries import plan_refetch, plan_retry, plan_retry_of
 from changes.seeds import plan_seeds
-from console.api.changing import OF_CRAWL, Change, FromRequest, Text, Texts
+from console.api.changing import OF_ALL, OF_CRAWL, Change, FromRequest, Text, Texts
 from console.api.gate import ROLE, SHARED
-from console.api.parameters import Cursor, FromCrawl, Limit
+from console.api.parameters import SHARED_READER, Cursor, FromCrawl, Limit
+from console.api.readers import TookTooLong
 from gossamer.crawl import read_seeds
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT
+from inspection.crawl import OpenCrawl
 from inspection.dead_letters import Letter, read_letters
+from inspection.erasures import Erasure, read_erasures
 from inspection.paging import Page
 from inspection.visits import parse_outcome
 
@@ -66,6 +71,16 @@ class Letters(Change, kw_only=True):
     """Their names, PARTITION/OFFSET."""
     all: bool = False
     """Whether all dead letters are chosen."""
+
+
+class Target(Change, kw_only=True):
+    """What is erased."""
+
+    target: Annotated[str, Meta(min_length=1, max_length=8192)]
+    """A URL with its path, a host by its scheme (`https://www.example.org`), or a site with all of
+    its hosts (`example.org`)."""
+    forever: bool = False
+    """Whether the target is blocked, too."""
 
 
 @post(
@@ -163,6 +178,42 @@ async def discard(changer: FromRequest, data: JSONBody[Letters]) -> Committed:
     return await changer.carry_out(data, lambda crawl, _: plan_discard(crawl, names))
 
 
+@get(
+    "/v1/erasures",
+    summary="Erasures",
+    opt={ROLE: "admin", SHARED: True},
+    dependencies=SHARED_READER,
+)
+async def get_erasures(reader: FromCrawl) -> tuple[Erasure, ...]:
+    """What was erased on demand, and the services that have not finished; the oldest first."""
+    return await reader.scan(read_erasures)
+
+
+@post(
+    "/v1/erasures",
+    summary="Erase",
+    status_code=200,
+    opt={ROLE: "admin", SHARED: True},
+    dependencies=OF_ALL,
+)
+async def forget(changer: FromRequest, data: JSONBody[Target]) -> Committed:
+    """Erase everything about a URL, a host or a site, in all crawls. This cannot be undone. A dry
+    run counts dead letters and rows of some tables."""
+
+    def run(crawl: OpenCrawl, request: ChangeRequest, now: float, is_dry_run: bool) -> Committed:
+        event = make_request(crawl, data.target, request.actor, now)
+        return erase(crawl, event, request, data.forever, is_dry_run)
+
+    try:
+        return await changer.run(data, run)
+    except TookTooLong:
+        if changer.is_dry_run:
+            raise
+        # The thread goes on: a large store is not read within the time of a request.
+        text = f"{data.target} is being erased. The list of erasures shows when it is done."
+        return Committed(id=None, effect=Effect(text=text))
+
+
 def _letters(data: Letters) -> set[str] | None:
     if bool(data.letters) == data.all:
         raise BadSettings("name dead letters as PARTITION/OFFSET, or all of them")
@@ -175,4 +226,14 @@ def _named(urls: tuple[str, ...]) -> tuple[str, ...]:
     return urls
 
 
-ROUTES = (add_seeds, retry, refetch, release, get_letters, replay, discard)
+ROUTES = (
+    add_seeds,
+    retry,
+    refetch,
+    release,
+    get_letters,
+    replay,
+    discard,
+    get_erasures,
+    forget,
+)

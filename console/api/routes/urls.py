@@ -1,5 +1,6 @@
 """A URL: its explanation, its visits, and its archived versions."""
 
+import re
 from itertools import dropwhile, islice
 from math import inf
 from typing import Annotated, Literal
@@ -21,9 +22,11 @@ from inspection.paths import UrlPath, read_path
 from inspection.url_forms import crawl_form
 from inspection.urls import UrlExplanation, explain_url
 from inspection.usage import UsageAt, read_usage
-from inspection.versions import read_version
+from inspection.versions import read_body, read_version
 from inspection.visits import Visit, read_history
 
+MAX_NAME_LENGTH = 100
+_unsafe = re.compile(r"[^A-Za-z0-9._-]+")
 Target = Annotated[
     str, QueryParameter(description="A URL, a host or a site, as a person types it.")
 ]
@@ -96,11 +99,40 @@ async def get_archived(reader: FromCrawl, url: Url, at: OfTime = None) -> Respon
     return Response(found.html, media_type=MediaType.HTML, headers=FRAME_HEADERS)
 
 
+@get(
+    "/v1/crawls/{crawl:str}/body",
+    summary="The body of a version",
+    opt={ROLE: "view"},
+    media_type="application/octet-stream",
+)
+async def get_body(reader: FromCrawl, url: Url, at: OfTime = None) -> Response[bytes]:
+    """The body of an archived version as a file to save, without its content codings. It has a
+    type that no browser opens, whatever the server stated: `capture` has the archived headers."""
+    found = await reader.scan(lambda crawl: read_body(crawl, url, FOREVER if at is None else at))
+    headers = {
+        "Content-Disposition": f'attachment; filename="{file_name(found.url)}"',
+        "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(found.data, media_type="application/octet-stream", headers=headers)
+
+
 @get("/v1/crawls/{crawl:str}/usage", summary="Usage at a time", opt={ROLE: "view"})
 async def get_usage(reader: FromCrawl, target: Target, at: OfTime = None) -> list[UsageAt]:
     """What a site allowed its pages to be used for, with the archived statements."""
     time = clock.now() if at is None else at
     return await reader.scan(lambda crawl: read_usage(crawl, target, time))
+
+
+def file_name(url: str) -> str:
+    """Return a name for the file with the body of *url*, which may come from an attacker: the end
+    of its path, or else its host, in letters and digits."""
+    authority, _, path = url.partition("://")[2].partition("/")
+    segment = path.partition("?")[0].rstrip("/").rpartition("/")[2]
+    for text in (segment, authority):
+        if name := _unsafe.sub("_", text).strip("._-")[-MAX_NAME_LENGTH:]:
+            return name
+    return "body"
 
 
 def parse_time(cursor: str) -> float:
@@ -111,4 +143,4 @@ def parse_time(cursor: str) -> float:
         raise BadSettings(f"{cursor[:80]!r} is not a cursor") from error
 
 
-ROUTES = (get_url, get_path, get_history, get_capture, get_archived, get_diff, get_usage)
+ROUTES = (get_url, get_path, get_history, get_capture, get_archived, get_body, get_diff, get_usage)

@@ -1,0 +1,181 @@
+"""Erasure of everything about a URL, a host or a site, as its owner may demand.
+
+The request goes to the log, and the services erase their rows: see `services.frontier.erasing`.
+Archives also erase the records in their WARC files: see `services.archive.retention`. What no
+service has in memory and no key leads to is erased here: dead letters, and rows of tables that are
+read at random, or appended to and dropped as a whole.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from changes.blocking import plan_block
+from changes.commit import Committed, commit, record_change
+from changes.plan import ChangeRequest, Effect, Plan
+from gossamer.blocklist import parse_rule
+from gossamer.crawl import canonical_of_typed
+from gossamer.erasures import is_about
+from gossamer.errors import BadSettings, Poison
+from gossamer.events import DEFAULT_CRAWL, DeadLetter, ErasureRequested
+from gossamer.events.topics import DEAD_LETTERS
+from gossamer.log import Message
+from gossamer.log.codec import decode, encode, value_of_letter
+from gossamer.store import Row, partition_fields
+from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
+from inspection.crawl import OpenCrawl
+from inspection.figures import plural
+from services.dedup.content import DigestRow, NearRow
+from services.frontier.parked import ParkedRow, without
+from services.frontier.rows import DueRow, HostRow, ListedHost
+
+_url = re.compile(rb"https?://[^\s\"'<>\\]+")
+
+
+def erase(
+    crawl: OpenCrawl,
+    event: ErasureRequested,
+    request: ChangeRequest,
+    forever: bool = False,
+    is_dry_run: bool = False,
+) -> Committed:
+    """Request the erasure of the target of *event*, and erase what no service erases.
+
+    Whole tables are read, which may take long. *forever*: block the target, too. A dry run counts
+    dead letters and rows, and changes nothing. The erasure may be repeated after an error.
+    """
+    rule = parse_rule(event.url or event.host or f"*.{event.site}") if forever else ""
+    by = "the services" if crawl.fleet else "the running crawl, or the next one"
+    effect = Effect(text=f"{event.target} will be erased by {by}.")
+    change = None
+    if not is_dry_run:
+        if forever:
+            commit(crawl.log, plan_block(crawl, [rule], event.at), request, event.at)
+        plan = Plan(action="forget", subject=event.target, effect=effect)
+        # First, so that every erasure has a record, which names its target for ever.
+        change = record_change(crawl.log, plan, request, event.at)
+    letters = _erase_letters(crawl, event.target, is_dry_run)
+    rows = _sweep(crawl, event.target, is_dry_run)
+    if not is_dry_run:
+        crawl.log.append([encode(event)])
+    lines = [f"{rule} is blocked."] if forever else []
+    lines += [f"{plural(count, 'row')} of {name} erased." for name, count in sorted(rows.items())]
+    if letters:
+        lines.append(f"{plural(letters, 'dead letter')} erased.")
+    return Committed(id=change, effect=replace(effect, lines=tuple(lines), count=1))
+
+
+def make_request(crawl: OpenCrawl, text: str, by: str, now: float) -> ErasureRequested:
+    """Return the request of the actor *by* for the URL, host or site that *text* names.
+
+    Raise BadSettings if it is invalid.
+    """
+    try:
+        url = canonical_of_typed(text)
+    except BadUrl as error:
+        raise BadSettings(str(error)) from error
+    site, key = site_of(url), host_key(url)
+    fields = {"crawl": _any_crawl(crawl), "at": now, "site": site, "requested_by": by}
+    if "/" in text.partition("://")[2 if "://" in text else 0]:
+        return ErasureRequested(**fields, url=canonicalize(url))  # type: ignore[arg-type]
+    if "://" not in text and text.lower() == site:
+        return ErasureRequested(**fields)  # type: ignore[arg-type]
+    if "://" not in text:
+        hosts = crawl.store().table(HostRow)
+        keys = [key, host_key(canonical_of_typed(f"http://{text}"))]
+        key = next((one for one in keys if hosts.get(site, one)), key)
+    return ErasureRequested(**fields, host=key)  # type: ignore[arg-type]
+
+
+def _any_crawl(crawl: OpenCrawl) -> str:
+    """Return the id of one of the crawls. The frontier erases the target in all of them."""
+    crawls = crawl.crawls()
+    return next((name for name, one in crawls.items() if not one.removed), DEFAULT_CRAWL)
+
+
+def _erase_letters(crawl: OpenCrawl, target: str, is_dry: bool) -> int:
+    """Replace each dead letter that names *target* by a tombstone; return their number.
+
+    A dry run only counts them.
+    """
+    found = dict[str, None]()
+    tail = crawl.log.tail([DEAD_LETTERS.name])
+    while records := tail.poll(0):
+        for record in records:
+            try:
+                letter = decode(record) if record.value else None
+                if not isinstance(letter, DeadLetter):
+                    continue
+                value = value_of_letter(letter)
+            except Poison:
+                continue
+            if _contains(b" ".join((letter.key.encode(), letter.reason.encode(), value)), target):
+                found[record.key] = None
+    if not is_dry:
+        crawl.log.append([Message(DEAD_LETTERS.name, key, b"", key) for key in found])
+    return len(found)
+
+
+def _contains(text: bytes, target: str) -> bool:
+    """Return whether *text* contains a URL that *target* covers."""
+    for found in _url.findall(text):
+        try:
+            if is_about(canonicalize(found.decode()), target):
+                return True
+        except (BadUrl, UnicodeError):
+            continue
+    return False
+
+
+def _sweep(crawl: OpenCrawl, target: str, is_dry: bool) -> Counter[str]:
+    """Erase the rows about *target* that no key leads to; whole tables are read.
+
+    A dry run only counts them.
+    """
+    store, rows = crawl.store(), Counter[str]()
+    for kind, sweep in SWEPT.items():
+        table = store.table(kind)
+        for row in table.everything():
+            left = sweep(row, target)
+            if left is row:
+                continue
+            rows[kind.table] += 1
+            if is_dry:
+                continue
+            if left is not None:
+                table.put(left)
+            else:
+                partition = attrgetter(*partition_fields(kind))(row)
+                table.erase(partition, getattr(row, kind.sort_key) if kind.sort_key else "")
+        store.flush()
+    return rows
+
+
+def _without_url(row: DigestRow, target: str) -> DigestRow | None:
+    return None if is_about(row.url, target) else row
+
+
+def _without_host(row: ListedHost | DueRow, target: str) -> Row | None:
+    if isinstance(row, DueRow) and row.url:
+        return None if is_about(row.url, target) else row
+    return None if target in (row.host, row.site) else row
+
+
+def _without_pages(row: NearRow, target: str) -> NearRow | None:
+    pages = tuple(page for page in row.pages if not is_about(page.url, target))
+    if len(pages) == len(row.pages):
+        return row
+    return replace(row, pages=pages) if pages else None
+
+
+SWEPT: dict[type[Row], Callable[..., Row | None]] = {
+    DigestRow: _without_url,
+    NearRow: _without_pages,
+    ParkedRow: without,
+    DueRow: _without_host,
+    ListedHost: _without_host,
+}
+"""Table → returns a row without a target: None if nothing is left, the same row if unchanged."""
