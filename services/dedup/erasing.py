@@ -127,7 +127,10 @@ class Erasing:
         for row in table.get_all([((crawl, band), "") for band in sorted(found)]):
             remaining = tuple(page for page in row.pages if page.url not in urls)
             if len(remaining) < len(row.pages):
-                table.put(replace(row, pages=remaining))
+                if remaining:
+                    table.put(replace(row, pages=remaining))
+                else:
+                    table.erase((crawl, row.band))
                 yield NearRow.table
 
     def _erase_copies(self, urls: Iterable[str]) -> Iterator[str]:

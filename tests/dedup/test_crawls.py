@@ -353,7 +353,7 @@ def rows_of(one: Instance, crawl: str) -> list[Row]:
         row
         for table in tables
         for row in one.store.table(table).everything()
-        if getattr(row, "crawl", "") == crawl and getattr(row, "pages", True)
+        if getattr(row, "crawl", "") == crawl
     ]
 
 
