@@ -257,6 +257,7 @@ class Parts:
         worth = self.worth(site)
         before = expect(worth, visit.url, visit.duplicates, self._prior(site, visit.duplicates))
         if not worth.totals.visits:
+            worth.totals.first_address = worth.totals.address
             self._record_first_site(site, worth.totals.address, new)
         record_visit(worth, visit.url, visit.duplicates, visit.position, visit.depth, new)
         if new >= LOW_WORTH:
@@ -465,8 +466,9 @@ class Parts:
                     yield from (one.url for one in row.urls if is_about(one.url, target))
 
     def erase_zones(self, site: str) -> None:
-        """Erase the counters of the suffix and the address of *site* in this partition."""
-        for name in {suffix_of(site), self.worth(site).totals.address} - {""}:
+        """Erase the counters of the suffix and the address in this partition that have the first
+        visit to *site*."""
+        for name in {suffix_of(site), self.worth(site).totals.first_address} - {""}:
             self._worth_rows.erase((self._crawl, self._zone(name)))
             self._worth.remove(self._zone(name))
 

@@ -147,6 +147,8 @@ class SiteTotals(Struct, array_like=True):
     """The largest estimated number of other sites that link to one page of the site."""
     address: str = ""
     """The IP address that answered last; "" before the first answer."""
+    first_address: str = ""
+    """The address whose counters have the first visit to the site; "" before that visit."""
 
     @property
     def earned_share(self) -> float:

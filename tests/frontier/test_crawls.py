@@ -8,10 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.events import DEFAULT_CRAWL, ErasureBegun, Outcome, Speed, SpeedSet
+from gossamer.events import (
+    DEFAULT_CRAWL,
+    ErasureBegun,
+    Outcome,
+    PageDeduplicated,
+    Speed,
+    SpeedSet,
+    Verdict,
+    VisitEnded,
+)
+from gossamer.web.url import host_key
 from services.frontier.conditions import Condition
 from services.frontier.removal import MAX_SITES
-from services.frontier.rows import HostRow, PartitionPlansRow, QueuedUrl, SiteRow, TallyRow, UrlRow
+from services.frontier.rows import (
+    HostRow,
+    PartitionPlansRow,
+    QueuedUrl,
+    SiteRow,
+    SiteWorthRow,
+    TallyRow,
+    UrlRow,
+)
 from services.frontier.tally import Tally
 from tests.frontier.simulation import START, Simulation, page
 
@@ -52,6 +70,19 @@ def run_until_visits(sim: Simulation, count: int) -> None:
         due = sim.frontier.due()
         sim.run(steps=1)
         assert due is not None or sim.frontier.due() is not None
+
+
+def verdict_on(ended: VisitEnded) -> PageDeduplicated:
+    """Return the verdict that a page has a new text."""
+    return PageDeduplicated(
+        crawl=ended.crawl,
+        at=ended.started_at,
+        site=ended.site,
+        host=ended.host,
+        visit=ended.visit,
+        verdict=Verdict.FIRST,
+        digest=ended.visit.url,
+    )
 
 
 def tally(sim: Simulation, crawl: str) -> Tally:
@@ -272,3 +303,20 @@ def test_sites_of_a_removed_crawl_are_erased_a_few_at_a_time() -> None:
     for kind in of_crawl:
         assert not [row for row in sim.store.table(kind).everything() if row.crawl == "b"]
     assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 100
+
+
+def test_counters_of_former_addresses_are_erased_with_a_removed_crawl() -> None:
+    """Sites of an address are counted together. The hosts of this site have one address each."""
+
+    def answer(url: str) -> dict[str, object]:
+        return {**page(url), "address": f"192.0.2.{len(host_key(url))}"}
+
+    sim = two_crawls(answer=answer)
+    sim.give_verdict = verdict_on
+    for host in ("http://a.test", "http://www.a.test", "http://images.a.test"):
+        sim.admit(*urls("b", 2, host), crawl="b")
+        sim.run()
+    assert [row for row in sim.store.table(SiteWorthRow).everything() if row.crawl == "b"]
+    sim.define("b", removed=True)
+    sim.run()
+    assert not [row for row in sim.store.table(SiteWorthRow).everything() if row.crawl == "b"]
