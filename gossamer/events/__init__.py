@@ -178,6 +178,9 @@ from gossamer.events.requests import (
     ErasureRequested as ErasureRequested,
 )
 from gossamer.events.requests import (
+    FetchRequested as FetchRequested,
+)
+from gossamer.events.requests import (
     RefetchRequested as RefetchRequested,
 )
 from gossamer.events.requests import (

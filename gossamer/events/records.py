@@ -101,8 +101,8 @@ class Discovery(Struct, frozen=True, gc=False):
     good_links: int = 0
     """Links of good pages to the URL so far, if it is promoted. 0 for a URL that is admitted."""
     visited: bool = False
-    """Whether another crawl has visited the URL. It enters the URL-seen set, and is not admitted.
-    """
+    """Whether another crawl has visited the URL, or an operator has requested its visit. It enters
+    the URL-seen set, and is not admitted."""
 
 
 class SeedAdded(Event, frozen=True, kw_only=True, tag="seed_added"):

@@ -1,4 +1,5 @@
-"""Operators' requests about URLs: retries, refetches and erasures, and the events of an erasure.
+"""Operators' requests about URLs: urgent visits, retries, refetches and erasures, and the
+events of an erasure.
 
 An erasure removes all that is stored about URLs. See `services.frontier.erasing`.
 """
@@ -26,6 +27,16 @@ class RefetchRequested(Event, frozen=True, kw_only=True, tag="refetch_requested"
     host: str
     urls: tuple[str, ...]
     """Canonical URLs of the host. URLs that were never admitted are ignored."""
+
+
+class FetchRequested(Event, frozen=True, kw_only=True, tag="fetch_requested"):
+    """An operator requests that URLs of a host are visited before all others, whether they were
+    visited before or are unknown."""
+
+    site: str
+    host: str
+    urls: tuple[str, ...]
+    """Canonical URLs of the host, in the form of the crawl."""
 
 
 class ReleaseRequested(Event, frozen=True, kw_only=True, tag="release_requested"):

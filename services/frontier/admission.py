@@ -352,20 +352,11 @@ class Admission:
             return
         keys = last.crawl, last.host, last.url
         plan = self._revisits.find_plan(*keys) or PlanRow(*keys)
-        is_made = plan.is_outdated(last)
-        if last.queued or (plan.queued and not is_made):
+        if last.queued or (plan.queued and not plan.is_outdated(last)):
             return
         if plan.is_retry and not plan.queued:
             partition.count_wait_over()
-        statistics = plan.statistics
-        if basis == Basis.REQUESTED:
-            statistics = pack(add_request(unpack_page(statistics)))
-        newest = last if is_made else plan
-        plan = replace(
-            plan, at=now, reason=OPERATOR_REASON, basis=basis, statistics=statistics, number=None,
-            origin=newest.origin, earlier=newest.earlier, attempt=newest.attempt,
-        )  # fmt: skip
-        self._queue_planned(partition, site, plan, now)
+        self._queue_planned(partition, site, plan_of_request(plan, last, now, basis), now)
 
     def _queue_planned(self, partition: Partition, site: str, plan: PlanRow, now: float) -> bool:
         """Queue the URL of *plan*, conditionally if the host's validators are trusted.
@@ -373,7 +364,7 @@ class Admission:
         Return False if the URL is in the queue already, because a crash came after the host's row
         was written and before the plan was.
         """
-        host, trust = partition.find(site, plan.host), partition.sites.validators(site, plan.host)
+        host = partition.find(site, plan.host)
         is_recent_claim = now < partition.opened_at + QUEUE_SEARCH_PERIOD
         if is_recent_claim and partition.queues.is_recently_queued(
             host.row, plan.url, plan.earlier > 0, plan.attempt
@@ -386,26 +377,43 @@ class Admission:
             is_linked = bool(linking_site(plan.origin.via, site))
             rank = partition.rank(site, plan.url, plan.origin, strategy, is_linked)
             number = self._partitions.next_number(partition, now, rank)
-        url = QueuedUrl(
-            crawl=plan.crawl,
-            bucket="",
-            bucket_index=0,
-            url=plan.url,
-            number=number,
-            # Once in UNCONDITIONAL_INTERVAL visits, the visit is unconditional.
-            conditional=is_conditional(
-                plan.validators, trust, plan.earlier % UNCONDITIONAL_INTERVAL
-            ),
-            validators=NO_VALIDATORS if trust.distrust_reason else plan.validators,
-            statistics=plan.statistics,
-            basis=plan.basis,
-            origin=plan.origin,
-            attempt=plan.attempt,
-            earlier=plan.earlier,
-        )
+        url = make_planned_url(partition, site, plan, number)
         partition.queue(host, host.row, [url], now)
         self._revisits.mark_queued(plan)
         return True
+
+
+def plan_of_request(plan: PlanRow, last: UrlRow, now: float, basis: str) -> PlanRow:
+    """Return *plan* for a visit that an operator requests *now*; *last*: the last outcome."""
+    statistics = plan.statistics
+    if basis == Basis.REQUESTED:
+        statistics = pack(add_request(unpack_page(statistics)))
+    newest = last if plan.is_outdated(last) else plan
+    return replace(
+        plan, at=now, reason=OPERATOR_REASON, basis=basis, statistics=statistics, number=None,
+        origin=newest.origin, earlier=newest.earlier, attempt=newest.attempt,
+    )  # fmt: skip
+
+
+def make_planned_url(partition: Partition, site: str, plan: PlanRow, number: int) -> QueuedUrl:
+    """Return the queue entry of the URL of *plan*, conditional if the host's validators are
+    trusted."""
+    trust = partition.sites.validators(site, plan.host)
+    return QueuedUrl(
+        crawl=plan.crawl,
+        bucket="",
+        bucket_index=0,
+        url=plan.url,
+        number=number,
+        # Once in UNCONDITIONAL_INTERVAL visits, the visit is unconditional.
+        conditional=is_conditional(plan.validators, trust, plan.earlier % UNCONDITIONAL_INTERVAL),
+        validators=NO_VALIDATORS if trust.distrust_reason else plan.validators,
+        statistics=plan.statistics,
+        basis=plan.basis,
+        origin=plan.origin,
+        attempt=plan.attempt,
+        earlier=plan.earlier,
+    )
 
 
 def _count_links(partition: Partition, event: UrlsAdmitted) -> None:
@@ -425,12 +433,12 @@ def _make_queued_url(
 ) -> QueuedUrl:
     """Return the queue entry of *found*; *linking*: the site of the page that links to it."""
     in_links = add_link(0, linking, found.url) if linking else 0
-    statistics = _pack_new_page(found.depth, found.priority, in_links, found.every)
+    statistics = pack_new_page(found.depth, found.priority, in_links, found.every)
     return QueuedUrl(event.crawl, "", 0, found.url, number, origin, statistics=statistics)
 
 
 @lru_cache(maxsize=10_000)
-def _pack_new_page(depth: int, priority: int, in_links: Sketch, every: float) -> bytes:
+def pack_new_page(depth: int, priority: int, in_links: Sketch, every: float) -> bytes:
     """Pack the state of a new page. Most new pages share one state."""
     return pack(revisit.new_page(depth, priority, in_links, every))
 

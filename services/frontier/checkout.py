@@ -28,7 +28,7 @@ from gossamer.web.soft_404 import NO_SIGNATURE
 from services.frontier.conditions import Trigger
 from services.frontier.dispatch import Balance
 from services.frontier.gates import Closure, Effect, Gate, HostInputs, closed_host_gates
-from services.frontier.ordering import Strategy, rank_of_number, strategy_row, with_rank
+from services.frontier.ordering import Strategy, is_urgent, rank_of_number, strategy_row, with_rank
 from services.frontier.partition import Partition
 from services.frontier.politeness import (
     is_suspect,
@@ -187,6 +187,7 @@ class CheckOut:
         size = self._batch_size(partition, host, rules.delay, limit, now)
         row, queued = host.row, list[QueuedUrl]()
         is_probe = rules.robots and needs_probe(row, self._settings.probe_after)
+        is_probe = is_probe and not is_urgent(row.of(crawl.crawl).number)
         if not is_probe:
             row, batch = self._next_batch(partition, host, size, crawl, now)
             if isinstance(batch, Trigger):
@@ -348,7 +349,7 @@ class CheckOut:
             return row, urls
         slow_start, ordered = partition.slow_start, Counter[PartKey]()
         for number, url in enumerate(urls):
-            if not _is_first_visit(url):
+            if not _is_first_visit(url) or is_urgent(url.number):
                 continue
             for part in partition.parts.judged_parts(row.site, url.url, url.origin.duplicates):
                 awaited = slow_start.count(part) + ordered[part]
@@ -588,7 +589,7 @@ def _examine_rank(
     """Return whether the URL of *head* is moved: its rank is worse now, or has changed in any
     direction while its queue is explored."""
     url = head.url
-    if is_revisit(url):
+    if is_revisit(url) or is_urgent(url.number):
         return head
     before, rank = rank_of_number(url.number), partition.rank_again(row.site, url, strategy)
     if rank > before or (explores and rank < before):

@@ -36,6 +36,7 @@ from gossamer.store import Store
 from services.frontier.ordering import (
     EXPLORATION_INTERVAL,
     MAX_PENALTY,
+    is_urgent,
     moment_of,
     rank_of_number,
 )
@@ -142,6 +143,8 @@ class HostLoader:
         """Return *ready*, the first host of its crawl, or the one with the oldest URL at every
         `EXPLORATION_INTERVAL`-th order if the strategy of the crawl predicts."""
         self._chosen += 1
+        if is_urgent(ready.number):
+            return ready
         crawl = ready.partition.crawl
         predicts = self._partitions.strategy_of(crawl).predicts
         if not predicts or self._chosen % EXPLORATION_INTERVAL:

@@ -18,6 +18,10 @@ URL, and every tenth host is loaded for its age (`dispatch.py`).
 **The strategy `sample` is a random walk with restarts.** Of the links of one page to one site, a
 hash chooses one that is next, and spreads the others over the worse ranks. Every tenth order goes
 to one of these: a restart.
+
+**Urgent URLs precede all others.** `gossamer fetch` requests them (`urgent.py`). Their rank is
+better than any priority, no other rank is explored while they wait, and no other crawl is served
+first.
 """
 
 from collections.abc import Collection, Iterable
@@ -35,6 +39,8 @@ STEP = 5
 MAX_PENALTY = 30
 """The largest penalty in points."""
 MAX_RANK = PRIORITY_LIMIT + MAX_PENALTY
+URGENT_RANK = -PRIORITY_LIMIT - 1
+"""The rank of all urgent URLs. No priority reaches it."""
 REQUISITE_RANK = MAX_RANK + MAX_PENALTY + 1
 """The rank of all requisites. No penalty explains the difference from a page, so every page of a
 host, and every ready host with a page, comes first."""
@@ -153,12 +159,17 @@ def next_of_walk(urls: Iterable[Discovery], via: str) -> str | None:
 def request_number(rank: int, moment: int) -> int:
     """Return the request number of a URL that was requested at *moment*, in microseconds: it sorts
     by rank, then age."""
-    return (rank + PRIORITY_LIMIT) * NUMBERS_PER_RANK + moment
+    return (rank - URGENT_RANK) * NUMBERS_PER_RANK + moment
 
 
 def rank_of_number(number: int) -> int:
     """Return the rank in a request number."""
-    return number // NUMBERS_PER_RANK - PRIORITY_LIMIT
+    return number // NUMBERS_PER_RANK + URGENT_RANK
+
+
+def is_urgent(number: int) -> bool:
+    """Return whether a request number is that of an urgent URL."""
+    return rank_of_number(number) == URGENT_RANK
 
 
 def moment_of(number: int) -> int:
@@ -173,11 +184,12 @@ def with_rank(number: int, rank: int) -> int:
 
 def choose_explored_rank(waiting: Collection[int], last: int | None) -> int | None:
     """Return the rank that is explored next, of the ranks in which URLs are *waiting*; None if
-    there is none worse than the best by at most a penalty.
+    there is none worse than the best by at most a penalty, or if the best is that of urgent URLs.
 
     *last*: the rank that was explored last. The ranks take turns, from better to worse.
     """
-    best = min(waiting)
+    if (best := min(waiting)) == URGENT_RANK:
+        return None
     worse = sorted(rank for rank in waiting if best < rank <= best + MAX_PENALTY)
     after = [rank for rank in worse if last is not None and rank > last]
     return next(iter(after or worse), None)

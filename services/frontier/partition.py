@@ -378,6 +378,19 @@ class Partition:
             row = replace(row, listed=listed)
         self.update(host, row)
 
+    def queue_urgently(
+        self, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float
+    ) -> None:
+        """Update *host* to *row*, with the urgent *urls* appended to their queue.
+
+        Waits that are not for politeness end: those for verdicts, and for a forwarded URL.
+        """
+        row = row.with_crawl(self.crawl, replace(row.of(self.crawl), waits_until=0.0))
+        if row.condition is Condition.DELAYED:
+            polite_at = max(now, row.politeness.delay_until or now)
+            row = replace(row, ready_at=min(row.ready_at, polite_at))
+        self.queue(host, row, urls, now)
+
     def _start_work(self, host: Host, row: HostRow, now: float) -> None:
         """Update an idle host that has work now: list it, or schedule the end of its backoff."""
         if row.ready_at <= now:

@@ -4,12 +4,14 @@ URLs that were never visited have a queue for each rank in use (`ordering.py`), 
 visit again have one queue. So a revisit does not wait behind a million new URLs of its host. While
 both kinds have URLs they take turns, an order at a time, so that new URLs get their share of the
 visits (`choose_next_queue`). Requisites are in the queue of the worst rank, and revisits precede
-them. Each crawl has buckets of its own. A bucket is dropped whole when the
-cursor has passed it.
+them. Urgent URLs, whether they were visited before or not, are in the queue of the best rank, which
+precedes revisits. Each crawl has buckets of its own. A bucket is dropped whole when the cursor has
+passed it.
 
 A promoted URL has an entry of its admission, and another one in the queue of a better rank. The one
 that is reached first is visited. The other one is surplus: check-out skips it, because the row of
-the URL shows the visit (`is_surplus`). Only hosts with surplus entries have these rows read.
+the URL shows the visit (`is_surplus`). Only hosts with surplus entries have these rows read. An
+urgent URL that waits in another queue has two entries in the same way.
 
 All URLs of an order come from one queue, which the host's row names until the order has ended
 (`NewQueues.ordered`, `HostCrawl.is_again_next`). So each outcome moves the cursor of its URL's
@@ -30,7 +32,9 @@ from services.frontier.ordering import (
     EXPLORATION_INTERVAL,
     MAX_RANKS,
     REQUISITE_RANK,
+    URGENT_RANK,
     choose_explored_rank,
+    is_urgent,
     rank_of_number,
 )
 from services.frontier.parked import PARKING_RULES
@@ -52,6 +56,8 @@ RECENT_BUCKETS = 5
 """The number of buckets, before the last one, that one step of the loop may fill."""
 MAX_CACHED_URLS = 20
 """URLs of one queue that are cached."""
+OWN_RANKS = frozenset({URGENT_RANK, REQUISITE_RANK})
+"""Ranks whose URLs never enter the queue of another rank."""
 
 
 class QueueHeads:
@@ -180,10 +186,10 @@ class HostQueues:
         if rank in new.ranks:
             return new, rank
         ranks = new.ranks
-        if len(ranks) >= MAX_RANKS and rank != REQUISITE_RANK:
+        if len(ranks) >= MAX_RANKS and rank not in OWN_RANKS:
             empty = [one for one, ends in ranks.items() if not ends.queued]
             if not empty:
-                of_pages = (one for one in ranks if one != REQUISITE_RANK)
+                of_pages = (one for one in ranks if one not in OWN_RANKS)
                 return new, min(of_pages, key=lambda one: (abs(one - rank), one))
             for one in empty:
                 log, tail = self._log(host, one), ranks[one].tail
@@ -271,12 +277,14 @@ class HostQueues:
         ends = replace(ends, head=head, cursor=cursor, queued=ends.queued - 1)
         if rank is None:
             is_next = ends.queued > 0
-            return self._replace(host, again=ends, is_again_next=is_next)
+            surplus = own.new.surplus if own.new.queued + ends.queued > 1 else 0
+            new = own.new if surplus == own.new.surplus else replace(own.new, surplus=surplus)
+            return self._replace(host, new=new, again=ends, is_again_next=is_next)
         new = replace(
             own.new,
             ranks={**own.new.ranks, rank: ends},
             queued=own.new.queued - 1,
-            surplus=own.new.surplus if own.new.queued > 1 else 0,
+            surplus=own.new.surplus if own.new.queued + own.again.queued > 1 else 0,
             ordered=own.new.ordered if ends.queued else None,
         )
         return self._replace(host, new=new, is_again_next=not new.queued and own.again.queued > 0)
@@ -320,6 +328,17 @@ class HostQueues:
             for queued in self._iter_queued(host, rank)
             if not (queued.on_behalf_of or queued.good_links or is_requisite(queued))
         }
+
+    def urgent_urls(self, host: HostRow) -> set[str]:
+        """Return the urgent URLs that wait, and the URLs of the running order. It reads the queue
+        of urgent URLs."""
+        own, urls = self.of(host), set[str]()
+        if URGENT_RANK in own.new.ranks:
+            urls = {queued.url for queued in self._iter_queued(host, URGENT_RANK)}
+        is_ordered = host.condition is Condition.CHECKED_OUT and host.lease.crawl == self.crawl
+        if is_ordered and host.lease.purpose is Purpose.PAGE:
+            urls |= {queued.url for queued in self.first(host, host.lease.outstanding)}
+        return urls
 
     def is_recently_queued(self, host: HostRow, url: str, again: bool, attempt: int) -> bool:
         """Return whether *url* is among the last URLs of a queue for this *attempt*: at least those
@@ -461,8 +480,8 @@ def begin_of_share(host: HostRow, crawl: str) -> float:
 
 def is_revisit(url: QueuedUrl) -> bool:
     """Return whether *url* is in the queue of URLs to visit again: an earlier visit to it has
-    ended. Requisites have a queue of their own."""
-    return url.earlier > 0 and not is_requisite(url)
+    ended. Requisites and urgent URLs have queues of their own."""
+    return url.earlier > 0 and not is_requisite(url) and not is_urgent(url.number)
 
 
 def is_requisite(url: QueuedUrl) -> bool:
@@ -479,11 +498,14 @@ def is_surplus(url: QueuedUrl, last: UrlRow | None) -> bool:
     """Return whether *url*, an entry of a host with surplus entries, must be skipped, because it
     was visited by another entry.
 
-    *last*: the row of the URL. A retry and a revisit have entries of their own. A row that says
-    that the URL was parked does not count, because the URL may have been released.
+    *last*: the row of the URL. A retry and a revisit have entries of their own, which are surplus
+    if the URL was urgent and was visited since. A row that says that the URL was parked does not
+    count, because the URL may have been released.
     """
-    if last is None or not is_new(url):
+    if last is None or is_urgent(url.number) or url.on_behalf_of or is_requisite(url):
         return False
+    if not is_new(url):
+        return (last.earlier, last.attempt) > (url.earlier, url.attempt)
     return not last.queued and (last.outcome not in PARKING_RULES or url.good_links > 0)
 
 
@@ -511,8 +533,10 @@ def choose_next_queue(own: HostCrawl, made: int, share: float) -> HostCrawl:
 
     *made*: visits of the last order; *share*: the share of all visits that goes to new URLs.
     Revisits are next while `owed`, the number of visits that they are behind their share, is above
-    0, and as long as only requisites are new.
+    0, and as long as only requisites are new. Urgent URLs are next in any case.
     """
+    if min(own.new.waiting) == URGENT_RANK:
+        return replace(own, is_again_next=False)
     if min(own.new.waiting) == REQUISITE_RANK:
         return replace(own, owed=0.0, is_again_next=True)
     owed = own.owed + made * (-share if own.is_again_next else 1 - share)

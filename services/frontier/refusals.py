@@ -15,6 +15,7 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.url import host_key
 from services.frontier.budgets import BUDGETS, Usage, find_exceeded
+from services.frontier.ordering import is_urgent
 from services.frontier.parked import PARKING_RULES, SITE_RULES, limit_name, split_by_limit
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
@@ -174,7 +175,7 @@ class Refusals:
     ) -> Exclusion | None:
         """Return the reason why *url*, which was never visited, is parked; None if it is not."""
         origin = url.origin
-        is_seed = origin.depth == 0 and origin.hops == 0
+        is_seed = (origin.depth == 0 and origin.hops == 0) or is_urgent(url.number)
         is_new = not url.earlier and not url.attempt and origin.purpose is Purpose.PAGE
         if is_seed or not is_new or not self._settings.worth_parking:
             return None

@@ -36,6 +36,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
 from gossamer.web.url import fingerprint
 from gossamer.web.url_steps import TOKEN, rewrite_by_rule
+from services.frontier.ordering import is_urgent
 from services.frontier.partition import Partition
 from services.frontier.rows import HostRow, QueuedUrl
 from services.frontier.workbench import Host
@@ -137,7 +138,8 @@ def find_target(row: HostRow, url: QueuedUrl, crawl: CrawlDefined, blocklist: Bl
     """
     if not may_forward(row) or not url.url or url.earlier or url.on_behalf_of:
         return ""
-    if url.origin.purpose is not Purpose.PAGE or url.origin.via.startswith("seed@"):
+    is_requested = url.origin.via.startswith("seed@") or is_urgent(url.number)
+    if url.origin.purpose is not Purpose.PAGE or is_requested:
         return ""
     target = without_own_session(row, url.url)
     target = (row.original or row.host) + target.removeprefix(row.host)

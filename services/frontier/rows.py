@@ -288,7 +288,7 @@ class HostCrawl(Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def queued_urls(self) -> int:
         """URLs that wait in all queues."""
-        return max(0, self.new.queued - self.new.surplus) + self.again.queued
+        return max(0, self.queued - self.new.surplus)
 
 
 NO_CRAWL = HostCrawl()

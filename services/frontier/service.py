@@ -15,6 +15,7 @@ from gossamer.events import (
     CrawlDefined,
     ErasureRequested,
     Event,
+    FetchRequested,
     FleetBegun,
     FleetPaused,
     FleetQuiesced,
@@ -54,6 +55,7 @@ from services.frontier.checkout import CheckOut
 from services.frontier.dispatch import Balance, FindLagging, HostLoader, ReadyHost
 from services.frontier.erasing import ErasureHandler
 from services.frontier.leases import Leases
+from services.frontier.ordering import is_urgent
 from services.frontier.pacing import Pacing
 from services.frontier.partition import NO_HOST, Partition
 from services.frontier.partitions import Gauges, Partitions
@@ -64,9 +66,18 @@ from services.frontier.replicas import Replicas
 from services.frontier.requisites import RequisiteAdmission, is_requisite
 from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
-from services.frontier.rows import DueRow, OffsetAndTime, PlanRow, RequisiteRow, UrlRow, VerdictRow
+from services.frontier.rows import (
+    DueRow,
+    HostCrawl,
+    OffsetAndTime,
+    PlanRow,
+    RequisiteRow,
+    UrlRow,
+    VerdictRow,
+)
 from services.frontier.shared import SharedCaptures
 from services.frontier.shares import Shares
+from services.frontier.urgent import UrgentRequests
 from services.frontier.workbench import servable_crawls
 
 OF_A_CRAWL_ALONE = (
@@ -75,6 +86,7 @@ OF_A_CRAWL_ALONE = (
     LinksParked,
     RetryRequested,
     RefetchRequested,
+    FetchRequested,
     ReleaseRequested,
     ChangesHinted,
     RobotsRequested,
@@ -134,6 +146,7 @@ class Frontier(Processor):
         self._check_in = CheckIn(settings, self._balance, self._revisits, self._shared, store, sign)
         self._leases = Leases(settings, self._check_in)
         self._operator_requests = OperatorRequests(self._admission)
+        self._urgent = UrgentRequests(self._partitions, self._revisits, store)
         self._robots = RobotsOnBehalf(self._partitions, self._check_in.robots)
         self._erasures = ErasureHandler(store, self._shared)
         self._removal = CrawlRemoval(store, self._partitions, self._erasures)
@@ -293,6 +306,9 @@ class Frontier(Processor):
             RobotsAnswered: self._apply_robots_answer,
             RetryRequested: self._operator_requests.retry,
             RefetchRequested: self._operator_requests.refetch,
+            FetchRequested: lambda partition, event, now: self._urgent.fetch(
+                partition, event, now, self._offset_and_time(event)
+            ),
             ReleaseRequested: self._operator_requests.release,
             ChangesHinted: self._revisits.record_hints,
             OriginalAnnounced: lambda partition, event, now: self._replicas.announce(
@@ -485,7 +501,8 @@ class Frontier(Processor):
         """Return the next host to order for one of *crawls*; None if no host is ready.
 
         Where the speed or the slots limit the orders, the crawl with the least of its share chooses
-        the host. At a host, the crawl with the least of its share there gets the order.
+        the host. At a host, the crawl with the least of its share there gets the order. A crawl
+        with an urgent URL precedes those without.
         """
         loading = self._loading
         first = loading.first_ready(crawls)
@@ -495,10 +512,11 @@ class Frontier(Processor):
         self._shares.keep(first)
         if not first:
             return None
-        partition, host = loading.explore(first[self._shares.choose(first)])
+        urgent = [crawl for crawl, one in first.items() if is_urgent(one.number)]
+        partition, host = loading.explore(first[self._shares.choose(urgent or first)])
         row = host.row
         servable = [crawl for crawl in crawls if crawl in servable_crawls(row, now)]
-        chosen = min(servable, key=lambda crawl: (row.of(crawl).used, row.of(crawl).number))
+        chosen = min(servable, key=lambda crawl: _turn(row.of(crawl)))
         return ReadyHost(partition.of(chosen), host)
 
     def _may_order(self) -> bool:
@@ -526,6 +544,11 @@ class Frontier(Processor):
         self._partitions.write()
         self._removal.settle()
         self._gauges.update()
+
+
+def _turn(own: HostCrawl) -> tuple[bool, float, int]:
+    """Return a key by which the crawls at a host are served: the least one first."""
+    return not is_urgent(own.number), own.used, own.number
 
 
 def hosts_of_events(events: Iterable[Event]) -> Iterator[Place]:
@@ -560,7 +583,9 @@ def url_rows_of_events(events: Iterable[Event]) -> Iterator[Key]:
                 for found in admitted:
                     yield PlanRow, (crawl, host_key(found.url)), found.url
                     yield UrlRow, (crawl, host_key(found.url)), found.url
-            case RetryRequested(urls=urls) | RefetchRequested(urls=urls):
+            case (
+                RetryRequested(urls=urls) | RefetchRequested(urls=urls) | FetchRequested(urls=urls)
+            ):
                 for url in urls:
                     yield PlanRow, (event.crawl, event.host), url
                     yield UrlRow, (event.crawl, event.host), url
