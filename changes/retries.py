@@ -1,4 +1,4 @@
-"""Requests to visit hosts and URLs now: retries after failures, and refetches."""
+"""Requests to visit hosts and URLs now: urgent visits, retries after failures, and refetches."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
@@ -7,9 +7,17 @@ from typing import NamedTuple
 
 from changes.blocking import subjects
 from changes.plan import Effect, Plan
-from gossamer.crawl import canonical_of_typed
+from gossamer.bounds import exclusion_of
+from gossamer.crawl import blocklist_of, canonical_of_typed, check_not_removed
 from gossamer.errors import BadSettings
-from gossamer.events import Event, Outcome, RefetchRequested, RetryRequested
+from gossamer.events import (
+    Discovery,
+    Event,
+    FetchRequested,
+    Outcome,
+    RefetchRequested,
+    RetryRequested,
+)
 from gossamer.events.outcomes import FAILURES
 from gossamer.web.url import BadUrl, host_key, site_of
 from inspection.crawl import OpenCrawl
@@ -28,6 +36,45 @@ class Answer(NamedTuple):
 
     text: str
     event: Event | None = None
+
+
+def plan_fetch(crawl: OpenCrawl, urls: Sequence[str], now: float) -> Plan:
+    """Return the plan that visits the typed *urls* before all others, known or not.
+
+    URLs that the blocklist or the scope forbids are refused. Raise BadSettings if a URL is invalid,
+    or if the crawl is not defined, was removed, or is paused.
+    """
+    definition = crawl.definition()
+    check_not_removed(definition)
+    if definition is None:
+        raise BadSettings(f"the crawl {crawl.id} is not defined: gossamer seed defines it")
+    if definition.paused:
+        raise BadSettings(
+            f"crawl {crawl.id} is paused: gossamer crawls resume {crawl.id} lets it go on"
+        )
+    blocklist = blocklist_of(crawl.log)
+    wanted, refused = list[str](), list[str]()
+    for form in {form.url: form for form in (crawl_form(crawl, text) for text in urls)}.values():
+        exclusion = exclusion_of(definition, blocklist, Discovery(form.url))
+        reason = exclusion.reason if exclusion else form.exclusion
+        (refused if reason else wanted).append(f"{form.url}: {reason}" if reason else form.url)
+    wanted.sort(key=host_key)
+    return Plan(
+        action="fetch",
+        subject=subjects(wanted),
+        crawl=crawl.id,
+        requests=tuple(
+            _request(crawl, FetchRequested, key, group, now)
+            for key, of_host in groupby(wanted, key=host_key)
+            for group in _groups(of_host)
+        ),
+        effect=Effect(
+            text=f"{plural(len(wanted), 'URL')} to be fetched before all others, "
+            f"{when_fetched(crawl)}.",
+            refused=tuple(refused),
+            count=len(wanted),
+        ),
+    )
 
 
 def plan_retry(crawl: OpenCrawl, targets: Sequence[str], now: float) -> Plan:
@@ -171,7 +218,7 @@ def _retry_url(url: str, crawl: OpenCrawl, now: float) -> Answer:
     return Answer(f"{label} at {instant(last.at)}; it is queued again", event)
 
 
-Request = Callable[..., RetryRequested | RefetchRequested]
+Request = Callable[..., RetryRequested | RefetchRequested | FetchRequested]
 
 
 def _batched(
@@ -179,8 +226,14 @@ def _batched(
 ) -> Iterator[Event]:
     """Yield requests for *chosen*, which are grouped by host, each for MAX_EVENT_URLS at most."""
     for key, found in groupby(chosen, key=lambda last: last.host):
-        while urls := tuple(last.url for last in islice(found, MAX_EVENT_URLS)):
+        for urls in _groups(last.url for last in found):
             yield _request(crawl, kind, key, urls, now)
+
+
+def _groups(urls: Iterator[str]) -> Iterator[tuple[str, ...]]:
+    """Yield *urls* in groups for one event each."""
+    while group := tuple(islice(urls, MAX_EVENT_URLS)):
+        yield group
 
 
 def _request(crawl: OpenCrawl, kind: Request, key: str, urls: tuple[str, ...], now: float) -> Event:

@@ -166,6 +166,13 @@ class UrlFacts:
         return self.queued is not None and is_revisit(self.queued.url)
 
     @property
+    def is_revisit(self) -> bool:
+        """Whether it waits to be visited again."""
+        if self.queued is None or self.is_queued_requisite:
+            return False
+        return self.queued.url.earlier > 0
+
+    @property
     def is_queued_requisite(self) -> bool:
         """Whether it is in a queue as a requisite of a page."""
         return self.queued is not None and is_requisite(self.queued.url)

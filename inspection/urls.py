@@ -23,6 +23,7 @@ from inspection.url_forms import crawl_form, other_seen_form
 from inspection.url_rows import UrlFacts, read_facts
 from inspection.visits import Visit, visit_of
 from services.dedup.rows import HIDDEN_REASONS, DocumentRow
+from services.frontier.ordering import URGENT_RANK
 from services.frontier.parked import PARKING_RULES
 from services.frontier.rows import PlanRow, RequisiteRow, UrlRow, VerdictRow
 
@@ -148,8 +149,8 @@ class Queued(Struct, frozen=True):
     ahead: int
     """URLs before it: of its rank, and of better ranks."""
     rank: int | None
-    """Its rank, from -100 (first) to 120: its priority, and a penalty for poor prospects; null if
-    it is to be fetched again."""
+    """Its rank, from -100 (first) to 120: its priority, and a penalty for poor prospects; -101 for
+    an urgent URL, and null if it is to be fetched again and is not urgent."""
     is_revisit: bool
     """Whether it is to be fetched again."""
     is_ordered: bool
@@ -380,7 +381,7 @@ def _queued(facts: UrlFacts) -> Queued | None:
         return None
     seconds = facts.ahead * host_of(facts.host, facts.robots, facts.override).pace
     closed = () if facts.ordered else tuple(_closed_gates(facts))
-    return Queued(facts.ahead, facts.rank, facts.again, facts.ordered, seconds, closed)
+    return Queued(facts.ahead, facts.rank, facts.is_revisit, facts.ordered, seconds, closed)
 
 
 def _closed_gates(facts: UrlFacts) -> Iterator[ClosedGate]:
@@ -448,7 +449,9 @@ def _queued_answer(facts: UrlFacts, queued: Queued, now: float) -> str:
     ahead = queued.ahead
     place = f"behind {plural(ahead, 'URL')} of its host" if ahead else "the next URL of its host"
     estimate = f", {about(queued.seconds)}" if queued.seconds else ""
-    rank = f", rank {queued.rank}" if queued.rank else ""
+    is_urgent = queued.rank == URGENT_RANK
+    purpose = f"urgent, {purpose}" if is_urgent else purpose
+    rank = f", rank {queued.rank}" if queued.rank and not is_urgent else ""
     text = f"Queued, {purpose}: {place}{rank}{estimate}."
     if not queued.closed_gates:
         return text

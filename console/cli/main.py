@@ -46,6 +46,7 @@ GROUPS = {
         "dead-letters": "list, replay or discard records that could not be processed",
     },
     "change": {
+        "fetch": "fetch URLs now, before all others, and print their documents",
         "retry": "retry hosts that back off, or URLs that failed, now",
         "release": "visit parked URLs of a site, whatever they are worth",
         "refetch": "fetch URLs again now, before their next planned visit",

@@ -14,7 +14,7 @@ from gossamer.errors import BadSettings, GossamerError
 from gossamer.terminal import escape_controls, json_line
 from inspection.captures import FOREVER
 from inspection.figures import instant, size
-from inspection.versions import Version, read_version
+from inspection.versions import read_version
 
 if TYPE_CHECKING:
     from inspection.page_texts import PageVersion
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
             # Imported here: headers and bytes need no parser.
             from inspection.page_texts import describe_version
 
-            _print_version(options, describe_version(crawl, found), found)
+            _print_version(options, describe_version(crawl, found), found.capture)
     return 0
 
 
@@ -67,29 +67,34 @@ def _head(capture: Capture) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in capture.headers)
 
 
-def _print_version(options: argparse.Namespace, page: "PageVersion", version: Version) -> None:
+def _print_version(options: argparse.Namespace, page: "PageVersion", capture: Capture) -> None:
     if options.json:
         print(json_line(msgspec.json.encode(page)))
         return
     if options.text and page.fault:
-        raise GossamerError(f"{page.url} at {instant(version.at)} has no text: {page.fault}")
+        raise GossamerError(f"{page.url} at {instant(page.position.at)} has no text: {page.fault}")
     if not options.text:
         output = output_for(sys.stdout)
-        print(output.sentence(f"{page.url} at {instant(version.at)}", BOLD))
-        print_lines(_summary(page, version.capture))
+        print(output.sentence(f"{page.url} at {instant(page.position.at)}", BOLD))
+        print_lines(_summary(page, len(capture.body)))
         print()
+    print_text(page)
+
+
+def print_text(page: "PageVersion") -> None:
+    """Print the main text of *page*, or why it has none."""
     if page.fault:
         say(f"no text: {page.fault}", YELLOW)
     else:
         print(escape_controls(page.text, keep="\n\t"))
 
 
-def _summary(page: "PageVersion", capture: Capture) -> Iterator[Line]:
+def _summary(page: "PageVersion", received: int) -> Iterator[Line]:
     yield Line("status", f"{page.status} {page.reason}".strip())
     if page.content_type:
         yield Line("type", page.content_type)
     cut = f", cut by the limit of {page.truncated}" if page.truncated else ""
-    yield Line("body", f"{size(len(capture.body))} as received{cut}, {page.digest}")
+    yield Line("body", f"{size(received)} as received{cut}, {page.digest}")
     if page.body_at is not None:
         yield Line("", f"equal to {page.body_url} at {instant(page.body_at)}, which has the body")
     place = page.position

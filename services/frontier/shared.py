@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gossamer.events import CrawlDefined, Purpose, SharedCapture, VisitEnded
 from gossamer.store import Store
 from gossamer.web.url import host_key
+from services.frontier.ordering import is_urgent
 from services.frontier.rows import HostRow, QueuedUrl, SharedCaptureRow, UrlRow
 
 
@@ -89,4 +90,6 @@ class SharedCaptures:
 
 
 def _is_page(url: QueuedUrl) -> bool:
-    return bool(url.url) and not url.on_behalf_of and url.origin.purpose is Purpose.PAGE
+    # An urgent URL is requested: the operator wants the page as it is now.
+    is_page = url.origin.purpose is Purpose.PAGE and not is_urgent(url.number)
+    return bool(url.url) and not url.on_behalf_of and is_page

@@ -9,7 +9,7 @@ from changes.commit import commit, preview
 from changes.letters import plan_discard, plan_replay
 from changes.plan import ChangeRequest, Plan
 from changes.releases import plan_release
-from changes.retries import plan_refetch, plan_refetch_of, plan_retry, plan_retry_of
+from changes.retries import plan_fetch, plan_refetch, plan_refetch_of, plan_retry, plan_retry_of
 from changes.seeds import plan_definition, plan_seeds
 from gossamer.errors import BadSettings
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Outcome
@@ -61,6 +61,11 @@ REQUESTS: dict[str, tuple[Planner, str, int]] = {
         "urls.admitted",
         1,
     ),
+    "fetch": (
+        lambda crawl: plan_fetch(crawl, [f"{HOST}/page", f"{HOST}/new"], START),
+        "urls.admitted",
+        2,
+    ),
     "refetch": (
         lambda crawl: plan_refetch(crawl, [f"{HOST}/page", f"{HOST}/gone"], START),
         "urls.admitted",
@@ -103,6 +108,7 @@ def test_request_is_recorded_before_its_messages(opened: Opened, name: str) -> N
     [
         lambda crawl: plan_retry(crawl, [f"{HOST}/page", "b.example"], START),
         lambda crawl: plan_retry_of(crawl, parse_outcome("busy"), START),
+        lambda crawl: plan_fetch(crawl, ["http://elsewhere.example/"], START),
         lambda crawl: plan_refetch(crawl, [f"{HOST}/new"], START),
         lambda crawl: plan_refetch_of(crawl, None, 99_999.0, START),
         lambda crawl: plan_release(crawl, "a.example", (), START),

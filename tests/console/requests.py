@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from gossamer.events import RefetchRequested, RetryRequested
+from gossamer.events import FetchRequested, RefetchRequested, RetryRequested
 from gossamer.store import Row
 from inspection.folder import Folder
 from tests.runtime.processors import events
@@ -35,5 +35,5 @@ class RequestCommand:
     def requests(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """Return site, host and URLs of each request on the log."""
         found = events(Folder(self.data).open().log, "urls.admitted")
-        kinds = (RefetchRequested, RetryRequested)
+        kinds = (FetchRequested, RefetchRequested, RetryRequested)
         return [(e.site, e.host, e.urls) for e in found if isinstance(e, kinds)]

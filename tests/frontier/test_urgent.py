@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +19,7 @@ from gossamer.events import (
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key, site_of
 from services.frontier.rows import HostRow, UrlRow
-from tests.frontier.simulation import START, Simulation, crawl, page
+from tests.frontier.simulation import START, Simulation, crawl
 from tests.frontier.test_parts import parked_calendar
 
 HOST, SITE = "http://a.test", "a.test"

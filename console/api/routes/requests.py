@@ -1,32 +1,42 @@
-"""Requests to a crawl: seeds, retries, refetches, releases, dead letters, and erasures."""
+"""Requests to a crawl: seeds, urgent visits, retries, refetches, releases, dead letters, and
+erasures."""
 
+import asyncio
+from functools import partial
 from typing import Annotated
 
 from litestar import get, post
 from litestar.params import JSONBody, QueryParameter
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from changes.commit import Committed
 from changes.erasures import erase, make_request
 from changes.letters import plan_discard, plan_replay
-from changes.plan import ChangeRequest, Effect
+from changes.plan import ChangeRequest, Effect, Plan
 from changes.releases import plan_release
-from changes.retries import plan_refetch, plan_retry, plan_retry_of
+from changes.retries import plan_fetch, plan_refetch, plan_retry, plan_retry_of
 from changes.seeds import plan_seeds
 from console.api.changing import OF_ALL, OF_CRAWL, Change, FromRequest, Text, Texts
 from console.api.gate import ROLE, SHARED
 from console.api.parameters import SHARED_READER, Cursor, FromCrawl, Limit
 from console.api.readers import TookTooLong
+from gossamer import clock
 from gossamer.crawl import read_seeds
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT
 from inspection.crawl import OpenCrawl
 from inspection.dead_letters import Letter, read_letters
 from inspection.erasures import Erasure, read_erasures
+from inspection.fetched import Before, Fetched, is_complete, note_before, read_fetched
 from inspection.paging import Page
+from inspection.url_forms import crawl_form
 from inspection.visits import parse_outcome
 
 OPERATE = {ROLE: "operate"}
+MAX_URGENT, MAX_WAIT = 50, 30.0
+"""Urgent URLs in one request, and the seconds for which it may wait."""
+POLL_INTERVAL = 0.5
+"""Seconds between two looks at the rows of urgent URLs."""
 LETTERS = {ROLE: "view", SHARED: True}
 """Dead letters may belong to any crawl, and some to none."""
 OfService = Annotated[str, QueryParameter(description="Only records of this service.")]
@@ -54,6 +64,22 @@ class Urls(Change, kw_only=True):
     """URLs that were visited before."""
 
     urls: Texts
+
+
+class UrgentUrls(Change, kw_only=True):
+    """URLs that are fetched before all others."""
+
+    urls: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=MAX_URGENT)]
+    wait: Annotated[float, Meta(ge=0, le=MAX_WAIT)] = 0.0
+    """Seconds to wait for the documents, at most."""
+
+
+class Urgent(Struct, frozen=True, kw_only=True):
+    """Requested visits, and what they have brought so far."""
+
+    change: Committed
+    urls: tuple[Fetched, ...]
+    """Without the refused URLs; empty for a dry run."""
 
 
 class Parts(Change, kw_only=True):
@@ -128,6 +154,37 @@ async def refetch(changer: FromRequest, data: JSONBody[Urls]) -> Committed:
     """Fetch URLs again before their next planned visit."""
     urls = _named(data.urls)
     return await changer.carry_out(data, lambda crawl, now: plan_refetch(crawl, urls, now))
+
+
+@post(
+    "/v1/crawls/{crawl:str}/fetch",
+    summary="Fetch now",
+    status_code=200,
+    opt=OPERATE,
+    dependencies=OF_CRAWL,
+)
+async def fetch(changer: FromRequest, reader: FromCrawl, data: JSONBody[UrgentUrls]) -> Urgent:
+    """Fetch URLs before all others, whether the crawl knows them or not, and wait for their
+    documents."""
+    before = dict[str, Before]()
+
+    def plan(crawl: OpenCrawl, now: float) -> Plan:
+        urls = dict.fromkeys(crawl_form(crawl, text).url for text in data.urls)
+        before.update({one.url: one for one in note_before(crawl, [*urls])})
+        return plan_fetch(crawl, data.urls, now)
+
+    change = await changer.carry_out(data, plan)
+    for line in change.effect.refused:
+        before.pop(line.partition(": ")[0], None)
+    found, until = dict[str, Fetched](), clock.steady() + data.wait
+    while change.id is not None:
+        for url, one in before.items():
+            if url not in found or not is_complete(found[url]):
+                found[url] = await reader.read(partial(read_fetched, before=one))
+        if clock.steady() >= until or all(map(is_complete, found.values())):
+            break
+        await asyncio.sleep(POLL_INTERVAL)
+    return Urgent(change=change, urls=tuple(found.values()))
 
 
 @post(
@@ -228,6 +285,7 @@ def _named(urls: tuple[str, ...]) -> tuple[str, ...]:
 
 ROUTES = (
     add_seeds,
+    fetch,
     retry,
     refetch,
     release,
