@@ -20,7 +20,6 @@ from inspection.hosts import Host, host_of
 from inspection.labels import plain_reason
 from services.frontier.bucketed_log import GroupedLog, RangedLog, merge_ranges
 from services.frontier.conditions import LISTED_CONDITIONS, Condition
-from services.frontier.directory import DIRECTORY
 from services.frontier.plans import HOSTS
 from services.frontier.rows import (
     DueRow,
@@ -117,26 +116,32 @@ def _workload(log: Log, store: Store, now: float) -> Workload:
 
 
 def _listed_hosts(log: Log, store: Store) -> Iterator[HostRow]:
-    """Yield hosts with work, partition by partition, in the order of their request numbers."""
-    rows, entries = store.table(HostRow), islice(_directory_entries(log, store), MAX_READ_ENTRIES)
+    """Yield hosts with work once each, partition by partition and crawl by crawl, in the order of
+    their request numbers."""
+    rows, listed = store.table(HostRow), set[str]()
+    entries = islice(_directory_entries(log, store), MAX_READ_ENTRIES)
     while batch := [*islice(entries, MAX_READ_HOSTS)]:
-        found = rows.get_all([(entry.site, entry.host) for entry in batch])
+        found = rows.get_all([(entry.site, entry.host) for _, entry in batch])
         hosts = {row.host: row for row in found}
-        for entry in batch:
+        for crawl, entry in batch:
             host = hosts.get(entry.host)
-            is_listed = host is not None and host.listed == entry.number
+            is_listed = host is not None and host.of(crawl).listed == entry.number
             if host and is_listed and host.condition in LISTED_CONDITIONS:
-                yield host
+                if host.host not in listed:
+                    yield host
+                listed.add(host.host)
 
 
-def _directory_entries(log: Log, store: Store) -> Iterator[ListedHost]:
+def _directory_entries(log: Log, store: Store) -> Iterator[tuple[str, ListedHost]]:
+    """Yield the entries of all directories, and the crawl of each."""
     partitions, directory = store.table(PartitionRow), store.table(ListedHost)
     for key in partition_keys(log.partitions):
         if (row := partitions.get(key)) is None:
             continue
-        entries = GroupedLog(directory, DIRECTORY, row.directory.groups)
-        for bucket in row.directory.buckets:
-            yield from entries.rows(bucket, bucket)
+        for crawl, found in row.directories.items():
+            entries = GroupedLog(directory, crawl, found.groups)
+            for bucket in found.buckets:
+                yield from ((crawl, entry) for entry in entries.rows(bucket, bucket))
 
 
 def read_waiting(

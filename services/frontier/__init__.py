@@ -60,7 +60,8 @@ of plans, and of hosts that back off, in buckets by due time. A due entry counts
 still the time of the plan. Then the URL is appended to its queue.
 
 **Memory.** Memory has at most `loaded_limit` hosts that have work and do not back off. Other hosts
-with work wait in the directory, ordered by request number, and are loaded in that order. A loaded
+with work wait in the directories of the crawls with URLs at them, ordered by request number, and
+are loaded in that order. Each crawl has an equal part of a full memory (`dispatch.py`). A loaded
 host is unloaded for a waiting host with a lower number. PolyBot bounds its memory by reading its
 request files late, which keeps the order (section 3.5). Here a loaded host may also return to the
 directory.

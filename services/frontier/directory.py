@@ -1,13 +1,13 @@
-"""The directory: hosts with queued URLs, in the store, ordered by the request number of their first
-URL.
+"""The directory of a crawl: hosts with queued URLs of the crawl, in the store, by request number.
 
-Every host that gets work is listed here first. Each rank has a list of its own. A position
-moves forward through the list: hosts before the position were loaded, hosts after it wait for
-memory.
+Every host that gets work is listed here first. A host with URLs of several crawls is in the
+directory of each. So hosts of a paused crawl, or of one with better ranks, are not in the way of
+other hosts. Each rank has a list of its own. A position moves forward through the list: hosts
+before the position were loaded, hosts after it wait for memory.
 
 Entries are never deleted one by one. An entry is stale when the host's row names another number. A
 bucket that was read to its end is rewritten when few of its entries are live, and dropped whole
-when none is. The existing buckets are listed in the partition's row, so nothing searches for them.
+when none is. The existing buckets are named in the partition's row, so nothing searches for them.
 A rank without hosts costs no reads, nor does a time without hosts after a wrong clock. After a
 crash all buckets are read again, so every host with work is found.
 """
@@ -28,15 +28,13 @@ PAGE_SIZE = 200
 MAX_STALE_PER_LIVE, MAX_STALE_EXTRA = 4, 100
 """A bucket is rewritten when it has more stale entries than `MAX_STALE_PER_LIVE` for each live
 entry, plus `MAX_STALE_EXTRA`."""
-DIRECTORY = "hosts"
-"""The name of the directory's buckets."""
 
 
 class Directory:
-    """The directory of one partition."""
+    """The directory of one *crawl* in one partition."""
 
-    def __init__(self, stored: BucketList, entries: Table[ListedHost]) -> None:
-        self._log = GroupedLog(entries, DIRECTORY, stored.groups)
+    def __init__(self, crawl: str, stored: BucketList, entries: Table[ListedHost]) -> None:
+        self._log = GroupedLog(entries, crawl, stored.groups)
         buckets = defaultdict[int, list[int]](list)
         for bucket in stored.buckets:
             buckets[bucket * NUMBERS_PER_BUCKET // NUMBERS_PER_RANK].append(bucket)
@@ -100,6 +98,12 @@ class Directory:
         """Remove *entry*, which `peek` or `peek_oldest` returned, from the waiting ones. It is live
         until it is delisted."""
         self._lists[entry.number // NUMBERS_PER_RANK].pop()
+
+    def drop(self) -> None:
+        """Drop all entries."""
+        for bucket in self.buckets:
+            self._log.drop(bucket)
+        self._lists = {}
 
     def delist(self, host: str, number: int | None) -> None:
         """Mark the entry of *host* under *number* as stale; None if it has no entry."""

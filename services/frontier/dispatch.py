@@ -1,8 +1,16 @@
 """Choices over all partitions: which host is ordered next, and which fetcher gets its order.
 
-**Loading.** Hosts are loaded from the directories of all partitions in the order of their request
-numbers, while memory has capacity. A loaded host is unloaded for a waiting one that should be
-ordered first. If the strategy of a crawl predicts ranks, every tenth host is loaded, and every
+**Loading.** Hosts are loaded from the directories of all partitions, while memory has capacity: the
+next one is of the crawl with the fewest loaded hosts, and among these in the order of their request
+numbers. A loaded host is unloaded for a waiting one of its crawl that should be ordered first.
+
+**Memory of crawls.** If memory is full, each crawl with work is entitled to an equal part of it. A
+crawl with fewer hosts lends the rest. When more hosts of it wait, they are loaded in place of ready
+hosts of crawls with more than their part. Crawls that cannot get orders, such as paused ones, have
+no part: their hosts are not loaded, and are unloaded first. So hosts of one crawl do not wait for
+those of another that has a million hosts, has better ranks, or is paused.
+
+**Exploration.** If the strategy of a crawl predicts ranks, every tenth host is loaded, and every
 tenth is ordered, for its age: a host with poor prospects waits long, but not for ever.
 
 **Slots.** The number of hosts that are checked out at once is limited. While the parser or the
@@ -25,9 +33,10 @@ archive lag in its partition, because throttling works by partition.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, groupby, islice, zip_longest
+from operator import attrgetter
 from typing import NamedTuple
 
 from gossamer.runtime.handling import read_ahead
@@ -43,10 +52,12 @@ from services.frontier.ordering import (
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.rows import HostRow, ListedHost, PartitionTallyRow, partition_key
-from services.frontier.workbench import Host, servable_crawls
+from services.frontier.workbench import Host
 
 MAX_LOADED_PER_STEP = 500
 """Hosts that are loaded in one step of the loop: the member has to poll between steps."""
+MAX_LATE_HOSTS = 16
+"""Ready hosts, with request numbers higher than most, of which one is unloaded."""
 MAX_READS_PER_STEP = 8
 """Reads in one step. Each reads as many hosts as fit in memory, and some entries may be stale."""
 MAX_LOAD_FACTOR, MAX_EXTRA_ORDERS = 1.25, 4
@@ -89,7 +100,10 @@ def check_slots(used: Sequence[int], limit: int) -> list[bool]:
 
 
 class HostLoader:
-    """Keeps at most `loaded_limit` hosts in memory."""
+    """Keeps at most `loaded_limit` hosts in memory, each in the part of one crawl.
+
+    *crawls*, an argument of the methods: the crawls that may get orders, sooner or later.
+    """
 
     def __init__(self, partitions: Partitions, settings: FrontierSettings, store: Store) -> None:
         self._partitions, self._store = partitions, store
@@ -100,44 +114,128 @@ class HostLoader:
     def __len__(self) -> int:
         return sum(len(partition.bench) for partition in self._partitions)
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether memory has capacity, and a host may wait for it."""
-        if len(self) >= self._limit:
-            return False
-        return any(partition.may_have_listed for partition in self._partitions)
+    def may_load(self, crawls: Collection[str]) -> bool:
+        """Return whether `load_hosts` may load a host: memory has capacity, or more hosts of a
+        crawl than its part."""
+        waiting = self._with_listed(crawls)
+        if len(self) < self._limit or not waiting:
+            return bool(waiting)
+        return all(self._choose_exchanges(crawls, 1))
 
-    def load_hosts(self, now: float) -> None:
-        """Load waiting hosts while memory has capacity, at most `MAX_LOADED_PER_STEP`."""
+    def _with_listed(self, crawls: Collection[str]) -> list[str]:
+        """Return those of *crawls* of which a host may wait for memory."""
+        partitions = [*self._partitions]
+        return [
+            crawl for crawl in crawls if any(one.of(crawl).may_have_listed for one in partitions)
+        ]
+
+    def load_hosts(self, now: float, crawls: Collection[str]) -> None:
+        """Load waiting hosts while memory has capacity, or in place of hosts of crawls with more
+        than their part: at most `MAX_LOADED_PER_STEP`."""
         left = MAX_LOADED_PER_STEP
+        if len(self) >= self._limit:
+            left -= self._share_memory(left, now, crawls)
         for _ in range(MAX_READS_PER_STEP):
-            if not (popped := self._pop_listed(min(left, self._limit - len(self)))):
+            if not (popped := self._pop_listed(min(left, self._limit - len(self)), crawls)):
                 return
             left -= len(popped)
-            rows = [(HostRow, entry.site, entry.host) for _, entry in popped]
-            read_ahead(self._store, [rows])
-            by_partition = sorted(popped, key=lambda listed: listed.partition.number)
-            for partition, entries in groupby(by_partition, key=itemgetter(0)):
-                partition.load_listed([entry for _, entry in entries], now)
+            self._load(popped, now)
 
-    def _pop_listed(self, limit: int) -> list[ListedEntry]:
-        # Hosts of a partition without slots are loaded only if no other host waits.
-        popped, with_slots = list[ListedEntry](), self._with_slots()
-        while len(popped) < limit and (
-            first := self._next_listed(with_slots) or self._next_listed(self._partitions)
-        ):
-            first.partition.pop_listed(first.entry)
-            popped.append(first)
-            self._popped += 1
+    def _share_memory(self, limit: int, now: float, crawls: Collection[str]) -> int:
+        """Load at most *limit* hosts of crawls with less than their part of the full memory, in
+        place of hosts of crawls with more; return their number."""
+        short, hosts = self._choose_exchanges(crawls, limit)
+        entries, with_slots = list[ListedEntry](), self._with_slots()
+        while short and len(entries) < len(hosts):
+            if entry := self._pop_next(short[-1], with_slots):
+                entries.append(entry)
+                short.pop()
+            else:
+                short = [crawl for crawl in short if crawl != short[-1]]
+        self._exchange(entries, hosts, now)
+        return len(entries)
+
+    def _load(self, popped: Sequence[ListedEntry], now: float) -> None:
+        """Load the hosts of *popped* entries that are not stale."""
+        rows = [(HostRow, entry.site, entry.host) for _, entry in popped]
+        read_ahead(self._store, [rows])
+        place = attrgetter("partition.number", "partition.crawl")
+        for _, several in groupby(sorted(popped, key=place), key=place):
+            entries = [*several]
+            entries[0].partition.load_listed([entry for _, entry in entries], now)
+
+    def _exchange(
+        self, entries: Sequence[ListedEntry], hosts: Sequence[ReadyHost], now: float
+    ) -> None:
+        """Load the hosts of *entries*, which were popped, in place of as many *hosts*."""
+        for partition, host in hosts[: len(entries)]:
+            partition.return_to_directory(host)
+        if entries:
+            self._load(entries, now)
+
+    def _pop_listed(self, limit: int, crawls: Collection[str]) -> list[ListedEntry]:
+        """Pop at most *limit* waiting entries, each of the crawl with the fewest loaded hosts.
+
+        Hosts of a partition without slots are loaded only if no other host waits.
+        """
+        popped, crawls = list[ListedEntry](), self._with_listed(crawls)
+        if limit <= 0 or not crawls:
+            return popped
+        loaded = self._count_loaded()
+        for partitions in (self._with_slots(), [*self._partitions]):
+            waiting = [*crawls]
+            while waiting and len(popped) < limit:
+                crawl = min(waiting, key=loaded.__getitem__)
+                if entry := self._pop_next(crawl, partitions):
+                    popped.append(entry)
+                    loaded[crawl] += 1
+                else:
+                    waiting.remove(crawl)
         return popped
 
-    def _next_listed(self, partitions: Iterable[Partition]) -> ListedEntry | None:
-        """Return the first waiting entry, or the oldest one at every `EXPLORATION_INTERVAL`-th
-        host if a strategy predicts."""
-        explores = self._partitions.predicts
+    def _pop_next(self, crawl: str, partitions: Iterable[Partition]) -> ListedEntry | None:
+        """Pop the first waiting entry of *crawl*, or the oldest one at every
+        `EXPLORATION_INTERVAL`-th host if its strategy predicts."""
+        explores = self._partitions.strategy_of(crawl).predicts
         if explores and self._popped % EXPLORATION_INTERVAL == EXPLORATION_INTERVAL - 1:
-            return _oldest_listed(partitions)
-        return _first_listed(partitions)
+            entry = _oldest_listed(crawl, partitions)
+        else:
+            entry = _first_listed(crawl, partitions)
+        if entry:
+            entry.partition.pop_listed(entry.entry)
+            self._popped += 1
+        return entry
+
+    def _count_loaded(self) -> Counter[str]:
+        """Return the number of loaded hosts in the part of each crawl."""
+        return sum((partition.bench.loaded for partition in self._partitions), Counter[str]())
+
+    def _find_shortages(self, crawls: Collection[str]) -> tuple[Counter[str], Counter[str]]:
+        """Return for a full memory by how many hosts each crawl has less than its part, if hosts of
+        it wait, and more than its part.
+
+        The parts are equal. Only *crawls* with loaded or waiting hosts have one.
+        """
+        loaded, with_slots = self._count_loaded(), self._with_slots()
+        waiting = [crawl for crawl in crawls if _first_listed(crawl, with_slots)]
+        active = {*waiting, *(crawl for crawl in crawls if loaded[crawl])}
+        part = max(1, self._limit // max(1, len(active)))
+        short = Counter({crawl: part - loaded[crawl] for crawl in waiting})
+        excess = Counter({one: count - part * (one in active) for one, count in loaded.items()})
+        return +short, +excess
+
+    def _choose_exchanges(
+        self, crawls: Collection[str], limit: int
+    ) -> tuple[list[str], list[ReadyHost]]:
+        """Return crawls, each once for each host that it may load, and ready hosts of other crawls
+        that make room for these: at most *limit*."""
+        short, excess = self._find_shortages(crawls)
+        hosts, limit = list[ReadyHost](), min(limit, short.total())
+        # The crawls that cannot get orders come first.
+        for crawl in sorted(excess, key=lambda one: (one in crawls, -excess[one])):
+            most = min(excess[crawl], limit - len(hosts))
+            hosts += islice(self._late_ready(crawl), max(0, most))
+        return [*islice(short.elements(), limit)], hosts
 
     def explore(self, ready: ReadyHost) -> ReadyHost:
         """Return *ready*, the first host of its crawl, or the one with the oldest URL at every
@@ -172,47 +270,58 @@ class HostLoader:
                 found[crawl] = min(ready, key=lambda one: one.number)
         return found
 
-    def _late_ready(self) -> ReadyHost | None:
-        """Return a ready host whose request number is higher than most, preferably of a partition
-        without free slots; None if no host is ready."""
+    def _late_ready(self, crawl: str) -> Iterator[ReadyHost]:
+        """Yield the ready hosts in the part of *crawl* whose request numbers are higher than most,
+        those of partitions without free slots first."""
         with_slots = {partition.number for partition in self._with_slots()}
-        ready = [
-            ReadyHost(partition, host)
-            for partition in self._partitions
-            if (host := partition.bench.late_ready())
-        ]
-        return max(
-            ready,
-            key=lambda one: (one.partition.number not in with_slots, one.host.row.number),
-            default=None,
-        )
+        for has_slots in (False, True):
+            late = [
+                map(partial(ReadyHost, partition.of(crawl)), partition.bench.late_ready(crawl))
+                for partition in self._partitions
+                if (partition.number in with_slots) is has_slots
+            ]
+            yield from filter(None, chain.from_iterable(zip_longest(*late)))
 
-    def is_preceded(self, ready: Mapping[str, ReadyHost], crawls: Collection[str]) -> bool:
-        """Return whether a host that waits for memory should be ordered before all that are *ready*
-        first, by their crawls. *crawls*: those that may get orders."""
+    def _find_preceded(
+        self, ready: Mapping[str, ReadyHost], crawls: Collection[str]
+    ) -> ReadyHost | None:
+        """Return the ready host that is replaced by one that waits for memory, and that should be
+        ordered before all that are *ready* first in its crawl."""
         if len(self) < self._limit:
+            return None
+        with_slots = self._with_slots()
+        numbers = {partition.number for partition in with_slots}
+
+        def is_blocked(one: ReadyHost) -> bool:
+            """Return whether *one* waits for a slot alone."""
+            return one.partition.number not in numbers and not one.host.waits_for
+
+        for crawl in crawls:
+            waiting, first = _first_listed(crawl, with_slots), ready.get(crawl)
+            if waiting is None or (first and waiting.entry.number >= first.number):
+                continue
+            candidates = islice(self._late_ready(crawl), MAX_LATE_HOSTS)
+            late = max(candidates, key=lambda one: (is_blocked(one), one.number), default=None)
+            # A host in place of one that waits for another host may have to wait as well. So only
+            # one with a lower number replaces it: else they would replace each other without end.
+            if late and (is_blocked(late) or waiting.entry.number < late.number):
+                return late
+        return None
+
+    def replace_preceded(
+        self, ready: Mapping[str, ReadyHost], crawls: Collection[str], now: float
+    ) -> bool:
+        """Load a host that should be ordered before all that are *ready* first in its crawl, in
+        place of another; return False if there is none."""
+        if (late := self._find_preceded(ready, crawls)) is None:
             return False
-        hosts = [one.host for one in ready.values()]
-        waiting = _first_listed(self._with_slots())
-        host = min(hosts, key=lambda one: one.row.number, default=None)
-        if host is None and (late := self._late_ready()) and _must_wait(late.host, crawls):
-            # No host may be ordered, and the late one waits for a name, a site, or a paused crawl.
-            # A host in its place may have to wait as well, so only one with a lower number replaces
-            # it: else the two would replace each other without end.
-            host = late.host
-        return waiting is not None and (host is None or waiting.entry.number < host.row.number)
+        waiting = self._pop_next(late.partition.crawl, self._with_slots())
+        self._exchange([waiting] if waiting else [], [late], now)
+        return waiting is not None
 
     def blocks_waiting_hosts(self, crawls: Collection[str]) -> bool:
-        """Return whether a host waits for the memory of ready hosts whose partitions have no free
-        slots. *crawls*: those that may get orders."""
-        return self._late_ready() is not None and self.is_preceded({}, crawls)
-
-    def unload_one(self) -> bool:
-        """Unload a ready host, so that a waiting one can be loaded; return False if no host is
-        ready."""
-        if late := self._late_ready():
-            late.partition.return_to_directory(late.host)
-        return late is not None
+        """Return whether a host waits for the memory of ready hosts that cannot be ordered."""
+        return self._find_preceded({}, crawls) is not None
 
     def _with_slots(self) -> list[Partition]:
         """Return the partitions with a free slot."""
@@ -222,26 +331,22 @@ class HostLoader:
         return [one for one, has_slot in zip(partitions, have_slots, strict=True) if has_slot]
 
 
-def _must_wait(host: Host, crawls: Collection[str]) -> bool:
-    """Return whether a ready *host* waits for another host, or has no URLs of *crawls*."""
-    row = host.row
-    return host.waits_for is not None or servable_crawls(row, row.ready_at).isdisjoint(crawls)
-
-
-def _first_listed(partitions: Iterable[Partition]) -> ListedEntry | None:
+def _first_listed(crawl: str, partitions: Iterable[Partition]) -> ListedEntry | None:
+    """Return the first waiting entry of *crawl*."""
     waiting = [
-        ListedEntry(partition, entry)
+        ListedEntry(partition.of(crawl), entry)
         for partition in partitions
-        if (entry := partition.first_listed())
+        if (entry := partition.of(crawl).first_listed())
     ]
     return min(waiting, key=lambda listed: listed.entry.number, default=None)
 
 
-def _oldest_listed(partitions: Iterable[Partition]) -> ListedEntry | None:
+def _oldest_listed(crawl: str, partitions: Iterable[Partition]) -> ListedEntry | None:
+    """Return the oldest waiting entry of *crawl* among the best ranks."""
     waiting = [
-        ListedEntry(partition, entry)
+        ListedEntry(partition.of(crawl), entry)
         for partition in partitions
-        if (entry := partition.oldest_listed())
+        if (entry := partition.of(crawl).oldest_listed())
     ]
     return min(waiting, key=lambda listed: moment_of(listed.entry.number), default=None)
 

@@ -94,10 +94,9 @@ class Pacing:
             left = pages_left(crawl, pages, outstanding)
         return CrawlInputs(crawl, left, self._speed, self._refresh_at, self.is_paused)
 
-    def may_order_later(self, crawl: CrawlDefined | None) -> bool:
-        """Return whether an order may be made now, or at a known time without another event."""
-        if not self._partitions.caught_up:
-            return False
+    def is_open(self, crawl: CrawlDefined | None) -> bool:
+        """Return whether the gates of *crawl* are open now, or at a known time without another
+        event."""
         gates = closed_crawl_gates(self.gate_inputs(crawl))
         return all(closed.until is not None for _, closed in gates)
 

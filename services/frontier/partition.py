@@ -10,9 +10,9 @@ crawls share, and what that crawl has. A handler gets the one of its event's cra
 Every change of a host goes through :meth:`Partition.update`, which changes row, workbench and
 totals together, and checks each change of condition against the table of `conditions.py`.
 
-A host that gets work is listed in the directory. It is loaded from there onto the workbench when
-memory has capacity (`dispatch.py`), and unloaded when it has no work, backs off, or is replaced by
-another.
+A host that gets work is listed in the directory of each crawl with URLs there. It is loaded from
+one of them onto the workbench when memory has capacity (`dispatch.py`), and unloaded when it has no
+work, backs off, or is replaced by another.
 """
 
 from collections import Counter
@@ -31,6 +31,7 @@ from gossamer.store import Store
 from gossamer.web.cookies import Cookie
 from gossamer.web.links import linking_site
 from gossamer.web.url import site_of
+from services.frontier.bucketed_log import BucketList
 from services.frontier.conditions import (
     LISTED_CONDITIONS,
     Condition,
@@ -108,7 +109,6 @@ class SharedPartition:
         self._caches, self.caches = caches, caches.open_partition()
         self.bench = Workbench()
         self.overrides = overrides
-        self.directory = Directory(stored.directory, store.table(ListedHost))
         self.calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
         self.tally = SharedTally(self.key, store)
         self.removed = removed
@@ -121,7 +121,7 @@ class SharedPartition:
         """Return the partition as *crawl* sees it."""
         if (found := self.by_crawl.get(crawl)) is None:
             caches = self.caches if not self.by_crawl else self._caches.open_partition()
-            found = self.by_crawl[crawl] = Partition(self, crawl, self._stored.parked, caches, now)
+            found = self.by_crawl[crawl] = Partition(self, crawl, self._stored, caches, now)
         return found
 
     def write(self) -> None:
@@ -130,13 +130,18 @@ class SharedPartition:
         The row still lists the buckets that were dropped since the last write. If a crash comes
         before the rows of the hosts that left these buckets are written, the hosts are found there.
         """
-        # The groups of crawls that are not open stay.
+        # The buckets and groups of crawls that are not open stay.
         groups = {*self._stored.parked}.union(
             *(partition.parked.groups for partition in self.by_crawl.values())
         )
+        opened = {
+            crawl: partition.directory.buckets_to_write()
+            for crawl, partition in self.by_crawl.items()
+        }
+        directories = {**self._stored.directories, **opened}
         row = PartitionRow(
             self.key,
-            directory=self.directory.buckets_to_write(),
+            directories={crawl: found for crawl, found in directories.items() if found.buckets},
             due=self.calendar.log.range_to_write(),
             parked=tuple(sorted(groups)),
         )
@@ -158,28 +163,26 @@ class Partition:
         self,
         shared: SharedPartition,
         crawl: str,
-        parked: Iterable[int],
+        stored: PartitionRow,
         caches: PartitionCaches,
         now: float,
     ) -> None:
-        """*parked*: the key groups that may have parked URLs; *caches*: those of the crawl."""
+        """*caches*: those of the crawl."""
         self.shared, self.crawl, self._settings = shared, crawl, shared.settings
         store, key = shared.store, shared.key
         self.number, self.epoch, self.claimed_at = shared.number, shared.epoch, shared.claimed_at
         self.opened_at, self._total = shared.opened_at, shared.total
         self.bench, self.erasures = shared.bench, shared.erasures
-        self._directory, self._calendar, self._caches = (
-            shared.directory,
-            shared.calendar,
-            shared.caches,
-        )
+        self._calendar, self._caches = shared.calendar, shared.caches
+        found = stored.directories.get(crawl, BucketList())
+        self.directory = Directory(crawl, found, store.table(ListedHost))
         self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
         at_once, cache = self._settings.site_at_once, shared.caches.sites
         self.sites = Sites(store, crawl, at_once, shared.overrides, cache)
         self.queues = HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads)
         self.parts = Parts(crawl, key, store, caches, self._schedule_site)
         self.slow_start = SlowStart()
-        self.parked = ParkedUrls(crawl, parked, store, self._settings.parked_limit)
+        self.parked = ParkedUrls(crawl, stored.parked, store, self._settings.parked_limit)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store, now)
         if self.is_removed:
@@ -226,11 +229,38 @@ class Partition:
         return Host(HostRow(site, key), stored=False)
 
     def _relist(self, host: Host) -> Host:
-        row = host.row
-        if row.condition in LISTED_CONDITIONS and not self._directory.holds(row.host, row.listed):
-            listed = self._directory.enlist(row.site, row.host, row.number)
-            self.update(host, replace(row, listed=listed))
+        row = listed = host.row
+        if row.condition in LISTED_CONDITIONS:
+            for crawl, own in row.crawls.items():
+                directory = self.of(crawl).directory
+                if own.queued and not directory.holds(row.host, own.listed):
+                    number = directory.enlist(row.site, row.host, own.number)
+                    listed = listed.with_crawl(crawl, replace(own, listed=number))
+        if listed is not row:
+            self.update(host, listed)
         return host
+
+    def _list(self, row: HostRow) -> HostRow:
+        """Return *row*, of a host with work, listed in the directories of the crawls with URLs at
+        it, and in no others."""
+        for crawl, own in row.crawls.items():
+            if own.queued:
+                if is_outdated(own.listed, own.number):
+                    directory = self.of(crawl).directory
+                    directory.delist(row.host, own.listed)
+                    number = directory.enlist(row.site, row.host, own.number)
+                    row = row.with_crawl(crawl, replace(own, listed=number))
+            elif own.listed is not None:
+                row = self._delist(row, crawl)
+        return row
+
+    def _delist(self, row: HostRow, *crawls: str) -> HostRow:
+        """Return *row* without entries in the directories of *crawls*."""
+        for crawl in crawls:
+            if (own := row.of(crawl)).listed is not None:
+                self.of(crawl).directory.delist(row.host, own.listed)
+                row = row.with_crawl(crawl, replace(own, listed=None))
+        return row
 
     def find_all(self, entries: Sequence[ListedHost | DueRow]) -> list[Host]:
         """Return the hosts of *entries* that exist, each once, and listed again as in `find`."""
@@ -372,10 +402,8 @@ class Partition:
         if row.condition is Condition.IDLE:
             self._start_work(host, row, now)
             return
-        if row.condition in LISTED_CONDITIONS and is_outdated(row.listed, row.number):
-            self._directory.delist(row.host, row.listed)
-            listed = self._directory.enlist(row.site, row.host, row.number)
-            row = replace(row, listed=listed)
+        if row.condition in LISTED_CONDITIONS:
+            row = self._list(row)
         self.update(host, row)
 
     def queue_urgently(
@@ -404,11 +432,7 @@ class Partition:
 
     def delay(self, host: Host, row: HostRow) -> None:
         """Update a host that was checked in and has more work: its courtesy delay begins."""
-        if is_outdated(row.listed, row.number):
-            self._directory.delist(row.host, row.listed)
-            self._enlist(host, row, Trigger.RELEASED)
-        else:
-            self.update(host, row, Trigger.RELEASED)
+        self.update(host, self._list(row), Trigger.RELEASED)
 
     def back_off(self, host: Host, row: HostRow, trigger: Trigger = Trigger.FAILED) -> None:
         """Unload a host that backs off until `row.ready_at`."""
@@ -416,10 +440,9 @@ class Partition:
         self.unload(host, row, trigger)
 
     def unload(self, host: Host, row: HostRow, trigger: Trigger) -> None:
-        """Update a host that has no work or backs off: it leaves the directory and the
+        """Update a host that has no work or backs off: it leaves the directories and the
         workbench."""
-        self._directory.delist(row.host, row.listed)
-        self.update(host, replace(row, listed=None), trigger)
+        self.update(host, self._delist(row, *row.crawls), trigger)
         self._leave_bench(host)
         if host.row.is_removable:
             self._add_to_calendar(host.row)
@@ -430,10 +453,8 @@ class Partition:
             self._cache_host(host)
 
     def _enlist(self, host: Host, row: HostRow, trigger: Trigger) -> None:
-        listed = self._directory.enlist(row.site, row.host, row.number)
-        self.update(
-            host, replace(row, listed=listed, backoff_reason=None, backoff_cause=None), trigger
-        )
+        row = replace(self._list(row), backoff_reason=None, backoff_cause=None)
+        self.update(host, row, trigger)
 
     def schedule_url(self, until: float, site: str, host: str, crawl: str, url: str) -> None:
         """Schedule *url* of *crawl* for *until*."""
@@ -511,7 +532,6 @@ class Partition:
             condition=row.condition,
             ready_at=row.ready_at,
             crawls=row.crawls,
-            listed=row.listed,
             lease=row.lease,
             politeness=politeness,
             applied=row.applied,
@@ -539,7 +559,7 @@ class Partition:
         """Empty the queues of the crawl at *host*, whose buckets stay until they are dropped. A
         host without URLs of other crawls becomes idle, or waits for the end of its order."""
         before = host.row
-        row = self.queues.clear(before)
+        row = self._delist(self.queues.clear(before), self.crawl)
         if row.queued or row.condition in (Condition.CHECKED_OUT, Condition.IDLE):
             self.update(host, row)
             return
@@ -664,11 +684,14 @@ class Partition:
         for host in [*self.bench.hosts.values()]:
             if host.row.condition is Condition.CHECKED_OUT:
                 row = replace(host.row, ready_at=now + host.row.politeness.delay)
-                self.update(host, row, Trigger.RESTARTED)
+                if row.queued:
+                    self.update(host, row, Trigger.RESTARTED)
+                else:
+                    self.unload(host, row, Trigger.EMPTIED)
 
     def _load(self, host: Host, now: float) -> None:
         host.row = self._adjust_times(host.row, now)
-        self.bench.load(host)
+        self.bench.load(host, self.crawl)
 
     def _adjust_times(self, row: HostRow, now: float) -> HostRow:
         """Return *row* with times of our clock instead of times of another frontier's clock.
@@ -689,57 +712,62 @@ class Partition:
             return replace(row, ready_at=ready_at)
         return row
 
-    # The directory: hosts with work that wait for the workbench.
+    # The directory: hosts with URLs of the crawl that wait for the workbench.
 
     @property
     def may_have_listed(self) -> bool:
-        """Whether a host may wait for the workbench."""
-        return self._directory.may_have_more
+        """Whether a host with URLs of the crawl may wait for the workbench."""
+        return self.directory.may_have_more
 
     def first_listed(self) -> ListedHost | None:
         """Return the first waiting entry whose host is not loaded; None if there is none.
 
         The entry may be stale. Entries of loaded hosts before it are removed.
         """
-        while (entry := self._directory.peek()) and (host := self.bench.hosts.get(entry.host)):
-            self._directory.pop(entry)
-            if host.row.listed != entry.number:
-                self._directory.delist(entry.host, entry.number)
+        while (entry := self.directory.peek()) and (host := self.bench.hosts.get(entry.host)):
+            self._pop_loaded(entry, host)
         return entry
+
+    def _pop_loaded(self, entry: ListedHost, host: Host) -> None:
+        """Remove *entry* of a loaded *host* from the waiting ones."""
+        self.directory.pop(entry)
+        if host.row.of(self.crawl).listed != entry.number:
+            self.directory.delist(entry.host, entry.number)
 
     def oldest_listed(self) -> ListedHost | None:
         """Return the oldest waiting entry of the best ranks, as `first_listed` does."""
         if self.first_listed() is None:
             return None
-        while (entry := self._directory.peek_oldest()) and (
+        while (entry := self.directory.peek_oldest()) and (
             host := self.bench.hosts.get(entry.host)
         ):
-            self._directory.pop(entry)
-            if host.row.listed != entry.number:
-                self._directory.delist(entry.host, entry.number)
+            self._pop_loaded(entry, host)
         return entry
 
     def pop_listed(self, entry: ListedHost) -> None:
         """Remove *entry*, which `first_listed` or `oldest_listed` returned, from the waiting
         ones."""
-        self._directory.pop(entry)
+        self.directory.pop(entry)
 
     def load_listed(self, entries: Sequence[ListedHost], now: float) -> None:
         """Load the hosts of *entries* that are not stale."""
         found = self.read_all((entry.site, entry.host) for entry in entries)
         for entry in entries:
             host = found.get((entry.site, entry.host))
-            if host and host.row.listed == entry.number and host.row.condition in LISTED_CONDITIONS:
+            is_listed = host is not None and host.row.of(self.crawl).listed == entry.number
+            if host and is_listed and host.row.condition in LISTED_CONDITIONS:
                 self._load(host, now)
             else:
-                self._directory.delist(entry.host, entry.number)
+                self.directory.delist(entry.host, entry.number)
 
     def return_to_directory(self, host: Host) -> None:
-        """Unload a ready host, and list it again under its request number."""
-        row = host.row
-        self._directory.delist(row.host, row.listed)
-        listed = self._directory.relist(row.site, row.host, row.number)
-        self.update(host, replace(row, listed=listed))
+        """Unload a ready host, and list it again under its request numbers."""
+        row = self._delist(host.row, *host.row.crawls)
+        for crawl, own in row.crawls.items():
+            if own.queued:
+                listed = self.of(crawl).directory.relist(row.site, row.host, own.number)
+                row = row.with_crawl(crawl, replace(own, listed=listed))
+        self.update(host, row)
         self._leave_bench(host)
 
     # Totals.

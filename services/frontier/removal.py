@@ -186,6 +186,7 @@ class CrawlRemoval:
         yield
         for partition in self._left:
             partition.parked.drop_buckets()
+            partition.directory.drop()
         yield
         for partition in self._left:
             while not partition.plans.drop_buckets(MAX_DROPPED_BUCKETS):

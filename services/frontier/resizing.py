@@ -161,16 +161,11 @@ def _rename_calendar(store: Store, plans: PartitionPlansRow, generation: int) ->
 
 
 def _make_partition_row(key: str, parts: list[Portion]) -> PartitionRow:
-    lists = [part.rows.buckets.directory for part in parts]
-    groups = {
-        group
-        for part in parts
-        for group in _groups_of_portion(part, part.rows.buckets.directory.groups)
-    }
-    buckets = {bucket for found in lists for bucket in found.buckets} if groups else ()
+    crawls = {crawl for part in parts for crawl in part.rows.buckets.directories}
+    directories = {crawl: _merge_directories(crawl, parts) for crawl in sorted(crawls)}
     return PartitionRow(
         key,
-        BucketList(tuple(sorted(buckets)), tuple(sorted(groups))),
+        {crawl: found for crawl, found in directories.items() if found.groups},
         merge_ranges(_range_of_portion(part, part.rows.buckets.due) for part in parts),
         tuple(
             sorted(
@@ -178,6 +173,16 @@ def _make_partition_row(key: str, parts: list[Portion]) -> PartitionRow:
             )
         ),
     )
+
+
+def _merge_directories(crawl: str, parts: list[Portion]) -> BucketList:
+    """Return the buckets of the directory of *crawl* in a new partition."""
+    buckets, groups = set[int](), set[int]()
+    for part in parts:
+        found = part.rows.buckets.directories.get(crawl, BucketList())
+        buckets |= {*found.buckets}
+        groups |= {*_groups_of_portion(part, found.groups)}
+    return BucketList(tuple(sorted(buckets)), tuple(sorted(groups)))
 
 
 def _groups_of_portion(part: Portion, groups: Iterable[int]) -> tuple[int, ...]:

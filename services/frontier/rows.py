@@ -273,6 +273,9 @@ class HostCrawl(Struct, frozen=True, omit_defaults=True, gc=False):
     number: int = 0
     """The request number of the first URL of the crawl's next order: its rank, then its age."""
     erased: ErasedQueues = ErasedQueues()
+    listed: int | None = None
+    """The request number of the host's entry in the directory of the crawl; null if it is not
+    listed there."""
     used: float = 0.0
     """The visits of the crawl's orders at the host, divided by its weight. Of the crawls with
     waiting URLs, the one with the least is next (`shares.py`)."""
@@ -362,8 +365,6 @@ class HostRow(Row, frozen=True):
     crawls: dict[str, HostCrawl] = field(default_factory=dict)
     """Crawl → its queues at the host. One row has those of all crawls, because a check-in changes
     the lease and a queue, and no store writes two rows at once."""
-    listed: int | None = None
-    """The request number of the host's entry in the directory; null if it is not listed."""
 
     lease: Lease = Lease()
     totals: HostTotals = HostTotals()
@@ -421,8 +422,8 @@ class HostRow(Row, frozen=True):
 
     @property
     def number(self) -> int:
-        """The least request number of the crawls with waiting URLs: the host's, in the directory
-        and among the ready hosts. Without such a crawl, the least one of all."""
+        """The least request number of the crawls with waiting URLs. Without such a crawl, the least
+        one of all."""
         waiting = [one.number for one in self.crawls.values() if one.queued]
         return min(waiting or [one.number for one in self.crawls.values()], default=0)
 
@@ -727,8 +728,8 @@ class HistoryRow(Row, frozen=True):
 
 
 class ListedHost(Row, frozen=True):
-    """A host with work, in the directory; stale unless the host's row has this number as
-    `listed`."""
+    """A host with URLs of a crawl, in the directory of that crawl; stale unless the host's row has
+    this number as the crawl's `listed`."""
 
     table = "directory"
     partition_key, sort_key = "bucket", "key"
@@ -782,15 +783,15 @@ def partition_keys(partitions: int) -> list[str]:
 
 
 class PartitionRow(Row, frozen=True):
-    """The buckets of a partition's directory and of its calendar, and the key groups of its parked
-    URLs."""
+    """The buckets of a partition's directories and of its calendar, and the key groups of its
+    parked URLs."""
 
     table = "partitions"
     partition_key = "partition"
 
     partition: str
-    directory: BucketList = BucketList()
-    """The buckets of the directory."""
+    directories: dict[str, BucketList] = field(default_factory=dict)
+    """Crawl → the buckets of its directory."""
     due: BucketRange = BucketRange()
     """The buckets of the calendar of retries and of hosts that back off."""
     parked: tuple[int, ...] = ()

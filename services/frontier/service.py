@@ -173,7 +173,7 @@ class Frontier(Processor):
         self._replicas.clear()
         self._partitions.assign(partitions, now)
         self._removal.start()
-        self._loading.load_hosts(now)
+        self._loading.load_hosts(now, self._open_crawls())
         self._unread_partitions &= partitions
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
@@ -184,7 +184,7 @@ class Frontier(Processor):
         self._replicas.clear()
         self._partitions.reload(now)
         self._removal.start()
-        self._loading.load_hosts(now)
+        self._loading.load_hosts(now, self._open_crawls())
         self._requested_at = self._read_until = 0.0
 
     def reload_after_clock_set(self, partitions: frozenset[int], now: float) -> None:
@@ -388,7 +388,9 @@ class Frontier(Processor):
     def due(self) -> float | None:
         """Return when the next delay, lease or backoff ends; 0 if there is work now."""
         present = (crawl for crawl in self._definitions.values() if not crawl.removed)
-        if self._loading.unfinished or any(map(self._refusals.must_evaluate, present)):
+        if any(map(self._refusals.must_evaluate, present)):
+            return 0.0
+        if self._loading.may_load(self._open_crawls()):
             return 0.0
         if self._removal.has_work:
             return 0.0
@@ -467,7 +469,12 @@ class Frontier(Processor):
             self._admission.release_parked(partition, site, self._crawl_of(partition), now)
 
     def _load_hosts(self, now: float) -> None:
-        self._loading.load_hosts(now)
+        # Crawls compete for the memory of hosts whose delay is over.
+        self._end_delays(now)
+        self._loading.load_hosts(now, self._open_crawls())
+        self._end_delays(now)
+
+    def _end_delays(self, now: float) -> None:
         for partition in self._partitions:
             partition.end_delays(now)
 
@@ -506,7 +513,7 @@ class Frontier(Processor):
         """
         loading = self._loading
         first = loading.first_ready(crawls)
-        while loading.is_preceded(first, crawls) and loading.unload_one():
+        while loading.replace_preceded(first, crawls, now):
             self._load_hosts(now)
             first = loading.first_ready(crawls)
         self._shares.keep(first)
@@ -519,16 +526,16 @@ class Frontier(Processor):
         chosen = min(servable, key=lambda crawl: _turn(row.of(crawl)))
         return ReadyHost(partition.of(chosen), host)
 
+    def _open_crawls(self) -> list[str]:
+        """Return the crawls that may get orders, now or at a known time."""
+        definitions = self._definitions.values()
+        return [crawl.crawl for crawl in definitions if self._pacing.is_open(crawl)]
+
     def _may_order(self) -> bool:
         """Return whether an order may be made, if the speed of the crawl allows it."""
-        may_order = [
-            crawl.crawl
-            for crawl in self._definitions.values()
-            if self._pacing.may_order_later(crawl)
-        ]
-        if not may_order:
+        may_order, loading = self._open_crawls(), self._loading
+        if not may_order or not self._partitions.caught_up:
             return False
-        loading = self._loading
         return bool(loading.first_ready(may_order)) or loading.blocks_waiting_hosts(may_order)
 
     def note(self) -> str:

@@ -50,6 +50,8 @@ class Host:
     """Whether the store has the host's row. Until then, no total counts the host."""
     waits_for: str | None = None
     """The name or site that the ready host waits for; None if it waits for none."""
+    loaded_for: str = ""
+    """The crawl in whose part of the memory a loaded host is: one with URLs at the host."""
 
 
 class CachedRobots(NamedTuple):
@@ -214,15 +216,16 @@ class Schedule:
             heappop(heap)
         return None
 
-    def late_host(self) -> str | None:
-        """Return a host at the end of the heap, whose key is larger than most; None if the queue is
-        empty."""
-        while self._heap:
-            key, host = self._heap[-1]
-            if self._keys.get(host) == key:
-                return host
+    def late_hosts(self) -> Iterator[str]:
+        """Yield the hosts from the end of the heap on, whose keys are larger than most. The queue
+        may change only after the last one that is needed."""
+        while self._heap and self._keys.get(self._heap[-1][1]) != self._heap[-1][0]:
             self._heap.pop()
-        return None
+        yielded = set[str]()
+        for key, host in reversed(self._heap):
+            if self._keys.get(host) == key and host not in yielded:
+                yielded.add(host)
+                yield host
 
     @property
     def size(self) -> int:
@@ -287,10 +290,6 @@ class ReadyHosts:
         """The length of the heaps of all crawls."""
         return sum(schedule.size for schedule in self._by_crawl.values())
 
-    def late_hosts(self) -> Iterator[str]:
-        """Yield for each crawl a host whose request number is higher than most."""
-        return filter(None, [schedule.late_host() for schedule in self._by_crawl.values()])
-
 
 def servable_crawls(row: HostRow, now: float) -> set[str]:
     """Return the crawls for which the host of *row* may be ordered *now*, if they are open: those
@@ -317,8 +316,11 @@ class Workbench:
         """Ready hosts that do not wait for another host."""
         self._waiting = defaultdict[str, Schedule](Schedule)
         """Name or site → the ready hosts that wait for it."""
-        self._all_waiting = Schedule()
-        """All ready hosts that wait for a name or a site."""
+        self.loaded = Counter[str]()
+        """Crawl → the hosts in its part of the memory."""
+        self._unloadable = defaultdict[str, Schedule](Schedule)
+        """Crawl → the ready hosts in its part of the memory, also those that wait for another host,
+        by their request numbers."""
         self._delayed, self._leases = Schedule(), Schedule()
         self._name_delays = Schedule()
         """Name → when its courtesy delay is over."""
@@ -332,9 +334,9 @@ class Workbench:
     def __len__(self) -> int:
         return len(self.hosts)
 
-    def load(self, host: Host) -> None:
-        """Add a host in the condition of its row."""
-        self.hosts[host.row.host] = host
+    def load(self, host: Host, crawl: str) -> None:
+        """Add a host in the condition of its row, in the part of the memory of *crawl*."""
+        self.hosts[host.row.host], host.loaded_for = host, crawl
         self._enter(host)
 
     def unload(self, host: Host) -> None:
@@ -356,7 +358,10 @@ class Workbench:
         elif schedule and not stays:
             schedule.remove(row.host)
         if host.waits_for and not stays:
-            self._end_wait(host)
+            host.waits_for = None
+        self.loaded[host.loaded_for] -= 1
+        if row.condition is Condition.READY and not stays:
+            self._unloadable[host.loaded_for].remove(row.host)
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out -= 1
             self.orders_at[row.lease.sent_to] -= 1
@@ -370,6 +375,13 @@ class Workbench:
 
     def _enter(self, host: Host) -> None:
         row = host.row
+        if not row.of(host.loaded_for).queued:
+            self._unloadable[host.loaded_for].remove(row.host)
+            waiting = (crawl for crawl, own in row.crawls.items() if own.queued)
+            host.loaded_for = next(waiting, host.loaded_for)
+        self.loaded[host.loaded_for] += 1
+        if row.condition is Condition.READY:
+            self._unloadable[host.loaded_for].put(row.host, row.of(host.loaded_for).number)
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out += 1
             self.orders_at[row.lease.sent_to] += 1
@@ -379,8 +391,6 @@ class Workbench:
             self._ready.put(row)
         elif schedule := self._schedule(host):
             schedule.put(row.host, _key(row))
-        if host.waits_for:
-            self._all_waiting.put(row.host, _key(row))
 
     def _schedule(self, host: Host) -> Schedule | None:
         match host.row.condition:
@@ -430,7 +440,7 @@ class Workbench:
     def _queue_behind(self, host: Host, key: str) -> None:
         self._ready.remove(host.row.host)
         host.waits_for = key
-        self._enter(host)
+        self._waiting[key].put(host.row.host, _key(host.row))
 
     def _release_next(self, *keys: str) -> None:
         """Release the first host that waits for each of *keys*."""
@@ -440,14 +450,10 @@ class Workbench:
             if first := self._waiting[key].first():
                 host = self.hosts[first[1]]
                 self._waiting[key].remove(first[1])
-                self._end_wait(host)
-                self._enter(host)
+                host.waits_for = None
+                self._ready.put(host.row)
             else:
                 del self._waiting[key]
-
-    def _end_wait(self, host: Host) -> None:
-        self._all_waiting.remove(host.row.host)
-        host.waits_for = None
 
     def first_ready(self, crawl: str) -> Host | None:
         """Return the ready host with the lowest request number in *crawl*; None without one."""
@@ -459,12 +465,11 @@ class Workbench:
         oldest = self._ready.oldest(crawl)
         return self.hosts[oldest] if oldest else None
 
-    def late_ready(self) -> Host | None:
-        """Return a ready host whose request number is higher than most; None if no host is
-        ready."""
-        lasts = [*self._ready.late_hosts()]
-        lasts += filter(None, [self._all_waiting.late_host()])
-        return max(map(self.hosts.__getitem__, lasts), key=_number, default=None)
+    def late_ready(self, crawl: str) -> Iterator[Host]:
+        """Yield the ready hosts in the part of *crawl* whose request numbers are higher than most.
+        The workbench may change only after the last one that is needed."""
+        if crawl in self._unloadable:
+            yield from map(self.hosts.__getitem__, self._unloadable[crawl].late_hosts())
 
     def delays_over(self, now: float) -> Iterator[Host]:
         """Yield the hosts whose courtesy delay is over. The caller must update each host before it
@@ -497,10 +502,6 @@ def _name_key(row: HostRow) -> str:
 
 def _site_key(row: HostRow) -> str:
     return f"*.{row.site}"
-
-
-def _number(host: Host) -> int:
-    return host.row.number
 
 
 def _key(row: HostRow) -> float:

@@ -74,7 +74,7 @@ def test_better_url_of_a_host_in_the_directory_survives_a_crash() -> None:
     hosts = [f"http://h{n}.test" for n in range(40)]
     sim.admit(*(f"{host}/" for host in hosts))
     sim.admit(f"{hosts[-1]}/urgent", priority=-50)
-    listed = row(sim, hosts[-1]).listed
+    listed = row(sim, hosts[-1]).of(DEFAULT_CRAWL).listed
     assert listed is not None and rank_of_number(listed) == -50
     sim.start()
     sim.run()

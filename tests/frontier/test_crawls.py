@@ -320,3 +320,98 @@ def test_counters_of_former_addresses_are_erased_with_a_removed_crawl() -> None:
     sim.define("b", removed=True)
     sim.run()
     assert not [row for row in sim.store.table(SiteWorthRow).everything() if row.crawl == "b"]
+
+
+def hosts_of(crawl: str, count: int) -> list[str]:
+    return [f"http://{crawl}{number}.test" for number in range(count)]
+
+
+def ends_at(sim: Simulation, crawl: str) -> float:
+    """Return when the last order of *crawl* was made, in seconds since the start."""
+    return max(at for at, order in sim.orders if order.crawl == crawl) - START
+
+
+@pytest.mark.parametrize("priority", [0, -50])
+def test_hosts_of_a_paused_crawl_do_not_slow_another(priority: int) -> None:
+    seconds = list[float]()
+    for paused_hosts in (0, 90):
+        sim = two_crawls(loaded_limit=30)
+        for host in hosts_of("b", paused_hosts):
+            sim.admit(*urls("b", 10, host), crawl="b", priority=priority)
+        sim.run(sim.now + 1.0)
+        sim.define("b", paused=True)
+        sim.now += 10.0
+        began = sim.now
+        for host in hosts_of(DEFAULT_CRAWL, 30):
+            sim.admit(*urls(DEFAULT_CRAWL, 20, host))
+        sim.run()
+        assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 600
+        seconds.append(ends_at(sim, DEFAULT_CRAWL) + START - began)
+        assert sim.loaded() <= 30
+        sim.define("b")
+        sim.run()
+        assert visits_by_crawl(sim)["b"] == 10 * paused_hosts
+    assert seconds[1] <= seconds[0] + DELAY
+
+
+@pytest.mark.parametrize("priority", [0, -50])
+def test_crawls_share_the_total_speed_if_one_has_many_more_hosts(priority: int) -> None:
+    sim = two_crawls(weight=0.5, loaded_limit=20, batch=1)
+    for host in hosts_of("b", 500):
+        sim.admit(*urls("b", 2, host), crawl="b", priority=priority)
+    sim.handle(SpeedSet(at=START, speeds=(Speed("", pages=2.0),)))
+    for host in hosts_of(DEFAULT_CRAWL, 5):
+        sim.admit(*urls(DEFAULT_CRAWL, 100, host))
+    sim.run(until=START + 240.0)
+    shares = Counter[str]()
+    for _, order in sim.orders:
+        shares[order.crawl] += len(order.visits)  # Those to robots.txt are charged, too.
+    assert shares.total() > 400
+    assert 0.45 <= shares["b"] / shares[DEFAULT_CRAWL] <= 0.55
+
+
+def test_crawl_with_few_hosts_is_not_delayed_by_one_whose_hosts_fill_the_memory() -> None:
+    sim = two_crawls(loaded_limit=20, batch=1)
+    for host in hosts_of("b", 200):
+        sim.admit(*urls("b", 30, host), crawl="b")
+    sim.run(START + 5.0)
+    began = sim.now
+    for host in hosts_of(DEFAULT_CRAWL, 5):
+        sim.admit(*urls(DEFAULT_CRAWL, 20, host))
+    sim.run(began + 20 * DELAY + 10.0)
+    assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 100
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([DEFAULT_CRAWL, "b", "c"]), st.integers(0, 9), st.integers(-3, 3)
+        ),
+        min_size=1,
+        max_size=60,
+    ),
+    st.integers(1, 8),
+    st.sets(st.sampled_from(["b", "c"])),
+)
+def test_crawls_that_share_hosts_and_little_memory_visit_all_urls(
+    found: list[tuple[str, int, int]], limit: int, paused: set[str]
+) -> None:
+    sim = two_crawls(loaded_limit=limit)
+    sim.define("c", weight=2.0)
+    for name in paused:
+        sim.define(name, paused=True)
+    for number, (crawl, host, priority) in enumerate(found):
+        sim.admit(f"http://h{host}.test/{number}", crawl=crawl, priority=priority)
+        if number % 7 == 0:
+            sim.step()
+    sim.run()
+    visits = {(order.crawl, one.url) for _, order in sim.orders for one in order.visits}
+    assert not {crawl for crawl, _ in visits} & paused
+    for name in paused:
+        sim.define(name)
+    sim.start()
+    sim.run()
+    visits = {(order.crawl, one.url) for _, order in sim.orders for one in order.visits}
+    expected = {(crawl, f"http://h{host}.test/{n}") for n, (crawl, host, _) in enumerate(found)}
+    assert expected <= visits
+    assert all(row.condition is Condition.IDLE for row in sim.store.table(HostRow).everything())

@@ -45,7 +45,12 @@ def fill(store: SqliteStore, partitions: int, generations: tuple[int, ...] = (1,
                 calendar.put(at // 10, DueRow("", f"{at:04d}", at, site, f"http://{site}"))
         revisits = calendar.range_to_write()
         due = BucketRange(number, number + 5, revisits.groups)
-        row = PartitionRow(key, BucketList((number, 7), revisits.groups), due, revisits.groups)
+        row = PartitionRow(
+            key,
+            {DEFAULT_CRAWL: BucketList((number, 7), revisits.groups)},
+            due,
+            revisits.groups,
+        )
         state = CrawlState(pages=12.0, demand=6.0, curve={-3: 2.4}, visits=12)
         plans = PartitionPlansRow(
             DEFAULT_CRAWL, key, "fixed:1d", generation, revisits, planned=13, waiting=7,
@@ -134,7 +139,8 @@ def test_resized_partition_has_entries_of_its_sites_only(
         assert [entry.site for entry in found] == ours
         assert sorted(shared.checked_out.values()) == sorted(ours)
         named = {key_group_of(one) for one in ours}
-        assert {*row.due.groups} == {*row.directory.groups} == {*row.parked} == named
+        directory = row.directories.get(DEFAULT_CRAWL, BucketList())
+        assert {*row.due.groups} == {*directory.groups} == {*row.parked} == named
         assert shared.last_number >= 100
 
 

@@ -37,8 +37,7 @@ def busy(name: str, queued: int, condition: Condition = Condition.DELAYED) -> Ho
         SITE,
         f"http://{name}.{SITE}",
         condition,
-        crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=queued))},
-        listed=queued,
+        crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=queued), listed=queued)},
         politeness=Politeness(delay=2.0, last_took=0.5),
     )
 
@@ -46,14 +45,20 @@ def busy(name: str, queued: int, condition: Condition = Condition.DELAYED) -> Ho
 def store_hosts(opened: Opened, *hosts: HostRow, number: int | None = None) -> None:
     for host in hosts:
         opened.store.table(HostRow).put(host)
-        listed = host.listed if number is None else number
+        listed = host.of(DEFAULT_CRAWL).listed if number is None else number
         opened.store.table(ListedHost).put(
             ListedHost(
-                f"hosts/{GROUP}/0", f"{listed:020} {host.host}", listed or 0, SITE, host.host
+                f"{DEFAULT_CRAWL}/{GROUP}/0",
+                f"{listed:020} {host.host}",
+                listed or 0,
+                SITE,
+                host.host,
             )
         )
     directory = BucketList((0,), (GROUP,))
-    opened.store.table(PartitionRow).put(PartitionRow("0/4", directory=directory))
+    opened.store.table(PartitionRow).put(
+        PartitionRow("0/4", directories={DEFAULT_CRAWL: directory})
+    )
     opened.store.flush()
 
 
