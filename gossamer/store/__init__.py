@@ -110,7 +110,7 @@ class Table(Protocol[R]):
         """Return the row, or None."""
 
     def put(self, row: R, last: bool = False) -> None:
-        """Write the whole row over a row with its keys. *last*: flush it together with the
+        """Write the whole row over a row with its keys. *last*: flush it after the
         drops."""
 
     def get_many(self, partition: Partition, sorts: Sequence[Sort]) -> list[R]:
@@ -161,7 +161,7 @@ class Table(Protocol[R]):
     def erase(self, partition: Partition, sort: Sort = "") -> None:
         """Remove one row, if it exists.
 
-        It is flushed together with the drops. On Cassandra it slows down later reads of the
+        It is flushed after the drops. On Cassandra it slows down later reads of the
         partition. It is therefore for erasures on request and not for rows that are no longer
         needed.
         """
@@ -185,8 +185,9 @@ class Store(Protocol):
         """Write all buffered rows, drops and erasures.
 
         They are written in one transaction, or else in this order: rows of classes that do not
-        decide, rows of classes that do, then drops and rows put *last*. After a crash before the
-        rows that decide are written, the old decision holds.
+        decide, rows of classes that do, drops, then rows put *last* and erasures. After a crash
+        before the rows that decide are written, the old decision holds. After a crash before a
+        drop, a row that names the partition still names it, if it is put last.
         """
 
     def discard(self) -> None:

@@ -21,7 +21,7 @@ class Overlay(Generic[R]):
         self.erased: set[tuple[Partition, Sort]] = set()
         """The keys of erased rows. Such rows in `rows` were put afterwards."""
         self.last: set[tuple[Partition, Sort]] = set()
-        """Keys of the rows that are flushed with the drops."""
+        """Keys of the rows that are flushed after the drops."""
 
     def keys(self, row: R) -> tuple[Partition, Sort]:
         """Return the partition key and the sort key of *row*. The sort key may be ""."""

@@ -114,6 +114,8 @@ class SharedPartition:
         self.removed = removed
         self.dropped = set[str]()
         """Removed crawls without rows in this partition. Nothing is stored about them."""
+        self.hosts_without_queues = set[str]()
+        """Erased hosts whose queues are dropped in this step."""
         self.by_crawl = dict[str, Partition]()
         """Crawl → the partition as that crawl sees it."""
 
@@ -125,11 +127,12 @@ class SharedPartition:
         return found
 
     def write(self) -> None:
-        """Put changed totals and cursors into the store.
+        """Put changed totals and cursors into the store, at the end of a step.
 
         The row still lists the buckets that were dropped since the last write. If a crash comes
         before the rows of the hosts that left these buckets are written, the hosts are found there.
         """
+        self.hosts_without_queues.clear()
         # The buckets and groups of crawls that are not open stay.
         groups = {*self._stored.parked}.union(
             *(partition.parked.groups for partition in self.by_crawl.values())
@@ -345,7 +348,7 @@ class Partition:
         for crawl, own in row.crawls.items():
             if own is not (before_update := host.row.of(crawl)):
                 self.of(crawl).tally.queued += own.queued_urls - before_update.queued_urls
-        self._host_rows.put(row)
+        self._host_rows.put(row, last=row.host in self.shared.hosts_without_queues)
         if not host.stored and self.sites.count_host(row.site):
             self.tally.daily.count_site()
         host.stored = True
@@ -577,8 +580,13 @@ class Partition:
         self.sites.leave(site)
 
     def drop_erased(self, host: Host) -> None:
-        """Drop the queues of an erased *host*. Its row is erased when its delay is over."""
+        """Drop the queues of an erased *host*. Its row is erased when its delay is over.
+
+        The row is written after the drops: after a crash in between, it must still name the
+        buckets.
+        """
         row = host.row
+        self.shared.hosts_without_queues.add(row.host)
         for crawl in row.crawls:
             row = self.of(crawl).queues.drop_cleared(row)
         self.update(host, row)

@@ -1,10 +1,14 @@
 """Data that is erased on demand is deleted everywhere, and its URLs can be crawled again
 afterwards."""
 
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from console.tables import TABLES as ALL_TABLES
 from gossamer.erasures import ErasureRow
@@ -29,6 +33,7 @@ from services.frontier.rows import (
     UrlRow,
     VerdictRow,
 )
+from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
 
 from .test_blocklist import WEB, A, B
@@ -177,6 +182,34 @@ def test_url_admitted_during_an_erasure_is_visited(
         crawl.crash()
     crawl.run(until=crawl.now + DAY / 2)
     assert requested_urls(crawl).count(new) == 1 + failing
+
+
+def has_long_queue(crawl: VirtualCrawl) -> bool:
+    rows = crawl._store().table(QueuedUrl).everything()
+    return sum(row.bucket.startswith(B) for row in rows) > 5
+
+
+@settings(max_examples=20, deadline=None)
+@example(lives=[47], seed=1)
+@example(lives=[52], seed=1)
+@given(lives=st.lists(st.integers(30, 80), min_size=1, max_size=3), seed=st.integers(0, 9))
+def test_crashes_leave_no_rows_of_an_erased_host(lives: list[int], seed: int) -> None:
+    fate = Fate(seed)
+    with TemporaryDirectory() as folder:
+        crawl = virtual_crawl(Path(folder), WEB, 0.3, fate)
+        crawl.define(f"{A}/", f"{B}/")
+        while not has_long_queue(crawl):
+            crawl.run(1)
+        forget(crawl, host=B, site="b.test")
+        for life in lives:
+            fate.left = life
+            with suppress(Died):
+                crawl.run(until=crawl.now + 60.0)
+            crawl.crash()
+        fate.left = None
+        crawl.run(until=crawl.now + 600.0)
+        assert rows_about(crawl, B) == []
+        crawl.archive.close()
 
 
 def test_erasure_row_of_each_service_has_the_number_of_deleted_rows(tmp_path: Path) -> None:

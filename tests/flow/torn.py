@@ -16,7 +16,7 @@ from tests.support.rows import keys_of
 
 Disk = dict[tuple[str, Partition], dict[Sort, Row]]
 """Table and partition → sort key → row."""
-DECIDES, LAST = 1, 2
+DECIDES, DROPS, LAST = 1, 2, 3
 ALL = "all rows"
 
 
@@ -184,7 +184,7 @@ class TornTable(Generic[R]):
             for partition, rows in self.pending.items()
             for sort, row in rows.items()
         ]
-        drops = [(LAST, self._at(p), ALL, None) for p in self._dropped]
+        drops = [(DROPS, self._at(p), ALL, None) for p in self._dropped]
         erased = [(LAST, self._at(p), sort, None) for p, sort in self._erased]
         return [*puts, *drops, *erased]
 

@@ -91,9 +91,10 @@ class CassandraStore:
         for decides in (False, True):
             stage = [table for table in tables if table.row.decides is decides]
             self._nodes.write(chain.from_iterable(table.puts(put, last=False) for table in stage))
+        self._nodes.write(chain.from_iterable(table.drops(dropped) for table in tables))
         self._nodes.write(
             chain.from_iterable(
-                chain(table.puts(put, last=True), table.drops(dropped)) for table in tables
+                chain(table.puts(put, last=True), table.erasures(dropped)) for table in tables
             )
         )
 
@@ -347,10 +348,13 @@ class CassandraTable(Generic[R]):
         return buckets.values()
 
     def drops(self, timestamp: int) -> Iterator[Write]:
-        """Yield the deletes of the dropped partitions and the erased rows."""
+        """Yield the deletes of the dropped partitions."""
         for partition in self.overlay.dropped:
             for keys in self._parts(partition):
                 yield Write(timestamp, self._statements.drop, [keys])
+
+    def erasures(self, timestamp: int) -> Iterator[Write]:
+        """Yield the deletes of the erased rows."""
         for partition, sort in self.overlay.erased:
             yield Write(timestamp, self._statements.erase, [self._keys(partition, sort)])
 
