@@ -600,7 +600,7 @@ class Partition:
         self._caches.hosts.remove(row.host)
         self._caches.robots.remove(row.host)
         self.shared.tally.conditions[row.condition] -= 1
-        self.sites.erase_host(row.site, row.host)
+        self.sites.erase_host(row.site, row.host, row.crawls)
 
     def hosts_of(self, site: str) -> Iterator[Host]:
         """Yield the hosts of *site*."""

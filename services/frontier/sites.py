@@ -138,14 +138,21 @@ class Sites:
         """Return whether most of the last pages of *site* had new texts."""
         return is_productive(self._own(site).latest_new)
 
-    def erase_host(self, site: str, host: str) -> None:
-        """Erase a host from the site's row; erase the row if this was the last host."""
+    def erase_host(self, site: str, host: str, crawls: Collection[str]) -> None:
+        """Erase a host of *crawls* from the site's row.
+
+        After the last host, the row names the other crawls alone, which have URLs at the site that
+        were never queued. It is erased if there are none.
+        """
         row = self._row(site)
         unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}
         trust = {other: value for other, value in row.validators.items() if other != host}
         hosts = max(0, row.hosts - 1)
+        others = {crawl: own for crawl, own in row.crawls.items() if crawl not in crawls}
         if hosts:
             self._put(replace(row, hosts=hosts, unreadable=unreadable, validators=trust))
+        elif others:
+            self._put(SiteRow(site, crawls=others))
         else:
             self._cache.remove(site)
             self._rows.erase(site)

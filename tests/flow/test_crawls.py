@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.tables import TABLES
-from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Page
+from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, Page
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode, encode, split_key
 from gossamer.log.control import ControlRow
@@ -260,6 +260,22 @@ def test_removed_crawl_leaves_no_rows_and_the_other_is_complete(
     requests = Counter(url for _, _, url in crawl.requests)
     assert requests[f"{SHARED}/robots.txt"] == 1
     assert crawl.lag() == 0
+
+
+def test_site_whose_hosts_were_forgotten_is_still_one_of_other_crawls(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, web(6), None, **OPTIONS)
+    crawl.log.append([encode(BlocklistChanged(at=crawl.now, rule="www.shared.test"))])
+    crawl.define(f"{SHARED}/0", scope=SCOPES[A])
+    crawl.define("http://www.shared.test/0", scope=SCOPES[B], crawl=B)
+    assert crawl.run()
+    assert rows_of(crawl, B)["parked"]
+    crawl.log.append([encode(ErasureRequested(at=crawl.now, site="shared.test", host=SHARED))])
+    assert crawl.run()
+    (row,) = crawl._store().table(SiteRow).everything()
+    assert (row.hosts, [*row.crawls]) == (0, [B])  # The removal of B finds the site by that.
+    remove(crawl, B)
+    assert crawl.run()
+    assert_removed(crawl, B)
 
 
 def results(crawl: VirtualCrawl, name: str) -> dict[str, tuple[str, str, int]]:
