@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, groupby
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from changes.plan import ChangeRequest, Effect, Item, Plan, list_settings, units_in
 from gossamer.crawl import create_own_topic
 from gossamer.events import ChangeExpires, ChangeRecorded, CrawlDefined
+from gossamer.events.topics import CONTROL, TOPIC_OF
 from gossamer.expiries import expiries_of
 from gossamer.log import Log, Message
 from gossamer.log.codec import encode, key_of
@@ -122,6 +123,22 @@ def _message(item: Item) -> Message:
 
 
 def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Yield *items* in parts. Records of `control` and other records are never in one part.
+
+    The log may store the records of one call in any order, and a crash may lose some of them. So a
+    definition would come after seeds of its crawl, or the list of applied seeds without the seeds.
+    """
+    for _, alike in groupby(items, _is_control):
+        yield from _parts(alike)
+
+
+def _is_control(item: Item) -> bool:
+    if isinstance(item, Message):
+        return item.topic == CONTROL.name
+    return TOPIC_OF[type(item)] is CONTROL
+
+
+def _parts(items: Iterable[Item]) -> Iterator[list[Item]]:
     batch = list[Item]()
     size = 0
     for item in items:

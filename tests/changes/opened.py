@@ -23,11 +23,14 @@ class Opened:
         self.crawl = OpenCrawl("data", self.log, lambda: self.store, database.reading)
         self.appended: list[str] = []
         """The topics of appended messages, in the order of the calls."""
+        self.appends: list[set[str]] = []
+        """The topics of each call. Kafka may store the messages of a call in any order."""
         append = self.log.append
 
         def note(messages):  # type: ignore[no-untyped-def]
             messages = list(messages)
             self.appended += [message.topic for message in messages]
+            self.appends.append({message.topic for message in messages})
             return append(messages)
 
         self.log.append = note  # type: ignore[method-assign]

@@ -1,16 +1,19 @@
 """Requests of operators: a dry run writes nothing, and the record comes before the messages."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from changes.commit import commit, preview
+from changes.crawls import plan_apply
 from changes.letters import plan_discard, plan_replay
 from changes.plan import ChangeRequest, Plan
 from changes.releases import plan_release
 from changes.retries import plan_fetch, plan_refetch, plan_refetch_of, plan_retry, plan_retry_of
 from changes.seeds import plan_definition, plan_seeds
+from gossamer.crawl_file import parse_crawl_file
 from gossamer.errors import BadSettings
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Outcome
 from gossamer.events.topics import SEEDS
@@ -50,6 +53,7 @@ def opened(tmp_path: Path) -> Opened:
     ]
     opened.log.append(map(encode, [CRAWL, *letters]))
     opened.appended.clear()
+    opened.appends.clear()
     return opened
 
 
@@ -125,6 +129,16 @@ def test_discarded_letters_are_gone(opened: Opened) -> None:
     first, second = iterate_letters(opened.log)
     commit(opened.log, plan_discard(opened.crawl, {first.name}), ANN, START)
     assert [*iterate_letters(opened.log)] == [second]
+
+
+def test_definition_of_a_file_is_stored_before_its_seeds_and_these_before_their_list(
+    opened: Opened,
+) -> None:
+    """Dedup makes seeds of an unknown crawl dead letters, and a listed seed is not added again."""
+    text = f"seeds = {json.dumps([f'{HOST}/{n}' for n in range(50)])}"
+    plan = plan_apply(opened.crawl, parse_crawl_file(text, Path("news.toml"), "none"), START)
+    commit(opened.log, plan, ANN, START)
+    assert opened.appends == [{"audit"}, {"control"}, {"seeds"}, {"control"}]
 
 
 def test_new_definition_comes_before_its_seeds(opened: Opened) -> None:
