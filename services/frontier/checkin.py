@@ -31,7 +31,7 @@ from services.frontier.conditions import Condition, Trigger
 from services.frontier.dispatch import Balance
 from services.frontier.harvest import HarvestPoint
 from services.frontier.partition import Partition
-from services.frontier.parts import new_texts_of
+from services.frontier.parts import may_be_repeated, new_texts_of
 from services.frontier.politeness import (
     DAY,
     LEASE_FAILURE,
@@ -448,13 +448,14 @@ class CheckIn:
         site, row = event.site, partition.find(event.site, event.host).row
         if event.in_links:
             partition.parts.record_page_in_links(site, event.in_links)
-        new = None if _is_other_session(row, event) else self._count_new_texts(event)
-        if new is not None:
+        is_repeated = self._is_repeated(event)
+        counts = not is_repeated and not _is_other_session(row, event)
+        if counts and (new := new_texts_of(event)) is not None:
             partition.parts.count_harvest(site, HarvestPoint(event.at, links=event.links))
             partition.parts.record_visit(site, event.visit, new, event.size, now)
             partition.release_budgets(site, now)
         partition.end_wait(event.visit.url, now)
-        if event.verdict not in GONE_VERDICTS:
+        if event.verdict not in GONE_VERDICTS and not is_repeated:
             sites = partition.sites
             before = sites.unreadable(event.site, event.host)
             sites.store_unreadable(
@@ -465,14 +466,13 @@ class CheckIn:
         self._verdicts.put(_verdict_row(event))
         self._history.put(_history_row_of_verdict(event))
 
-    def _count_new_texts(self, event: PageDeduplicated) -> float | None:
-        """Return how many new texts the visit brought; None if it does not count, as a first visit
-        that was made once more after a crash: its words are known from the one before."""
-        new = new_texts_of(event)
-        if new is None or new == 1.0:
-            return new
-        before = self._verdicts.get((event.crawl, event.host), event.visit.url)
-        return new if before is None else None
+    def _is_repeated(self, event: PageDeduplicated) -> bool:
+        """Return whether the first visit of *event*, which brought no new text or part of one, was
+        made before: after a crash. Its words are known from then, so it says nothing about the
+        site."""
+        if not may_be_repeated(event):
+            return False
+        return self._verdicts.get((event.crawl, event.host), event.visit.url) is not None
 
     def record_imported(self, partition: Partition, event: PageDeduplicated) -> None:
         """Add the capture of another crawl to the history of its page.

@@ -550,6 +550,13 @@ def new_texts_of(event: PageDeduplicated) -> float | None:
     return 1.0 if event.novelty is None else value_of_novelty(event.novelty)
 
 
+def may_be_repeated(event: PageDeduplicated) -> bool:
+    """Return whether *event* may be about a first visit that was made once more after a crash: it
+    is about a first visit without a text that is all new."""
+    new = new_texts_of(event)
+    return new is not None and new < 1.0
+
+
 def _belongs_to(part: str, site: str, target: str) -> bool:
     """Return whether all URLs of *part* belong to *target*, which is *site*, or a host or a URL of
     it."""

@@ -59,6 +59,7 @@ from services.frontier.ordering import is_urgent
 from services.frontier.pacing import Pacing
 from services.frontier.partition import NO_HOST, Partition
 from services.frontier.partitions import Gauges, Partitions
+from services.frontier.parts import may_be_repeated
 from services.frontier.politeness import Overrides
 from services.frontier.refusals import Refusals
 from services.frontier.removal import CrawlRemoval
@@ -581,8 +582,11 @@ def url_rows_of_events(events: Iterable[Event]) -> Iterator[Key]:
             case ChangesHinted(crawl=crawl, host=host, hints=hints):
                 for hint in hints:
                     yield PlanRow, (crawl, host), hint.url
-            case PageDeduplicated(crawl=crawl, host=host, visit=visit) if is_late(event):
-                yield PlanRow, (crawl, host), visit.url
+            case PageDeduplicated(crawl=crawl, host=host, visit=visit):
+                if is_late(event):
+                    yield PlanRow, (crawl, host), visit.url
+                if may_be_repeated(event):
+                    yield VerdictRow, (crawl, host), visit.url
             case UrlsAdmitted(crawl=crawl, urls=admitted) if admitted and is_requisite(admitted[0]):
                 for found in admitted:
                     yield RequisiteRow, (crawl, host_key(found.url)), found.url

@@ -51,7 +51,7 @@ def urls_admitted(*urls: str) -> UrlsAdmitted:
     return UrlsAdmitted(at=NOW, site=site, via="v", urls=tuple(Discovery(u, 1) for u in urls))
 
 
-def page_deduplicated(url: str) -> PageDeduplicated:
+def page_deduplicated(url: str, novelty: float | None = None) -> PageDeduplicated:
     visit = Visit(id=f"1.0@{url}", url=url)
     return PageDeduplicated(
         at=NOW,
@@ -62,6 +62,7 @@ def page_deduplicated(url: str) -> PageDeduplicated:
         digest="d",
         fetched_at=NOW,
         status=200,
+        novelty=novelty,
     )
 
 
@@ -86,6 +87,7 @@ EVENTS: dict[str, Callable[[], list[Event]]] = {
         )
     ],
     "verdicts": lambda: [page_deduplicated(url) for url in URLS[:50]],
+    "verdicts on known words": lambda: [page_deduplicated(url, 0.05) for url in URLS[:50]],
     "an outcome": lambda: [visit_ended(URLS[0])],
     "a missing page": lambda: [
         MissingPageRead(at=NOW, site=SITE, host=HOST, digest="d", simhash="00000000000000ff")

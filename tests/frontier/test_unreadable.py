@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer.events import PageDeduplicated, RetryRequested, Verdict, VisitEnded
 from gossamer.store.sqlite import SqliteStore
@@ -105,3 +106,27 @@ def test_retry_ends_postponement() -> None:
     sim.handle(RetryRequested(at=sim.now, site="bad.test", host=HOST, urls=()))
     sim.run(sim.now + 60.0)
     assert len(visit_times(sim)) >= before + LIMIT
+
+
+def test_unreadable_page_that_is_visited_again_after_crashes_counts_once() -> None:
+    sim = make_simulation(lambda ended: not ended.visit.url.endswith("/7"))
+    give_verdict, verdicts = sim.give_verdict, list[PageDeduplicated]()
+
+    def repeat_verdict(ended: VisitEnded) -> PageDeduplicated:
+        assert give_verdict
+        verdict = give_verdict(ended)
+        if verdict.verdict is Verdict.UNREADABLE:
+            # The fetcher published the page and crashed before it reported the visit, again and
+            # again.
+            for number in range(LIMIT):
+                visit = replace(ended.visit, id=f"{ended.visit.id}-{number}")
+                verdicts.append(replace(verdict, visit=visit))
+        return verdict
+
+    sim.give_verdict = repeat_verdict
+    sim.run(START + 10.0)
+    for verdict in verdicts:
+        sim.handle(verdict)
+    sim.run(START + 300.0)
+    assert verdicts
+    assert len(visit_times(sim)) == 40
