@@ -193,18 +193,34 @@ def read_report(crawl: OpenCrawl, days: int | None = None, day: str = "") -> Rep
     if days is not None and day:
         raise BadSettings("name a day or a number of days, not both")
     wanted = _parse_day(day) if day else None
-    store = crawl.store()
-    for row in (DailyTallyRow, HazardExamplesRow):
-        store.table(row)  # A missing table is created before the read transaction.
-    with crawl.reading():
-        partitions = partition_keys(crawl.log.partitions)
-        rows = _read_days(store, crawl.id, partitions)
-        examples = _read_examples(store, crawl.id, partitions)
+    rows, examples = _read(crawl)
     if wanted is not None:
         rows = [row for row in rows if row.at == wanted]
     elif days is not None and rows:
         rows = [row for row in rows if row.at > rows[-1].at - days * DAY]
     return make_report(crawl.name, rows, examples)
+
+
+def read_period(crawl: OpenCrawl, first_day: str, last_day: str) -> Report:
+    """Return the report of *crawl* from *first_day* to *last_day*, dates such as `2026-11-26` in
+    UTC."""
+    first, last = _parse_day(first_day), _parse_day(last_day)
+    rows, examples = _read(crawl)
+    rows = [row for row in rows if first <= row.at <= last]
+    return make_report(crawl.name, rows, examples)
+
+
+def _read(crawl: OpenCrawl) -> tuple[list[DailyTallyRow], dict[str, tuple[str, ...]]]:
+    """Return the sums of each day, the oldest first, and the examples of hazards."""
+    store = crawl.store()
+    for row in (DailyTallyRow, HazardExamplesRow):
+        store.table(row)  # A missing table is created before the read transaction.
+    with crawl.reading():
+        partitions = partition_keys(crawl.log.partitions)
+        return (
+            _read_days(store, crawl.id, partitions),
+            _read_examples(store, crawl.id, partitions),
+        )
 
 
 def _parse_day(day: str) -> float:

@@ -27,7 +27,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--advice", action="store_true", help="only limits to change, with the figures"
     )
-    command.add_argument("--json", action="store_true", help="print everything as JSON")
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print everything as JSON")
+    form.add_argument(
+        "--html", action="store_true", help="print the report as an HTML file that can be printed"
+    )
     add_crawl(command)
 
 
@@ -37,6 +41,11 @@ def run(options: argparse.Namespace) -> int:
         report = read_report(crawl, options.days, options.day)
     if options.json:
         print(json_line(msgspec.json.format(msgspec.json.encode(report))))
+    elif options.html:
+        # Imported here, because it uses the texts of this module.
+        from console.report_html import report_page
+
+        print(report_page([report], f"Report of {report.crawl}"), end="")
     elif not report.first_day:
         say(f"{report.crawl}: nothing was counted{f' on {options.day}' * bool(options.day)}.")
     elif options.advice:

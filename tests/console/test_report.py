@@ -101,6 +101,26 @@ def test_empty_period_is_said(data: Path, capsys: pytest.CaptureFixture[str]) ->
     assert lines == ["data: nothing was counted on 2001-01-01."]
 
 
+def test_html_is_one_file_without_markup_of_the_web(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = "http://a.example/<script>alert('x')</script>\x1b\u202e"
+    folder = Folder(tmp_path / "html")
+    folder.make()
+    opened = Opened(folder)
+    day = make_day(AT, types={"text/<img src=//evil.example>": Downloads(3, 9)})
+    examples = (HazardExample(hostile, "a.example"),)
+    for row in (day, HazardExamplesRow(DEFAULT_CRAWL, "0/4", "trap_urls", AT, examples)):
+        opened.store.table(type(row)).put(row)
+    opened.store.flush()
+    assert main(["report", "--html", "--data", str(tmp_path / "html")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("<!doctype html>") and "900,000 pages of 50,000 sites" in shown
+    assert "&lt;script&gt;" in shown and "&lt;img src=//evil.example&gt;" in shown
+    for markup in ("<script", "<img", "<link", "href=", 'src="', "\x1b", "\u202e"):
+        assert markup not in shown, markup
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
