@@ -13,6 +13,7 @@ from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
+from inspection.crawl import OpenCrawl
 from inspection.folder import Opened
 from services.frontier.completeness import Completeness, estimate
 from services.frontier.conditions import LISTED_CONDITIONS, Condition
@@ -37,6 +38,7 @@ class End(Enum):
 class CrawlTotals:
     """Totals of one of the crawls in a `Progress`."""
 
+    admitted: int = 0
     pages: int = 0
     queued: int = 0
     revisiting: RevisitTotals = field(default_factory=RevisitTotals)
@@ -121,6 +123,17 @@ def read_progress(opened: Opened, crawls: Iterable[str]) -> Progress:
         return read_totals(opened.log, opened.store, *crawls)
 
 
+def read_active_totals(crawl: OpenCrawl) -> tuple[dict[str, CrawlDefined], Progress]:
+    """Return the definitions of all crawls that are not removed, by id, and their progress
+    together."""
+    store = crawl.store()
+    for row in (TallyRow, PartitionTallyRow, PartitionPlansRow):
+        store.table(row)  # A missing table is created before the read transaction.
+    with crawl.reading():
+        definitions = {id: one for id, one in crawl.crawls().items() if not one.removed}
+        return definitions, read_totals(crawl.log, store, *definitions)
+
+
 def read_totals(log: Log, store: Store, *crawls: str) -> Progress:
     """Return the progress of *crawls*, together, on *log* and *store*, of a folder or of a
     fleet."""
@@ -132,6 +145,7 @@ def read_totals(log: Log, store: Store, *crawls: str) -> Progress:
         for row in store.table(TallyRow).get_all(keys):
             tallies.append(row)
             _add_tally(progress, row)
+            totals.admitted += row.admitted
             totals.pages += row.pages
             totals.queued += row.queued
         for plans in store.table(PartitionPlansRow).get_all(keys):

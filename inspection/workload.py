@@ -4,16 +4,18 @@ The directory of hosts with work, the calendar, and host rows contain the data. 
 nothing for this module.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from msgspec import Struct
 
 from gossamer.crawl import speed_of
+from gossamer.events.outcomes import Health
 from gossamer.log import Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.speed import Speeds
 from gossamer.store import Store
+from gossamer.web.url import site_of
 from inspection.crawl import OpenCrawl
 from inspection.folder import Opened
 from inspection.hosts import Host, host_of
@@ -35,6 +37,10 @@ MAX_READ_HOSTS = 100
 """Hosts of a workload."""
 MAX_READ_ENTRIES = 1000
 """Entries of the directory, or of the calendar, that are read. Some of them may be stale."""
+MAX_LOST_ENTRIES = 10_000
+"""Entries of the calendar that are searched for lost hosts."""
+LOST_KINDS = frozenset({Health.NAME, Health.CONNECTION, Health.TLS, Health.SILENCE, Health.SERVER})
+"""Kinds of failures with which a host counts as lost."""
 MAX_LISTED_ENTRIES = 5
 """Waiting hosts, and waiting URLs, that are returned."""
 
@@ -185,3 +191,32 @@ def _valid_entries(store: Store, number: int) -> Iterator[HostRow | PlanRow]:
         host = hosts.get(due.site, due.host)
         if host and (host.condition, host.ready_at) == (Condition.BACKING_OFF, due.at):
             yield host
+
+
+def read_lost_hosts(crawl: OpenCrawl, failures: int, also: Iterable[str] = ()) -> list[str]:
+    """Return the keys of the hosts that had delivered pages, and have failed at least *failures*
+    times in a row, sorted.
+
+    The first `MAX_LOST_ENTRIES` entries of the calendar are searched, and the hosts of the keys
+    *also*, whose entries may be later.
+    """
+    store = crawl.store()
+    partitions, entries = store.table(PartitionRow), store.table(DueRow)
+    hosts = store.table(HostRow)
+    with crawl.reading():
+        keys = partition_keys(crawl.log.partitions)
+        ranges = [row.due for key in keys if (row := partitions.get(key))]
+        dues = islice(RangedLog(entries, HOSTS, merge_ranges(ranges)), MAX_LOST_ENTRIES)
+        found = dict.fromkeys((due.site, due.host) for due in dues if not due.plan)
+        found |= dict.fromkeys((site_of(f"{host}/"), host) for host in also)
+        wanted, lost = iter(found), list[str]()
+        while batch := [*islice(wanted, MAX_READ_HOSTS)]:
+            lost += [row.host for row in hosts.get_all(batch) if _is_lost(row, failures)]
+    return sorted(lost)
+
+
+def _is_lost(row: HostRow, failures: int) -> bool:
+    # A host is in other conditions while it is tried again. Without URLs it is not tried.
+    if row.condition is Condition.IDLE or not row.totals.pages:
+        return False
+    return any(row.politeness.failures.get(kind, 0) >= failures for kind in LOST_KINDS)

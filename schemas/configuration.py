@@ -41,7 +41,7 @@ environment, and an invalid value are errors. The message names the setting, and
 - **Lists** are TOML lists in the file, and JSON in the environment:
   `GOSSAMER_CASSANDRA__HOSTS='["a", "b"]'`.
 - **Durations** are in seconds and may have fractions. **Sizes** are in bytes.
-- **Secrets** (`kafka.password`, `cassandra.password`) have no default, and are never shown in
+- **Secrets** (such as `kafka.password`) have no default, and are never shown in
   messages or logs. A mounted file (`password_file`) is safer for them than the environment.
 
 """

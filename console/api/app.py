@@ -21,8 +21,10 @@ from console.api.parameters import provide_reader
 from console.api.readers import Busy, Opening, Readers
 from console.api.routes import ROUTES
 from console.api.tokens import Tokens
+from console.notifications.runner import Notifier
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.settings.api import ApiSettings
+from gossamer.settings.notify import NotifySettings
 from inspection.captures import NotArchived
 from inspection.crawl import NotFound
 
@@ -57,10 +59,12 @@ def make_app(
     *port*."""
     readers = Readers(opening, settings.scans, settings.timeout)
     gate = Gate(settings, Identities(settings, tokens), port)
+    notify = place.settings.notify if place.settings else NotifySettings()
+    notifier = Notifier(opening, place.data, notify)
     return Litestar(
         [*ROUTES],
-        lifespan=[readers.running, Hosts(place).running],
-        state=State({"gate": gate, "lags": LagSampler(), "live": Live()}),
+        lifespan=[readers.running, Hosts(place).running, notifier.running],
+        state=State({"gate": gate, "lags": LagSampler(), "live": Live(), "notifier": notifier}),
         guards=[gate.check],
         dependencies={"reader": Provide(provide_reader)},
         exception_handlers={GossamerError: _error_response},

@@ -89,14 +89,16 @@ def serve_beside(
 ) -> None:
     """In a child of a crawl: serve the folder of *config* until *stop*.
 
-    The server starts with the first connection, so that it takes nothing from the crawl before.
+    The server starts with the first connection, so that it takes nothing from the crawl before,
+    or at once if it sends notifications.
     """
     folder = opened.folder.path
     token_file = folder / TOKEN_FILE
     if site.token:
         write_private(token_file, site.token)
     try:
-        while not select.select([site.listener], [], [], STOP_INTERVAL)[0]:
+        is_needed = config.settings.notify.is_enabled
+        while not (is_needed or select.select([site.listener], [], [], STOP_INTERVAL)[0]):
             if stop.is_set():
                 return
         from console.api.hosts_index import Place

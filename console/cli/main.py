@@ -61,6 +61,7 @@ GROUPS = {
     "console": {
         "console": "serve the web console and the HTTP API of a crawl",
         "token": "create a token for the console and the API",
+        "notifications": "list the notices that the console sends, and test a channel",
     },
     "identity": {
         "identity": "write and check the page, the addresses and the keys of the crawler",

@@ -42,6 +42,12 @@ from gossamer.events.control import (
 from gossamer.events.control import (
     SpeedSet as SpeedSet,
 )
+from gossamer.events.notices import (
+    NoticeRaised as NoticeRaised,
+)
+from gossamer.events.notices import (
+    NoticeSent as NoticeSent,
+)
 from gossamer.events.outcomes import (
     Imported as Imported,
 )

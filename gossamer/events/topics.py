@@ -113,6 +113,7 @@ PAGES = _topic("pages")
 PAGES_ARCHIVED = _topic("pages.archived")
 CONTROL = _topic("control")
 AUDIT = _topic("audit")
+NOTIFICATIONS = _topic("notifications")
 DEAD_LETTERS = _topic("dead.letters")
 
 SITE_KEYED = tuple(

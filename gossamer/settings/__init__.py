@@ -7,6 +7,7 @@ or an invalid value is an error that names the setting, before anything starts.
 
 from gossamer.settings.api import ApiSettings
 from gossamer.settings.load import Nested, Settings, load_settings
+from gossamer.settings.notify import NotifySettings
 from gossamer.settings.sections import (
     ArchiveSettings,
     BlobsSettings,
@@ -32,6 +33,7 @@ __all__ = [
     "KafkaSettings",
     "LogSettings",
     "Nested",
+    "NotifySettings",
     "ParserSettings",
     "ServiceSettings",
     "Settings",

@@ -7,7 +7,7 @@ pydantic-settings ignores a missing file.
 import os
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
@@ -21,6 +21,7 @@ from pydantic_settings import (
 
 from gossamer.errors import BadSettings
 from gossamer.settings.api import ApiSettings
+from gossamer.settings.notify import NotifySettings
 from gossamer.settings.sections import (
     ArchiveSettings,
     BlobsSettings,
@@ -76,6 +77,7 @@ class Settings(BaseSettings):
     cassandra: CassandraSettings = CassandraSettings()
     service: ServiceSettings = ServiceSettings()
     api: ApiSettings = ApiSettings()
+    notify: NotifySettings = NotifySettings()
 
     @classmethod
     def settings_customise_sources(
@@ -166,6 +168,6 @@ def _invalid_value(error: ErrorDetails) -> str:
     """Return the invalid value as text, or "" for a secret or a section that may contain one."""
     section, field, *_ = (*map(str, error["loc"]), "")
     setting = _fields(section).get(field)
-    if setting is None or setting.annotation is SecretStr:
+    if setting is None or SecretStr in (setting.annotation, *get_args(setting.annotation)):
         return ""
     return f", not {error['input']!r}"

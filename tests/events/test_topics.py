@@ -34,7 +34,7 @@ def test_topic_files_match_constants() -> None:
 def test_topic_has_description_events_and_producers(topic: Topic) -> None:
     assert topic.description.strip()
     assert topic.events and topic.producers
-    assert set(topic.producers) <= {"operators", *(service.name for service in SERVICES)}
+    assert set(topic.producers) <= {"operators", "console", *(service.name for service in SERVICES)}
 
 
 @every_topic

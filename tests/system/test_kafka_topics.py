@@ -88,6 +88,7 @@ def test_apply_creates_missing_topics_and_then_prints_nothing(
         **dict.fromkeys(TOPICS, 48),
         "control": 1,
         "audit": 1,
+        "notifications": 1,
         "dead.letters": 1,
     }
     week = str(7 * 86400 * 1000)

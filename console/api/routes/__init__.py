@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from console.api.routes import controls, crawls, hosts, live, pages, requests, session, urls
+from console.api.routes import (
+    controls,
+    crawls,
+    hosts,
+    live,
+    notifications,
+    pages,
+    requests,
+    session,
+    urls,
+)
 
 ROUTES: tuple[Any, ...] = (
     *session.ROUTES,
@@ -12,5 +22,6 @@ ROUTES: tuple[Any, ...] = (
     *controls.ROUTES,
     *requests.ROUTES,
     *live.ROUTES,
+    *notifications.ROUTES,
     *pages.ROUTES,
 )

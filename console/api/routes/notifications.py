@@ -1,0 +1,61 @@
+"""Notifications: the channels and rules of the settings, the newest notices, and tests."""
+
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.datastructures import State
+from litestar.params import PathParameter
+
+from console.api.gate import ROLE, SHARED, actor_in
+from console.api.parameters import SHARED_READER, FromCrawl, Limit
+from console.notifications.runner import Notifier
+from console.notifications.view import (
+    NotificationsView,
+    Tested,
+    check_channel,
+    make_test,
+    read_view,
+    record_test,
+    send_test,
+)
+from gossamer import clock
+
+ChannelName = Annotated[str, PathParameter(description="The name of a channel.", max_length=40)]
+
+
+@get(
+    "/v1/notifications",
+    summary="Notifications",
+    opt={ROLE: "view", SHARED: True},
+    dependencies=SHARED_READER,
+)
+async def get_notifications(
+    state: State, reader: FromCrawl, limit: Limit = 50
+) -> NotificationsView:
+    """Channels and rules of the settings, and the newest notices with their deliveries."""
+    notifier: Notifier = state.notifier
+    settings, channels = notifier.settings, notifier.channels
+    return await reader.scan(lambda crawl: read_view(crawl.log, settings, channels, limit))
+
+
+@post(
+    "/v1/notifications/{name:str}/test",
+    summary="Test a channel",
+    status_code=200,
+    opt={ROLE: "admin", SHARED: True},
+    dependencies=SHARED_READER,
+)
+async def test_channel(
+    request: Request[Any, Any, Any], state: State, reader: FromCrawl, name: ChannelName
+) -> Tested:
+    """Send a notice to one channel, and return whether the channel accepted it."""
+    notifier: Notifier = state.notifier
+    check_channel(notifier.settings, notifier.channels, name)
+    notice = make_test(name, actor_in(request.scope).name, clock.now())
+    source = await reader.read(lambda crawl: crawl.name)
+    error = await send_test(notifier.channels.get(name), notice, source)
+    now = clock.now()
+    return await reader.read(lambda crawl: record_test(crawl.log, notice, name, error, now))
+
+
+ROUTES = (get_notifications, test_channel)

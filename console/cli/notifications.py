@@ -1,0 +1,112 @@
+"""`gossamer notifications`: the channels, the rules and the newest notices, and a test."""
+
+import argparse
+import asyncio
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from console.cli.changing import user_name
+from console.cli.options import add_listing, add_place, open_from, settings_of
+from console.notifications.channels import open_channels
+from console.notifications.view import (
+    NotificationsView,
+    check_channel,
+    make_test,
+    read_view,
+    record_test,
+    send_test,
+)
+from console.output import BOLD, RED, Line, print_lines, say
+from gossamer import clock
+from gossamer.events import FLEET
+from gossamer.terminal import json_line
+from inspection.figures import instant
+from inspection.notices import Notice, Sent
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    show = actions.add_parser("list", help="list channels, rules and the newest notices")
+    add_listing(show, "notices, the newest ones")
+    show.set_defaults(act=_list)
+    test = actions.add_parser("test", help="send a notice to one channel")
+    test.add_argument("name", metavar="NAME", help="the channel: a webhook's name, mail or topic")
+    test.set_defaults(act=_test)
+    for action in (show, test):
+        add_place(action)
+
+
+def run(options: argparse.Namespace) -> int:
+    """List the notices, or test a channel."""
+    act: Callable[[argparse.Namespace], int] = options.act
+    return act(options)
+
+
+def _list(options: argparse.Namespace) -> int:
+    settings = settings_of(options).notify
+    channels = open_channels(settings)
+    with open_from(options) as crawl:
+        view = read_view(crawl.log, settings, channels, options.limit)
+    if options.json:
+        for notice in view.notices:
+            print(json_line(msgspec.json.encode(notice)))
+        return 0
+    say(_summary(view))
+    print_lines(_settings_lines(view))
+    for notice in reversed(view.notices):
+        say(f"{instant(notice.at)}  {notice.rule}", BOLD)
+        for line in _notice_lines(notice):
+            say(f"  {line}")
+    return 0
+
+
+def _summary(view: NotificationsView) -> str:
+    if not view.channels:
+        return (
+            "Nothing is sent: set notify.webhooks, notify.mail_to or notify.topic, and run "
+            "gossamer console, or gossamer crawl --console."
+        )
+    names = ", ".join(channel.name for channel in view.channels)
+    return f"Notices go to {names}, while gossamer console or gossamer crawl --console runs."
+
+
+def _settings_lines(view: NotificationsView) -> Iterator[Line]:
+    for channel in view.channels:
+        yield Line(channel.name, f"{channel.kind}, {channel.target}")
+    if on := [rule.title for rule in view.rules if rule.is_on]:
+        yield Line("rules", "; ".join(on))
+    if view.report != "off":
+        yield Line("report", f"{view.report}, at {view.report_hour:02}:00 UTC")
+
+
+def _notice_lines(notice: Notice) -> Iterator[str]:
+    of_crawl = "" if notice.crawl == FLEET else f" ({notice.crawl})"
+    yield f"{notice.text}{of_crawl}"
+    yield from map(_sent_line, notice.sent)
+
+
+def _sent_line(sent: Sent) -> str:
+    if sent.at is None:
+        return f"{sent.channel}: not sent yet"
+    if sent.error:
+        return f"{sent.channel}: given up at {instant(sent.at)}: {sent.error}"
+    return f"{sent.channel}: sent at {instant(sent.at)}"
+
+
+def _test(options: argparse.Namespace) -> int:
+    settings = settings_of(options).notify
+    channels = open_channels(settings)
+    check_channel(settings, channels, options.name)
+    notice = make_test(options.name, user_name(), clock.now())
+    with open_from(options) as crawl:
+        channel = channels.get(options.name)
+        error = asyncio.run(send_test(channel, notice, crawl.name))
+        record_test(crawl.log, notice, options.name, error, clock.now())
+    if error:
+        say(f"The test was not delivered: {error}", RED)
+        return 1
+    target = channel.target if channel else "the topic notifications"
+    say(f"The test was delivered to {target}.")
+    return 0

@@ -1,0 +1,82 @@
+"""The notices that were raised, and their deliveries, from the topic `notifications`."""
+
+from heapq import nlargest
+
+from msgspec import Struct
+
+from gossamer.errors import Newer, Poison
+from gossamer.events import NoticeRaised, NoticeSent
+from gossamer.events.topics import NOTIFICATIONS
+from gossamer.log import Log, Record
+from gossamer.log.codec import decode
+
+
+class Sent(Struct, frozen=True):
+    """A delivery of a notice."""
+
+    channel: str
+    at: float | None
+    """When it ended, in epoch seconds; null if it is still tried."""
+    error: str = ""
+    """Why it was given up; "" if the channel accepted the notice."""
+
+
+class Notice(Struct, frozen=True, kw_only=True):
+    """A notice and its deliveries."""
+
+    id: str
+    at: float
+    """Epoch seconds."""
+    rule: str
+    """The name of the rule, `report` or `test`."""
+    crawl: str
+    """The id of the crawl, or `-` for all crawls."""
+    text: str
+    subjects: tuple[str, ...]
+    """The concerned hosts, or the days of a report."""
+    is_over: bool
+    """Whether it says that the condition has ended."""
+    sent: tuple[Sent, ...]
+
+
+def read_notices(log: Log, limit: int = 50, rule: str = "") -> list[Notice]:
+    """Return the newest notices first, at most *limit*, of all rules or of one *rule*. The whole
+    topic is read."""
+    raised, sent = list[NoticeRaised](), dict[str, list[NoticeSent]]()
+    tail = log.tail([NOTIFICATIONS.name])
+    try:
+        while records := tail.poll(0):
+            for record in records:
+                match notice_in(record):
+                    case NoticeRaised() as notice if rule in ("", notice.rule):
+                        raised.append(notice)
+                    case NoticeSent() as one:
+                        sent.setdefault(one.id, []).append(one)
+    finally:
+        tail.close()
+    newest = nlargest(limit, raised, key=lambda notice: (notice.at, notice.number))
+    return [_notice(notice, sent.get(notice.id, [])) for notice in newest]
+
+
+def notice_in(record: Record) -> NoticeRaised | NoticeSent | None:
+    """Return the event in *record*; None if it is unreadable, or of a newer version."""
+    try:
+        event = decode(record)
+    except (Poison, Newer):
+        return None
+    return event if isinstance(event, NoticeRaised | NoticeSent) else None
+
+
+def _notice(notice: NoticeRaised, sent: list[NoticeSent]) -> Notice:
+    ended = {one.channel: Sent(one.channel, one.at, one.error) for one in sent}
+    open_ones = {name: Sent(name, None) for name in notice.channels}
+    return Notice(
+        id=notice.id,
+        at=notice.at,
+        rule=notice.rule,
+        crawl=notice.crawl,
+        text=notice.text,
+        subjects=notice.subjects,
+        is_over=notice.is_over,
+        sent=tuple((open_ones | ended).values()),
+    )

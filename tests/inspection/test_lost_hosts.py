@@ -1,0 +1,41 @@
+"""Lost hosts: those that had delivered pages and fail again and again."""
+
+from pathlib import Path
+
+from gossamer.events.outcomes import Health
+from inspection.crawl import open_crawl
+from inspection.folder import Folder, Opened
+from inspection.workload import read_lost_hosts
+from services.frontier.conditions import Condition
+from services.frontier.rows import HostRow, HostTotals, Politeness
+
+BACKING_OFF, IDLE = Condition.BACKING_OFF, Condition.IDLE
+
+
+def host(
+    name: str, failures: dict[str, int], pages: int = 5, now: Condition = BACKING_OFF
+) -> HostRow:
+    return HostRow(
+        name, f"https://{name}", now, totals=HostTotals(pages=pages),
+        politeness=Politeness(failures=failures),
+    )  # fmt: skip
+
+
+def test_hosts_with_pages_that_keep_failing_are_lost(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.make()
+    opened = Opened(folder)
+    rows = [
+        host("silent.example", {Health.SILENCE: 4}),
+        host("ready.example", {Health.NAME: 9}, now=Condition.READY),
+        host("few.example", {Health.SERVER: 3}),
+        host("busy.example", {Health.BUSY: 99}),
+        host("new.example", {Health.CONNECTION: 9}, pages=0),
+        host("done.example", {Health.CONNECTION: 9}, now=IDLE),
+    ]
+    for row in rows:
+        opened.store.table(HostRow).put(row)
+    opened.store.flush()
+    with open_crawl(None, tmp_path) as crawl:
+        found = read_lost_hosts(crawl, 4, [row.host for row in rows])
+    assert found == ["https://ready.example", "https://silent.example"]

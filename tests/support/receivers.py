@@ -1,0 +1,136 @@
+"""Receivers of notices: an HTTP server and an SMTP server on loopback, which can be restarted."""
+
+import socketserver
+import threading
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import default
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+
+MAX_LINE = 1 << 16
+
+
+class Server:
+    """A server in a thread, on the same port after each start."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self._server: socketserver.TCPServer | None = None
+
+    def _make(self) -> socketserver.TCPServer:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Listen."""
+        server = self._make()
+        self._server, self.port = server, server.server_address[1]
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Close the port; what was received stays."""
+        if self._server:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class _Http(ThreadingHTTPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+class HookServer(Server):
+    """Receives webhooks. It answers with *status*, and with *location* if that is not ""."""
+
+    def __init__(self, status: int = 204, location: str = "") -> None:
+        super().__init__()
+        self.status, self.location = status, location
+        self.received: list[tuple[bytes, dict[str, str]]] = []
+        """Body and headers of each request, the names in lower case."""
+
+    def _make(self) -> socketserver.TCPServer:
+        hooks = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                hooks.received.append((body, headers))
+                self.send_response(hooks.status)
+                if hooks.location:
+                    self.send_header("Location", hooks.location)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return _Http(("127.0.0.1", self.port), Handler)
+
+
+class _Smtp(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+class MailServer(Server):
+    """Receives mails by SMTP, without TLS. It refuses *refused* receivers."""
+
+    def __init__(self, refused: str = "") -> None:
+        super().__init__()
+        self.refused = refused
+        self.received: list[tuple[str, list[str], EmailMessage]] = []
+        """Sender, receivers and message."""
+
+    def _make(self) -> socketserver.TCPServer:
+        mails = self
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                sender, receivers = "", list[str]()
+                self._say("220 ready")
+                while line := self.rfile.readline(MAX_LINE).decode().strip():
+                    verb, _, rest = line.partition(" ")
+                    match verb.upper():
+                        case "EHLO" | "HELO" | "RSET" | "NOOP":
+                            self._say("250 ok")
+                        case "MAIL":
+                            sender = rest[rest.index("<") + 1 : rest.index(">")]
+                            self._say("250 ok")
+                        case "RCPT":
+                            receiver = rest[rest.index("<") + 1 : rest.index(">")]
+                            if receiver == mails.refused:
+                                self._say("550 no such user")
+                                continue
+                            receivers.append(receiver)
+                            self._say("250 ok")
+                        case "DATA":
+                            self._say("354 go on")
+                            mails.received.append((sender, receivers, self._message()))
+                            self._say("250 accepted")
+                        case "QUIT":
+                            self._say("221 bye")
+                            return
+                        case _:
+                            self._say("502 not implemented")
+
+            def _message(self) -> EmailMessage:
+                lines = list[bytes]()
+                while (line := self.rfile.readline(MAX_LINE)) != b".\r\n":
+                    lines.append(line[1:] if line.startswith(b"..") else line)
+                message = BytesParser(policy=default).parsebytes(b"".join(lines))
+                assert isinstance(message, EmailMessage)
+                return message
+
+            def _say(self, text: str) -> None:
+                self.wfile.write(f"{text}\r\n".encode())
+
+        return _Smtp(("127.0.0.1", self.port), Handler)
