@@ -19,7 +19,6 @@ from console.notifications.view import (
 )
 from console.output import BOLD, RED, Line, print_lines, say
 from gossamer import clock
-from gossamer.events import FLEET
 from gossamer.terminal import json_line
 from inspection.figures import instant
 from inspection.notices import Notice, Sent
@@ -82,8 +81,7 @@ def _settings_lines(view: NotificationsView) -> Iterator[Line]:
 
 
 def _notice_lines(notice: Notice) -> Iterator[str]:
-    of_crawl = "" if notice.crawl == FLEET else f" ({notice.crawl})"
-    yield f"{notice.text}{of_crawl}"
+    yield notice.text
     yield from map(_sent_line, notice.sent)
 
 

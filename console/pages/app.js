@@ -16,6 +16,7 @@ const PAGES = {
   blocklist: ["./blocklist.js", "Blocklist"],
   "dead-letters": ["./letters.js", "Dead letters"],
   audit: ["./audit.js", "Audit"],
+  notifications: ["./notifications.js", "Notifications"],
   report: ["./report.js", "Report"],
   host: ["./host.js", ""],
   site: ["./site.js", ""],

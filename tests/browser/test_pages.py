@@ -22,6 +22,7 @@ PAGES = {
     "blocklist": "Unblock",
     "dead-letters": "parser",
     "audit": "All changes",
+    "notifications": "Nothing is sent",
     "report": "Limits, traps and hazards",
 }
 """Page of the navigation → text that it shows about the crawl."""
