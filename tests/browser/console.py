@@ -51,11 +51,12 @@ class Console:
 
 
 @contextmanager
-def running_console(data: Path, output: Path) -> Iterator[Console]:
-    """Run `gossamer console` for the folder *data* within the block."""
+def running_console(data: Path, output: Path, **settings: str) -> Iterator[Console]:
+    """Run `gossamer console` for the folder *data* within the block, with *settings* as variables
+    of its environment."""
     port = free_port()
     command = [*CONSOLE_COMMAND, "--port", str(port), "--data", str(data)]
-    environment = clean_environment(PYTHONUNBUFFERED="1")
+    environment = clean_environment(PYTHONUNBUFFERED="1", **settings)
     with output.open("w") as written:
         process = subprocess.Popen(
             command,
