@@ -2,21 +2,27 @@
 
 import { send } from "./api.js";
 import { append, button, field, h, replace, select } from "./dom.js";
-import { number } from "./format.js";
+import { capital, number } from "./format.js";
 
-const EXPIRIES = [["", "never"], ["3600", "in 1 hour"], ["86400", "in 1 day"], ["604800", "in 1 week"]];
+const HOUR = 3600;
+const OTHER = "other";
+const EXPIRIES = [
+  ["", "never"], [HOUR, "in 1 hour"], [24 * HOUR, "in 1 day"], [168 * HOUR, "in 1 week"], [OTHER, "after some hours"],
+].map(([value, text]) => [String(value), text]);
 const SECONDS_BEFORE_PREVIEW = 0.4;
 const MAX_LINES = 20;
 
 /**
  * Ask for a change, show its effect, and make it. Return the answer, or null if it was cancelled.
  *
- * *change* is `{title, text, method, path, body(), fields?, expires?, danger?, verb?}`. The effect is
- * the answer to the request with `dry_run`, whenever a field has changed.
+ * *change* is `{title, text, method, path, body(), fields?, expires?, danger?, verb?, confirmation?}`.
+ * The effect is the answer to the request with `dry_run`, whenever a field has changed. A change that
+ * cannot be undone has a *confirmation*: the text that must be typed before.
  */
 export function askChange(change) {
   const reason = h("input", { type: "text", name: "reason", autocomplete: "off", maxlength: 500 });
-  let expiry = "";
+  const expiry = change.expires ? new Expiry() : null;
+  const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false", required: true });
   const effect = h("div", { class: "effect", role: "status" }, "Computing the effect…");
   const alert = h("p", { class: "alert", role: "alert", hidden: true });
   const title = h("h2", { id: "dialog-title" }, change.title);
@@ -27,11 +33,10 @@ export function askChange(change) {
     title,
     change.text && h("p", {}, change.text),
     change.fields,
-    change.expires &&
-      field("Expires", select(EXPIRIES, "", (value) => { expiry = value; }, { name: "expiry" }),
-        "Then the setting of before returns."),
+    expiry?.element,
     field("Reason", reason, "Kept in the audit log."),
     effect,
+    change.confirmation && field(`Type ${change.confirmation} to confirm`, typed, "This cannot be undone."),
     alert,
     h("div", { class: "row end" }, button("Cancel", () => dialog.close()), apply),
   );
@@ -40,27 +45,33 @@ export function askChange(change) {
   let answer = null;
   let timer = 0;
   let asked = 0;
+  let isInvalid = false;
 
-  const body = () => ({
-    ...change.body(), reason: reason.value, ...(expiry ? { expires_in: Number(expiry) } : {}),
-  });
+  const body = () => ({ ...change.body(), reason: reason.value, ...expiry?.body() });
+  const allow = () => {
+    apply.disabled = isInvalid || Boolean(change.confirmation && typed.value.trim() !== change.confirmation);
+  };
 
   async function preview() {
     asked += 1;
     const own = asked;
     try {
       const found = await send(change.method, change.path, body(), { ...change.query, dry_run: true }, change.headers);
-      if (own === asked) replace(effect, effectOf(found));
-      if (own === asked) apply.disabled = false;
+      if (own !== asked) return;
+      isInvalid = false;
+      replace(effect, effectOf(found));
     } catch (error) {
-      if (own === asked) replace(effect, h("p", { class: "bad" }, error.message));
-      // An invalid change cannot be made. Other errors may be over by now.
-      if (own === asked) apply.disabled = error.status === 400;
+      if (own !== asked) return;
+      // A change that is invalid or forbidden cannot be made. Other errors may be over by now.
+      isInvalid = [400, 403].includes(error.status);
+      replace(effect, h("p", { class: "bad" }, capital(error.message)));
     }
+    allow();
   }
 
   form.addEventListener("input", (event) => {
     if (event.target === reason) return;
+    if (event.target === typed) return allow();
     clearTimeout(timer);
     timer = setTimeout(preview, SECONDS_BEFORE_PREVIEW * 1000);
   });
@@ -72,14 +83,15 @@ export function askChange(change) {
       answer = await send(change.method, change.path, body(), change.query, change.headers);
       dialog.close();
     } catch (error) {
-      replace(alert, error.message);
+      replace(alert, capital(error.message));
       alert.hidden = false;
     } finally {
-      apply.disabled = false;
+      allow();
     }
   });
   document.body.append(dialog);
   dialog.showModal();
+  allow();
   preview();
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
@@ -91,6 +103,24 @@ export function askChange(change) {
   });
 }
 
+/** The choice of when a setting expires. */
+class Expiry {
+  constructor() {
+    this.hours = h("input", { type: "number", min: 0, step: "any", value: 4 });
+    const hours = field("Hours", this.hours);
+    hours.hidden = true;
+    this.choice = select(EXPIRIES, "", (value) => { hours.hidden = value !== OTHER; }, { name: "expiry" });
+    this.element = h("div", { class: "stack" }, field("Expires", this.choice, "Then the earlier setting returns."), hours);
+  }
+
+  /** Return the part of a request that states the expiry. */
+  body() {
+    const { value } = this.choice;
+    if (!value) return {};
+    return { expires_in: value === OTHER ? HOUR * Number(this.hours.value) : Number(value) };
+  }
+}
+
 /** Return the elements that describe the *effect* of a change. */
 export function effectOf(found) {
   const effect = found?.effect ?? found ?? {};
@@ -99,14 +129,15 @@ export function effectOf(found) {
     h("p", {}, h("strong", {}, effect.text ?? "No effect is described.")),
     listOf("", effect.lines),
     listOf("Not changed:", effect.refused),
+    listOf("Concerns:", effect.estimate, ""),
   ];
 }
 
-function listOf(title, lines = []) {
+function listOf(title, lines = [], kind = "warn") {
   if (!lines.length) return null;
   const shown = h("ul", {}, lines.slice(0, MAX_LINES).map((line) => h("li", { class: "remote" }, line)));
   const more = lines.length > MAX_LINES && h("p", { class: "hint" }, `and ${number(lines.length - MAX_LINES)} more`);
-  return [title && h("p", { class: "warn" }, title), shown, more];
+  return [title && h("p", { class: kind }, title), shown, more];
 }
 
 /** Show *text* for some seconds, and say it to screen readers. */

@@ -2,6 +2,7 @@
 
 import { ApiError } from "./api.js";
 import { append, h, replace } from "./dom.js";
+import { capital } from "./format.js";
 
 /** Return the heading of a page. *more* stands beside it: buttons, filters. */
 export function heading(text, ...more) {
@@ -39,7 +40,7 @@ export function badge(text, kind = "") {
 export function problem(error) {
   if (!(error instanceof ApiError)) console.error(error);
   const text = error instanceof ApiError ? error.message : `The page failed: ${error.message}`;
-  return h("p", { class: "alert", role: "alert" }, text);
+  return h("p", { class: "alert", role: "alert" }, capital(text));
 }
 
 /**
