@@ -25,13 +25,13 @@ export async function show({ params, crawl, signal, go }) {
     empty: "No change is recorded.",
   });
   await list.loadMore();
-  const search = (name, value) => field(words(name), h("input", {
+  const search = (label, name, value) => field(label, h("input", {
     type: "search", value, spellcheck: "false", on: { change: (event) => go({ [name]: event.target.value }) },
   }));
   return [
     heading("Audit"),
     sentence("All changes that operators made, newest first. The record is never deleted."),
-    filters(search("actor", actor), search("action", action), search("subject", subject)),
+    filters(search("Actor", "actor", actor), search("Action", "action", action), search("Part of the subject", "subject", subject)),
     list.element,
   ];
 }

@@ -76,7 +76,8 @@ function pagesByHour(status) {
 }
 
 function freshness(found) {
-  const days = [...(found.items ?? found)].sort((a, b) => a.at - b.at || String(a.day).localeCompare(b.day));
+  const known = (found.items ?? found).filter((one) => one.expected_freshness !== null);
+  const days = known.sort((a, b) => a.at - b.at || String(a.day).localeCompare(b.day));
   if (!days.length) return h("p", { class: "empty" }, "No page was visited twice yet.");
   return lines(
     "Expected share of copies that equal their pages", days.map((one) => one.day),
@@ -150,12 +151,16 @@ function budgets(status) {
     ["Depth", definition && `at most ${plural(definition.max_depth, "link")} from a seed`],
     ["Speed", h("a", { href: link("speed") }, status.speeds.length ? plural(status.speeds.length, "limit") : "no limit")],
     ["Revisits", `${revisiting.policy || "none"}${revisiting.budget ? `, at most ${number(revisiting.budget)} a day` : ""}`],
-    ["Planned", `${plural(revisiting.planned, "URL")}${revisiting.next_at ? `, the next ${distance(revisiting.next_at)}` : ""}`],
+    ["Planned", `${plural(revisiting.planned, "URL")}${revisiting.next_at ? `, ${due(revisiting.next_at)}` : ""}`],
     ["Blocklist", h("a", { href: link("blocklist") }, plural(status.blocklist_rules, "rule"))],
     ["Settings of sites", plural(status.overridden_sites, "site")],
     ["Age of copies", revisiting.expected_age !== null && duration(revisiting.expected_age)],
     ["Refused URLs", Object.entries(status.refused).map(([rule, count]) => `${words(rule)}: ${number(count)}`).join(", ")],
   ]);
+}
+
+function due(at) {
+  return at * 1000 < Date.now() ? "some of them due now" : `the next ${distance(at)}`;
 }
 
 function extremes(status) {
