@@ -1,5 +1,7 @@
 /** Requests to the HTTP API. The cookie of the session is sent by the browser. */
 
+import { h } from "./dom.js";
+
 const PAGE_SIZE = 200;
 const MAX_ATTEMPTS = 30;
 const RETRY_MILLISECONDS = 1000;
@@ -28,7 +30,7 @@ export function address(path, query = {}) {
   return `v1/${path}${text ? `?${text}` : ""}`;
 }
 
-async function request(method, path, query, body, signal, headers = {}) {
+async function ask(method, path, query, body, signal, headers = {}) {
   let response;
   try {
     response = await fetch(address(path, query), {
@@ -43,14 +45,39 @@ async function request(method, path, query, body, signal, headers = {}) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The console's server does not answer. It may have been stopped.");
   }
-  if (response.status === 204) return null;
-  const found = await response.json().catch(() => null);
   if (!response.ok) {
-    const detail = found?.detail ?? `The server answered ${response.status}.`;
+    const found = await response.json().catch(() => null);
+    const detail = sentenceOf(found) ?? `The server answered ${response.status}.`;
     if (response.status === 401 && path !== "session") document.dispatchEvent(new CustomEvent("session-ended"));
     throw new ApiError(response.status, detail);
   }
-  return found;
+  return response;
+}
+
+/** Return what is wrong with a request: *found* has a sentence, or the errors of single fields. */
+function sentenceOf(found) {
+  const errors = Array.isArray(found?.extra) ? found.extra.filter((one) => one?.message) : [];
+  if (!errors.length) return found?.detail;
+  return errors.map(({ key, message }) => (key ? `${key}: ${message}` : message)).join("; ");
+}
+
+async function request(...parts) {
+  const response = await ask(...parts);
+  return response.status === 204 ? null : response.json();
+}
+
+/** Save the file at *path*, under the name that the server states. */
+export async function saveFile(path, query = {}) {
+  const response = await ask("GET", path, query);
+  const [, name = "file"] = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "") ?? [];
+  saveBlob(await response.blob(), name);
+}
+
+/** Save *blob* as a file with the name *name*. */
+export function saveBlob(blob, name) {
+  const url = URL.createObjectURL(blob);
+  h("a", { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
 }
 
 /** Return the resource at *path*. The server may be busy, or may still read all hosts: ask it again. */

@@ -1,7 +1,9 @@
 /** The shell: pages by the fragment of the address, the session, the crawl, and the theme. */
 
 import { ApiError, get, getIfPresent, send } from "./api.js";
+import { announce } from "./dialog.js";
 import { field, h, link, replace, select } from "./dom.js";
+import { capital } from "./format.js";
 import { heading, problem } from "./parts.js";
 
 /** Route → module and its name in the navigation; "" for pages that others link to. */
@@ -17,14 +19,19 @@ const PAGES = {
   "dead-letters": ["./letters.js", "Dead letters"],
   audit: ["./audit.js", "Audit"],
   notifications: ["./notifications.js", "Notifications"],
+  erasures: ["./erasures.js", "Erasures"],
   report: ["./report.js", "Report"],
   host: ["./host.js", ""],
   site: ["./site.js", ""],
 };
+/** Pages whose data the API gives to administrators of all crawls alone. */
+const ADMIN_PAGES = ["erasures"];
 const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
 const navigation = document.getElementById("navigation");
+const logOut = document.getElementById("log-out");
 let shown = new AbortController();
+let crawls = [];
 let isFirst = true;
 
 /** Return the route of the address: the name of a page, and its parameters. */
@@ -50,7 +57,7 @@ async function show() {
   try {
     const page = await import(path);
     const context = {
-      params, signal, crawl: params.crawl || chosenCrawl(), name,
+      params, signal, crawl: params.crawl || chosenCrawl(), crawls, name,
       /** Show this page again with other parameters. */
       go: (changed) => { location.hash = link(name, { ...params, ...changed }); },
       /** Show this page again with new data. */
@@ -63,7 +70,7 @@ async function show() {
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return;
     if (error instanceof ApiError && error.status === 401) return showLogin(error.message);
-    replace(main, heading(title || name), problem(error));
+    replace(main, heading(title || capital(name).slice(0, -1)), problem(error));
   } finally {
     if (!signal.aborted) main.removeAttribute("aria-busy");
   }
@@ -91,6 +98,9 @@ async function openSession(token) {
 function showLogin(reason) {
   // Several requests may be refused at once. A form that is being filled in stays.
   if (main.querySelector("form.login")) return;
+  shown.abort();
+  main.removeAttribute("aria-busy");
+  logOut.hidden = true;
   const token = h("input", { type: "password", name: "token", autocomplete: "current-password", required: true });
   const alert = h("p", { class: "alert", role: "alert", hidden: true });
   const login = async (event) => {
@@ -99,18 +109,19 @@ function showLogin(reason) {
       await openSession(token.value.trim());
       await begin();
     } catch (error) {
-      replace(alert, error.message);
+      replace(alert, capital(error.message));
       alert.hidden = false;
     }
   };
+  document.title = "Log in · Gossamer";
   replace(
     main,
-    heading("Sign in"),
-    h("p", {}, reason || "The console needs a token."),
+    heading("Log in"),
+    h("p", {}, capital(reason || "The console needs a token.")),
     h("form", { class: "login", on: { submit: login } },
       field("Token", token, "The start of the console prints a link with it."),
       alert,
-      h("button", { type: "submit", class: "primary" }, "Sign in")),
+      h("button", { type: "submit", class: "primary" }, "Log in")),
   );
   token.focus();
 }
@@ -131,7 +142,7 @@ function chosenCrawl() {
 
 async function offerCrawls() {
   const found = await getIfPresent("crawls").catch(() => null);
-  const crawls = (found ?? []).filter((one) => one.state !== "removed").map((one) => one.crawl);
+  crawls = (found ?? []).filter((one) => one.state !== "removed").map((one) => one.crawl);
   if (!crawls.includes(chosenCrawl())) sessionStorage.setItem("crawl", crawls[0] ?? "default");
   const choice = document.getElementById("crawl-choice");
   if (crawls.length < 2) return replace(choice);
@@ -160,20 +171,32 @@ function target(text) {
   return link("hosts", { search: text });
 }
 
+/** Offer the pages that the user may see, and the end of the session if it has one. */
+async function offerPages() {
+  const session = await getIfPresent("session").catch(() => null);
+  const isAdmin = session?.role === "admin" && session.crawls === null;
+  logOut.hidden = !session?.expires_at;
+  const names = Object.keys(PAGES).filter((name) => PAGES[name][1] && (isAdmin || !ADMIN_PAGES.includes(name)));
+  replace(navigation, h("ul", {}, names.map((name) => h("li", {}, h("a", { href: link(name) }, PAGES[name][1])))));
+}
+
 async function begin() {
-  await offerCrawls();
+  await Promise.all([offerPages(), offerCrawls()]);
   await show();
 }
 
-replace(
-  navigation,
-  h("ul", {}, Object.entries(PAGES).filter(([, [, title]]) => title).map(([name, [, title]]) =>
-    h("li", {}, h("a", { href: link(name) }, title)))),
-);
 setTheme(THEMES.find((theme) => theme === localStorage.getItem("theme")) ?? "auto");
 document.getElementById("theme").addEventListener("click", () => {
   const { theme } = document.documentElement.dataset;
   setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]);
+});
+logOut.addEventListener("click", async () => {
+  try {
+    await send("DELETE", "session", {});
+    showLogin("You have logged out.");
+  } catch (error) {
+    if (error.status !== 401) announce(error.message);
+  }
 });
 document.getElementById("menu").addEventListener("click", (event) => {
   const isOpen = document.body.classList.toggle("menu");

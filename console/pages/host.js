@@ -2,14 +2,16 @@
 
 import { crawlPath, get, getPage } from "./api.js";
 import { askChange } from "./dialog.js";
-import { button, field, h, remote, siteLink, urlLink } from "./dom.js";
+import { button, field, h, link, remote, siteLink, urlLink } from "./dom.js";
 import { bytes, distance, duration, instant, moment, number, plural, words } from "./format.js";
+import { eraseButton } from "./erasures.js";
 import { badge, heading, KINDS, loaded, section, sentence, tiles } from "./parts.js";
 import { facts, table, VirtualTable } from "./table.js";
 
 /** Return the page. */
 export async function show({ params, crawl, signal, reload }) {
   const key = params.host ?? "";
+  if (!key) return [heading("Host"), sentence("No host is named. ", h("a", { href: link("hosts") }, "Choose a host"), ".")];
   const found = await get("host", { crawl, host: key }, signal);
   const { host } = found;
   return [
@@ -108,7 +110,7 @@ async function timeline(key, crawl, signal) {
   const list = new VirtualTable({
     label: "Visits",
     columns: [
-      { name: "Time", cell: (visit) => h("span", { title: instant(visit.at) }, moment(visit.at)) },
+      { name: "Time", minor: true, cell: (visit) => h("span", { title: instant(visit.at) }, moment(visit.at)) },
       { name: "URL", cell: (visit) => urlLink(visit.url) },
       { name: "Outcome", cell: (visit) => badge(visit.text, KINDS[visit.outcome] ?? "bad") },
     ],
@@ -131,6 +133,7 @@ function actions(host, crawl, reload) {
       title: "Block the host", text: "It is not visited, and its queued URLs are skipped.", danger: true, expires: true,
       method: "POST", path: "blocklist", body: () => ({ rules: [host.host] }), verb: "Block",
     }), { class: "danger" }),
+    eraseButton("host", host.host, reload),
   ];
 }
 

@@ -8,11 +8,14 @@ import { VirtualTable } from "./table.js";
 
 const CONDITIONS = ["", "ready", "delayed", "checked out", "backing off", "idle"];
 
+/** The value of the parameter `of` for all crawls. */
+export const ALL = "all";
+
 /** Return the page. */
-export async function show({ params, crawl, signal, go }) {
-  const { search = "", condition = "", site = "", sort = "" } = params;
+export async function show({ params, crawl, crawls, signal, go }) {
+  const { search = "", condition = "", site = "", sort = "", of = "" } = params;
   // Names are sorted from A, figures from the largest.
-  const query = { crawl, search, condition, site, sort, ascending: sort === "host" ? true : "" };
+  const query = { crawl: of === ALL ? "" : crawl, search, condition, site, sort, ascending: sort === "host" ? true : "" };
   const list = new VirtualTable({
     label: "Hosts",
     sort: sort || "queued",
@@ -40,12 +43,19 @@ export async function show({ params, crawl, signal, go }) {
       h("div", { class: "wide" }, field("Part of the name", searched)),
       field("Condition", select(CONDITIONS.map((name) => [name, name ? words(name) : "any"]), condition,
         (value) => go({ condition: value }))),
+      ofCrawl(crawl, crawls, of, go),
     ),
     list.element,
   ];
 }
 
+/** Return the choice between the hosts or sites of the chosen crawl and all of them. */
+export function ofCrawl(crawl, crawls, of, go) {
+  if (crawls.length < 2) return null;
+  return field("With URLs of", select([["", `the crawl ${crawl}`], [ALL, "any crawl"]], of, (value) => go({ of: value })));
+}
+
 function waits(host) {
   if (host.condition === "backing off") return `${host.backoff_reason}, ${distance(host.ready_at)}`;
-  return host.seconds_left ? `queue takes about ${duration(host.seconds_left)}` : "";
+  return host.seconds_left ? `queue: about ${duration(host.seconds_left)}` : "";
 }

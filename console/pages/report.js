@@ -1,9 +1,9 @@
 /** The report: limits, traps and hazards, downloads, and advice. It prints, and is saved as one file. */
 
-import { crawlPath, get } from "./api.js";
+import { crawlPath, get, saveBlob } from "./api.js";
 import { bars, meter } from "./chart.js";
 import { button, field, h, select, urlLink } from "./dom.js";
-import { bytes, duration, number, percent, plural } from "./format.js";
+import { bytes, duration, number, percent, plural, words } from "./format.js";
 import { details, filters, heading, section, sentence, tiles } from "./parts.js";
 import { table } from "./table.js";
 
@@ -79,7 +79,7 @@ function hazards(report) {
 
 function downloads(title, found) {
   return table(title, [
-    { name: "Name", cell: (one) => one.name },
+    { name: "Name", cell: (one) => h("span", { class: "breaks" }, words(one.name)) },
     { name: "Responses", numeric: true, cell: (one) => number(one.responses) },
     { name: "Share", numeric: true, cell: (one) => percent(one.share) },
     { name: "Received", numeric: true, minor: true, cell: (one) => bytes(one.received) },
@@ -114,7 +114,5 @@ async function save(report) {
   for (const anchor of content.querySelectorAll("a")) anchor.replaceWith(anchor.textContent);
   copy.body.append(content);
   const text = `<!doctype html>\n${copy.documentElement.outerHTML}\n`;
-  const url = URL.createObjectURL(new Blob([text], { type: "text/html" }));
-  h("a", { href: url, download: `gossamer-report-${report.last_day || "empty"}.html` }).click();
-  URL.revokeObjectURL(url);
+  saveBlob(new Blob([text], { type: "text/html" }), `gossamer-report-${report.crawl}-${report.last_day || "empty"}.html`);
 }

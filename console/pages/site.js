@@ -3,8 +3,9 @@
 import { crawlPath, get, getPage } from "./api.js";
 import { meter } from "./chart.js";
 import { askChange } from "./dialog.js";
-import { button, field, h, hostLink, remote } from "./dom.js";
+import { button, field, h, hostLink, link, remote } from "./dom.js";
 import { bytes, distance, duration, number, percent, plural, words } from "./format.js";
+import { eraseButton } from "./erasures.js";
 import { override } from "./host.js";
 import { badge, heading, KINDS, loaded, section, sentence, tiles } from "./parts.js";
 import { refusals } from "./sites.js";
@@ -13,6 +14,7 @@ import { facts, table } from "./table.js";
 /** Return the page. */
 export async function show({ params, crawl, signal, reload }) {
   const name = params.site ?? "";
+  if (!name) return [heading("Site"), sentence("No site is named. ", h("a", { href: link("sites") }, "Choose a site"), ".")];
   const [parts, page] = await Promise.all([
     get(crawlPath(crawl, "parts"), { site: name }, signal),
     getPage("sites", { crawl, site: name }, null, signal),
@@ -21,7 +23,8 @@ export async function show({ params, crawl, signal, reload }) {
   const run = async (change) => (await askChange(change)) && reload();
   return [
     heading(remote(name), button("Settings", () => run(settings(name, site))),
-      button("Release parked URLs", () => run(release(name, parts, crawl)), { disabled: !parts.parked })),
+      button("Release parked URLs", () => run(release(name, parts, crawl)), { disabled: !parts.parked }),
+      eraseButton("site", name, reload)),
     sentence(describe(parts)),
     tiles([
       ["First visits", number(parts.visits)],
@@ -40,7 +43,7 @@ export async function show({ params, crawl, signal, reload }) {
         ["Distrusted", Object.entries(site.distrusted ?? {}).map(([host, why]) => `${host}: ${why}`).join("; ")],
         ["Names", site.has_wildcard && "any name below the site resolves"],
       ])),
-      loaded("Hosts", () => getPage("hosts", { crawl, site: name, limit: 100 }, null, signal), hosts),
+      loaded("Hosts", () => getPage("hosts", { site: name, limit: 100 }, null, signal), hosts),
     ),
   ];
 }
@@ -70,12 +73,16 @@ function tree(parts) {
 function budgets(parts) {
   return table("Budgets", [
     { name: "Budget", cell: (one) => h("span", { title: one.setting }, words(one.name)) },
-    { name: "Used", numeric: true, cell: (one) => number(Math.round(one.used)) },
-    { name: "Limit", numeric: true, cell: (one) => (one.limit === null ? "off" : number(Math.round(one.limit))) },
+    { name: "Used", numeric: true, cell: (one) => h("span", { title: one.unit }, amount(one.used, one.unit)) },
+    { name: "Limit", numeric: true, cell: (one) => (one.limit === null ? "off" : h("span", { title: one.unit }, amount(one.limit, one.unit))) },
     { name: "Share", minor: true, cell: (one) => one.limit > 0 && meter(one.used / one.limit, percent(one.used / one.limit)) },
-    { name: "Unit", minor: true, cell: (one) => one.unit },
     { name: "Parked", numeric: true, cell: (one) => (one.parked ? number(one.parked) : "") },
   ], parts.budgets, "No budget.");
+}
+
+function amount(value, unit) {
+  if (unit === "bytes") return bytes(value);
+  return unit.startsWith("seconds") ? duration(value) : number(Math.round(value));
 }
 
 function hosts(page) {

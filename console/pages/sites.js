@@ -4,13 +4,14 @@ import { getPage } from "./api.js";
 import { field, h, siteLink } from "./dom.js";
 import { number, words } from "./format.js";
 import { override } from "./host.js";
+import { ALL, ofCrawl } from "./hosts.js";
 import { badge, filters, heading } from "./parts.js";
 import { VirtualTable } from "./table.js";
 
 /** Return the page. */
-export async function show({ params, crawl, signal, go }) {
-  const { search = "", sort = "" } = params;
-  const query = { crawl, search, sort, ascending: sort === "site" ? true : "" };
+export async function show({ params, crawl, crawls, signal, go }) {
+  const { search = "", sort = "", of = "" } = params;
+  const query = { crawl: of === ALL ? "" : crawl, search, sort, ascending: sort === "site" ? true : "" };
   const list = new VirtualTable({
     label: "Sites",
     sort: sort || "hosts",
@@ -33,7 +34,7 @@ export async function show({ params, crawl, signal, go }) {
   });
   return [
     heading("Sites"),
-    filters(h("div", { class: "wide" }, field("Part of the name", searched))),
+    filters(h("div", { class: "wide" }, field("Part of the name", searched)), ofCrawl(crawl, crawls, of, go)),
     list.element,
   ];
 }

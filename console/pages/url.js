@@ -1,9 +1,10 @@
 /** One URL: why it is in its state, how it was found, its versions, and what changed between two. */
 
-import { address, crawlPath, get, getPage } from "./api.js";
+import { address, crawlPath, get, getPage, saveFile } from "./api.js";
 import { askChange } from "./dialog.js";
 import { button, field, h, hostLink, link, remote, replace, select, siteLink, urlLink } from "./dom.js";
 import { bytes, distance, duration, instant, moment, number, percent, plural, words } from "./format.js";
+import { eraseButton } from "./erasures.js";
 import { badge, details, heading, KINDS, loaded, problem, section, sentence } from "./parts.js";
 import { facts, table } from "./table.js";
 
@@ -129,7 +130,7 @@ function versions(visits, url, crawl, signal) {
       { name: "Verdict", cell: (visit) => words(visit.verdict) },
       { name: "Change", numeric: true, minor: true, cell: (visit) => (visit.change === null ? "" : percent(visit.change)) },
       { name: "Size", numeric: true, minor: true, cell: (visit) => bytes(visit.size) },
-      { name: "Reason", minor: true, cell: (visit) => visit.reason || (visit.redirects_to && remote(visit.redirects_to)) },
+      { name: "Reason", minor: true, cell: (visit) => (visit.reason && h("span", { class: "breaks" }, visit.reason)) || (visit.redirects_to && remote(visit.redirects_to)) },
       {
         name: "Archive",
         cell: (visit) => visit.capture && button("Show", () => open(() => version(url, visit.capture.at, crawl, signal)),
@@ -184,8 +185,23 @@ async function version(url, at, crawl, signal) {
     ], found.headers)),
     found.text ? details(`Text (${found.text_kind})`, h("pre", { class: "text", tabindex: 0 }, found.text))
       : found.fault && h("p", { class: "hint" }, found.fault),
+    download(found, crawl),
     await frame(found, crawl, signal),
   ];
+}
+
+/** Return the button that saves the body, and the place where an error is shown. */
+function download(found, crawl) {
+  const failure = h("div");
+  const save = async () => {
+    try {
+      replace(failure);
+      await saveFile(crawlPath(crawl, "body"), { url: found.url, at: found.position.at });
+    } catch (error) {
+      replace(failure, problem(error));
+    }
+  };
+  return [h("div", { class: "row no-print" }, button("Download the body", save)), failure];
 }
 
 /** Return the archived page in a frame that has no network, no scripts and no links. */
@@ -218,5 +234,6 @@ function actions(found, crawl, reload) {
       title: "Block the URL", danger: true, expires: true, method: "POST", path: "blocklist",
       body: () => ({ rules: [url] }), verb: "Block",
     }), { class: "danger" }),
+    eraseButton("URL", url, reload),
   ];
 }

@@ -172,3 +172,57 @@ async def test_crawl_is_resumed_and_paused(browser: Browser, console: Console) -
         await page.locator(".effect", has_text="weight").wait_for()
         await confirm(page)
         assert status(console.data)["definition"]["weight"] == 2.5
+
+
+async def test_target_of_an_erasure_is_typed(browser: Browser, console: Console) -> None:
+    url = "http://erased.example/private"
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await opened.open(f"url?url={quote(url)}")
+        await press(page.get_by_role("button", name="Erase…"))
+        dialog = page.get_by_role("dialog")
+        await dialog.locator(".effect", has_text="will be erased").wait_for()
+        erase = dialog.get_by_role("button", name="Erase", exact=True)
+        typed = dialog.get_by_label(f"Type {url} to confirm")
+        for text in ("", url[:-1]):
+            await typed.fill(text)
+            assert await erase.is_disabled()
+            await typed.press("Enter")
+            assert await dialog.is_visible(), "nothing is sent before the text is complete"
+        await typed.fill("")
+        await page.keyboard.type(url)
+        assert await erase.is_enabled()
+        await confirm(page)
+        await assert_audited(opened, "forget")
+
+
+async def test_invalid_change_is_explained_and_cannot_be_made(
+    browser: Browser, console: Console
+) -> None:
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await opened.open("blocklist")
+        await press(page.get_by_role("button", name="Block…"))
+        block = page.get_by_role("dialog").get_by_role("button", name="Block", exact=True)
+        rules = page.get_by_label("Rules, one a line")
+        await rules.fill("10.0.0.0/99/x y")
+        await page.locator(".effect .bad").wait_for()
+        assert (await page.locator(".effect .bad").inner_text())[-1] == "."
+        assert await block.is_disabled()
+        await rules.fill("valid.example")
+        await page.locator(".effect", has_text="valid.example is blocked").wait_for()
+        assert await block.is_enabled()
+
+
+async def test_log_out_ends_the_session(browser: Browser, console: Console) -> None:
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await press(page.get_by_role("button", name="Log out"))
+        await page.get_by_role("heading", name="Log in").wait_for()
+        assert await page.get_by_role("button", name="Log out").count() == 0
+        assert await page.context.cookies() == []
+        await page.goto(console.route("hosts"))
+        await page.get_by_label("Token").fill(console.token)
+        await page.keyboard.press("Enter")
+        await page.get_by_role("heading", name="Hosts", level=1).wait_for()
+        await page.get_by_role("button", name="Log out").wait_for()

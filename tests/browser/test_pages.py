@@ -1,5 +1,6 @@
 """The pages of the console in a browser: their data, accessibility, and resistance to attacks."""
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ PAGES = {
     "dead-letters": "parser",
     "audit": "All changes",
     "notifications": "Nothing is sent",
+    "erasures": "Nothing was erased",
     "report": "Limits, traps and hazards",
 }
 """Page of the navigation → text that it shows about the crawl."""
@@ -101,6 +103,54 @@ async def test_hostile_text_is_shown_as_text(
         assert await elements.count() == 0
 
 
+ERRORS = {
+    "host": "No host is named",
+    "host?host=unknown.example": "was admitted",
+    "host?host=http://": "is not a URL",
+    "url?url=:::": "is not a URL",
+    "site": "No site is named",
+    "hosts?condition=none": "Condition: Invalid enum value 'none'.",
+    "report?days=0": "Days: Expected `int` >= 1.",
+    "overview?crawl=unknown": "There is no crawl 'unknown'.",
+    "unknown": "The console has no such page.",
+}
+"""Address that somebody may type → part of the sentence that explains what is wrong."""
+
+
+async def test_wrong_address_is_explained(browser: Browser, console: Console) -> None:
+    async with tab(browser, console, bypass_csp=True) as opened:
+        for route, text in ERRORS.items():
+            await opened.open(route)
+            assert text in await opened.text(), route
+            assert await opened.violations() == []
+        assert opened.faults == []
+
+
+async def test_body_of_a_version_is_saved(
+    browser: Browser, console: Console, site: HostileSite
+) -> None:
+    async with tab(browser, console) as opened:
+        await opened.open(f"url?url={quote(site.urls[0])}")
+        await opened.page.get_by_role("button", name="Show the version").first.click()
+        async with opened.page.expect_download() as download:
+            await opened.page.get_by_role("button", name="Download the body").click()
+        found = await download.value
+        assert found.suggested_filename == "page"
+        assert Path(await found.path()).read_text().startswith("<!doctype html><html lang=en>")
+
+
+async def test_opened_version_fits_the_screen(
+    browser: Browser, console: Console, site: HostileSite
+) -> None:
+    async with tab(browser, console, "phone", bypass_csp=True) as opened:
+        page = opened.page
+        await opened.open(f"url?url={quote(site.urls[0])}")
+        await page.get_by_role("button", name="Show the version").first.click()
+        await page.locator("iframe.archived").wait_for()
+        assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert await opened.violations() == []
+
+
 async def test_token_in_the_link_leaves_the_address(browser: Browser, console: Console) -> None:
     async with tab(browser, console) as opened:
         assert console.token not in opened.page.url
@@ -113,7 +163,7 @@ async def test_console_asks_for_a_token(browser: Browser, console: Console) -> N
     page = await browser.new_page()
     await page.goto(console.route("hosts"))
     await page.get_by_label("Token").fill("wrong")
-    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_role("button", name="Log in").click()
     await page.get_by_role("alert").wait_for()
     await page.get_by_label("Token").fill(console.token)
     await page.keyboard.press("Enter")

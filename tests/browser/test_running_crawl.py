@@ -250,6 +250,26 @@ async def test_click_in_an_archived_page_sends_nothing(browser: Browser, running
         assert found.page.url.endswith(quote(url))
 
 
+async def test_erased_url_is_not_archived_any_more(browser: Browser, running: Running) -> None:
+    web = running.web
+    url = f"{web.host(FAILED)}/"
+    async with opened(browser, running) as found:
+        await explained(found, url, "fetched")
+        await found.page.get_by_role("button", name="Erase…").click()
+        await found.page.get_by_label("Also block the URL").check()
+        await found.page.locator(".effect", has_text="is blocked").wait_for()
+        await found.page.get_by_label(f"Type {url} to confirm").fill(url)
+        await confirm(found.page, "Erase")
+        await explained(found, url, "erased")
+        assert await found.page.get_by_role("button", name="Show the version").count() == 0
+        await found.open("erasures")
+        while await found.page.locator("tr", has_text=url).get_by_text("being erased").count():
+            await found.open("erasures")
+        assert url in await found.text()
+        await found.open("blocklist")
+        assert f"{authority(web, FAILED)}/" in await found.text()
+
+
 async def test_edited_scope_releases_pages(browser: Browser, running: Running) -> None:
     web = running.web
     async with opened(browser, running, "crawls") as found:
@@ -277,6 +297,12 @@ async def test_crawl_is_applied_paused_resumed_and_removed(
         await confirm(found.page, "Apply")
         await assert_requests(web, SECOND)
         card = section_of(found.page, "second")
+        await found.page.reload()
+        await found.open("hosts")
+        assert f"127.0.0.{SECOND}:" not in await found.text(), "no host of the other crawl"
+        await found.page.get_by_label("With URLs of").select_option("any crawl")
+        await found.page.get_by_text(web.host(SECOND)).wait_for()
+        await found.open("crawls")
         for name, state in (("Pause", "paused"), ("Resume", "active"), ("Remove", "removed")):
             await card.get_by_role("button", name=name).click()
             await confirm(found.page, name)
