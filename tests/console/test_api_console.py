@@ -92,7 +92,7 @@ def test_body_of_a_version_is_a_file_that_no_browser_opens(client: Client) -> No
     assert headers["content-disposition"] == 'attachment; filename="p"'
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["content-security-policy"].startswith("sandbox; default-src 'none'")
-    for query in ({"url": f"{PAGE}/other"}, {"url": PAGE, "at": 1.0}):
+    for query in ({"url": f"{PAGE}/other"}, {"url": PAGE, "at": "1.0"}):
         assert client.get("/v1/crawls/default/body", params=query).status_code == 404
 
 

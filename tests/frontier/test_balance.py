@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bench.balance import ALIKE, ONE_SLOW, equal, run_crawl, unequal
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -136,7 +137,7 @@ def test_site_stays_at_its_partition_for_one_gap_after_its_last_visit() -> None:
     others = [name for n in range(400) if partitions.of(name := f"o{n}.example") is home]
     for other in others[:40]:
         row = HostRow(other, f"http://{other}", Condition.CHECKED_OUT)
-        home.bench.load(Host(row))
+        home.bench.load(Host(row), DEFAULT_CRAWL)
     assert balance.choose(home, site, START) is not None
     host = HostRow(site, f"http://{site}", politeness=Politeness(delay=4.0))
     balance.record_visit(host, START)
