@@ -6,6 +6,8 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from gossamer.blocklist import Blocklist
 from gossamer.events import (
     BlocklistChanged,
@@ -14,6 +16,7 @@ from gossamer.events import (
     FleetPaused,
     HostCheckedOut,
     Outcome,
+    PageFetched,
     SeedAdded,
     SiteOverridden,
     SpeedSet,
@@ -45,7 +48,16 @@ from services.fetcher.outcome import (
     failed_result,
     make_events,
 )
-from services.fetcher.steps import Conversation, Delay, Emit, Fetch, StepResult, VisitLimits
+from services.fetcher.steps import (
+    Conversation,
+    Delay,
+    Emit,
+    Fetch,
+    Keep,
+    ReadKept,
+    StepResult,
+    VisitLimits,
+)
 from services.fetcher.visit import converse, refusal
 from services.frontier.service import Frontier
 from services.parser.options import Options
@@ -68,9 +80,15 @@ class VirtualFetcher(Processor):
     reads = (VISITS_ORDERED,)
 
     def __init__(
-        self, web: Web, epoch_of: Callable[[str], int], requests: list[tuple[float, float, str]]
+        self,
+        web: Web,
+        epoch_of: Callable[[str], int],
+        requests: list[tuple[float, float, str]],
+        kept: dict[str, PageFetched] | None,
     ):
         self._web, self._epoch_of, self._requests = web, epoch_of, requests
+        self._kept = kept
+        """The captures for other crawls by the names of their blobs; None to keep none."""
         self._blocklist = Blocklist()
         self.sent: list[tuple[str, Headers]] = []
         """The headers of each request, without those that every request has."""
@@ -148,10 +166,19 @@ class VirtualFetcher(Processor):
     ) -> Iterator[Event]:
         try:
             step = next(conversation) if result is None else conversation.send(result)
-            while isinstance(step, Emit):
-                yield from step.events
-                count_visit(next(e for e in step.events if isinstance(e, VisitEnded)))
-                step = conversation.send(StepResult(now, self._is_paused(crawl)))
+            while not isinstance(step, Delay | Fetch):
+                result = StepResult(now, self._is_paused(crawl))
+                match step:
+                    case Emit(events=events):
+                        yield from events
+                        count_visit(next(e for e in events if isinstance(e, VisitEnded)))
+                    case ReadKept(name=name):
+                        result = replace(result, page=(self._kept or {}).get(name))
+                    case Keep(page=page) if self._kept is not None:
+                        name = f"shared/{page.crawl}/{page.visit.id}"
+                        self._kept[name] = page
+                        result = replace(result, kept=name)
+                step = conversation.send(result)
         except StopIteration:
             return
         self._later(crawl, conversation, step, now)
@@ -189,6 +216,8 @@ class VirtualCrawl:
         self.dedup: Any = settings.pop("dedup", DedupSettings())
         self.archived: Any = settings.pop("archive", ArchiveSettings())
         records_limit: Any = settings.pop("records_limit", 0)
+        self.kept: dict[str, PageFetched] | None = {} if settings.pop("keeps", False) else None
+        """The captures that crawls share; None if they share none."""
         self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
         self.now = START
         self.requests: list[tuple[float, float, str]] = []
@@ -214,7 +243,7 @@ class VirtualCrawl:
 
         epoch_of = claimed_epoch if self.fate else lambda site: void_through + 1
         self.archive = Archive(self.folder, stores[1], self.archived, "me@example.org", "gossamer")
-        self.fetcher = VirtualFetcher(self.web, epoch_of, self.requests)
+        self.fetcher = VirtualFetcher(self.web, epoch_of, self.requests, self.kept)
         seen = (
             ReplicatedSeen(self.log, self.seen, lambda: self.now)
             if self.has_changelog
