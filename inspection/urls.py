@@ -9,6 +9,7 @@ from gossamer import clock
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.events.outcomes import OUTCOMES, WALLED, Outcome
 from gossamer.events.public import GONE_RULES, Gone
+from gossamer.events.records import TAKEN
 from gossamer.policies import NEVER
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
@@ -471,7 +472,8 @@ def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState,
         state = UrlState.PARKED if visit.outcome in PARKING_RULES else UrlState.REFUSED
         return state, f"Not fetched: {shown}."
     if visit.outcome in FETCHED:
-        parts = [f"Fetched {at} ({visit.status})", _publication(facts)]
+        shared = visit.reason if visit.reason.startswith(TAKEN) else ""
+        parts = [f"Fetched {at} ({visit.status})", shared, _publication(facts)]
         if facts.captures:
             parts.append("archived")
         answer = f"{', '.join(filter(None, parts))}. {next_visit}".rstrip()

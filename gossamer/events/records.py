@@ -184,6 +184,10 @@ class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):
     rank. A URL that waits no longer is ignored."""
 
 
+TAKEN = "taken from the capture of crawl"
+"""The beginning of the reason of a visit that makes no request."""
+
+
 class SharedCapture(Struct, frozen=True, gc=False):
     """The capture of a page by one crawl, which other crawls take as their own visit."""
 
@@ -198,7 +202,7 @@ class SharedCapture(Struct, frozen=True, gc=False):
     def reason(self) -> str:
         """A sentence for people about a visit that takes the capture."""
         at = datetime.fromtimestamp(self.at, UTC)
-        return f"taken from the capture of crawl {self.crawl} at {at:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{TAKEN} {self.crawl} at {at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 class Visit(Struct, frozen=True, gc=False):
