@@ -10,6 +10,8 @@ from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
 from tests.simulation.web import Sites
 
+SHARE_FOR = 600.0
+"""Seconds for which crawls share captures."""
 Key = tuple[str, str]
 """The id of a crawl, and a URL."""
 
@@ -42,6 +44,7 @@ class Crawl:
             max_depth=64,
             weight=self.weight,
             own_topic=self.own_topic,
+            share_for=SHARE_FOR,
             revisit=revisit,
         )
 

@@ -368,7 +368,8 @@ def _unfairness(
     weights = {crawl.id: crawl.weight for crawl in crawls}
     for at, order in orders:
         if times[0] < at <= times[1] and (crawl := order["crawl"]) in used:
-            used[crawl] += len(order["visits"]) / weights[crawl]
+            requests = sum(not visit.get("shared") for visit in order["visits"])
+            used[crawl] += requests / weights[crawl]
     most = sum(batch / weight for weight in weights.values())
     if max(used.values()) - min(used.values()) <= max(most, MAX_UNFAIRNESS * max(used.values())):
         return ""
@@ -395,6 +396,34 @@ def _times_with_queue(
     begin = max(min(ordered_at.values()), min(admitted_at.values()) + 2 * GRACE)
     waited = [ordered_at[url] for url, at in admitted_at.items() if at <= begin - GRACE]
     return begin, max(waited)
+
+
+def check_shared(story: Story, share_for: float) -> Iterator[str]:
+    """Yield each order that requests a page although another crawl had captured it within
+    *share_for* seconds, and each that shares a capture which is too old or was not made.
+
+    A capture counts from its outcome on, if that came before the end of the lease. Retries and
+    revisits may need a newer one.
+    """
+    ends = {order["order"]: order["expires_at"] for _, order in story.orders}
+    kept: dict[str, list[tuple[float, dict[str, Any]]]] = defaultdict(list)
+    for at, outcome in story.outcomes:
+        if outcome.get("kept") and at < ends.get(outcome["order"], 0.0):
+            kept[outcome["visit"]["url"]].append((at, outcome))
+    for at, order in story.orders:
+        for visit in order["visits"]:
+            oldest, url = order["at"] - share_for, visit["url"]
+            others = [
+                (known_at, one["started_at"])
+                for known_at, one in kept[url]
+                if one["crawl"] != order["crawl"] and one["started_at"] >= oldest
+            ]
+            shared = visit.get("shared")
+            if shared and shared["at"] not in [started_at for _, started_at in others]:
+                yield f"{order['crawl']} shares a capture of {url} that was not made in time"
+            is_first = not (visit.get("earlier") or visit.get("attempt"))
+            if not shared and is_first and any(known_at < at for known_at, _ in others):
+                yield f"{order['crawl']} requests {url}, which another crawl has just captured"
 
 
 def check_fruitless_orders(story: Story, sites: Sites) -> Iterator[str]:

@@ -21,7 +21,7 @@ from gossamer.web.url import host_key
 from services.frontier.politeness import MAX_RETURNED_ORDER_DELAY
 from tests.simulation import promises
 from tests.simulation.broker import Broker
-from tests.simulation.crawls import Crawl, Key, make_crawls
+from tests.simulation.crawls import SHARE_FOR, Crawl, Key, make_crawls
 from tests.simulation.fleet import Fleet, log_to, replace_backends
 from tests.simulation.harms import HARMS, MILD, RESTORES, SKEW, SLOW_FOR, SLOWING
 from tests.simulation.kernel import START, Sim
@@ -369,6 +369,7 @@ class Run:
         result.broken += promises.check_archived(self.story, self.fleet.folder, self.erased)
         result.broken += promises.check_crawl_of_page(self.broker, self.crawls)
         result.broken += promises.check_shares(self.story, self.crawls, self.batch, self.pauses)
+        result.broken += promises.check_shared(self.story, SHARE_FOR)
         result.broken += promises.check_fruitless_orders(self.story, sites)
         excused = self.excused + self.losses * self.batch * len(sites.sites)
         if self.far and self.scenario.interval:
