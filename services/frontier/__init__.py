@@ -13,9 +13,10 @@ Reading order
    (totals) with `harvest.py` (what visits have brought; `completeness.py` estimates from it how
    much is found).
    `partitions.py` claims partitions under epochs.
-4. `admission.py`, `checkout.py`, `checkin.py`: the three steps of a URL. They use `refusals.py`
-   (rules that refuse a URL), `robots.py` (robots.txt, and probes for soft 404) and `politeness.py`
-   (settings of sites, delays and backoffs), and `shared.py` (captures of other crawls).
+4. `admission.py` (for requested URLs: `urgent.py`), `checkout.py`, `checkin.py`: the three steps of
+   a URL. They use `refusals.py` (rules that refuse a URL), `robots.py` (robots.txt, and probes for
+   soft 404), `politeness.py` (settings of sites, delays and backoffs), and `shared.py` (captures of
+   other crawls).
 5. `ordering.py`: the strategies of a crawl, and the rank of a URL. `dispatch.py`, `pacing.py`:
    choices over all partitions. Which host is ordered next, and which fetcher gets its order; the
    speed of the crawl and the budget of its revisits.
@@ -117,6 +118,9 @@ rule refuses permanently, the first hundred of a site have a row each, and the o
 
 **Removed crawls.** The rows of a removed crawl are dropped site by site. Hosts stay, and so do the
 other crawls (`removal.py`).
+
+**Urgent URLs.** `gossamer fetch` requests visits before all others. Such a URL has a queue of its
+own, whose rank precedes any priority, and its crawl is served first (`urgent.py`).
 
 **Operators.** They set quiet hours, budgets and delays of sites, exclude sites, and set the speed
 of the crawl (`politeness.py`, `pacing.py`). A URL on the blocklist is neither admitted nor ordered,

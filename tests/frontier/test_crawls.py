@@ -217,6 +217,18 @@ def test_page_limit_of_one_crawl_does_not_limit_the_other() -> None:
     assert visits_by_crawl(sim) == {DEFAULT_CRAWL: 30, "b": 7}
 
 
+def test_changed_weight_holds_for_urls_that_wait_already() -> None:
+    sim = two_crawls(weight=1.0)
+    admit_to_both(sim, 600)
+    sim.run(START + 200.0)
+    changed_at, before = sim.now, visits_by_crawl(sim)
+    sim.define("b", weight=4.0)
+    sim.run(changed_at + 400.0)
+    after = visits_by_crawl(sim) - before
+    assert after.total() > 150
+    assert abs(after["b"] / 4.0 - after[DEFAULT_CRAWL]) <= 2 * BATCH
+
+
 def test_crawls_share_the_total_speed_by_their_weights() -> None:
     sim = two_crawls(weight=3.0)
     sim.handle(SpeedSet(at=START, speeds=(Speed("", pages=1.0),)))
