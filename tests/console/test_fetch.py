@@ -107,7 +107,7 @@ def test_route_requests_urls_and_returns_what_they_wait_for(
     answer = client.post(f"/v1/crawls/{DEFAULT_CRAWL}/fetch", json=body)
     assert answer.status_code == 200, answer.text
     found = answer.json()
-    assert found["change"]["effect"]["count"] == 1
+    assert found["effect"]["count"] == 1
     assert [(one["url"], one["has_ended"]) for one in found["urls"]] == [(f"{A}/new", False)]
     assert fetch.requests() == [("a.example", A, (f"{A}/new",))]
 
@@ -115,7 +115,7 @@ def test_route_requests_urls_and_returns_what_they_wait_for(
 def test_route_reports_a_dry_run_without_a_request(fetch: RequestCommand, client: Client) -> None:
     path = f"/v1/crawls/{DEFAULT_CRAWL}/fetch?dry_run=true"
     found = client.post(path, json={"urls": [f"{A}/new"], "wait": 30}).json()
-    assert found["change"]["id"] is None and found["urls"] == []
+    assert found["id"] is None and found["urls"] == []
     assert fetch.requests() == []
 
 

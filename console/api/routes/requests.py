@@ -7,7 +7,7 @@ from typing import Annotated
 
 from litestar import get, post
 from litestar.params import JSONBody, QueryParameter
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from changes.commit import Committed
 from changes.erasures import erase, make_request
@@ -74,10 +74,9 @@ class UrgentUrls(Change, kw_only=True):
     """Seconds to wait for the documents, at most."""
 
 
-class Urgent(Struct, frozen=True, kw_only=True):
-    """Requested visits, and what they have brought so far."""
+class Urgent(Committed, frozen=True, kw_only=True):
+    """The change that requests visits, and what they have brought so far."""
 
-    change: Committed
     urls: tuple[Fetched, ...]
     """Without the refused URLs; empty for a dry run."""
 
@@ -184,7 +183,7 @@ async def fetch(changer: FromRequest, reader: FromCrawl, data: JSONBody[UrgentUr
         if clock.steady() >= until or all(map(is_complete, found.values())):
             break
         await asyncio.sleep(POLL_INTERVAL)
-    return Urgent(change=change, urls=tuple(found.values()))
+    return Urgent(id=change.id, effect=change.effect, urls=tuple(found.values()))
 
 
 @post(
