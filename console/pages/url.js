@@ -226,6 +226,10 @@ function actions(found, crawl, reload) {
     ? { title: "Retry the URL", path: "retry", verb: "Retry" }
     : { title: "Fetch the URL again", path: "refetch", verb: "Fetch again" };
   return [
+    button("Fetch now", () => run({
+      title: "Fetch the URL now", text: "It is visited before all others, as soon as its host may be visited.",
+      method: "POST", path: crawlPath(crawl, "fetch"), body: () => ({ urls: [url] }), verb: "Fetch now",
+    })),
     button(again.verb, () => run({
       ...again, text: "It is queued again, and is visited when its host may be visited.",
       method: "POST", path: crawlPath(crawl, again.path), body: () => ({ urls: [url] }),

@@ -137,6 +137,16 @@ async def test_url_is_fetched_again(browser: Browser, console: Console, site: Ho
         await assert_audited(opened, "refetch")
 
 
+async def test_url_is_fetched_before_all_others(
+    browser: Browser, console: Console, site: HostileSite
+) -> None:
+    async with tab(browser, console) as opened:
+        await opened.open(f"url?url={quote(site.urls[0])}")
+        await press(opened.page.get_by_role("button", name="Fetch now"))
+        await confirm(opened.page)
+        await assert_audited(opened, "fetch")
+
+
 async def test_dead_letters_are_discarded(browser: Browser, console: Console) -> None:
     async with tab(browser, console) as opened:
         page = opened.page
