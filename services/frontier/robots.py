@@ -22,6 +22,10 @@ host. Passing on counts as a redirect, so a circle of hosts ends at the limit of
 hosts may also redirect to files at each other that are not the robots.txt of a host. Then each host
 waits for a visit to the other, and backs off as if its robots.txt were unreachable.
 
+**Sitemaps.** All crawls with URLs at a host visit the sitemaps that its robots.txt names, as far as
+their scopes allow. A crawl that comes while the rules are valid gets the names from the row of the
+rules, at its first URL there.
+
 **Probes.** Each host has one visit to a path that cannot exist, which finds its signature. A probe
 has an order of its own, and does not change the queue. It is made after some visits, so that a host
 with few pages is not asked for one more. If two URLs of the host have the same text, or similar
@@ -31,7 +35,7 @@ without a signature. Only a probe that sent no request is repeated. The text of 
 later, from dedup.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -95,7 +99,8 @@ class RobotsOutcomes:
         if isinstance(event, VisitEnded) and _redirects_elsewhere(event):
             return self._disallow_until_answered(partition, host, row, event, now)
         if event.robots and not event.robots.forbidden:
-            partition.learn_robots(host, RobotsRow(event.host, event.robots))
+            row_of_file = RobotsRow(event.host, event.robots, sitemaps=event.sitemaps)
+            partition.learn_robots(host, row_of_file)
             return reset_failures(row, ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE), None
         if event.outcome is Outcome.PRIVATE_ADDRESS:
             # The rules do not matter: each queued URL gets this outcome, and none is requested.
@@ -139,7 +144,9 @@ class RobotsOutcomes:
         copy = _last_read_rules(partition, host)
         if copy and kind == ROBOTS_FAILURE:
             rules = replace(copy, expires_at=until)
-            partition.learn_robots(host, RobotsRow(event.host, rules, since))
+            before = partition.robots(host)
+            sitemaps = before.sitemaps if before else ()
+            partition.learn_robots(host, RobotsRow(event.host, rules, since, sitemaps=sitemaps))
             return row, None
         rules = _make_forbidding_rules(event, now, until)
         partition.learn_robots(host, RobotsRow(event.host, rules, since, copy=copy))
@@ -249,7 +256,11 @@ def make_forbidden_answer(request: QueuedUrl, cause: str, now: float) -> RobotsA
 
 def _is_robots_of_its_host(request: RobotsRequested | QueuedUrl) -> bool:
     """Return whether the file is the robots.txt of the host where it lies."""
-    return request.url == f"{host_key(request.url)}/robots.txt"
+    return request.url == _robots_url(host_key(request.url))
+
+
+def _robots_url(host: str) -> str:
+    return f"{host}/robots.txt"
 
 
 def _make_answer(
@@ -289,21 +300,19 @@ def _allow_all(
 
 
 def discover_sitemaps(
-    event: RobotsEvent, crawl: CrawlDefined | None, now: float
+    host: str, sitemaps: Sequence[str], crawl: CrawlDefined, now: float, visit: str = ""
 ) -> Iterable[UrlsDiscovered]:
-    """Return the discoveries of the sitemaps in a robots.txt, without those *crawl* excludes."""
-    if not event.sitemaps or crawl is None:
-        return ()
+    """Return the discoveries of the *sitemaps* in the robots.txt of *host*, without those that
+    *crawl* excludes. *visit*: the id of the visit that has just read the file."""
     named = [
         Discovery(url, SITEMAP_DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP)
-        for url in event.sitemaps
+        for url in sitemaps
     ]
     # Blocklisted sitemaps are refused at admission, and parked.
     found = [one for one in named if exclusion_of(crawl, Blocklist(), one) is None]
     # The via is the host whose rules these are, even if the file lies at another host: the sitemaps
     # count as links of the first host's site.
-    via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.host}/robots.txt"
-    return group_by_site(found, via, event.crawl, now)
+    return group_by_site(found, visit or f"robots@{_robots_url(host)}", crawl.crawl, now)
 
 
 def reason_for_backoff(event: RobotsEvent) -> str:

@@ -574,6 +574,8 @@ class RobotsRow(Row, frozen=True):
     """The rules that were last read from the file, while others are in force; null if none were."""
     usage_files: tuple[UsageFile, ...] = ()
     """The host's usage files that were visited, also those that say nothing."""
+    sitemaps: tuple[str, ...] = ()
+    """The URLs of the sitemaps that the file names, for crawls that come later."""
 
 
 class QueuedUrl(Row, frozen=True):

@@ -79,7 +79,7 @@ from services.frontier.rows import (
 from services.frontier.shared import SharedCaptures
 from services.frontier.shares import Shares
 from services.frontier.urgent import UrgentRequests
-from services.frontier.workbench import servable_crawls
+from services.frontier.workbench import Host, servable_crawls
 
 OF_A_CRAWL_ALONE = (
     UrlsAdmitted,
@@ -325,22 +325,56 @@ class Frontier(Processor):
         }
 
     def _admit_urls(self, partition: Partition, event: UrlsAdmitted, now: float) -> Output:
-        event, late = self._erasures.remove_erased_links(partition, event, now)
+        event, outputs = self._erasures.remove_erased_links(partition, event, now)
+        new_at = self._hosts_new_to(partition, event)
         if event.urls:
             partition.sites.enter(event.site)
         admit = self._admission.promote if event.promoted else self._admission.admit
         if event.urls and is_requisite(event.urls[0]):
             admit = self._requisites.admit
         admit(partition, event, self._crawl_of(partition), now, self._offset_and_time(event))
-        return late
+        return [*outputs, *self._discover_stored_sitemaps(partition, new_at, now)]
+
+    def _hosts_new_to(self, partition: Partition, event: UrlsAdmitted) -> list[Host]:
+        """Return the hosts of *event* that other crawls have visited, and its crawl has not."""
+        if len(self._definitions) < 2:
+            return []
+        keys = dict.fromkeys(host_key(found.url) for found in event.urls)
+        hosts = (partition.find(event.site, key) for key in keys)
+        return [host for host in hosts if host.stored and partition.crawl not in host.row.crawls]
+
+    def _discover_stored_sitemaps(
+        self, partition: Partition, hosts: Iterable[Host], now: float
+    ) -> Iterator[Event]:
+        """Yield the discoveries of the sitemaps that the valid robots.txt files of *hosts* name, if
+        the crawl has URLs there now."""
+        crawl = self._crawl_of(partition)
+        for host in hosts if crawl else ():
+            robots = partition.robots(host)
+            is_valid = robots is not None and robots.rules.expires_at > now
+            if crawl and robots and is_valid and partition.crawl in host.row.crawls:
+                yield from discover_sitemaps(host.row.host, robots.sitemaps, crawl, now)
+
+    def _discover_sitemaps(
+        self, partition: Partition, event: VisitEnded | RobotsAnswered, now: float
+    ) -> Iterator[Event]:
+        """Yield the discoveries of the sitemaps in a robots.txt, for all crawls of the host."""
+        if not event.sitemaps:
+            return
+        visit = event.visit.id if isinstance(event, VisitEnded) else ""
+        crawls = {event.crawl, *partition.find(event.site, event.host).row.crawls}
+        for each in partition.all_crawls:
+            crawl = self._crawl_of(each)
+            if each.crawl in crawls and crawl and not crawl.removed:
+                yield from discover_sitemaps(event.host, event.sitemaps, crawl, now, visit)
 
     def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Output:
         self._check_in.apply_outcome(partition, event, now)
         if not event.visit.shared:
             self._pacing.charge_bytes(event.received)
-        if partition.is_removed or partition.erasures.covers(event.visit):
+        if partition.erasures.covers(event.visit):
             return ()
-        return discover_sitemaps(event, self._crawl_of(partition), now)
+        return self._discover_sitemaps(partition, event, now)
 
     def _request_robots(self, partition: Partition, event: RobotsRequested, now: float) -> Output:
         partition.sites.enter(event.site)
@@ -367,7 +401,7 @@ class Frontier(Processor):
         if not partition.find(event.site, event.host).stored:
             return ()  # The host was erased.
         self._robots.handle_answer(partition, event, now)
-        return discover_sitemaps(event, self._crawl_of(partition), now)
+        return self._discover_sitemaps(partition, event, now)
 
     def _change_override(self, event: SiteOverridden | HostOverridden, now: float) -> None:
         self._overrides.change(event)

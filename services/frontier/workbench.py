@@ -155,6 +155,7 @@ def size_of_robots(cached: CachedRobots) -> int:
     usage = [one for rules in both for one in rules.usage]
     texts = [rules.lines for rules in both]
     texts += [one.value + one.pattern for one in usage]
+    texts += cached.row.sitemaps
     return ENTRY_BYTES * (2 + len(usage)) + sum(map(len, texts))
 
 

@@ -94,3 +94,20 @@ def test_sitemap_visits_keep_the_delay(crawl: VirtualCrawl) -> None:
     for host in ("http://a.test/", "http://b.test/"):
         requests = sorted(request for request in crawl.requests if request[2].startswith(host))
         assert all(later[0] - earlier[1] >= 1.0 for earlier, later in pairwise(requests))
+
+
+@pytest.mark.parametrize("later", [0.0, 600.0, 2 * DAY])
+def test_each_crawl_of_a_host_visits_its_sitemaps(tmp_path: Path, later: float) -> None:
+    crawl = VirtualCrawl(tmp_path, Web(), delay=1.0)
+    crawl.define("http://a.test/", scope='domain("a.test") or domain("b.test")')
+    if later:
+        crawl.run()
+        crawl.now += later
+    crawl.define("http://a.test/of-b", scope='domain("a.test")', crawl="b")
+    crawl.run()
+    requests = Counter(url for _, _, url in crawl.requests)
+    assert requests["http://a.test/robots.txt"] == 1 + (later > DAY)
+    assert requests["http://a.test/missing.xml"] == 2
+    assert requests["http://b.test/three.xml"] == 1, "of the crawl with this host in its scope"
+    found = crawl._store().table(UrlRow).get(("b", "http://a.test"), "http://a.test/one.xml.gz")
+    assert found and (found.outcome, found.origin.purpose) == (Outcome.PAGE, Purpose.SITEMAP)

@@ -144,3 +144,19 @@ def test_crashes_lose_no_statement(tmp_path: Path, seed: int) -> None:
     assert crawl.run()
     (found,) = read_usage(opened(crawl, tmp_path), PAGE, crawl.now)
     assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENSE}
+
+
+@pytest.mark.parametrize("later", [0.0, 600.0])
+def test_crawl_that_mines_visits_usage_files_at_a_host_of_another(
+    tmp_path: Path, later: float
+) -> None:
+    crawl = VirtualCrawl(tmp_path, Site(), usage_files="when needed")
+    crawl.define(PAGE)
+    if later:
+        crawl.run()
+        crawl.now += later
+    assert TDMREP not in [url for _, _, url in crawl.requests]
+    crawl.define(f"{PAGE}0", crawl="b", purposes=("train-ai",))
+    crawl.run()
+    requests = Counter(url for _, _, url in crawl.requests)
+    assert (requests[ROBOTS], requests[TDMREP]) == (1, 1)
