@@ -23,8 +23,9 @@ from console.api.identity import (
     check_same_origin,
 )
 from console.api.limits import Rate, RateLimit
+from console.api.tokens import digest_of
 from gossamer import clock
-from gossamer.errors import BadSettings
+from gossamer.errors import BadSettings, GossamerError
 from gossamer.settings.api import ApiSettings
 
 OPEN = "open"
@@ -91,12 +92,19 @@ class Gate:
         if host not in self._hosts:
             raise BadSettings(f"host {host[:100]!r} is not in api.names")
 
+    def is_identified(self, connection: Connection) -> bool:
+        """Return whether the identity of a request that lasts long is still valid."""
+        try:
+            self.identities.identify(_credentials(connection), self._now())
+        except GossamerError:
+            return False
+        return True
+
     def _identify(self, connection: Connection) -> Actor:
-        peer = connection.client.host if connection.client else ""
-        has_token = "authorization" in connection.headers
+        given = _credentials(connection)
+        peer, has_token = given.peer, "authorization" in connection.headers
         if has_token:
             self._check_logins(peer)
-        given = Credentials(peer, connection.headers, connection.cookies.get(COOKIE, ""))
         try:
             return self.identities.identify(given, self._now())
         except Unidentified:
@@ -120,7 +128,12 @@ class Gate:
         except Unidentified:
             self._note_failure(peer)
             raise
-        return self.identities.sessions.begin(actor, self._now())
+        return self.identities.sessions.begin(actor, digest_of(token), self._now())
+
+
+def _credentials(connection: Connection) -> Credentials:
+    peer = connection.client.host if connection.client else ""
+    return Credentials(peer, connection.headers, connection.cookies.get(COOKIE, ""))
 
 
 def allowed_hosts(settings: ApiSettings, port: int) -> frozenset[str]:

@@ -75,17 +75,25 @@ class Credentials(NamedTuple):
     """The value of the cookie."""
 
 
+class Session(NamedTuple):
+    """A session of a browser."""
+
+    actor: Actor
+    digest: str
+    """The SHA-256 of the token that began it. The session ends with the token."""
+
+
 class Sessions:
     """Sessions of browsers, in memory: a restart ends all of them."""
 
     def __init__(self) -> None:
-        self._sessions = OrderedDict[str, Actor]()
+        self._sessions = OrderedDict[str, Session]()
 
-    def begin(self, actor: Actor, now: float) -> tuple[str, Actor]:
-        """Return the id of a new session, and its actor."""
+    def begin(self, actor: Actor, digest: str, now: float) -> tuple[str, Actor]:
+        """Return the id of a new session, which a token with this *digest* began, and its actor."""
         session = secrets.token_urlsafe(32)
         started = Actor(actor.name, actor.role, actor.crawls, True, now + SESSION_SECONDS)
-        self._sessions[session] = started
+        self._sessions[session] = Session(started, digest)
         if len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return session, started
@@ -94,10 +102,10 @@ class Sessions:
         """End a session; nothing happens if there is none."""
         self._sessions.pop(session, None)
 
-    def find(self, session: str, now: float) -> Actor | None:
-        """Return the actor of a session that has not ended at *now*."""
+    def find(self, session: str, now: float) -> Session | None:
+        """Return a session that has not ended at *now*."""
         found = self._sessions.get(session)
-        if found is None or found.expires_at is None or now >= found.expires_at:
+        if found is None or found.actor.expires_at is None or now >= found.actor.expires_at:
             self.end(session)
             return None
         return found
@@ -122,11 +130,23 @@ class Identities:
         authorization = given.headers.get("authorization", "")
         if authorization[: len(BEARER)].lower() == BEARER:
             return self.of_token(authorization[len(BEARER) :].strip(), now)
-        if given.session and (actor := self.sessions.find(given.session, now)):
+        if given.session and (actor := self._of_session(given.session, now)):
             return actor
         if has_proxy_headers:
             return self._of_proxy(given.headers)
         raise Unidentified("a token is needed: Authorization: Bearer TOKEN, or open the link")
+
+    def _of_session(self, id_: str, now: float) -> Actor | None:
+        """Return the actor of a session, with the role that its token has now. A revoked or expired
+        token ends the session."""
+        if (session := self.sessions.find(id_, now)) is None:
+            return None
+        found = self._tokens.find_digest(session.digest, now)
+        if found is None:
+            self.sessions.end(id_)
+            return None
+        name, grant = found
+        return Actor(f"token:{name}", grant.role, grant.crawls, True, session.actor.expires_at)
 
     def of_token(self, secret: str, now: float) -> Actor:
         """Return the actor of a token. Raise Unidentified if it is unknown or expired."""

@@ -7,6 +7,7 @@ reads slowly gets the newest data, and not the data in between.
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 
 import msgspec
 from litestar.response import ServerSentEventMessage
@@ -22,8 +23,8 @@ HEARTBEAT_SECONDS = 15.0
 """Seconds without data after which a comment is sent, so that proxies keep the connection."""
 RETRY_MILLISECONDS = 3000
 MAX_ACTOR_STREAMS, MAX_STREAMS = 10, 100
-Sample = Callable[[], Awaitable[bytes]]
-"""Reads the present data of a crawl, as JSON."""
+Sample = Callable[[], Awaitable[tuple[bytes, bytes]]]
+"""Reads the present data of a crawl, as JSON: without its time, which is no change, and with it."""
 
 
 class Live:
@@ -32,6 +33,11 @@ class Live:
     def __init__(self) -> None:
         self._feeds: dict[str, _Feed] = {}
         self._streams = Counter[str]()
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """End all streams, because the server stops. They would last for ever."""
+        self._stopping.set()
 
     def check(self, actor: Actor) -> None:
         """Raise Busy if the actor, or all actors together, have too many streams."""
@@ -39,19 +45,25 @@ class Live:
             raise Busy("too many streams of live data at once; close another page")
 
     async def follow(
-        self, actor: Actor, key: str, topic: str, sample: Sample, interval: float
+        self,
+        actor: Actor,
+        key: str,
+        topic: str,
+        sample: Sample,
+        interval: float,
+        is_valid: Callable[[], bool] = lambda: True,
     ) -> AsyncIterator[ServerSentEventMessage]:
         """Yield the data of *sample* whenever it changes, as events of *topic*.
 
         Streams with the same *key* share one sampler, which reads every *interval* seconds. The
-        stream ends with the session of the *actor*.
+        stream ends when *is_valid* does not hold for the *actor* any more, and at `stop`.
         """
         self._streams[actor.name] += 1
-        feed = self._feeds.setdefault(key, _Feed(sample, interval))
+        feed = self._feeds.setdefault(key, _Feed(sample, interval, self._stopping))
         feed.clients += 1
         try:
             async for data in feed.changes():
-                if actor.expires_at is not None and clock.now() >= actor.expires_at:
+                if not is_valid():
                     return
                 if data is None:
                     yield ServerSentEventMessage(comment="alive")
@@ -73,10 +85,10 @@ class Live:
 class _Feed:
     """The newest data of a crawl. The client that finds it old reads it for all."""
 
-    def __init__(self, sample: Sample, interval: float) -> None:
-        self._sample, self._interval = sample, interval
+    def __init__(self, sample: Sample, interval: float, stopping: asyncio.Event) -> None:
+        self._sample, self._interval, self._stopping = sample, interval, stopping
         self._lock = asyncio.Lock()
-        self._data = b""
+        self._data = self._compared = b""
         self._read_at = float("-inf")
         self.clients = 0
         self.version = 0
@@ -84,7 +96,7 @@ class _Feed:
     async def changes(self) -> AsyncIterator[bytes | None]:
         """Yield the data whenever it has changed, and None if it has not for a while."""
         seen, sent_at = 0, clock.steady()
-        while True:
+        while not self._stopping.is_set():
             await self._refresh()
             now = clock.steady()
             if self.version != seen:
@@ -93,16 +105,17 @@ class _Feed:
             elif now - sent_at >= HEARTBEAT_SECONDS:
                 sent_at = now
                 yield None
-            await asyncio.sleep(self._interval)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), self._interval)
 
     async def _refresh(self) -> None:
         async with self._lock:
             if clock.steady() - self._read_at < self._interval / 2:
                 return
-            data = await self._sample()
+            compared, self._data = await self._sample()
             self._read_at = clock.steady()
-            if data != self._data:
-                self._data, self.version = data, self.version + 1
+            if compared != self._compared:
+                self._compared, self.version = compared, self.version + 1
 
 
 def encode(data: Struct) -> bytes:

@@ -7,12 +7,12 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.api.tokens import Tokens, new_secret, write_private
+from console.api.tokens import Tokens, new_secret, published
 from console.listening import listen
 from gossamer.settings.api import ApiSettings
 from inspection.crawl import open_crawl
@@ -30,7 +30,7 @@ TOKEN_FILE = "console-token"
 STOP_INTERVAL = 0.2
 """Seconds between two checks of the stop event beside a crawl."""
 STOP_SECONDS = 1
-"""Seconds for requests in flight at the end. Streams of live data would last for ever."""
+"""Seconds for requests in flight at the end."""
 MAX_CONNECTIONS = 500
 MAX_HEAD_BYTES = 32 << 10
 
@@ -43,6 +43,8 @@ class Site(NamedTuple):
     port: int
     token: str | None
     """The generated token, if no token file and no proxy is set."""
+    token_file: Path | None = None
+    """The file that the generated token is in."""
 
     @property
     def address(self) -> str:
@@ -63,20 +65,16 @@ class Site(NamedTuple):
 @contextmanager
 def listening(settings: ApiSettings, port: int, token_file: Path | None) -> Iterator[Site]:
     """Listen within the block; a generated token is in *token_file*, readable for its owner alone,
-    until the end. Raise BadSettings if the port is in use.
+    until the end, unless another console has its own there. Raise BadSettings if the port is in
+    use.
     """
     with listen(port, settings.address) as listener:
         if settings.tokens_file or settings.trusted_proxies:
             yield Site(listener, settings, port, None)
             return
         token = new_secret()
-        if token_file:
-            write_private(token_file, token)
-        try:
-            yield Site(listener, settings, port, token)
-        finally:
-            if token_file:
-                token_file.unlink(missing_ok=True)
+        with published(token_file, token) if token_file else nullcontext(False) as is_in_file:
+            yield Site(listener, settings, port, token, token_file if is_in_file else None)
 
 
 def serve(site: Site, opening: "Opening", place: "Place") -> None:
@@ -94,9 +92,7 @@ def serve_beside(
     """
     folder = opened.folder.path
     token_file = folder / TOKEN_FILE
-    if site.token:
-        write_private(token_file, site.token)
-    try:
+    with published(token_file, site.token) if site.token else nullcontext():
         is_needed = config.settings.notify.is_enabled
         while not (is_needed or select.select([site.listener], [], [], STOP_INTERVAL)[0]):
             if stop.is_set():
@@ -111,9 +107,6 @@ def serve_beside(
         while thread.is_alive():
             server.should_exit = stop.is_set()
             thread.join(STOP_INTERVAL)
-    finally:
-        if site.token:
-            token_file.unlink(missing_ok=True)
 
 
 def _server(site: Site, opening: "Opening", place: "Place") -> "uvicorn.Server":
@@ -123,8 +116,9 @@ def _server(site: Site, opening: "Opening", place: "Place") -> "uvicorn.Server":
 
     settings = site.settings
     tokens = Tokens(settings.tokens_file, site.token)
+    app = make_app(opening, place, settings, tokens, site.port)
     config = uvicorn.Config(
-        make_app(opening, place, settings, tokens, site.port),
+        app,
         log_level="warning",
         access_log=False,
         proxy_headers=False,
@@ -135,4 +129,11 @@ def _server(site: Site, opening: "Opening", place: "Place") -> "uvicorn.Server":
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
-    return uvicorn.Server(config)
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            """Stop. The streams end themselves: cancelled ones would be logged as errors."""
+            app.state.live.stop()
+            await super().shutdown(sockets)
+
+    return Server(config)

@@ -3,10 +3,13 @@
 A token has 256 random bits, so a plain hash suffices: nobody can try all of them.
 """
 
+import fcntl
 import hmac
 import os
 import secrets
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -66,8 +69,12 @@ class Tokens:
     def find(self, secret: str, now: float) -> tuple[str, Grant] | None:
         """Return the name and the grant of a token; None if it is unknown or expired at *now*, in
         epoch seconds."""
+        return self.find_digest(digest_of(secret), now)
+
+    def find_digest(self, digest: str, now: float) -> tuple[str, Grant] | None:
+        """Return the name and the grant of the token with this SHA-256, as `find` does."""
         self._reread()
-        digest, found = digest_of(secret), None
+        found = None
         # All are compared, so that the duration says nothing about which one is similar.
         for name, token in self._tokens.items():
             if hmac.compare_digest(digest, token.sha256.lower()):
@@ -135,8 +142,34 @@ def add_token(file: Path, name: str, grant: Grant, expires_at: float | None) -> 
     return secret
 
 
-def write_private(file: Path, text: str) -> None:
-    """Write *text* into *file*, which only its owner can read, also if it existed before."""
+@contextmanager
+def published(file: Path, token: str) -> Iterator[bool]:
+    """Keep *token* in *file*, readable for its owner alone, within the block.
+
+    If another process has its token there, that file is left alone. Yield whether *token* is in the
+    file.
+    """
+    if _is_in_use(file):
+        yield False
+        return
     file.unlink(missing_ok=True)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE), "w") as out:
-        out.write(text)
+        # The lock ends with the process, also if it is killed and the file stays.
+        fcntl.flock(out, fcntl.LOCK_EX)
+        out.write(token)
+        out.flush()
+        try:
+            yield True
+        finally:
+            file.unlink(missing_ok=True)
+
+
+def _is_in_use(file: Path) -> bool:
+    try:
+        with file.open("rb") as found:
+            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False

@@ -35,8 +35,10 @@ def run(options: argparse.Namespace) -> int:
     token_file = folder / TOKEN_FILE if folder else None
     with listening(settings.api, options.port or settings.api.port, token_file) as site:
         say(f"Console: {site.link}")
-        if site.token and token_file:
-            say(f"The link logs you in. Programs find its token in {token_file}.")
+        if site.token_file:
+            say(f"The link logs you in. Programs find its token in {site.token_file}.")
+        elif site.token:
+            say("The link logs you in. It has the token of this process.")
         say(f"API: {site.address}/schema/openapi.json describes it. Ctrl-C stops.")
         serve(site, lambda: open_from(options), Place(folder, settings))
     return 0

@@ -45,11 +45,11 @@ def client_of(app: Litestar, token: str | None = TOKEN) -> Iterator[Client]:
 
 
 @contextmanager
-def serving(data: Path, **settings: Any) -> Iterator[str]:
+def serving(data: Path, tokens: Tokens | None = None, **settings: Any) -> Iterator[str]:
     """Serve the folder *data* to real connections in the block; return the URL."""
     with listen(0) as listener:
         port = listener.getsockname()[1]
-        app = make_api(data, port=port, **settings)
+        app = make_api(data, tokens, port, **settings)
         config = uvicorn.Config(
             app, log_level="error", access_log=False, timeout_graceful_shutdown=1
         )

@@ -168,6 +168,33 @@ def test_session_of_a_browser_begins_with_a_token_and_ends(client: Client) -> No
     assert client.get(STATUS).status_code == 401
 
 
+def test_session_ends_with_its_token_and_has_its_present_role(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    secret = add_token(file, "ann", Grant("admin"), None)
+    with client_of(make_api(data, Tokens(file)), token=None) as client:
+        assert client.post("/v1/session", json={"token": secret}).status_code == 200
+        assert client.get("/v1/session").json()["role"] == "admin"
+        file.write_text(file.read_text().replace('"admin"', '"view"'))
+        assert client.get("/v1/session").json()["role"] == "view"
+        entry = file.read_text()
+        file.write_text("")
+        assert client.get(STATUS).status_code == 401
+        file.write_text(f"{entry}# Here again.")
+        assert client.get(STATUS).status_code == 401, "the session has ended"
+
+
+def test_second_console_of_a_folder_leaves_the_token_of_the_first(tmp_path: Path) -> None:
+    file, settings = tmp_path / "console-token", ApiSettings()
+    file.write_text("of a process that was killed")
+    with listening(settings, 0, file) as first:
+        assert first.token_file == file and file.read_text() == first.token
+        with listening(settings, 0, file) as second:
+            assert second.token and second.token_file is None
+            assert file.read_text() == first.token
+        assert file.read_text() == first.token
+    assert not file.exists()
+
+
 def test_other_sites_cannot_log_a_browser_in(client: Client) -> None:
     refused = client.post(
         "/v1/session", json={"token": TOKEN}, headers={"Origin": "https://evil.example"}

@@ -1,6 +1,10 @@
 """Live data as server-sent events."""
 
 import json
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -10,12 +14,16 @@ import httpx
 import pytest
 
 from console.api.live import MAX_ACTOR_STREAMS
+from console.api.tokens import Tokens, add_token
 from console.cli.main import main
+from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.settings.api import Grant
 from inspection.folder import Folder
 from services.frontier.rows import TallyRow
 from tests.console.served import TOKEN, serving
 
+RUN = "import sys; from console.cli.main import main; sys.exit(main(sys.argv[1:]))"
 TIMEOUT = 60.0
 LIVE = "/v1/live?crawl=default"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
@@ -47,7 +55,8 @@ def test_changes_of_the_overview_are_sent(client: httpx.Client, data: Path) -> N
     with client.stream("GET", LIVE) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         found = overviews(response)
-        assert next(found)["admitted"] == 0
+        first = next(found)
+        assert first["admitted"] == 0 and abs(first["at"] - clock.now()) < 600
         opened = Folder(data).open()
         opened.store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "0/4", admitted=9))
         opened.store.flush()
@@ -69,3 +78,41 @@ def test_streams_of_one_actor_are_limited(client: httpx.Client) -> None:
 def test_stream_needs_an_identity_and_a_known_topic(client: httpx.Client) -> None:
     assert client.get(LIVE, headers={"Authorization": "Bearer x"}).status_code == 401
     assert client.get(f"{LIVE}&topics=odd").status_code == 400
+
+
+def test_stream_ends_when_its_token_is_revoked(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    headers = {"Authorization": f"Bearer {add_token(file, 'ann', Grant('view'), None)}"}
+    with (
+        serving(data, Tokens(file)) as url,
+        httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT) as client,
+        client.stream("GET", LIVE) as response,
+    ):
+        found = overviews(response)
+        assert next(found)["admitted"] == 0
+        file.write_text("")
+        opened = Folder(data).open()
+        opened.store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "0/4", admitted=9))
+        opened.store.flush()
+        opened.database.close()
+        assert [*found] == []
+
+
+def test_console_with_an_open_stream_stops_without_an_error(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    command = [sys.executable, "-c", RUN, "console", "--data", str(data), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as console:
+        assert console.stdout and console.stderr
+        while b"stops" not in console.stdout.readline():
+            pass
+        headers = {"Authorization": f"Bearer {(data / 'console-token').read_text()}"}
+        url = f"http://127.0.0.1:{port}{LIVE}"
+        with httpx.stream("GET", url, headers=headers, timeout=TIMEOUT) as response:
+            found = overviews(response)
+            assert next(found)["crawl"]
+            console.send_signal(signal.SIGTERM)
+            assert [*found] == []
+        assert console.stderr.read() == b""
+    assert console.returncode == 0
+    assert not (data / "console-token").exists()

@@ -8,7 +8,7 @@ from litestar.params import QueryParameter
 from litestar.response import ServerSentEvent
 from msgspec.structs import replace
 
-from console.api.gate import ROLE, actor_in
+from console.api.gate import ROLE, Gate, actor_in
 from console.api.lags import LagSampler
 from console.api.live import FLEET_SECONDS, FOLDER_SECONDS, Live, encode
 from console.api.parameters import BY_QUERY, FromCrawl
@@ -27,23 +27,27 @@ async def get_live(
     """Server-sent events: the overview of a crawl whenever it changes, sampled each second in a
     folder and each five seconds in a fleet."""
     live: Live = state.live
+    gate: Gate = state.gate
     lags: LagSampler = state.lags
     actor = actor_in(request.scope)
     live.check(actor)
     is_fleet = await reader.read(lambda crawl: crawl.fleet)
 
-    def read(crawl: OpenCrawl) -> bytes:
+    def read(crawl: OpenCrawl) -> tuple[bytes, bytes]:
         overview = read_overview(crawl, lags.times)
-        # The time alone is no change.
-        return encode(replace(overview, at=0.0))
+        return encode(replace(overview, at=0.0)), encode(overview)
 
-    async def sample() -> bytes:
+    async def sample() -> tuple[bytes, bytes]:
         await lags.sample(reader)
         return await reader.read(read)
 
     interval = FLEET_SECONDS if is_fleet else FOLDER_SECONDS
     key = f"{topics}/{reader.crawl or ''}"
-    return ServerSentEvent(live.follow(actor, key, topics, sample, interval))
+
+    def is_valid() -> bool:
+        return gate.is_identified(request)
+
+    return ServerSentEvent(live.follow(actor, key, topics, sample, interval, is_valid))
 
 
 ROUTES = (get_live,)
