@@ -213,6 +213,7 @@ def run(options: argparse.Namespace) -> int:
             _failures(opened, progress, waiting),
             failed,
             options.verbose,
+            _chosen(opened, progress),
         )
         say(*summary(ended))
         print_lines(report(ended))
@@ -243,6 +244,13 @@ def _pages_of_crawls(opened: Opened, request: CrawlRequest | None) -> int:
     """Return the pages so far of the crawls that the run will have."""
     crawls = {*active_crawls(opened.log), *([request.crawl] if request else [])}
     return read_progress(opened, sorted(crawls)).pages
+
+
+def _chosen(opened: Opened, progress: Progress) -> str:
+    """Return the value of `--crawl` that commands about a crawl of the run need."""
+    if sum(not crawl.removed for crawl in definitions_of(opened.log).values()) <= 1:
+        return ""
+    return next(iter(progress.crawls)) if len(progress.crawls) == 1 else "ID"
 
 
 def _failures(opened: Opened, progress: Progress, waiting: Waiting) -> tuple[Failure, ...]:

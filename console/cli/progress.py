@@ -125,6 +125,9 @@ class Ended:
     failed_seeds: Mapping[str, SeedFailure]
     """Seed → why it gave no page; empty if a seed gave one."""
     verbose: bool = False
+    chosen: str = ""
+    """The value of `--crawl` in suggested commands: the crawl, or `ID` for one of several; "" if
+    the folder has one crawl."""
 
 
 def report(run: Ended) -> Iterator[Line]:
@@ -140,7 +143,7 @@ def report(run: Ended) -> Iterator[Line]:
     yield from _remaining(run)
     if progress.hazards["private_address"]:
         yield Line("", "Private addresses are not visited; --allow-network CIDR allows a network.")
-    yield from _next_steps(run.folder)
+    yield from _next_steps(run.folder, run.chosen)
 
 
 def summary(run: Ended) -> tuple[str, str]:
@@ -343,21 +346,22 @@ def _remaining(run: Ended) -> Iterator[Line]:
         yield Line(
             "",
             f"Nothing is due before {instant(first_at)}. Run the same command again then, or now "
-            f"to retry its failed seeds. {_command()} retry{_data(run.folder)} HOST retries a host "
+            f"to retry its failed seeds. {_command()} retry{_data(run.folder, run.chosen)} HOST retries a host "
             "now.",
         )
 
 
-def _next_steps(folder: Folder) -> Iterator[Line]:
-    data, command = _data(folder), _command()
+def _next_steps(folder: Folder, chosen: str) -> Iterator[Line]:
+    data, command = _data(folder, chosen), _command()
     yield Line("archive", str(folder.warc))
     yield Line("read pages", f"{command} pages{data}")
     yield Line("explain", f"{command} why{data} URL")
     yield Line("limits", f"{command} report{data}")
 
 
-def _data(folder: Folder) -> str:
-    return f" --data {quote(str(folder.path))}" if str(folder.path) != "gossamer-data" else ""
+def _data(folder: Folder, chosen: str = "") -> str:
+    data = f" --data {quote(str(folder.path))}" if str(folder.path) != "gossamer-data" else ""
+    return f"{data} --crawl {chosen}" if chosen else data
 
 
 def _command() -> str:

@@ -362,3 +362,14 @@ def test_lines_are_wrapped_and_coloured_on_a_terminal_alone() -> None:
     assert Output().line(line) == f"  hosts        {line.text}"
     coloured = Output(200, colour=True).line(Line("hosts", "a\x1b[2Jb", RED))
     assert coloured == "  \x1b[1mhosts\x1b[0m        \x1b[31ma?[2Jb\x1b[0m"
+
+
+@pytest.mark.parametrize(("chosen", "option"), [("", ""), ("news", " --crawl news")])
+def test_suggested_commands_name_the_crawl_if_there_are_several(chosen: str, option: str) -> None:
+    ended = Ended(
+        End.DONE, progress(), Waiting(), 2.0, 0, Folder(Path("data")), (), {}, chosen=chosen
+    )
+    shown = {line.title: line.text for line in report(ended)}
+    assert shown["read pages"].endswith(f" pages --data data{option}")
+    assert shown["explain"].endswith(f" why --data data{option} URL")
+    assert shown["limits"].endswith(f" report --data data{option}")
