@@ -1,5 +1,6 @@
 """The application: its routes, the responses to errors, headers, and the OpenAPI description."""
 
+import threading
 from typing import Any
 
 import structlog
@@ -12,6 +13,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, Reference, SecurityScheme
 from litestar.types import Message, Scope
 
+from console.api.changing import LostUpdate
 from console.api.gate import OPEN, ROLE, Gate
 from console.api.hosts_index import Hosts, Place
 from console.api.identity import Forbidden, Identities, Unidentified
@@ -46,6 +48,7 @@ STATUSES: tuple[tuple[type[GossamerError], int], ...] = (
     (Forbidden, 403),
     (NotFound, 404),
     (NotArchived, 404),
+    (LostUpdate, 412),
     (Unavailable, 503),
     (GossamerError, 500),
 )
@@ -64,7 +67,16 @@ def make_app(
     return Litestar(
         [*ROUTES],
         lifespan=[readers.running, Hosts(place).running, notifier.running],
-        state=State({"gate": gate, "lags": LagSampler(), "live": Live(), "notifier": notifier}),
+        state=State(
+            {
+                "gate": gate,
+                "lags": LagSampler(),
+                "live": Live(),
+                "notifier": notifier,
+                "changing": threading.Lock(),
+                "requires_reason": settings.require_reason,
+            }
+        ),
         guards=[gate.check],
         dependencies={"reader": Provide(provide_reader)},
         exception_handlers={GossamerError: _error_response},

@@ -1,6 +1,8 @@
 """How requests change something: as a plan of `changes`, which is reported or committed."""
 
+import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 from litestar import Request
@@ -17,7 +19,9 @@ from console.api.parameters import CrawlInPath
 from console.api.readers import CrawlReader, Readers
 from gossamer import clock
 from gossamer.crawl import check_id
+from gossamer.errors import BadSettings, GossamerError
 from inspection.crawl import OpenCrawl
+from inspection.figures import instant
 
 MAX_EXPIRY = 10 * 365 * 86400.0
 """Seconds."""
@@ -30,6 +34,10 @@ DryRun = Annotated[
     bool, QueryParameter(description="Whether only the effect is returned, and nothing changed.")
 ]
 MakePlan = Callable[[OpenCrawl, float], Plan]
+SetAt = Callable[[OpenCrawl], float]
+"""Returns when a setting was set, in epoch seconds; 0 if it never was."""
+TIME_ERROR = 1e-6
+"""Seconds by which the times of one setting may differ after a client has read them."""
 CarryOut = Callable[[OpenCrawl, ChangeRequest, float, bool], Committed]
 """Carries out a change at this time, or reports its effect if it is a dry run."""
 
@@ -38,12 +46,21 @@ class Change(Struct, kw_only=True, forbid_unknown_fields=True):
     """What each change states."""
 
     reason: Reason = ""
-    """The reason for the change, which `gossamer audit` shows."""
+    """The reason for the change, which `gossamer audit` shows. `api.require_reason` makes it
+    obligatory."""
+
+
+class LostUpdate(GossamerError):
+    """A change of a setting that somebody else has changed since its sender read it."""
 
 
 class SettingChange(Change, kw_only=True):
     """What each change of a setting states."""
 
+    replaces: float | None = None
+    """`at` of the setting that the sender has read, 0 if it was never set. If another change came
+    since, this one is refused with the status 412. Null means that the newest setting is changed,
+    whatever it is."""
     expires_in: Annotated[float, Meta(gt=0, le=MAX_EXPIRY)] | None = None
     """Seconds until the earlier setting returns; null means never."""
 
@@ -52,26 +69,48 @@ class Changer:
     """Carries out the changes of one request."""
 
     def __init__(
-        self, readers: Readers, actor: Actor, address: str, crawl: str | None, is_dry_run: bool
+        self,
+        state: State,
+        request: Request[Any, Any, Any],
+        actor: Actor,
+        crawl: str | None,
+        is_dry_run: bool,
     ) -> None:
-        self._readers, self._actor, self._address = readers, actor, address
+        self._readers: Readers = state.readers
+        self._lock: threading.Lock = state.changing
+        self._requires_reason: bool = state.requires_reason
+        self._actor, self._address = actor, request.client.host if request.client else ""
         self._crawl, self.is_dry_run = crawl, is_dry_run
 
-    async def carry_out(self, change: Change, make_plan: MakePlan) -> Committed:
-        """Make the plan for the crawl at the present time; report or commit it."""
+    async def carry_out(
+        self, change: Change, make_plan: MakePlan, set_at: SetAt | None = None
+    ) -> Committed:
+        """Make the plan for the crawl at the present time; report or commit it.
+
+        *set_at* returns when the setting that is changed was set. Raise LostUpdate if *change*
+        replaces an older one.
+        """
+        replaces = getattr(change, "replaces", None)
 
         def run(
             crawl: OpenCrawl, request: ChangeRequest, now: float, is_dry_run: bool
         ) -> Committed:
-            plan = make_plan(crawl, now)
-            if is_dry_run:
-                return Committed(id=None, effect=preview(plan))
-            return commit(crawl.log, plan, request, now)
+            # One change of a setting at a time: none comes between the check and the commit. Other
+            # changes may read whole tables, and wait for nothing.
+            with self._lock if set_at else nullcontext():
+                if set_at and replaces is not None:
+                    check_newest(replaces, set_at(crawl))
+                plan = make_plan(crawl, now)
+                if is_dry_run:
+                    return Committed(id=None, effect=preview(plan))
+                return commit(crawl.log, plan, request, now)
 
         return await self.run(change, run)
 
     async def run(self, change: Change, carry_out: CarryOut) -> Committed:
         """Carry out a change that is more than a plan, at the present time."""
+        if self._requires_reason and not (self.is_dry_run or change.reason.strip()):
+            raise BadSettings("a change needs a reason here (api.require_reason): add `reason`")
         expires_in = change.expires_in if isinstance(change, SettingChange) else None
         request = ChangeRequest(
             actor=self._actor.name,
@@ -88,13 +127,24 @@ class Changer:
         )
 
 
+def check_newest(replaces: float, set_at: float) -> None:
+    """Raise LostUpdate unless the setting that was set at *set_at* is the one that the sender has
+    read."""
+    if abs(replaces - set_at) > TIME_ERROR:
+        when = f"was changed at {instant(set_at)}" if set_at else "was removed"
+        raise LostUpdate(
+            f"the setting {when}, after you read it: read it again, and repeat your change if it "
+            "is still right. The audit log shows who changed it and why"
+        )
+
+
 async def _provide_changer(
     request: Request[Any, Any, Any], state: State, crawl: CrawlInPath, dry_run: DryRun = False
 ) -> Changer:
     check_id(crawl)
     actor = actor_in(request.scope)
     actor.check_crawl(crawl)
-    return Changer(state.readers, actor, _address(request), crawl, dry_run)
+    return Changer(state, request, actor, crawl, dry_run)
 
 
 async def _provide_new_crawl_changer(
@@ -103,17 +153,13 @@ async def _provide_new_crawl_changer(
     check_id(crawl)
     actor = actor_in(request.scope)
     actor.check_crawl(crawl)
-    return Changer(state.readers, actor, _address(request), None, dry_run)
+    return Changer(state, request, actor, None, dry_run)
 
 
 async def _provide_shared_changer(
     request: Request[Any, Any, Any], state: State, dry_run: DryRun = False
 ) -> Changer:
-    return Changer(state.readers, actor_in(request.scope), _address(request), None, dry_run)
-
-
-def _address(request: Request[Any, Any, Any]) -> str:
-    return request.client.host if request.client else ""
+    return Changer(state, request, actor_in(request.scope), None, dry_run)
 
 
 FromRequest = NamedDependency[Changer]

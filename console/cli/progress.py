@@ -346,8 +346,8 @@ def _remaining(run: Ended) -> Iterator[Line]:
         yield Line(
             "",
             f"Nothing is due before {instant(first_at)}. Run the same command again then, or now "
-            f"to retry its failed seeds. {_command()} retry{_data(run.folder, run.chosen)} HOST retries a host "
-            "now.",
+            f"to retry its failed seeds. {_command()} retry{_data(run.folder, run.chosen)} HOST "
+            "retries a host now.",
         )
 
 

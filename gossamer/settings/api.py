@@ -77,6 +77,8 @@ class ApiSettings(Section):
     """The private key (PEM) of `cert_file`."""
     plain_http: bool = False
     """Whether other addresses than loopback are served without TLS, because a proxy adds it."""
+    require_reason: bool = False
+    """Whether each change in the console or the API needs a reason for the audit log."""
     reads: Annotated[float, Field(gt=0), unit("requests a second")] = 20.0
     """Maximum rate of requests that read, for each user or token. Bursts may be five times as
     large."""

@@ -97,6 +97,7 @@ def test_role_and_crawls_of_a_token_limit_requests(data: Path, tmp_path: Path) -
             "role": "view",
             "crawls": None,
             "expires_at": None,
+            "requires_reason": False,
         }
         assert client.get(STATUS, headers=bearer(viewer)).status_code == 200
         refused = client.get(STATUS, headers=bearer(shop))

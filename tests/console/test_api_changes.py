@@ -272,3 +272,53 @@ def test_erasure_of_a_large_store_goes_on_after_the_time_of_a_request(
         may_go_on.set()
     found = events(Folder(data).open().log, "urls.admitted")
     assert [one.url for one in found if isinstance(one, ErasureRequested)] == [URL]
+
+
+def at_of(client: Client, path: str, *names: str) -> float:
+    """Return `at` of a setting, 0 if it was never set."""
+    found = client.get(path).json()
+    for name in names:
+        found = found.get(name, {})
+    return float(found.get("at", 0.0))
+
+
+FILE = 'id = "default"\nscope = "domain(\'a.example\')"\nseeds = ["http://a.example/"]\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "shown"),
+    [
+        ("/v1/speed", {"speeds": [{"when": "sat,sun", "pages": 5}]}, ("/v1/speed",)),
+        ("/v1/overrides/sites/a.example", {"delay": 9}, ("/v1/overrides", "sites", "a.example")),
+        (
+            "/v1/overrides/hosts/w.a.example",
+            {"off": True},
+            ("/v1/overrides", "hosts", "w.a.example"),
+        ),
+        (CRAWL, {"definition": FILE}, (f"{CRAWL}/definition",)),
+    ],
+)
+def test_change_of_a_setting_that_was_changed_since_is_refused(
+    client: Client, path: str, body: dict[str, Any], shown: tuple[str, ...]
+) -> None:
+    read = at_of(client, *shown)
+    send(client, "PUT", path, {**body, "replaces": read, "reason": "first"})
+    newest = at_of(client, *shown)
+    assert newest > read
+    for query in ({}, {"dry_run": True}):
+        lost = client.put(path, json={**body, "replaces": read}, params=query)
+        assert lost.status_code == 412 and "read it again" in lost.json()["detail"]
+    send(client, "PUT", path, {**body, "replaces": newest})
+    send(client, "PUT", path, body)
+
+
+def test_reason_may_be_obligatory(data: Path) -> None:
+    with client_of(make_api(data, require_reason=True)) as client:
+        assert client.get("/v1/session").json()["requires_reason"] is True
+        for reason in ({}, {"reason": "  "}):
+            body = {"rules": ["b.example"], **reason}
+            refused = client.post("/v1/blocklist", json=body)
+            assert refused.status_code == 400 and "needs a reason" in refused.json()["detail"]
+            assert client.post("/v1/blocklist?dry_run=true", json=body).status_code == 200
+            assert client.post("/v1/erasures", json={"target": URL, **reason}).status_code == 400
+        send(client, "POST", "/v1/blocklist", {"rules": ["b.example"], "reason": "OPS-7"})

@@ -18,9 +18,9 @@ from console.api.gate import ROLE, SHARED
 from console.api.parameters import SHARED_READER, Cursor, FromCrawl, Limit, Url
 from gossamer import clock
 from gossamer.blocklist import parse_rule
-from gossamer.crawl import canonical_of_typed
+from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of, speed_of
 from gossamer.errors import BadSettings
-from gossamer.events import Speed
+from gossamer.events import HostOverridden, SiteOverridden, Speed
 from gossamer.web.url import BadUrl, host_name, site_of
 from inspection.controls import (
     BlockedRule,
@@ -138,7 +138,11 @@ async def unblock(changer: FromRequest, data: JSONBody[Rules]) -> Committed:
 @put("/v1/speed", summary="Set the speed", opt=SHARED_CHANGE, dependencies=OF_ALL)
 async def set_speed(changer: FromRequest, data: JSONBody[Limits]) -> Committed:
     """Replace all rate limits."""
-    return await changer.carry_out(data, lambda crawl, now: plan_speeds(crawl, data.speeds, now))
+    return await changer.carry_out(
+        data,
+        lambda crawl, now: plan_speeds(crawl, data.speeds, now),
+        lambda crawl: speed_of(crawl.log).at,
+    )
 
 
 @put("/v1/overrides/sites/{site:str}", summary="Set a site", opt=SHARED_CHANGE, dependencies=OF_ALL)
@@ -148,7 +152,9 @@ async def set_site(
     """Set delay, budget, quiet hours or certificate of a site."""
     name = site_of(url_of(site))
     return await changer.carry_out(
-        data, lambda crawl, now: plan_site(crawl, name, settings_in(data), now)
+        data,
+        lambda crawl, now: plan_site(crawl, name, settings_in(data), now),
+        lambda crawl: _set_at(overrides_of(crawl.log).get(name)),
     )
 
 
@@ -159,7 +165,9 @@ async def set_host(
     """Set delay, budget or certificate of one host, on all schemes and ports."""
     name = host_name(url_of(host))
     return await changer.carry_out(
-        data, lambda crawl, now: plan_host(crawl, name, settings_in(data), now)
+        data,
+        lambda crawl, now: plan_host(crawl, name, settings_in(data), now),
+        lambda crawl: _set_at(host_overrides_of(crawl.log).get(name)),
     )
 
 
@@ -178,6 +186,10 @@ async def reset_host(
     return await changer.carry_out(
         data, lambda crawl, now: plan_host(crawl, name, {}, now, as_site=True)
     )
+
+
+def _set_at(override: SiteOverridden | HostOverridden | None) -> float:
+    return override.at if override else 0.0
 
 
 def parse_rules(texts: tuple[str, ...]) -> list[str]:

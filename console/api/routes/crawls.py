@@ -131,6 +131,9 @@ async def remove(changer: FromRequest, data: JSONBody[Change]) -> Committed:
 class Definition(Change, kw_only=True):
     """The definition of a crawl."""
 
+    replaces: float | None = None
+    """`at` of the definition that the sender has read, 0 if there was none. If another change came
+    since, this one is refused with the status 412."""
     definition: Annotated[str, Meta(max_length=900_000)]
     """A crawl file, in TOML. `seeds_file` is not allowed, since it names a file of the server."""
 
@@ -141,6 +144,8 @@ class CrawlText(Struct, frozen=True):
     crawl: str
     text: str
     """A crawl file, in TOML."""
+    at: float
+    """When it was changed, in epoch seconds. A change states it in `replaces`."""
 
 
 @get("/v1/crawls/{crawl:str}/definition", summary="The definition", opt={ROLE: "view"})
@@ -151,7 +156,8 @@ async def get_definition(reader: FromCrawl) -> CrawlText:
         definition = crawl.definition()
         if definition is None:
             raise NotFound(f"the crawl {crawl.id} is not defined")
-        return CrawlText(crawl.id, write_crawl_file(definition, seeds_applied(crawl.log, crawl.id)))
+        text = write_crawl_file(definition, seeds_applied(crawl.log, crawl.id))
+        return CrawlText(crawl.id, text, _defined_at(crawl, crawl.id))
 
     return await reader.read(read)
 
@@ -160,8 +166,16 @@ async def get_definition(reader: FromCrawl) -> CrawlText:
 async def apply(changer: FromRequest, crawl: CrawlInPath, data: JSONBody[Definition]) -> Committed:
     """Define a crawl, or change it to what a crawl file states."""
     return await changer.carry_out(
-        data, lambda place, now: plan_apply(place, _read_file(place, crawl, data.definition), now)
+        data,
+        lambda place, now: plan_apply(place, _read_file(place, crawl, data.definition), now),
+        lambda place: _defined_at(place, crawl),
     )
+
+
+def _defined_at(place: OpenCrawl, crawl: str) -> float:
+    """Return when the definition of a crawl or its list of seeds was changed; 0 without any."""
+    found = (place.crawls().get(crawl), seeds_applied(place.log, crawl))
+    return max((event.at for event in found if event), default=0.0)
 
 
 def _read_file(place: OpenCrawl, crawl: str, text: str) -> CrawlFile:

@@ -21,6 +21,8 @@ class Session(Struct, frozen=True):
     """The crawls on which the sender has rights; null means all."""
     expires_at: float | None
     """When the session ends, in epoch seconds; null without a session."""
+    requires_reason: bool
+    """Whether each change needs a reason."""
 
 
 class Login(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,15 +31,15 @@ class Login(Struct, frozen=True, forbid_unknown_fields=True):
     token: str
 
 
-def _session(actor: Actor) -> Session:
+def _session(actor: Actor, state: State) -> Session:
     crawls = None if actor.crawls is None else sorted(actor.crawls)
-    return Session(actor.name, actor.role, crawls, actor.expires_at)
+    return Session(actor.name, actor.role, crawls, actor.expires_at, state.requires_reason)
 
 
 @get("/v1/session", summary="The sender of the request", opt={ROLE: "view"})
-async def get_session(request: Request[Any, Any, Any]) -> Session:
+async def get_session(request: Request[Any, Any, Any], state: State) -> Session:
     """Name, role and crawls of the sender."""
-    return _session(actor_in(request.scope))
+    return _session(actor_in(request.scope), state)
 
 
 @post("/v1/session", summary="Log in", status_code=200, opt={ROLE: OPEN}, security=[])
@@ -57,7 +59,7 @@ async def begin_session(
         secure=request.url.scheme == "https",
         samesite="strict",
     )
-    return Response(_session(actor), cookies=[cookie])
+    return Response(_session(actor, state), cookies=[cookie])
 
 
 @delete("/v1/session", summary="Log out", opt={ROLE: "view"})
