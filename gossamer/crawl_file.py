@@ -194,20 +194,11 @@ class CrawlFile:
         return events
 
 
-def read_crawl_file(path: Path, default_policy: str) -> CrawlFile:
-    """Return the crawl in the file at *path*; *default_policy* is the revisit policy if the file
-    has none. Raise BadSettings, with key and line, for an invalid file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        raise BadSettings(f"{path} cannot be read: {error}") from error
-    return parse_crawl_file(text, path, default_policy)
-
-
 def parse_crawl_file(
     text: str, path: Path, default_policy: str, *, reads_files: bool = True
 ) -> CrawlFile:
-    """Return the crawl in the *text* of the file at *path*, as `read_crawl_file` does.
+    """Return the crawl in the *text* of the file at *path*; *default_policy* is the revisit policy
+    if the file has none. Raise BadSettings, with key and line, for an invalid file.
 
     Only `seeds_file`, relative to the folder of *path*, is read from the disk. It is refused unless
     *reads_files*: a text from another machine must not name files of this one.

@@ -5,6 +5,7 @@ seconds. A folder needs no running crawl: the next `gossamer crawl` applies them
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 from changes.crawls import plan_apply, plan_pause, plan_remove
@@ -14,13 +15,15 @@ from console.cli.status import print_crawls
 from console.output import YELLOW, print_items, say
 from gossamer import clock
 from gossamer.crawl import seeds_applied
-from gossamer.crawl_file import CrawlFile, read_crawl_file, write_crawl_file
+from gossamer.crawl_file import CrawlFile, parse_crawl_file, write_crawl_file
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
 from gossamer.policies import NEVER
 from gossamer.relevance import check_classifiers
 from gossamer.terminal import escape_controls, printable
 from inspection.crawl import OpenCrawl
+
+STANDARD_INPUT = Path("-")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -31,7 +34,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         ("diff", "print what apply would change"),
     ):
         action = actions.add_parser(name, help=text)
-        action.add_argument("file", type=Path, metavar="FILE", help="a crawl file, in TOML")
+        help_of_file = "a crawl file, in TOML; - is standard input"
+        action.add_argument("file", type=Path, metavar="FILE", help=help_of_file)
         if name == "apply":
             add_change(action)
         add_place(action)
@@ -55,17 +59,19 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Carry out the action."""
+    text = ""
     if options.action in ("apply", "diff"):
         # An invalid file is refused before a folder is created.
-        read_crawl_file(options.file, NEVER)
+        text = _read_text(options.file)
+        parse_crawl_file(text, _named(options.file), NEVER)
     with open_from(options, create=options.action == "apply") as place:
         match options.action:
             case "list":
                 return print_crawls(place, options.json)
             case "apply":
-                return _apply(place, _read(place, options.file), options)
+                return _apply(place, _parse(place, text, options.file), options)
             case "diff":
-                return _diff(place, _read(place, options.file))
+                return _diff(place, _parse(place, text, options.file))
         crawl, now = _definition(place, options.id), clock.now()
         match options.action:
             case "show":
@@ -84,8 +90,20 @@ def run(options: argparse.Namespace) -> int:
         return 0
 
 
-def _read(place: OpenCrawl, path: Path) -> CrawlFile:
-    file = read_crawl_file(path, DEFAULT_FLEET_POLICY if place.fleet else NEVER)
+def _read_text(path: Path) -> str:
+    try:
+        return sys.stdin.read() if path == STANDARD_INPUT else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise BadSettings(f"{_named(path)} cannot be read: {error}") from error
+
+
+def _named(path: Path) -> Path:
+    return Path("standard input") if path == STANDARD_INPUT else path
+
+
+def _parse(place: OpenCrawl, text: str, path: Path) -> CrawlFile:
+    default = DEFAULT_FLEET_POLICY if place.fleet else NEVER
+    file = parse_crawl_file(text, _named(path), default)
     if file.definition.relevant:
         check_classifiers(file.definition.relevant)
     return file

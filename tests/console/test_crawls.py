@@ -1,5 +1,6 @@
 """Several crawls in one folder: `--crawl`, and `gossamer crawls`."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,19 @@ def test_applied_file_defines_the_crawl_once(crawls: Crawls, file: Path) -> None
     assert "nothing to change" in crawls("crawls", "apply", str(file))
     assert crawls.seeds("news") == [(f"{A}/", 0, ""), (f"{A}/2", 0, "")]
     assert "active, weight 3 (100 %): 0 pages" in crawls("crawls", "list")
+
+
+def test_crawl_file_is_read_from_standard_input(
+    crawls: Crawls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container has no file of its operator."""
+    text = f"id = 'news'\nseeds = ['{A}/']\n"
+    monkeypatch.setattr("sys.stdin", StringIO(text))
+    crawls("crawls", "apply", "-")
+    assert crawls.definitions().keys() == {"news"}
+    assert crawls.seeds("news") == [(f"{A}/", 0, "")]
+    monkeypatch.setattr("sys.stdin", StringIO("seeds = []"))
+    assert "standard input" in crawls("crawls", "apply", "-", status=2)
 
 
 def test_diff_shows_what_apply_changes(crawls: Crawls, file: Path) -> None:
