@@ -155,6 +155,13 @@ class Table(Protocol[R]):
         """Return the results of `scan` for each of *partitions*, many of which are read
         concurrently."""
 
+    def scan_ahead(self, partitions: Iterable[Partition], limit: int = 1000) -> None:
+        """Read the first *limit* rows of each of *partitions*, if reading them together is cheaper.
+
+        `scan` and `scan_all` then answer from memory until the next flush, as far as these rows
+        suffice.
+        """
+
     def drop(self, partition: Partition) -> None:
         """Remove the whole partition."""
 

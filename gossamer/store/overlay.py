@@ -81,12 +81,14 @@ class Overlay(Generic[R]):
         if not buffered:
             return list(below)
         rows = {self.keys(row)[1]: row for row in below}
-        rows.update((sort, row) for sort, row in buffered.items() if self._beyond(sort, after))
+        rows.update((sort, row) for sort, row in buffered.items() if self.is_beyond(row, after))
         return [rows[sort] for sort in sorted(rows, reverse=self._newest_first)][:limit]
 
-    def _beyond(self, sort: Sort, after: Sort | None) -> bool:
+    def is_beyond(self, row: R, after: Sort | None) -> bool:
+        """Return whether *row* comes after the sort key *after*; None stands for the start."""
         if after is None:
             return True
+        sort = self.sort_of(row)
         return sort < after if self._newest_first else sort > after  # type: ignore[operator]
 
     def __bool__(self) -> bool:

@@ -208,6 +208,9 @@ class SqliteTable(Generic[R]):
         """Return the results of `scan` for each of *partitions*."""
         return [row for partition in partitions for row in self.scan(partition, after, limit)]
 
+    def scan_ahead(self, partitions: Iterable[Partition], limit: int = 1000) -> None:
+        """Do nothing, because reading partitions together is not cheaper."""
+
     def drop(self, partition: Partition) -> None:
         """Remove the whole partition."""
         self._overlay.drop(partition)

@@ -151,6 +151,11 @@ class TableMachine(RuleBasedStateMachine):
         beyond = [[row for row in self.rows(part) if row.sort > after][:limit] for part in some]
         assert self.table.scan_all(some, after, limit) == [row for rows in beyond for row in rows]
 
+    @rule(some=st.lists(parts, unique=True), limit=st.integers(1, 5))
+    def scan_ahead(self, some: list[str], limit: int) -> None:
+        """Read the first rows of several partitions ahead: no later read differs."""
+        self.table.scan_ahead(some, limit)
+
     @invariant()
     def scans_are_whole(self) -> None:
         """Assert that every partition reads as in the dict."""

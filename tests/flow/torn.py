@@ -158,6 +158,9 @@ class TornTable(Generic[R]):
     ) -> list[R]:
         return [row for partition in partitions for row in self.scan(partition, after, limit)]
 
+    def scan_ahead(self, partitions: Iterable[Partition], limit: int = 1000) -> None:
+        pass
+
     def everything(self) -> Iterator[R]:
         rows: Iterator[Any] = (
             row

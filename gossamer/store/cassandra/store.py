@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from heapq import merge
 from itertools import chain, islice
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from gossamer.errors import GossamerError
 from gossamer.settings.servers import CassandraSettings
@@ -122,6 +122,13 @@ def _check_nothing() -> None:
     """Accept every flush, because nothing has been claimed yet."""
 
 
+class FirstRows(NamedTuple, Generic[R]):
+    """The rows that a scan of a partition returned, which was limited to a number of rows."""
+
+    rows: Sequence[R]
+    limit: int
+
+
 class CassandraTable(Generic[R]):
     """All rows of one class. See `gossamer.store.Table`."""
 
@@ -138,6 +145,8 @@ class CassandraTable(Generic[R]):
         self._statements, self._columns = Statements(keyspace, row), Columns(row)
         self._ahead: dict[tuple[Partition, Sort], R | None] = {}
         """Rows read ahead by partition and sort key; None for a row that does not exist."""
+        self._scanned: dict[Partition, FirstRows[R]] = {}
+        """The partitions that were scanned ahead."""
 
     def get(self, partition: Partition, sort: Sort = "") -> R | None:
         """Return the row, or None."""
@@ -195,7 +204,12 @@ class CassandraTable(Generic[R]):
     def clear(self) -> None:
         """Forget buffered writes and cached rows."""
         self.overlay.clear()
-        self._ahead = {}
+        self._ahead, self._scanned = {}, {}
+
+    def _forget_read(self, partition: Partition, sort: Sort) -> None:
+        """Forget what was read ahead about a row that is written at once."""
+        self._ahead.pop((partition, sort), None)
+        self._scanned.pop(partition, None)
 
     def _read_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
         # Grouped, because a request costs more than a row.
@@ -231,7 +245,7 @@ class CassandraTable(Generic[R]):
         self._timestamps.wait_to_pass()
         keys = [self.overlay.keys(row) for row in rows]
         for each in keys:
-            self._ahead.pop(each, None)
+            self._forget_read(*each)
         insert = partial(
             self._nodes.insert_if_absent,
             self._statements.put_if_absent,
@@ -252,7 +266,7 @@ class CassandraTable(Generic[R]):
             if buffered and holder_of(buffered) == holder:
                 self.overlay.put(row)
             return
-        self._ahead.pop(keys, None)
+        self._forget_read(*keys)
         named = dict(zip(all_columns_of(self.row), self._columns.values(row), strict=True))
         values = [named[name] for name in self._statements.replaced]
         self._nodes.update_if(self._statements.replace, [*values, *holder])
@@ -269,17 +283,42 @@ class CassandraTable(Generic[R]):
         pages = self._pages(partitions, after, limit + len(self.overlay.erased))
 
         def stored(partition: Partition, _: Sort | None, most: int) -> list[R]:
-            return pages[partition][:most]
+            return pages.get(partition, [])[:most]
 
         found = (self.overlay.scan(one, after, limit, stored) for one in partitions)
         return [row for rows in found for row in rows]
 
+    def scan_ahead(self, partitions: Iterable[Partition], limit: int = 1000) -> None:
+        """Cache the first *limit* rows of each of *partitions* for scans until the next flush."""
+        asked = [one for one in dict.fromkeys(partitions) if one not in self._scanned]
+        pages = self._pages(asked, None, limit)
+        self._scanned |= {one: FirstRows(pages.get(one, [])[:limit], limit) for one in asked}
+
+    def _find_scanned(
+        self, partition: Partition, after: Sort | None, limit: int
+    ) -> Sequence[R] | None:
+        """Return at most *limit* rows of *partition* beyond *after*, if they were scanned ahead;
+        None if the table must be read."""
+        if (scanned := self._scanned.get(partition)) is None:
+            return None
+        rows, is_whole = scanned.rows, len(scanned.rows) < scanned.limit
+        if not is_whole and (after is not None or limit > scanned.limit):
+            return None
+        return [row for row in rows if self.overlay.is_beyond(row, after)][:limit]
+
     def _pages(
         self, partitions: Sequence[Partition], after: Sort | None, limit: int
     ) -> dict[Partition, list[R]]:
+        known = {one: self._find_scanned(one, after, limit) for one in partitions}
+        asked = [one for one, rows in known.items() if rows is None]
+        cached = {one: [*rows] for one, rows in known.items() if rows is not None}
+        return cached | (self._read_pages(asked, after, limit) if asked and limit else {})
+
+    def _read_pages(
+        self, asked: Sequence[Partition], after: Sort | None, limit: int
+    ) -> dict[Partition, list[R]]:
         statement = self._statements.scan if after is None else self._statements.scan_beyond
         bound = () if after is None else (after,)
-        asked = partitions if limit else ()
         keys = [(*part, *bound, limit) for one in asked for part in self._parts(one)]
         found = self._retry_budget.ask(partial(self._nodes.query_all, statement, keys))
         pages = defaultdict[Partition, list[R]](list)
@@ -289,9 +328,11 @@ class CassandraTable(Generic[R]):
             rows.sort(key=self.overlay.sort_of, reverse=self.row.newest_first)
         return pages
 
-    def _read_partition(self, partition: Partition, after: Sort | None, limit: int) -> list[R]:
+    def _read_partition(self, partition: Partition, after: Sort | None, limit: int) -> Sequence[R]:
         if limit < 1:
             return []
+        if (scanned := self._find_scanned(partition, after, limit)) is not None:
+            return scanned
         statement = self._statements.scan if after is None else self._statements.scan_beyond
         bound = () if after is None else (after,)
         found = (self._query(statement, *keys, *bound, limit) for keys in self._parts(partition))
@@ -317,7 +358,7 @@ class CassandraTable(Generic[R]):
 
     def write(self, row: R, timestamp: int) -> Write:
         """Return the write of *row* with *timestamp*."""
-        self._ahead.pop(self.overlay.keys(row), None)
+        self._forget_read(*self.overlay.keys(row))
         return Write(timestamp, self._statements.put, [self._columns.values(row)])
 
     def erase(self, partition: Partition, sort: Sort = "") -> None:
