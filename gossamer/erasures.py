@@ -58,7 +58,7 @@ class Erasures:
     def load(self, groups: Container[int] = range(KEY_GROUPS)) -> None:
         """Read the erasures of key *groups*, and forget all others."""
         self._begun, self._pending = {}, {}
-        after = ""
+        after = None
         while rows := self._rows.scan(FLEET, after):
             after = rows[-1].key
             for row in rows:

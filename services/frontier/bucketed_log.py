@@ -161,8 +161,12 @@ class GroupedLog(BucketedLog[R]):
 
     def page(self, number: int, after: Sort | None = None, limit: int = PAGE_SIZE) -> list[R]:
         """Return at most *limit* rows of a bucket, after the sort key *after*."""
-        keys = [log.key(number) for log in self.logs.values()]
-        return sorted(self._table.scan_all(keys, after, limit), key=_sort_key)[:limit]
+        found = self._table.scan_all(self.keys(number), after, limit)
+        return sorted(found, key=_sort_key)[:limit]
+
+    def keys(self, number: int) -> list[Partition]:
+        """Return the partition keys of a bucket's rows, of all groups."""
+        return [log.key(number) for log in self.logs.values()]
 
     def drop(self, number: int) -> None:
         """Remove all rows of a bucket."""

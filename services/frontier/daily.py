@@ -74,6 +74,11 @@ def is_productive(latest: Collection[bool]) -> bool:
     return len(latest) >= MIN_LATEST_PAGES and 2 * sum(latest) > len(latest)
 
 
+def day_of(now: float) -> float:
+    """Return the start of the day of *now*, in epoch seconds."""
+    return now // DAY * DAY
+
+
 class DailyTally:
     """The totals of the present day, and the examples of hazards."""
 
@@ -83,7 +88,7 @@ class DailyTally:
         self._examples = {row.hazard: row for row in self._example_rows.scan(self._keys)}
         self._now, self.is_closed = now, False
         """`is_closed`: whether nothing is stored any more, because the crawl is removed."""
-        self._load(now // DAY * DAY)
+        self._load(day_of(now))
 
     def _load(self, at: float) -> None:
         row = self._rows.get(self._keys, at) or DailyTallyRow(*self._keys, at)
@@ -101,7 +106,7 @@ class DailyTally:
         self._now = now
         if not 0 <= now - self._row.at < DAY:
             self.write()
-            self._load(now // DAY * DAY)
+            self._load(day_of(now))
 
     def count_admitted(self, urls: int) -> None:
         """Count *urls* that were admitted."""

@@ -16,7 +16,7 @@ from bisect import bisect_right, insort
 from collections import Counter, defaultdict
 from operator import attrgetter
 
-from gossamer.store import Table
+from gossamer.store import Partition, Table
 from services.frontier.bucketed_log import BucketList, GroupedLog
 from services.frontier.ordering import MAX_PENALTY, NUMBERS_PER_RANK, moment_of, rank_of_number
 from services.frontier.rows import ListedHost
@@ -52,6 +52,10 @@ class Directory:
         if not buckets:
             self._log.logs.clear()
         return BucketList(tuple(sorted(buckets)), tuple(sorted(self._log.logs)))
+
+    def first_keys(self) -> list[Partition]:
+        """Return the keys of the entries that `peek` reads first."""
+        return [key for one in self._lists.values() for key in self._log.keys(one.buckets[0])]
 
     @property
     def may_have_more(self) -> bool:

@@ -4,24 +4,41 @@ The gauges are computed from the totals (`tally.py`), so no step iterates over a
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from gossamer.erasures import ErasureRow
 from gossamer.errors import GossamerError
-from gossamer.events import DEFAULT_CRAWL, CrawlDefined, HostCheckedOut, OrderId
+from gossamer.events import DEFAULT_CRAWL, FLEET, CrawlDefined, HostCheckedOut, OrderId
 from gossamer.log import partition_of
+from gossamer.policies import NEVER
 from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
+from gossamer.store import Partition as StorePartition
 from gossamer.store import Row, Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import set_age_gauge, set_gauge, set_gauges
+from services.frontier.bucketed_log import PAGE_SIZE as CALENDAR_PAGE_SIZE
 from services.frontier.conditions import Condition
-from services.frontier.directory import NUMBERS_PER_BUCKET
+from services.frontier.daily import day_of
+from services.frontier.directory import NUMBERS_PER_BUCKET, PAGE_SIZE, Directory
 from services.frontier.ordering import BREADTH, Strategy, request_number, strategy_row
 from services.frontier.partition import Partition, SharedPartition
+from services.frontier.plans import (
+    HOSTS,
+    IDLE_READ_AHEAD,
+    calendar_name,
+    first_visit_calendar_name,
+    keys_to_load,
+)
 from services.frontier.politeness import Overrides
 from services.frontier.rows import (
+    DailyTallyRow,
+    DueRow,
+    HazardExamplesRow,
+    HostRow,
+    ListedHost,
     PartitionPlansRow,
     PartitionRow,
     PartitionTallyRow,
@@ -30,6 +47,10 @@ from services.frontier.rows import (
 )
 from services.frontier.tally import RevisitTotals
 from services.frontier.workbench import FrontierCaches
+
+OF_CRAWL: tuple[type[Row], ...] = (PartitionPlansRow, TallyRow)
+SHARED: tuple[type[Row], ...] = (PartitionRow, PartitionTallyRow)
+"""The rows of a partition, for each crawl and for all crawls."""
 
 
 class Partitions:
@@ -112,30 +133,59 @@ class Partitions:
             )
         if gained := numbers - self._claimed.keys():
             epoch = self._claimant.claim(gained, now)
-            self._read_ahead(gained)
+            self._read_ahead(gained, now)
             for number in sorted(gained):
                 self._claimed[number] = opened = self._open(number, epoch, now, now)
                 opened.tally.orders_before_claim = opened.tally.orders
 
     def reload(self, now: float) -> None:
         """Read the partitions from the store again, under their present claims."""
-        self._read_ahead(self._claimed)
+        self._read_ahead(self._claimed, now)
         for number, former in self._claimed.items():
             opened = self._open(number, former.epoch, former.claimed_at, now)
             opened.bench.inherit_name_delays(former.bench)
             opened.tally.orders_before_claim = former.tally.orders_before_claim
             self._claimed[number] = opened
 
-    def _read_ahead(self, numbers: Iterable[int]) -> None:
-        """Read the rows of the partitions *numbers*, one table at a time."""
+    def _read_ahead(self, numbers: Iterable[int], now: float) -> None:
+        """Read what the partitions *numbers* read when they are opened, one table at a time.
+
+        The number of requests does not grow with the number of partitions: a member that reads for
+        too long without a poll loses its partitions.
+        """
         keys = [partition_key(number, self.total) for number in numbers]
-        of_crawl: tuple[type[Row], ...] = (PartitionPlansRow, TallyRow)
-        shared: tuple[type[Row], ...] = (PartitionRow, PartitionTallyRow)
-        rows: list[Key] = [
-            (row, (crawl, key), "") for row in of_crawl for crawl in self._crawls for key in keys
-        ]
-        rows += [(row, key, "") for row in shared for key in keys]
+        of_crawls = [(crawl, key) for crawl in self._crawls for key in keys]
+        rows: list[Key] = [(row, one, "") for row in OF_CRAWL for one in of_crawls]
+        rows += [(row, key, "") for row in SHARED for key in keys]
+        rows += [(DailyTallyRow, one, day_of(now)) for one in of_crawls]
         read_ahead(self._store, [rows])
+        self._store.table(HazardExamplesRow).scan_ahead(of_crawls)
+        self._store.table(ErasureRow).scan_ahead([FLEET])
+        self._read_calendars_ahead(keys, of_crawls, now)
+        stored = self._store.table(PartitionRow).get_all([(key, "") for key in keys])
+        entries = self._store.table(ListedHost)
+        directories = [Directory(row.directory, entries) for row in stored]
+        entries.scan_ahead([key for one in directories for key in one.first_keys()], PAGE_SIZE)
+        tallies = self._store.table(PartitionTallyRow).get_all([(key, "") for key in keys])
+        checked_out = [(site, host) for row in tallies for host, site in row.checked_out.items()]
+        self._store.table(HostRow).read_ahead(checked_out)
+
+    def _read_calendars_ahead(
+        self, keys: Sequence[str], of_crawls: Sequence[tuple[str, str]], now: float
+    ) -> None:
+        table = self._store.table(DueRow)
+        due, first = list[StorePartition](), list[StorePartition]()
+        for row in self._store.table(PartitionRow).get_all([(key, "") for key in keys]):
+            due += keys_to_load(table, HOSTS, row.due, now)
+        for plans in self._store.table(PartitionPlansRow).get_all([(one, "") for one in of_crawls]):
+            name = first_visit_calendar_name(plans.crawl)
+            due += keys_to_load(table, name, plans.first_visits, now)
+            name = calendar_name(plans.crawl, plans.generation)
+            revisits = keys_to_load(table, name, plans.revisits, now)
+            # Without a policy, one entry of the calendar is read.
+            (first if plans.policy == NEVER else due).extend(revisits)
+        table.scan_ahead(due, CALENDAR_PAGE_SIZE)
+        table.scan_ahead(first, IDLE_READ_AHEAD)
 
     def _open(self, number: int, epoch: int, claimed_at: float, now: float) -> SharedPartition:
         self._opened_at = now

@@ -24,7 +24,7 @@ from heapq import heappop, heappush
 from msgspec.structs import replace
 
 from gossamer.policies import NEVER
-from gossamer.store import Store, Table
+from gossamer.store import Partition, Store, Table
 from gossamer.telemetry import count
 from services.frontier import revisit
 from services.frontier.bucketed_log import NO_BUCKETS, PAGE_SIZE, BucketRange, RangedLog
@@ -166,8 +166,7 @@ class Calendar:
     def _load(self, now: float) -> None:
         """Move the horizon to the end of the lookahead, or until memory is full."""
         self._lookahead_end = _bucket(now) + LOOKAHEAD_BUCKETS
-        # After an outage many buckets are due: some of them are read now, and none after the last.
-        end = min(self._lookahead_end, self.log.last + 1, self._bucket + MAX_BUCKETS_PER_READ)
+        end = _end_of_load(self._bucket, self.log.last, now)
         while self._bucket < end and (capacity := self._max_entries - len(self)) > 0:
             after = self._last.key if self._last else None
             rows = self.log.page(self._bucket, after, min(PAGE_SIZE, capacity))
@@ -183,6 +182,22 @@ class Calendar:
 
 def _bucket(at: float) -> int:
     return int(at // BUCKET_SECONDS)
+
+
+def _end_of_load(first: int, last: int, now: float) -> int:
+    """Return the end of the buckets from *first* to *last* that are read at once."""
+    # After an outage many buckets are due: some of them are read now, and none after the last.
+    return min(_bucket(now) + LOOKAHEAD_BUCKETS, last + 1, first + MAX_BUCKETS_PER_READ)
+
+
+def keys_to_load(
+    table: Table[DueRow], name: str, stored: BucketRange, now: float
+) -> list[Partition]:
+    """Return the keys of the buckets that the calendar *name* reads when it is opened, with the
+    range in the store."""
+    log = RangedLog(table, name, stored)
+    end = _end_of_load(log.first, log.last, now)
+    return [key for bucket in range(log.first, end) for key in log.keys(bucket)]
 
 
 class Plans:

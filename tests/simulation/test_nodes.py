@@ -8,8 +8,16 @@ from unittest import mock
 import pytest
 
 from gossamer.errors import Unavailable
-from gossamer.events import DEFAULT_CRAWL, PageParsed, Visit
-from gossamer.settings import DedupSettings
+from gossamer.events import (
+    DEFAULT_CRAWL,
+    CrawlDefined,
+    Discovery,
+    HostCheckedOut,
+    PageParsed,
+    UrlsAdmitted,
+    Visit,
+)
+from gossamer.settings import DedupSettings, FrontierSettings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
 from gossamer.store.cassandra.store import CassandraStore
@@ -17,6 +25,7 @@ from services.dedup.content import Content, ContentVerdict, DigestRow
 from services.dedup.host_names import HostNames
 from services.dedup.rows import DocumentRow
 from services.dedup.scores import PageScore
+from services.frontier.service import Frontier
 from tests.simulation.kernel import Process, Sim
 from tests.simulation.nodes import COPIES, Nodes, SimCassandra
 
@@ -175,3 +184,40 @@ def test_leader_that_is_gone_is_replaced_by_one_url(ahead: float) -> None:
         assert row and row.url == B
 
     run(nodes, body)
+
+
+def count_requests_of_takeover(partitions: int) -> int:
+    """Return how many requests a frontier makes when it takes over all of *partitions*, each of
+    which has hosts that wait and hosts that back off."""
+    nodes, counts = Nodes(Sim(1)), list[int]()
+    numbers = frozenset(range(partitions))
+
+    def frontier(store: CassandraStore) -> Frontier:
+        made = Frontier(FrontierSettings(), store, 60.0, partitions, alone=False)
+        made.assign(numbers, nodes.sim.clock())
+        return made
+
+    def body(store: CassandraStore) -> None:
+        before, now = frontier(store), nodes.sim.clock()
+        before.finish_catching_up(numbers, now)
+        list(before.handle(CrawlDefined(at=now, scope="any()", max_depth=9), now))
+        for number in range(8 * partitions):
+            site = f"site{number}.test"
+            urls = (Discovery(f"http://{site}/", 0, priority=number % 2),)
+            list(before.handle(UrlsAdmitted(at=now, site=site, via="seed", urls=urls), now))
+        for order in before.wake(now):
+            assert isinstance(order, HostCheckedOut)
+        before.settle()
+        store.flush()
+        with mock.patch.object(nodes, "answer", side_effect=nodes.answer) as answer:
+            frontier(store)
+        counts.append(answer.call_count)
+
+    run(nodes, body)
+    return counts[0]
+
+
+def test_requests_of_a_takeover_do_not_grow_with_the_number_of_partitions() -> None:
+    few, many = count_requests_of_takeover(2), count_requests_of_takeover(12)
+    # Two writes claim each partition, and one request reads a limited number of buckets.
+    assert many - few < 3 * 10
