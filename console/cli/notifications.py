@@ -89,7 +89,7 @@ def _sent_line(sent: Sent) -> str:
     if sent.at is None:
         return f"{sent.channel}: not sent yet"
     if sent.error:
-        return f"{sent.channel}: given up at {instant(sent.at)}: {sent.error}"
+        return f"{sent.channel}: not sent, given up at {instant(sent.at)}: {sent.error}"
     return f"{sent.channel}: sent at {instant(sent.at)}"
 
 

@@ -20,7 +20,7 @@ export async function show({ signal, reload }) {
     section("Newest notices", table("Newest notices", [
       { name: "Time", cell: (one) => h("span", { title: instant(one.at) }, moment(one.at)) },
       { name: "Rule", minor: true, cell: (one) => badge(words(one.rule), one.is_over ? "good" : "") },
-      { name: "Notice", cell: (one) => remote(one.text) },
+      { name: "Notice", cell: (one) => h("bdi", {}, one.text) },
       { name: "Sent", cell: (one) => one.sent.map(delivery) },
     ], found.notices, "No notice yet.")),
   ];
@@ -65,5 +65,5 @@ function test(name, reload) {
 function delivery(one) {
   if (one.at === null) return h("div", {}, badge(`${one.channel}: not yet`, "warn"));
   if (!one.error) return h("div", { title: instant(one.at) }, badge(`${one.channel}: sent`, "good"));
-  return h("div", { title: one.error }, badge(`${one.channel}: given up`, "bad"), " ", remote(one.error));
+  return h("div", { title: one.error }, badge(`${one.channel}: not sent`, "bad"), " ", remote(one.error));
 }

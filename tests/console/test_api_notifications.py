@@ -101,7 +101,7 @@ def test_command_tests_a_channel_and_lists_notices(
     shown = capsys.readouterr().out
     assert "Notices go to ops, topic" in shown and "secret" not in shown
     assert shown.count("This is a test of the channel") == 3
-    assert "ops: given up at" in shown and "weekly, at 06:00 UTC" in shown
+    assert "ops: not sent, given up at" in shown and "weekly, at 06:00 UTC" in shown
 
 
 def test_command_without_channels_says_how_to_set_them(
