@@ -60,6 +60,9 @@ class Run:
     """The active crawls by id. Others may pause, change or add crawls during the run."""
     max_time: float
     started_at: float
+    has_console: bool = False
+    """Whether paused crawls can be resumed in the console of the run."""
+    has_paused_crawls: bool = False
     has_stopped_crawls: bool = False
     """Whether the folder has crawls that are paused or removed."""
     interrupts: int = 0
@@ -86,6 +89,9 @@ class Run:
             self.version, definitions = version, definitions_of(self.opened.log)
             self.crawls = active_of(definitions)
             self.has_stopped_crawls = len(definitions) > len(self.crawls)
+            self.has_paused_crawls = any(
+                crawl.paused and not crawl.removed for crawl in definitions.values()
+            )
             self.progress = read_progress(self.opened, self.crawls)
             self.has_more = not self.progress.drained or any(
                 has_parked_to_evaluate(self.opened, crawl) for crawl in self.crawls.values()
@@ -128,6 +134,8 @@ class Run:
 
     def _natural_end(self, now: float) -> End | None:
         if self.has_more:
+            return None
+        if not self.crawls and self.has_paused_crawls and self.has_console:
             return None
         progress = self.progress
         unlimited = [crawl for crawl in self.crawls.values() if not self._is_at_limit(crawl)]
@@ -183,7 +191,7 @@ def run_crawl(
             opened.database.check()
             identify(opened.log, opened.store, clock.now())
             _remove_leftovers(opened)
-            run = _prepare(settings, opened, request, max_time)
+            run = _prepare(settings, opened, request, max_time, beside is not None)
             with _interrupts(run):
                 return _run(run, children, show), read_progress(opened, run.crawls)
     finally:
@@ -210,7 +218,11 @@ def _run(run: Run, children: list[Child], show: Show) -> End:
 
 
 def _prepare(
-    settings: Settings, opened: Opened, request: CrawlRequest | None, max_time: float
+    settings: Settings,
+    opened: Opened,
+    request: CrawlRequest | None,
+    max_time: float,
+    has_console: bool,
 ) -> Run:
     events, now = list[Event](), clock.now()
     if request:
@@ -226,7 +238,7 @@ def _prepare(
             f"{opened.folder.path} has no active crawl: gossamer crawls list shows all crawls, and "
             "gossamer crawls resume ID continues a paused one"
         )
-    return Run(settings, opened, crawls, max_time, now)
+    return Run(settings, opened, crawls, max_time, now, has_console)
 
 
 def _watch(run: Run, children: list[Child], show: Show) -> End:
@@ -238,7 +250,7 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
             if reason := child.failure():
                 if not child.is_optional:
                     raise GossamerError(reason)
-                run.warning = run.warning or reason
+                run.warning, run.has_console = run.warning or reason, False
         for topic, records in run.progress.lag.items():
             set_gauge("gossamer_consumer_lag", records, topic=topic)
         show(run.progress, run.read_workload, _notice(run))

@@ -305,10 +305,30 @@ async def test_crawl_is_applied_paused_resumed_and_removed(
         await found.open("crawls")
         for name, state in (("Pause", "paused"), ("Resume", "active"), ("Remove", "removed")):
             await card.get_by_role("button", name=name).click()
+            if name == "Remove":
+                await found.page.get_by_label("Type second to confirm").fill("second")
             await confirm(found.page, name)
             await card.get_by_text(state, exact=True).wait_for()
             await (assert_requests if name == "Resume" else assert_no_requests)(web, SECOND)
         assert await card.get_by_role("button", name="Resume").count() == 0
+
+
+async def test_only_crawl_is_paused_and_resumed(browser: Browser, running: Running) -> None:
+    web = running.web
+    async with opened(browser, running, "crawls") as found:
+        card = section_of(found.page, "default")
+        await card.get_by_role("button", name="Pause").click()
+        await confirm(found.page, "Pause")
+        await card.get_by_text("paused", exact=True).wait_for()
+        silence = 8 * DELAY
+        await wait_for(lambda: web.requests[-1].at < time.monotonic() - silence, "the last request")
+        # Without work the run would end, and its console with it.
+        await found.open("overview")
+        before = len(web.requests)
+        await found.open("crawls")
+        await card.get_by_role("button", name="Resume").click()
+        await confirm(found.page, "Resume")
+        await wait_for(lambda: len(web.requests) > before, "requests again")
 
 
 def section_of(page: Page, heading: str) -> Locator:

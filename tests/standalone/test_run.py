@@ -76,6 +76,20 @@ def test_queue_of_a_stopped_crawl_does_not_keep_the_run_going(
     assert run.update(NOW) is End.DONE
 
 
+@pytest.mark.parametrize("has_console", [True, False])
+def test_paused_crawls_keep_the_run_of_their_console_going(
+    opened: Opened, has_console: bool
+) -> None:
+    run = begin(opened, NEWS)
+    run.has_console = has_console
+    store_totals(opened, "news", 3, queued=5)
+    assert run.update(NOW) is None
+    opened.log.append([encode(replace(NEWS, paused=True))])
+    assert run.update(NOW) is (None if has_console else End.DONE)
+    opened.log.append([encode(replace(NEWS, removed=True, paused=True))])
+    assert run.update(NOW) is End.DONE
+
+
 @pytest.mark.parametrize(("seconds", "ends"), [(30.0, False), (-5.0, False), (-60.0, True)])
 def test_due_retry_is_awaited_unless_it_stays_due(
     opened: Opened, seconds: float, ends: bool
