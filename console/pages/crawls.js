@@ -24,7 +24,8 @@ function card(one, run, signal) {
   const limit = one.max_pages > 0 && [` of at most ${number(one.max_pages)} `, meter(one.pages / one.max_pages, percent(one.pages / one.max_pages))];
   const edit = async () => run(applying(name, (await get(crawlPath(name, "definition"), {}, signal)).text));
   const remove = {
-    title: `Remove the crawl ${name}`, text: "Its queues and rows are dropped. Other crawls are not affected.",
+    title: `Remove the crawl ${name}`, confirmation: name,
+    text: "Its queues and rows are dropped, and its id is not used again. Other crawls are not affected.",
     method: "DELETE", path: `crawls/${encodeURIComponent(name)}`, body: () => ({}), verb: "Remove", danger: true,
   };
   return section(

@@ -23,9 +23,9 @@ export async function show({ params, crawl, crawls, signal, go }) {
     columns: [
       { name: "Host", sort: "host", cell: (host) => hostLink(host.host) },
       { name: "Condition", cell: (host) => badge(words(host.condition), KINDS[host.condition]) },
-      { name: "Waits", minor: true, cell: (host) => waits(host) },
+      { name: "Waits", minor: true, cell: (host) => h("span", { title: waits(host) }, waits(host)) },
       { name: "Queued", sort: "queued", numeric: true, cell: (host) => number(host.queued) },
-      { name: "Pages", sort: "pages", numeric: true, cell: (host) => number(host.pages) },
+      { name: "Pages", sort: "pages", numeric: true, minor: true, cell: (host) => number(host.pages) },
       { name: "Received", sort: "received", numeric: true, minor: true, cell: (host) => bytes(host.received) },
       { name: "Delay", sort: "delay", numeric: true, minor: true, cell: (host) => (host.delay ? duration(host.delay) : "–") },
       { name: "Site", minor: true, cell: (host) => siteLink(host.site) },
