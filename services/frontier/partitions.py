@@ -164,7 +164,11 @@ class Partitions:
         self._read_calendars_ahead(keys, of_crawls, now)
         stored = self._store.table(PartitionRow).get_all([(key, "") for key in keys])
         entries = self._store.table(ListedHost)
-        directories = [Directory(row.directory, entries) for row in stored]
+        directories = [
+            Directory(crawl, found, entries)
+            for row in stored
+            for crawl, found in row.directories.items()
+        ]
         entries.scan_ahead([key for one in directories for key in one.first_keys()], PAGE_SIZE)
         tallies = self._store.table(PartitionTallyRow).get_all([(key, "") for key in keys])
         checked_out = [(site, host) for row in tallies for host, site in row.checked_out.items()]

@@ -231,6 +231,7 @@ class Fleet:
         if isinstance(step, Delay):
             self._later(step.seconds, run, "_end_delay")
             return
+        assert isinstance(step, Fetch), "a crawl alone keeps no captures"
         order, run.url = run.order, step.url
         wait = self.fetchers[run.fetcher].starts.reserve_start(order.site, order.site_gap, self.now)
         self._later(wait, run, "_ask")
