@@ -124,8 +124,12 @@ class DailyTally:
         self._is_changed = True
 
     def count_visit(self, event: VisitEnded) -> None:
-        """Count a visit that ended: its response, and the time that it took."""
+        """Count a visit that ended: its response, and the time that it took. A shared visit is a
+        page without a response."""
         self._is_changed = True
+        if event.visit.shared:
+            self.pages += 1
+            return
         if event.visit.purpose is Purpose.REQUISITE:
             if event.started_at:
                 self.requisites = _sum_downloads(self.requisites, Downloads(1, event.received))

@@ -17,7 +17,7 @@ from gossamer.events import (
     Verdict,
     VisitEnded,
 )
-from services.frontier.rows import HistoryRow, HostRow, SharedCaptureRow, UrlRow
+from services.frontier.rows import DailyTallyRow, HistoryRow, HostRow, SharedCaptureRow, UrlRow
 from tests.frontier.simulation import Simulation, page
 
 HOST = "http://a.test"
@@ -208,3 +208,11 @@ def test_every_crawl_visits_each_of_its_urls_once(
 
 def _orders(sim: Simulation) -> list[HostCheckedOut]:
     return [order for _, order in sim.orders]
+
+
+def test_report_counts_shared_pages_and_no_responses() -> None:
+    sim = two_crawls()
+    crawl_then(sim)
+    rows = [row for row in sim.store.table(DailyTallyRow).everything() if row.crawl == "b"]
+    assert sum(row.pages for row in rows) == len(PAGES) + 1
+    assert sum(row.visits for row in rows) == 2, "to robots.txt and to its own page"
