@@ -122,8 +122,6 @@ def _apply(place: OpenCrawl, file: CrawlFile, options: argparse.Namespace) -> in
     before = place.crawls().get(crawl)
     effect = carry_out(place, plan_apply(place, file, clock.now()), options)
     say(effect.text)
-    if file.definition.own_topic and place.fleet and before is None:
-        say("gossamer topics apply creates the topic of its pages: run it now.", YELLOW)
     if before and before.paused:
         say(f"It is paused: gossamer crawls resume {crawl} continues it.", YELLOW)
     elif effect.count and not (options.dry_run or place.fleet or place.is_running()):
