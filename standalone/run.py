@@ -48,6 +48,7 @@ JOIN_TIMEOUT = 0.05
 
 Show = Callable[[Progress, Callable[[], Workload], str], None]
 """Shows the progress, the workload, which the second argument reads, and a notice."""
+ALL_PAUSED = "all crawls are paused: resume one in the console, or press Ctrl-C to end"
 
 
 @dataclass
@@ -60,6 +61,8 @@ class Run:
     """The active crawls by id. Others may pause, change or add crawls during the run."""
     max_time: float
     started_at: float
+    visited: dict[str, CrawlDefined] = field(default_factory=dict)
+    """The crawls that were active at any time of the run, whose progress is reported."""
     has_console: bool = False
     """Whether paused crawls can be resumed in the console of the run."""
     has_paused_crawls: bool = False
@@ -92,7 +95,8 @@ class Run:
             self.has_paused_crawls = any(
                 crawl.paused and not crawl.removed for crawl in definitions.values()
             )
-            self.progress = read_progress(self.opened, self.crawls)
+            self.visited |= self.crawls
+            self.progress = read_progress(self.opened, self.visited)
             self.has_more = not self.progress.drained or any(
                 has_parked_to_evaluate(self.opened, crawl) for crawl in self.crawls.values()
             )
@@ -193,7 +197,7 @@ def run_crawl(
             _remove_leftovers(opened)
             run = _prepare(settings, opened, request, max_time, beside is not None)
             with _interrupts(run):
-                return _run(run, children, show), read_progress(opened, run.crawls)
+                return _run(run, children, show), read_progress(opened, run.visited)
     finally:
         for child in children:
             child.kill()
@@ -238,7 +242,7 @@ def _prepare(
             f"{opened.folder.path} has no active crawl: gossamer crawls list shows all crawls, and "
             "gossamer crawls resume ID continues a paused one"
         )
-    return Run(settings, opened, crawls, max_time, now, has_console)
+    return Run(settings, opened, crawls, max_time, now, has_console=has_console)
 
 
 def _watch(run: Run, children: list[Child], show: Show) -> End:
@@ -260,7 +264,8 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
 def _notice(run: Run) -> str:
     faults = [buffer.fault for buffer in read_buffers(run.opened.store) if buffer.fault]
     if run.ending is None:
-        return faults[0] if faults else run.warning
+        paused = "" if run.crawls or not run.has_paused_crawls else ALL_PAUSED
+        return faults[0] if faults else run.warning or paused
     waiting = sum(run.progress.lag.values())
     return (
         f"{run.ending.value}: finishing visits and records in flight "

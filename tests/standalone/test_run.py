@@ -86,6 +86,7 @@ def test_paused_crawls_keep_the_run_of_their_console_going(
     assert run.update(NOW) is None
     opened.log.append([encode(replace(NEWS, paused=True))])
     assert run.update(NOW) is (None if has_console else End.DONE)
+    assert run.progress.pages == 3, "pages of a paused crawl are reported"
     opened.log.append([encode(replace(NEWS, removed=True, paused=True))])
     assert run.update(NOW) is End.DONE
 
