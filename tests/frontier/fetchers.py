@@ -20,7 +20,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
 from services.fetcher.outcome import Reply, accept_types
 from services.fetcher.rate_limits import SiteRateLimit
-from services.fetcher.steps import Conversation, Delay, Emit, StepResult, VisitLimits
+from services.fetcher.steps import Conversation, Delay, Emit, Fetch, StepResult, VisitLimits
 from services.fetcher.visit import converse
 from services.frontier.service import Frontier
 from tests.frontier.simulation import START, VISIT_LIMIT, crawl
