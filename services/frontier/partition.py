@@ -758,9 +758,16 @@ class Partition:
         self.directory.pop(entry)
 
     def load_listed(self, entries: Sequence[ListedHost], now: float) -> None:
-        """Load the hosts of *entries* that are not stale."""
-        found = self.read_all((entry.site, entry.host) for entry in entries)
+        """Load the hosts of *entries* that are not stale. A host may be loaded already, if another
+        crawl had listed it, too."""
+        bench = self.bench.hosts
+        missing = ((entry.site, entry.host) for entry in entries if entry.host not in bench)
+        found = self.read_all(missing)
         for entry in entries:
+            if loaded := bench.get(entry.host):
+                if loaded.row.of(self.crawl).listed != entry.number:
+                    self.directory.delist(entry.host, entry.number)
+                continue
             host = found.get((entry.site, entry.host))
             is_listed = host is not None and host.row.of(self.crawl).listed == entry.number
             if host and is_listed and host.row.condition in LISTED_CONDITIONS:

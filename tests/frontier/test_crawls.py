@@ -108,6 +108,18 @@ def test_host_of_two_crawls_is_visited_as_politely_as_that_of_one() -> None:
     assert min(gap for _, gap in sim.gaps()) >= DELAY
 
 
+def test_host_that_two_crawls_have_listed_is_loaded_once() -> None:
+    sim = two_crawls()
+    admit_to_both(sim, 3, *(f"http://{name}.test" for name in "abcdef"))
+    sim.start()
+    sim.frontier._load_hosts(sim.now)
+    loaded = [partition.bench for partition in sim.partitions if len(partition.bench)]
+    assert loaded
+    assert all(bench.loaded.total() == len(bench) for bench in loaded)
+    sim.run()
+    assert len(sim.pages()) == 36
+
+
 def test_each_crawl_visits_its_own_urls_once() -> None:
     sim = two_crawls()
     admit_to_both(sim, 30, HOST, "http://www.a.test", "http://b.test")
