@@ -73,6 +73,8 @@ def make_request(crawl: OpenCrawl, text: str, by: str, now: float) -> ErasureReq
 
     Raise BadSettings if it is invalid.
     """
+    if "*" in text.partition("://")[2 if "://" in text else 0].partition("/")[0]:
+        raise BadSettings(f"{text} is not a host or a site: name the site for all of its hosts")
     try:
         url = canonical_of_typed(text)
     except BadUrl as error:

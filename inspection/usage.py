@@ -27,7 +27,7 @@ from gossamer.web.usage.files import (
 )
 from gossamer.web.usage.reading import read_usage_file
 from inspection.captures import FOREVER, iterate_captures, unarchived_reason
-from inspection.crawl import OpenCrawl
+from inspection.crawl import NotFound, OpenCrawl
 from inspection.figures import instant
 from inspection.url_forms import crawl_form
 from inspection.versions import decode_file, read_row
@@ -245,7 +245,7 @@ class UsageReader:
 def read_usage(crawl: OpenCrawl, text: str, at: float) -> list[UsageAt]:
     """Return the permitted uses of the URL *text*, or of the start pages of the hosts of a site.
 
-    Raise GossamerError if nothing was archived until *at*, and BadSettings for an invalid URL.
+    Raise NotFound if nothing was archived until *at*, and BadSettings for an invalid URL.
     """
     reader = UsageReader(crawl, at)
     urls = [*_urls(crawl, text)]
@@ -254,7 +254,7 @@ def read_usage(crawl: OpenCrawl, text: str, at: float) -> list[UsageAt]:
         return found
     first = [at for at in map(reader.first_archived_at, urls) if at is not None]
     later = f": the first capture is of {instant(min(first))}" if first else ""
-    raise GossamerError(
+    raise NotFound(
         f"nothing about {text} was archived until {instant(at)}{later or ', or at any time'}"
     )
 

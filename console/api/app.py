@@ -22,6 +22,7 @@ from console.api.live import Live
 from console.api.parameters import provide_reader
 from console.api.readers import Busy, Opening, Readers
 from console.api.routes import ROUTES
+from console.api.slow_clients import BodyTimeout
 from console.api.tokens import Tokens
 from console.notifications.runner import Notifier
 from gossamer.errors import BadSettings, GossamerError, Unavailable
@@ -79,7 +80,12 @@ def make_app(
         ),
         guards=[gate.check],
         dependencies={"reader": Provide(provide_reader)},
-        exception_handlers={GossamerError: _error_response},
+        exception_handlers={
+            GossamerError: _error_response,
+            RecursionError: _invalid_body_response,
+            UnicodeDecodeError: _invalid_body_response,
+        },
+        middleware=[BodyTimeout],
         after_exception=[_log_error],
         before_send=[_add_headers],
         request_max_body_size=MAX_BODY_BYTES,
@@ -112,8 +118,15 @@ def _error_response(_: Request[Any, Any, Any], error: GossamerError) -> Response
     )
 
 
+def _invalid_body_response(_: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
+    """Answer a body that the decoder of JSON cannot read, for a reason that it does not handle."""
+    reason = "too deep" if isinstance(error, RecursionError) else "not UTF-8"
+    detail = f"the body is {reason}"
+    return Response({"status_code": 400, "detail": detail}, status_code=400)
+
+
 async def _log_error(error: Exception, scope: Scope) -> None:
-    if not isinstance(error, HTTPException | GossamerError):
+    if not isinstance(error, HTTPException | GossamerError | RecursionError | UnicodeDecodeError):
         log.error("request_failed", path=scope["path"], exc_info=error)
 
 

@@ -5,6 +5,7 @@ rights on all crawls. A route that states nothing is refused, so that a forgotte
 it.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -102,27 +103,25 @@ class Gate:
 
     def _identify(self, connection: Connection) -> Actor:
         given = _credentials(connection)
-        peer, has_token = given.peer, "authorization" in connection.headers
-        if has_token:
-            self._check_logins(peer)
         try:
             return self.identities.identify(given, self._now())
         except Unidentified:
-            if has_token:
-                self._note_failure(peer)
+            if "authorization" in connection.headers:
+                self._note_failure(given.peer)
             raise
 
-    def _check_logins(self, peer: str) -> None:
-        if self._logins.is_exhausted(peer, self._steady()):
-            raise TooManyRequestsException("too many failed logins", headers={"Retry-After": "12"})
-
     def _note_failure(self, peer: str) -> None:
+        """Count a failed login. Raise TooManyRequestsException if there were too many.
+
+        Only invalid tokens count and are refused: all users of a proxy have one address, so a
+        stranger could lock them out. A valid token is never guessed: it has 256 random bits.
+        """
+        if self._logins.wait(peer, self._steady()):
+            raise TooManyRequestsException("too many failed logins", headers={"Retry-After": "12"})
         log.warning("login_failed", address=peer)
-        self._logins.wait(peer, self._steady())
 
     def log_in(self, peer: str, token: str) -> tuple[str, Actor]:
         """Begin a session with a token; return its id and its actor."""
-        self._check_logins(peer)
         try:
             actor = self.identities.of_token(token, self._now())
         except Unidentified:
@@ -133,7 +132,10 @@ class Gate:
 
 def _credentials(connection: Connection) -> Credentials:
     peer = connection.client.host if connection.client else ""
-    return Credentials(peer, connection.headers, connection.cookies.get(COOKIE, ""))
+    names = [name for name, _ in connection.headers.multi_items()]
+    repeated = frozenset(name for name, count in Counter(names).items() if count > 1)
+    session = connection.cookies.get(COOKIE, "")
+    return Credentials(peer, connection.headers, session, repeated)
 
 
 def allowed_hosts(settings: ApiSettings, port: int) -> frozenset[str]:

@@ -7,7 +7,7 @@ the time.
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -73,6 +73,8 @@ class Credentials(NamedTuple):
     """Headers by lower-case name."""
     session: str = ""
     """The value of the cookie."""
+    repeated: Collection[str] = ()
+    """The names of headers that the request has several times."""
 
 
 class Session(NamedTuple):
@@ -127,6 +129,9 @@ class Identities:
         has_proxy_headers = any(name in given.headers for name in self._proxy_headers)
         if has_proxy_headers and not self._is_trusted(given.peer):
             raise Forbidden(f"{given.peer} is not one of api.trusted_proxies")
+        if any(name in given.repeated for name in self._proxy_headers):
+            # A proxy that adds its headers to those of the client instead of replacing them.
+            raise Forbidden("a header of the proxy is there twice: it must replace the client's")
         authorization = given.headers.get("authorization", "")
         if authorization[: len(BEARER)].lower() == BEARER:
             return self.of_token(authorization[len(BEARER) :].strip(), now)

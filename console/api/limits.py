@@ -40,7 +40,3 @@ class RateLimit:
     def _left(self, key: str, now: float) -> float:
         left, at = self._buckets.get(key, (self._rate.burst, now))
         return min(self._rate.burst, left + max(0.0, now - at) * self._rate.per_second)
-
-    def is_exhausted(self, key: str, now: float) -> bool:
-        """Return whether *key* has no permit at *now*."""
-        return self._left(key, now) < 1.0

@@ -113,12 +113,14 @@ def _server(site: Site, opening: "Opening", place: "Place") -> "uvicorn.Server":
     import uvicorn
 
     from console.api.app import make_app
+    from console.api.slow_clients import Protocol
 
     settings = site.settings
     tokens = Tokens(settings.tokens_file, site.token)
     app = make_app(opening, place, settings, tokens, site.port)
     config = uvicorn.Config(
         app,
+        http=Protocol,
         log_level="warning",
         access_log=False,
         proxy_headers=False,

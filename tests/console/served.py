@@ -12,6 +12,7 @@ from litestar.testing import TestClient
 
 from console.api.app import make_app
 from console.api.hosts_index import Place
+from console.api.slow_clients import Protocol
 from console.api.tokens import Tokens
 from console.listening import listen
 from gossamer.settings import ApiSettings
@@ -51,7 +52,7 @@ def serving(data: Path, tokens: Tokens | None = None, **settings: Any) -> Iterat
         port = listener.getsockname()[1]
         app = make_api(data, tokens, port, **settings)
         config = uvicorn.Config(
-            app, log_level="error", access_log=False, timeout_graceful_shutdown=1
+            app, http=Protocol, log_level="error", access_log=False, timeout_graceful_shutdown=1
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from litestar.routes import HTTPRoute
 
+from console.api import slow_clients
 from console.api.gate import OPEN, ROLE
 from console.api.identity import Actor, Credentials, Forbidden, Identities, Unidentified
 from console.api.limits import MAX_BUCKETS, Rate, RateLimit
@@ -24,7 +25,7 @@ from gossamer.errors import BadSettings
 from gossamer.settings import ApiSettings, load_settings
 from gossamer.settings.api import Grant
 from inspection.folder import Folder, Opened
-from tests.console.served import BASE, PORT, TOKEN, Client, client_of, make_api
+from tests.console.served import BASE, PORT, TOKEN, Client, client_of, make_api, serving
 
 STATUS = "/v1/crawls/default/status"
 PROXY: dict[str, Any] = {
@@ -348,3 +349,61 @@ def test_host_names_of_the_settings_are_accepted(data: Path) -> None:
             (f"evil.example:{PORT}", 400),
         ):
             assert client.get(STATUS, headers={"host": host}).status_code == status, host
+
+
+def test_body_that_cannot_be_decoded_is_the_error_of_its_sender(client: Client) -> None:
+    headers = {**bearer(TOKEN), "Content-Type": "application/json"}
+    for body in (b'{"rules": ' + b"[" * 200_000, b'{"rules": ["\xff"]}', b'{"rules": [NaN]}'):
+        refused = client.post("/v1/blocklist", content=body, headers=headers)
+        assert refused.status_code == 400, body[:20]
+    at = client.get("/v1/crawls/default/usage?target=a.example&at=nan", headers=bearer(TOKEN))
+    assert at.status_code == 400
+
+
+def test_headers_that_a_proxy_has_added_to_those_of_its_client_are_refused() -> None:
+    identities = Identities(ApiSettings(**PROXY), Tokens())
+    headers = {"x-forwarded-email": "ann@a.example", "x-forwarded-groups": "sre"}
+    given = Credentials("10.1.2.3", headers)
+    assert identities.identify(given, 0.0).name == "ann@a.example"
+    with pytest.raises(Forbidden, match="twice"):
+        identities.identify(given._replace(repeated={"x-forwarded-email"}), 0.0)
+
+
+def test_stranger_cannot_lock_out_users_of_the_same_address(data: Path) -> None:
+    with client_of(make_api(data), token=None) as client:
+        statuses = [client.get(STATUS, headers=bearer(f"{n}")).status_code for n in range(9)]
+        assert statuses == [401] * 5 + [429] * 4
+        assert client.post("/v1/session", json={"token": "10"}).status_code == 429
+        assert client.get(STATUS, headers=bearer(TOKEN)).status_code == 200
+        assert client.post("/v1/session", json={"token": TOKEN}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"POST /v1/session HTTP/1.1\r\nHost: ",
+        b"POST /v1/session HTTP/1.1\r\nHost: HOST\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 1000\r\n\r\n{",
+    ],
+)
+def test_connections_of_slow_clients_are_closed(
+    data: Path, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow_clients, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(slow_clients, "BODY_SECONDS", 0.3)
+    with serving(data) as url:
+        host = url.removeprefix("http://")
+        name, _, port = host.partition(":")
+        with socket.create_connection((name, int(port)), timeout=60.0) as connection:
+            connection.sendall(sent.replace(b"HOST", host.encode()))
+            answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 408 ")
+
+
+def test_pattern_is_no_target_of_an_erasure(client: Client) -> None:
+    for target in ("*.example.org", "https://*.example.org", "*"):
+        refused = client.post(
+            "/v1/erasures", json={"target": target}, headers=bearer(TOKEN), params={"dry_run": True}
+        )
+        assert refused.status_code == 400 and "name the site" in refused.json()["detail"]
