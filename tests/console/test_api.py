@@ -137,6 +137,16 @@ def test_report_is_that_of_the_command(
         assert first["examples"] == [f"{HOST}/over"]
 
 
+def test_report_is_a_file_to_save_and_print(client: Client) -> None:
+    found = client.get("/v1/crawls/default/report.html?days=2")
+    assert found.status_code == 200 and found.headers["content-type"].startswith("text/html")
+    name = "gossamer-report-default-1970-01-03.html"
+    assert found.headers["content-disposition"] == f'attachment; filename="{name}"'
+    assert found.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert found.text.startswith("<!doctype html>") and f"{HOST}/over" in found.text
+    assert client.get("/v1/crawls/default/report.html?day=monday").status_code == 400
+
+
 def test_history_hosts_and_sites_are_those_of_the_commands(
     client: Client, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
-from litestar import Request, delete, get, post, put
+from litestar import MediaType, Request, Response, delete, get, post, put
 from litestar.datastructures import State
 from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
@@ -16,6 +16,7 @@ from console.api.gate import ROLE, actor_in
 from console.api.lags import LagSampler
 from console.api.parameters import BY_QUERY, SHARED_READER, CrawlInPath, Cursor, FromCrawl, Limit
 from console.cli.options import DEFAULT_FLEET_POLICY
+from console.report_html import POLICY, report_page
 from gossamer.crawl import seeds_applied
 from gossamer.crawl_file import CrawlFile, parse_crawl_file, write_crawl_file
 from gossamer.errors import BadSettings
@@ -55,6 +56,24 @@ async def get_report(reader: FromCrawl, days: Days = None, day: OfDay = "") -> R
     """Limits, traps and hazards with the sites and URLs that met them, downloads, copies, time by
     stage, and advice: of all days, of the last days, or of one day."""
     return await reader.read(lambda crawl: read_report(crawl, days, day))
+
+
+@get(
+    "/v1/crawls/{crawl:str}/report.html",
+    summary="The report as a file",
+    opt={ROLE: "view"},
+    media_type=MediaType.HTML,
+)
+async def get_report_file(reader: FromCrawl, days: Days = None, day: OfDay = "") -> Response[str]:
+    """The report as one printable HTML file to save, without scripts and without addresses."""
+    found = await reader.read(lambda crawl: read_report(crawl, days, day))
+    name = f"gossamer-report-{reader.crawl}{f'-{found.last_day}' if found.last_day else ''}.html"
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Security-Policy": f"sandbox; {POLICY}; frame-ancestors 'none'",
+    }
+    text = report_page([found], f"Report of {reader.crawl}")
+    return Response(text, media_type=MediaType.HTML, headers=headers)
 
 
 @get("/v1/crawls/{crawl:str}/overview", summary="The overview of a crawl", opt={ROLE: "view"})
@@ -224,6 +243,7 @@ ROUTES = (
     get_freshness,
     get_lags,
     get_report,
+    get_report_file,
     get_audit,
     get_definition,
     apply,
