@@ -556,9 +556,9 @@ class Frontier(Processor):
             return None
         urgent = [crawl for crawl, one in first.items() if is_urgent(one.number)]
         partition, host = loading.explore(first[self._shares.choose(urgent or first)])
-        row = host.row
-        servable = [crawl for crawl in crawls if crawl in servable_crawls(row, now)]
-        chosen = min(servable, key=lambda crawl: _turn(row.of(crawl)))
+        row, servable = host.row, servable_crawls(host.row, now)
+        open_crawls = [crawl for crawl in crawls if crawl in servable]
+        chosen = min(open_crawls, key=lambda crawl: _turn(row.of(crawl)))
         return ReadyHost(partition.of(chosen), host)
 
     def _open_crawls(self) -> list[str]:
