@@ -1,6 +1,7 @@
 """The cost of a page in a fleet by process, on warm servers: CPU, rows, records, commits.
 
     .venv/bin/python -m bench.fleet [--pages 10000] [--each 6] [--counts 1 2] [--texts no yes]
+    .venv/bin/python -m bench.fleet --crawls 50 [--pages 3000] [--rounds 2]
 
 Kafka and Cassandra are started and warmed up by a crawl that is not shown. Then fleets with one and
 with two instances of each service crawl a synthetic web, without and with main text, and wait
@@ -8,20 +9,30 @@ without work for a while. Last, the same web is crawled in a folder. The CPU of 
 shown separately, since they stop some time. The web and other processes use the same cores: compare
 CPU, and compare runs with each other.
 
+With `--crawls`, fleets with one instance of each service alternately crawl all pages as one crawl,
+and as that many crawls of different sizes, whose pages are on the same hosts. Each page is a seed,
+so that both visit the same URLs. The size of a crawl is inversely proportional to its rank.
+
 The load of Kafka and Cassandra is what they report: rows, records, commits, requests. The services
 are not asked, so that costs that they do not know are counted as well.
 """
 
 import argparse
+import json
 import logging
 import os
+import random
 import re
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,11 +40,11 @@ from cassandra.cluster import Cluster, Session
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from bench.processes import compiler_cpu, cpu, family
+from bench.processes import compiler_cpu, cpu, family, memory
 from tests.servers import Server, running
 from tests.synthweb import SynthWeb, World
 from tests.system.by_hand import of_servers
-from tests.system.crawl import Crawl, marked_pids
+from tests.system.crawl import Crawl, marked_pids, run
 from tests.system.fleet import Fleet, fleet
 
 _SILENT = logging.getLogger("bench.fleet")
@@ -92,6 +103,17 @@ class Servers:
             row.table_name: float(row.count)
             for row in rows
             if row.keyspace_name == keyspace or row.table_name == PAXOS
+        }
+
+    def stored(self, keyspace: str) -> dict[str, float]:
+        """Return the number of rows of each table."""
+        tables = self._session.execute(
+            "SELECT table_name FROM system_schema.tables WHERE keyspace_name = %s", [keyspace]
+        )
+        count = 'SELECT count(*) FROM {}."{}"'
+        return {
+            table: float(self._session.execute(count.format(keyspace, table)).one()[0])
+            for (table,) in tables
         }
 
     def records(self, prefix: str) -> dict[str, float]:
@@ -178,6 +200,10 @@ class Cost:
     """Commits by group."""
     requests: Counts = field(default_factory=dict)
     """Requests to Kafka by process."""
+    stored: Counts = field(default_factory=dict)
+    """Rows of each table at the end."""
+    memory: Counts = field(default_factory=dict)
+    """Private memory by kind of process at the end, in MB."""
     idle_cpu: Counts = field(default_factory=dict)
     """Percent of a core while the fleet waits."""
     idle_requests: Counts = field(default_factory=dict)
@@ -218,13 +244,13 @@ class MeasuredFleet:
             found[f"{member.service} children"] += children
         return found
 
-    def crawl(self, name: str) -> Cost:
-        """Crawl to the end."""
+    def crawl(self, name: str, begin: Callable[[], None]) -> Cost:
+        """Crawl to the end. *begin* adds the seeds."""
         web, servers = self._fleet.web, self._servers
         spent, rows = self.spent(), servers.rows(self._keyspace)
         records, requests = servers.records(self._prefix), self._requests()
         began = time.monotonic()
-        self._fleet.seed()
+        begin()
         self._await_end()
         took, spent = time.monotonic() - began, since(spent, self.spent())
         reads, writes = (
@@ -241,6 +267,8 @@ class MeasuredFleet:
             records=since(records, servers.records(self._prefix)),
             commits=servers.commits(self._prefix),
             requests=since(requests, self._requests()),
+            stored=servers.stored(self._keyspace),
+            memory={name: memory(pids) / 1e6 for name, pids in self.pids().items()},
         )
 
     def _await_end(self) -> None:
@@ -274,8 +302,47 @@ class MeasuredFleet:
         return {name: sum(map(sent.__getitem__, pids)) for name, pids in self.pids().items()}
 
 
-def crawl_in_fleet(servers: Servers, world: World, count: int, text: bool, idle: float) -> Cost:
-    """Crawl *world* with *count* instances of each service."""
+def sizes(pages: int, crawls: int) -> list[int]:
+    """Return the numbers of pages of *crawls* crawls, the largest first; their sum is *pages*."""
+    parts = [1 / rank for rank in range(1, crawls + 1)]
+    ends = [round(pages * sum(parts[:end]) / sum(parts)) for end in range(crawls + 1)]
+    return [end - begin for begin, end in pairwise(ends)]
+
+
+def write_crawls(urls: Collection[str], crawls: int, folder: Path) -> list[str]:
+    """Write files of *crawls* crawls that share *urls*, and return their paths."""
+    shuffled = sorted(urls)
+    random.Random(crawls).shuffle(shuffled)
+    paths = []
+    for number, size in enumerate(sizes(len(shuffled), crawls)):
+        seeds, shuffled = shuffled[:size], shuffled[size:]
+        path = folder / f"crawl-{number}.toml"
+        path.write_text(
+            f"seeds = {json.dumps(seeds)}\nscope = 'any'\n[limits]\nmax_depth = 0\n"
+            "[revisit]\npolicy = 'none'\n"
+        )
+        paths.append(str(path))
+    return paths
+
+
+APPLY = """
+import sys
+from console.cli.main import main
+sys.exit(any(main(["crawls", "apply", path]) for path in sys.argv[1:]))
+"""
+
+
+def apply_crawls(live_fleet: Fleet, paths: Collection[str]) -> None:
+    """Apply crawl files, in one process."""
+    done = run([sys.executable, "-c", APPLY, *paths], **live_fleet.settings)
+    assert done.code == 0, done
+
+
+def crawl_in_fleet(
+    servers: Servers, world: World, count: int, text: bool, idle: float, crawls: int = 0
+) -> Cost:
+    """Crawl *world* with *count* instances of each service. With *crawls*, all pages are the seeds
+    of that many crawls."""
     corner = of_servers(servers.kafka, servers.cassandra_port)
     settings = {
         **corner,
@@ -290,7 +357,11 @@ def crawl_in_fleet(servers: Servers, world: World, count: int, text: bool, idle:
     ):
         prefix = corner["GOSSAMER_KAFKA__PREFIX"]
         crawled = MeasuredFleet(live_fleet, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
-        measured = crawled.crawl(f"{count} of each, {'with' if text else 'without'} text")
+        name, begin = f"{count} of each, {'with' if text else 'without'} text", live_fleet.seed
+        if crawls:
+            paths = write_crawls(web.truth.required, crawls, Path(folder))
+            name, begin = f"{crawls} crawls", partial(apply_crawls, live_fleet, paths)
+        measured = crawled.crawl(name, begin)
         if idle:
             crawled.wait(measured, idle)
         return measured
@@ -327,6 +398,8 @@ def show(measured: Cost) -> None:
     _table("records a page", measured.records, 1 / pages)
     _table("commits a page", measured.commits, 1 / pages)
     _table("requests to Kafka a page", measured.requests, 1 / pages)
+    _table("rows stored a page", measured.stored, 1 / pages)
+    _table("memory, MB", measured.memory, 1)
     _table("idle, % of a core", measured.idle_cpu, 1)
     _table("idle, requests to Kafka/s", measured.idle_requests, 1)
 
@@ -348,6 +421,10 @@ def main() -> None:
     parser.add_argument("--warm-up", type=int, default=1500, help="pages of the crawl before")
     parser.add_argument("--idle", type=float, default=IDLE, help="seconds to wait afterwards")
     parser.add_argument("--no-folder", action="store_true", help="no crawl in a folder")
+    parser.add_argument(
+        "--crawls", type=int, default=0, help="compare this number of crawls with one"
+    )
+    parser.add_argument("--rounds", type=int, default=2, help="comparisons with --crawls")
     options = parser.parse_args()
 
     def world(pages: int) -> World:
@@ -359,6 +436,11 @@ def main() -> None:
         with running(kafka, cassandra), Servers(kafka, cassandra) as servers:
             if options.warm_up:
                 crawl_in_fleet(servers, world(options.warm_up), 1, False, 0.0)
+            if options.crawls:
+                for crawls in (1, options.crawls) * options.rounds:
+                    pages = world(options.pages)
+                    show(crawl_in_fleet(servers, pages, 1, False, options.idle, crawls))
+                return
             for text in options.texts:
                 for count in options.counts:
                     show(

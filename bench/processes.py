@@ -1,4 +1,4 @@
-"""The CPU time of processes, of their children and of some of their threads, from /proc."""
+"""The CPU time and the memory of processes, from /proc."""
 
 import os
 from collections.abc import Iterable
@@ -17,6 +17,19 @@ def cpu(pids: Iterable[int]) -> float:
         except OSError:
             continue
         total += sum(map(int, fields[11:15])) / TICKS
+    return total
+
+
+def memory(pids: Iterable[int]) -> float:
+    """Return the memory of running processes that no other process shares, in bytes."""
+    total = 0.0
+    for pid in pids:
+        try:
+            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        sizes = (line.split() for line in text.splitlines() if line.startswith("Private_"))
+        total += sum(1024.0 * int(size) for _, size, _ in sizes)
     return total
 
 
