@@ -27,6 +27,8 @@ from services.frontier.usage_files import archived_files
 
 MAX_SITES = 20
 """Sites that are removed at once."""
+MAX_SITES_PER_STEP = 1
+"""Sites whose removal begins in one step. Each needs about forty reads for each of its hosts."""
 MAX_SCANNED_SITES = 1000
 """Sites that are read in one step."""
 MAX_DROPPED_BUCKETS = 1000
@@ -114,9 +116,9 @@ class CrawlRemoval:
         left = defaultdict[str, list[Partition]](list)
         for partition in self._left:
             left[partition.crawl].append(partition)
-        urls = 0
+        urls, limit = 0, min(MAX_SITES, len(self._awaited) + MAX_SITES_PER_STEP)
         for _ in range(MAX_SCANNED_SITES):
-            if urls >= MAX_POLL_RECORDS or len(self._awaited) >= MAX_SITES:
+            if urls >= MAX_POLL_RECORDS or len(self._awaited) >= limit:
                 return
             if (row := next(self._scan, None)) is None:
                 self._end_scan()
