@@ -19,10 +19,20 @@ from itertools import count, islice
 from multiprocessing import get_context
 
 from tests.simulation.run import Result, simulate
-from tests.simulation.scenarios import ANYTHING, RARE_SCENARIOS, SCENARIOS, TWO_CRAWLS, seeds_of
+from tests.simulation.scenarios import (
+    ANYTHING,
+    CRAWL_REMOVED,
+    RARE_SCENARIOS,
+    SCENARIOS,
+    TWO_CRAWLS,
+    seeds_of,
+)
 from tests.simulation.shrink import kind_of, shrink_run, story
 
-NAMES = [scenario.name for scenario in (ANYTHING, TWO_CRAWLS, *RARE_SCENARIOS.values(), *SCENARIOS)]
+NAMES = [
+    scenario.name
+    for scenario in (ANYTHING, TWO_CRAWLS, CRAWL_REMOVED, *RARE_SCENARIOS.values(), *SCENARIOS)
+]
 
 
 def main() -> int:

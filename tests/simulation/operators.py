@@ -131,6 +131,17 @@ def _pause_crawl(run: "Run") -> None:
     _instruct(run, instruction, replace(going_on, paused=True), going_on)
 
 
+def _remove_crawl(run: "Run") -> None:
+    """Remove a crawl, or repeat the removal: one crawl goes on."""
+    crawl = next(
+        (one for one in run.crawls.values() if one.id in run.removed),
+        run.sim.random.choice([*run.crawls.values()]),
+    )
+    run.note(f"{crawl.id} removed")
+    run.removed.setdefault(crawl.id, run.sim.now)
+    run.append(replace(run.definition(crawl), paused=True, removed=True))
+
+
 def _append_hints(run: "Run") -> None:
     """Append hints that many pages of a host have changed, as dedup does for a sitemap."""
     host, now, _ = _draw_host_and_times(run)
@@ -189,6 +200,7 @@ ACTIONS: dict[str, Callable[["Run"], None]] = {
     "site slower": _slow_site,
     "blocked": _block_host,
     "paused": _pause_crawl,
+    "removed": _remove_crawl,
     "long sitemap": _append_hints,
     "erased": _erase,
     "records deleted": _delete_unread,

@@ -45,6 +45,7 @@ from services.frontier.checkout import _charge
 from services.frontier.dispatch import Balance
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
+from services.frontier.removal import CrawlRemoval
 from services.frontier.rows import HostRow, QueueEnds
 from services.frontier.service import Frontier
 from services.frontier.workbench import Host, Schedule
@@ -254,6 +255,10 @@ def _as_if_all_were_open(
 
 def _of_default_crawl(page: Page) -> Headers:
     return _headers_of_page(msgspec.structs.replace(page, crawl=DEFAULT_CRAWL))
+
+
+def _as_if_without_rows(self: CrawlRemoval, partition: Partition) -> bool:
+    return False
 
 
 FAULTS = (
@@ -468,5 +473,13 @@ FAULTS = (
         seeds=1,
         report="has the header crawl: default",
         seams={"gossamer.log.codec._headers_of_page": _of_default_crawl},
+    ),
+    Fault(
+        "rows of a removed crawl",
+        "The rows of a removed crawl are not dropped.",
+        scenario="crawl removed",
+        seeds=1,
+        report="was removed and has a row in",
+        seams={"services.frontier.removal.CrawlRemoval._has_rows": _as_if_without_rows},
     ),
 )

@@ -14,10 +14,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from gossamer.events.topics import TOPICS
+from gossamer.events.topics import PAGES, TOPICS
 from gossamer.log.codec import public_key, split_key
+from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key, host_name, site_of
 from services.frontier.parked import SITE_RULES
+from services.frontier.plans import HOSTS
+from services.frontier.rows import DueRow
 from services.frontier.workbench import Schedule, Workbench
 from tests.simulation.broker import Broker
 from tests.simulation.crawls import Crawl, Key
@@ -174,6 +177,30 @@ def check_erased(
                 yield f"{url} was erased and is on `pages`"
 
 
+def check_removed(nodes: Nodes, broker: Broker, removed: Mapping[str, float]) -> Iterator[str]:
+    """Yield each row of a *removed* crawl, and each of its documents whose last value on `pages` is
+    not a tombstone. A topic of its own is deleted by an operator."""
+    if not removed:
+        return
+    for table in nodes.columns:
+        if table == ControlRow.table:
+            continue
+        for row in (row for rows in nodes.all_named(table).values() for row in rows):
+            # The calendar of hosts belongs to all crawls. Its buckets are dropped by their time.
+            is_of_hosts = table == DueRow.table and row["bucket"].startswith(f"{HOSTS}/")
+            if row.get("crawl") in removed and not is_of_hosts:
+                yield f"{row['crawl']} was removed and has a row in {table}: {row}"
+    newest = {
+        (key or b"").decode(): value
+        for (topic, _), records in broker.logs.items()
+        if topic == PAGES.name
+        for key, value in records
+    }
+    for key in (key for key, value in newest.items() if value):
+        if (crawl := split_key(key)[0]) in removed:
+            yield f"{crawl} was removed and {key} is published"
+
+
 def check_delays(sites: Sites) -> Iterator[str]:
     """Yield each breach of politeness at a host name, by any fetcher."""
     by_name: dict[str, list[Request]] = defaultdict(list)
@@ -235,15 +262,22 @@ def check_complete(
     sites: Sites,
     crawls: Mapping[str, Crawl],
     hosts: Container[str] = (),
+    removed: Container[str] = (),
 ) -> Iterator[str]:
-    """Yield the lost URLs and pages of each crawl, except those of erased *hosts*.
+    """Yield the lost URLs and pages of each crawl, except those of erased *hosts* and of *removed*
+    crawls.
 
     Only some of the URLs that robots.txt or the scope exclude have a row of their own.
     """
     rows = [row for found in nodes.all_named("urls").values() for row in found]
     outcomes = {(row["crawl"], row["url"]) for row in rows}
     for crawl, url in story.admitted:
-        if host_key(url) in hosts or sites.forbids(url) or not crawls[crawl].includes(url):
+        if (
+            crawl in removed
+            or host_key(url) in hosts
+            or sites.forbids(url)
+            or not crawls[crawl].includes(url)
+        ):
             continue
         if (crawl, url) not in outcomes:
             yield f"{url} was admitted and has no outcome in {crawl}"
@@ -254,6 +288,8 @@ def check_complete(
     for _, page in story.fetched:
         visit = page["visit"]
         if visit.get("purpose", "page") != "page" or host_key(visit["url"]) in hosts:
+            continue
+        if page["crawl"] in removed:
             continue
         if (
             visit["id"] not in result

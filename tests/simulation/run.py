@@ -128,6 +128,8 @@ class Run:
         """The times in which a crawl was paused."""
         self.erased: dict[str, float] = {}
         """Host → time at which an operator erased it."""
+        self.removed: dict[str, float] = {}
+        """Crawl → time at which an operator removed it."""
         self.deleted: list[Deleted] = []
         """Records that were deleted before they were consumed. The crawl stops at the gap."""
 
@@ -291,12 +293,15 @@ class Run:
         hosts = [row for rows in self.nodes.all_named("hosts").values() for row in rows]
         if any(row["condition"] != "idle" for row in hosts):
             return False
+        if any(promises.check_removed(self.nodes, self.broker, self.removed)):
+            return False
         outcomes = self._outcomes()
         done = outcomes.keys() - self._retries()
         admitted = {
             (crawl, url)
             for crawl, url in self.story.admitted
-            if self.crawls[crawl].includes(url)
+            if crawl not in self.removed
+            and self.crawls[crawl].includes(url)
             and not self.sites.forbids(url)
             and host_key(url) not in self.erased
         }
@@ -320,7 +325,7 @@ class Run:
             for url in self.sites.required_urls(
                 {url for found, url in read if found == crawl.id}, crawl.seeds, crawl.includes
             )
-            if host_key(url) not in self.erased
+            if host_key(url) not in self.erased and crawl.id not in self.removed
         }
 
     def execute(self) -> Result:
@@ -360,10 +365,11 @@ class Run:
         result.broken += promises.check_site_concurrency(sites, self.site_at_once)
         result.broken += check_instructions(sites.requests, self.instructions)
         result.broken += promises.check_erased(self.story, self.nodes, self.broker, self.erased)
+        result.broken += promises.check_removed(self.nodes, self.broker, self.removed)
         result.broken += promises.check_retry_after(self.story, skew)
         result.broken += promises.check_one_partition(self.story, skew)
         result.broken += promises.check_complete(
-            self.story, self.nodes, sites, self.crawls, self.erased
+            self.story, self.nodes, sites, self.crawls, self.erased, self.removed
         )
         result.broken += promises.check_parked(self.nodes)
         result.broken += promises.check_archived(self.story, self.fleet.folder, self.erased)

@@ -103,6 +103,13 @@ TWO_CRAWLS = Scenario(
     settings={"frontier": {"worth_parking": False}},
     crawls=(1.0, 3.0),
 )
+CRAWL_REMOVED = replace(
+    TWO_CRAWLS,
+    name="crawl removed",
+    harms=("removed", "kill", "frontier killed", "disk lost"),
+    pages=(8, 20),
+    crawls=(1.0, 1.0),
+)
 MOVED = Scenario("moved", ("moved", "kill"), (1, 1), until=60.0, hosts=(4, 12))
 SCENARIOS = (
     Scenario(
@@ -200,7 +207,8 @@ def scenario_of(seed: int) -> Scenario:
     turn, place = divmod(seed // 2, len(SCENARIOS))
     if seed % 2 and turn % SCENARIOS[place].rounds == 0:
         return SCENARIOS[place]
-    return RARE_SCENARIOS.get(seed % 32, TWO_CRAWLS if seed % 64 == 32 else ANYTHING)
+    of_crawls = {32: TWO_CRAWLS, 96: TWO_CRAWLS, 64: CRAWL_REMOVED}
+    return RARE_SCENARIOS.get(seed % 32, of_crawls.get(seed % 128, ANYTHING))
 
 
 def seeds_of(name: str, first: int = 0) -> Iterator[int]:
