@@ -28,13 +28,12 @@ from inspection.notices import Notice, read_notices
 from services.frontier.rows import DailyTallyRow, TallyRow
 from tests.kernel.test_claims import Owner
 from tests.support.receivers import HookServer, MailServer
-from tests.support.waiting import until
+from tests.support.waiting import HANG_TIMEOUT, until
 
 KEY = "a-key"
 NOON = 1_795_780_800.0
 """2026-11-27T12:00:00Z."""
 DAY = 86400.0
-WAIT_SECONDS = 20.0
 
 
 class Crawl:
@@ -109,7 +108,7 @@ async def running(notifier: Notifier) -> AsyncIterator[None]:
 
 async def eventually(happened: Callable[[], Any], what: str) -> None:
     """Wait until *happened*, beside the notifier."""
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(HANG_TIMEOUT):
         while not await asyncio.to_thread(happened):
             await asyncio.sleep(0.02)
 
